@@ -4,9 +4,9 @@
     vectors = run.encoder().encode(["A sentence.", "Another one."])
     scores = cse.evaluate(run.encoder(), eval=["stsb", "sts"])
 
-Every function takes the command line's words; what is a Python name may stand as a keyword: seed=3, model="roberta".
-They may be called any number of times in one process, a notebook's too, one at a time: the environment and the random
-states are afterwards as they were. cse.errors.UserError is a mistake in what was asked for, cse.errors.RunError a run
+Every function takes the command line's words; a key that is a Python name may be a keyword: seed=3, model="roberta".
+They may be called any number of times in one process, also in a notebook, but one at a time; each restores the
+environment and the random states. cse.errors.UserError is a mistake in what was asked for, cse.errors.RunError a run
 that could not go on.
 """
 
@@ -31,11 +31,11 @@ from cse.record.events import metric_events
 from cse.record.results import read_finished
 from cse.run import resume, startup
 from cse.run.build import build_evaluators
-from cse.run.folder import RunFolder, check_place, records
+from cse.run.folder import RunFolder, check_place, files_to_write
 from cse.run.launch import launch
 from cse.run.logs import logging_by
 
-if TYPE_CHECKING:  # numpy and torch are imported when there is work
+if TYPE_CHECKING:  # importing cse does not import numpy and torch
     import numpy as np
 
     from cse.dotted import Json
@@ -45,9 +45,9 @@ if TYPE_CHECKING:  # numpy and torch are imported when there is work
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A finished run, read from its folder. A run that was only looked at (dry_run, data.preview) has no results.
+    """A finished run, read from its folder. A dry run and a preview (data.preview) leave no results.
 
-    results, scores and curve raise UserError where the folder holds no run that finished.
+    results, scores and curve raise UserError if the folder holds no finished run.
     """
 
     folder: Path
@@ -71,7 +71,7 @@ class TrainingRun:
 
     @property
     def best(self) -> Path:
-        """The folder of the best step's encoder; SentenceTransformer and AutoModel load it too."""
+        """The folder of the best step's encoder, which SentenceTransformer and AutoModel load too."""
         return self.folder / "best"
 
     def encoder(self) -> Encoder:
@@ -81,7 +81,7 @@ class TrainingRun:
 
 @runtime_checkable
 class Encodes(Protocol):
-    """Anything with an `encode`: ours, a sentence-transformers model."""
+    """Anything with an `encode`: our encoder, or a sentence-transformers model."""
 
     def encode(self, sentences: list[str]) -> np.ndarray:
         """n texts -> (n, D)."""
@@ -97,11 +97,11 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
 
 
 def train(*words: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
-    """Train as `cse-train` does, which calls this, in this process, and return the finished run.
+    """Train in this process as `cse-train` does, which calls this, and return the finished run.
 
-    folder: of a new run; None is hydra.run.dir, outputs/DATE/TIME under the working directory. Raises UserError before
-    any work and before a file is written, or RunError where the run cannot go on. Several jobs (-m, sweep=) are the
-    command line's.
+    folder: of a new run; None is hydra.run.dir, by default outputs/DATE/TIME under the working directory. Raises
+    UserError before any work and before a file is written, or RunError if the run cannot go on. Several jobs (-m,
+    sweep=) need the command line.
     """
     with _job("train", words, settings, folder) as (cfg, place):
         launch(cfg, place)
@@ -109,9 +109,9 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
 
 
 def evaluate_into(*words: str, folder: str | Path | None = None, **settings: object) -> Path:
-    """Score as `cse-eval` does, which calls this: what checkpoint= or model= names. Returns the folder of the scores.
+    """Score what checkpoint= or model= names as `cse-eval` does, which calls this. Returns the folder of the scores.
 
-    folder: None is hydra.run.dir. Raises UserError, before a file is written.
+    folder: None is hydra.run.dir. Raises UserError before a file is written.
     """
     with _job("evaluate", words, settings, folder) as (cfg, place):
         from cse.run import evaluation
@@ -123,8 +123,8 @@ def evaluate_into(*words: str, folder: str | Path | None = None, **settings: obj
 def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
     """The encoder of a run's folder, a sentence-transformers or Hugging Face folder, or a hub name, in eval mode.
 
-    pooling: None as the checkpoint records it, with its head and unit length; `described` of the encoder says
-    which. Raises UserError, or MissingResource where it cannot be had.
+    pooling: None is what the checkpoint records, with its head and unit length; the encoder's `described` says which.
+    Raises UserError, or MissingResource if the encoder is missing.
     """
     from cse.model.load import load_encoder
     from cse.run.subject import folder_of
@@ -141,12 +141,12 @@ def evaluate(
     *words: str,
     **settings: object,
 ) -> dict[str, float]:
-    """Every score of an encoder, by name (`test/sts/average`, x100), as `cse-eval` gives them; nothing is written.
+    """Every score of an encoder, by name (`test/sts/average`, x100), as `cse-eval` computes it. Writes nothing.
 
     encoder: what `load` takes, anything with an `encode` (a sentence-transformers model), or a function from n texts
     to (n, D). eval: the evaluators, or the command's own word, "eval=[stsb,sts]". words, settings: other settings of
-    cse-eval, such as splits=["test"] or "paths.senteval=FOLDER". Raises UserError, or MissingResource naming all data
-    that cannot be had.
+    cse-eval, such as splits=["test"] or "paths.senteval=FOLDER". Raises UserError, or one MissingResource that names
+    all missing data.
     """
     from cse.eval.score import MemoizedEncode, score
 
@@ -168,7 +168,7 @@ def evaluate(
 def _job(
     command: str, words: Sequence[str], settings: dict[str, object], folder: str | Path | None
 ) -> Iterator[tuple[DictConfig, RunFolder]]:
-    """One job's config, checked and fitted, and its folder, which is not made yet; in the block it logs as it says."""
+    """One job's config, checked and fitted, and its folder, which is not made yet. The block logs as it says."""
     from cse.run import fit
 
     spelled = _spelled(command, words, settings)
@@ -180,7 +180,7 @@ def _job(
             place = before[1]
             if asked and Path(asked).resolve() != place.resolve():
                 raise UserError(
-                    f"resume={place} goes on in that folder: leave out {asked}, or start a new run by rerun="
+                    f"resume={place} continues in that folder: leave out {asked}, or start a new run with rerun="
                 )
         check_place(place)
         cfg, line = without_hydra(config), spelled
@@ -190,27 +190,27 @@ def _job(
             if before is None:
                 fit.fit(cfg, command, composed=config, words=spelled)
             fit.check(cfg, command, place)
-            is_look = command == "train" and bool(cfg.dry_run or cfg.data.preview)
-            yield cfg, RunFolder(place, records(config, cfg, line), is_made=not is_look)
+            writes = command == "evaluate" or not (cfg.dry_run or cfg.data.preview)
+            yield cfg, RunFolder(place, files_to_write(config, cfg, line), writes)
 
 
 def _spelled(command: str, words: Sequence[str], settings: dict[str, object]) -> list[str]:
-    """Words and keywords as Hydra wants them. Raises UserError for many jobs."""
+    """Words and keywords as Hydra reads them. Raises UserError for several jobs."""
     given = [*words, *spell_settings(settings)]
     several = next((word for word in given if key_of(word) in (*MULTIRUN, "sweep")), None)
     if several is not None and ONE_OF_MANY not in given:
-        raise UserError(f"{several} is for many jobs, which are the command line's: cse-train {several}")
+        raise UserError(f"{several} starts several jobs, which needs the command line: cse-train {several}")
     return spell(given, command)
 
 
 def _composed(command: str, words: Sequence[str]) -> tuple[DictConfig, tuple[resume.Word, Path] | None]:
-    """The configuration, checked, with Hydra's own node in it, and the run that it starts from, if any.
+    """The checked configuration, with Hydra's own node in it, and the run that it resumes or reruns, if any.
 
-    Raises UserError for what cannot be.
+    Raises UserError for words that it would refuse.
     """
     from cse.config.check import validate
 
-    startup.settle_hub()  # the parts, whose signatures are read, import the hub's libraries
+    startup.settle_hub()  # before `validate` imports the parts, and with them the hub's libraries
     startup.quiet()
     with explaining(words, command):
         before = resume.started_from(words) if command == "train" else None

@@ -1,4 +1,4 @@
-"""best/: the encoder of the best step, exported as the run goes on, read back at its end and scored.
+"""best/: the encoder of the best step, exported while the run trains, read back and scored at its end.
 
 Only the process that writes the record calls these.
 """
@@ -25,17 +25,17 @@ from cse.types import Evaluator
 
 log = logging.getLogger("cse")
 
-SAMPLE, ALIKE = 32, 1e-4  # texts that are encoded again, and how far a number may be off: rounding of other batches
+SAMPLE, ALIKE = 32, 1e-4  # how many texts are encoded again, and by how much other batches may change a number
 
 
 def recover_best(folder: Path, training: Training) -> None:
-    """Before a run goes on: undo what a kill left of best/, and look whether it is there. folder: the run's.
+    """Before a run is resumed: repair a best/ that a kill left half replaced, and check it. folder: the run's.
 
-    Where best/ is not the one that last/ knows of, the best step is chosen anew among those to come: after a kill
-    between the writes of the two, which are made again, that changes nothing.
+    If best/ is not the one that last/ recorded, the best step is chosen anew from the steps to come. After a kill
+    between the writes of the two this changes nothing, since those steps are made again.
 
-    Raises UserError where a best step was exported and is gone or damaged, or another one after the last step: a run
-    would lose its scores, or have another's.
+    Raises UserError if the exported best step is gone or damaged, or if it is another one and no step is left: the run
+    would lose its scores, or report another's.
     """
     best, best_step = folder / "best", training.best_step
     recover(best)
@@ -43,7 +43,7 @@ def recover_best(folder: Path, training: Training) -> None:
         return
     try:
         (best / "config.json").read_bytes()
-        with safe_open(best / "model.safetensors", "pt"):  # its header says how long the file must be
+        with safe_open(best / "model.safetensors", "pt"):  # checks the file's length against its header
             pass
     except (OSError, SafetensorError) as error:
         raise UserError(
@@ -53,14 +53,16 @@ def recover_best(folder: Path, training: Training) -> None:
     if training.best_sum not in (None, checksum(best / "model.safetensors")):
         if training.step >= training.steps:
             raise UserError(f"{best} is not what this run left there at step {best_step}: put a copy back")
-        log.warning("%s is not of step %d: the best step is chosen anew, from %d on", best, best_step, training.step)
+        log.warning(
+            "%s is not of step %d: the best step is chosen anew from step %d on", best, best_step, training.step
+        )
         training.best_step, training.best_score = 0, None
 
 
 def keep(record: Record, parts: Parts, step: int, scores: dict[str, float]) -> str:
-    """Replace best/ by the encoder as it is. Returns its weights' checksum.
+    """Replace best/ with the encoder as it is now. Returns the checksum of its weights.
 
-    Raises RunError where the disk refuses; the old one then stays.
+    Raises RunError, and leaves the old best/, if the disk refuses.
     """
     folder = record.folder / "best"
     card = model_card(record.results | {"best_step": step}, scores, folder.name)
@@ -72,9 +74,9 @@ def keep(record: Record, parts: Parts, step: int, scores: dict[str, float]) -> s
 def score_best(
     record: Record, evaluators: Mapping[str, Evaluator], device: torch.device, known: Mapping[str, np.ndarray]
 ) -> None:
-    """Score what a user will load, every evaluator on all its splits, into the record's metrics.
+    """Score best/ as a user will load it, every evaluator on all its splits, into the record's metrics.
 
-    known: vectors of texts by the encoder that was exported; where some of them come out alike, none is made again.
+    known: vectors of texts by the encoder that was exported. If a sample of them agrees with best/, all are reused.
     """
     encode = MemoizedEncode(load_encoder(str(record.folder / "best"), pooling=None).to(device).encode)
     sample = list(known)[:SAMPLE]

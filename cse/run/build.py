@@ -1,4 +1,4 @@
-"""From a composed config to live parts. Every part is tried before any work; all that is missing is said at once."""
+"""From a composed config to live parts. Every part is tried first, so that one error names all that is missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from omegaconf import DictConfig, open_dict
 from cse.errors import MissingResource, UserError, combine
 from cse.run.compatible import check_dropout, check_rows, check_scored_widths, check_scores, check_views
 
-if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
+if TYPE_CHECKING:  # importing torch takes seconds, and --help does not need it
     from accelerate import Accelerator
 
     from cse.data.loader import Batches
@@ -27,13 +27,13 @@ T = TypeVar("T")
 
 
 class Attempts:
-    """Tries one part after the other, so that all that cannot be had is said at once."""
+    """Tries one part after the other and collects what is missing, for one error that names all of it."""
 
     def __init__(self) -> None:
         self.missing: list[MissingResource] = []
 
     def __call__(self, part: Callable[[], T]) -> T:
-        """What `part()` gives; None stands in for what cannot be had, until `check`."""
+        """Return `part()`, or None, until `check` raises, if it is missing."""
         try:
             return part()
         except MissingResource as error:
@@ -41,13 +41,13 @@ class Attempts:
             return cast(T, None)
 
     def check(self, advice: str = "") -> None:
-        """Raise one MissingResource for all that could not be had. advice: see combine."""
+        """Raise one MissingResource for everything that was missing. advice: see combine."""
         if self.missing:
             raise combine(self.missing, advice)
 
 
 def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
-    """Instantiate and prepare everything. Raises UserError, or one MissingResource for all that cannot be had."""
+    """Instantiate and prepare everything. Raises UserError, or one MissingResource for all that is missing."""
     from hydra.utils import get_class
 
     from cse.model.export import check_exportable
@@ -70,7 +70,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
         check_views(augmentation, text, kind, cfg.objective)
     encoder, objective = attempt(lambda: encoder_and_objective(cfg, augmentation)) or (None, None)
     evaluators, aux = {}, None
-    if not cfg.data.preview:  # whose rows are shown, and neither scored nor trained on
+    if not cfg.data.preview:  # a preview neither trains nor scores
         evaluators = attempt(lambda: build_evaluators(cfg.get("eval")))  # eval=[] leaves no key
     if encoder is not None and objective is not None:
         encoder.tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
@@ -98,7 +98,7 @@ def make_batches(
     text: Text,
     accelerator: Accelerator,
 ) -> Batches:
-    """The batches of this process, once the augmentation and the mask know the encoder's tokenizer."""
+    """Give the augmentation and the mask the encoder's tokenizer, and make this process's batches."""
     from cse.data.loader import Batches
     from cse.run.teacher import Teachers
 
@@ -135,9 +135,8 @@ def make_batches(
 
 
 def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) -> tuple[Encoder, Objective]:
-    """The two that need each other: an objective its encoder's width, an encoder its objective's word on masking.
-
-    Where the objective masks, both are made a second time, the encoder now with its language-model head.
+    """Make the two parts that need each other: the objective's width is the encoder's, and whether the encoder has a
+    language-model head depends on the objective. If that masks, both are made again, the encoder now with its head.
     """
     from accelerate.utils import set_seed
 
@@ -145,42 +144,44 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
 
     dropout = None if augmentation is None else augmentation.model_dropout
     for masks in (False, True):
-        set_seed(cfg.seed)  # new weights (heads, projectors, patch embeddings) are the same in every process
+        set_seed(cfg.seed)  # the same new weights (heads, projectors, patch embeddings) in every process
         encoder = make(cfg.model, dropout=dropout, mlm=masks)
         if encoder.head is not None:
             raise UserError(
-                f"model.name={cfg.model.name} ends in a trained head: model.pooling={encoder.pooling} starts without it"
+                f"model.name={cfg.model.name} ends in a trained head: set model.pooling={encoder.pooling} to drop it"
             )
         encoder.unit_length = False  # best/ is what was trained
         objective = make_objective(cfg.objective, encoder.dim)
         check_teachers(objective)
         if objective.masking == "first" and encoder.pooling == "mask":
-            raise UserError("model.pooling=mask: the loss hides tokens of the rows whose mask token would be read")
+            raise UserError(
+                "model.pooling=mask: the loss masks tokens in the very rows whose mask token is the embedding"
+            )
         if encoder.denoising is not None and objective.test_head() is not None:
             raise UserError(
-                "model.denoise is for training alone, and the head was trained behind it: objective.keep_head=false"
+                "model.denoise applies in training only, and its head was trained with it: objective.keep_head=false"
             )
         if objective.masking == "none":
             break
     if objective.masking == "none" and cfg.model.get("lm_head"):
-        raise UserError("model.lm_head: the objective masks nothing here (objective.mlm_weight=0.1 lets SimCSE do so)")
+        raise UserError("model.lm_head: the objective masks nothing here (objective.mlm_weight=0.1 makes SimCSE mask)")
     return encoder, objective
 
 
 def make_objective(node: DictConfig, dim: int) -> Objective:
-    """The objective for an encoder `dim` wide; at several widths where objective.widths names them."""
+    """The objective for an encoder `dim` wide; at several widths if objective.widths is set."""
     from cse.objective.matryoshka import Matryoshka
 
     own = node.copy()
     with open_dict(own):
         widths, weights = own.pop("widths", None), own.pop("width_weights", None)
     if widths is None and weights is not None:
-        raise UserError(f"objective.width_weights={weights}: of which objective.widths?")
+        raise UserError(f"objective.width_weights={weights} needs objective.widths")
     return make(own, dim=dim) if widths is None else Matryoshka(dim, partial(make, own), widths, weights)
 
 
 def make(node: DictConfig, **more: object) -> Any:
-    """Hydra's instantiate, with our own errors as they were raised."""
+    """Call Hydra's instantiate, but raise a UserError as it is instead of Hydra's wrapper around it."""
     from hydra.errors import InstantiationException
     from hydra.utils import instantiate
 
@@ -192,8 +193,8 @@ def make(node: DictConfig, **more: object) -> Any:
         raise
 
 
-def made_evaluators(cfg: DictConfig | None) -> dict[str, Evaluator]:
-    """The evaluators by config key, as they are before their data is looked for."""
+def make_evaluators(cfg: DictConfig | None) -> dict[str, Evaluator]:
+    """The evaluators by config key, without their data."""
     from cse.eval.score import check_class
 
     if cfg and "_target_" in cfg:
@@ -205,16 +206,16 @@ def made_evaluators(cfg: DictConfig | None) -> dict[str, Evaluator]:
 
 
 def check_selection(cfg: DictConfig) -> None:
-    """Raise UserError where no evaluator of a run gives the scores that it is to look at while it trains."""
+    """Raise UserError if no evaluator gives a score that trainer.select or trainer.watch names."""
     from cse.training.settings import watched
 
-    watched(make(cfg.trainer), made_evaluators(cfg.get("eval")))
+    watched(make(cfg.trainer), make_evaluators(cfg.get("eval")))
 
 
 def build_evaluators(cfg: DictConfig | None, splits: Sequence[str] | None = None) -> dict[str, Evaluator]:
-    """The evaluators by config key, data found and checked; what is missing of all of them in one message.
+    """The evaluators by config key, with their data found and checked. One MissingResource names all that is missing.
 
-    splits: those to score (None: all). An evaluator that has none of them is left as it is, without its data.
+    splits: those to score (None: all). An evaluator that has none of them is left without its data.
     """
     from cse.eval.score import check_provenance
 
@@ -225,7 +226,7 @@ def build_evaluators(cfg: DictConfig | None, splits: Sequence[str] | None = None
             part.prepare()
             check_provenance(name, part)
 
-    evaluators, attempt = made_evaluators(cfg), Attempts()
+    evaluators, attempt = make_evaluators(cfg), Attempts()
     for name, part in evaluators.items():
         attempt(partial(prepare, name, part))
     attempt.check()
@@ -233,20 +234,22 @@ def build_evaluators(cfg: DictConfig | None, splits: Sequence[str] | None = None
 
 
 def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModality | None:
-    """The second modality, with the objective's head where it shares it; None for text alone."""
+    """The second modality, bound to the objective's head in case it shares it; None for text alone."""
     if not cfg.aux_modality:
         return None
-    if "_target_" not in cfg.aux_modality:  # a variant such as variant=released without what it varies
+    if "_target_" not in cfg.aux_modality:  # variant=released was chosen, but not the modality that it varies
         raise UserError(f"aux_modality=none has no {', '.join(cfg.aux_modality)}: choose aux_modality=visual or audio")
     if not encoder.takes_embeddings:
-        raise UserError(f"model.name={cfg.model.name}: its layers take no embeddings of images or sound: use another")
+        raise UserError(
+            f"model.name={cfg.model.name}: its layers take no embeddings of images or sound: use another model"
+        )
     aux = make(cfg.aux_modality, dim=encoder.dim)
     aux.bind(text_head=objective.head)
     return aux
 
 
 def precision_of(name: str) -> str:
-    """Accelerate's name; auto is bf16 on a GPU that has it, and no mixed precision elsewhere."""
+    """Accelerate's name of a trainer.precision. auto is bf16 on a GPU that has it, else no mixed precision."""
     from cse.device import computes_bf16, count_gpus
 
     if name == "auto":
@@ -257,5 +260,5 @@ def precision_of(name: str) -> str:
 
 
 def precision_name(mixed_precision: str) -> str:
-    """The precision as trainer.precision writes it; Accelerate calls fp32 "no"."""
+    """The trainer.precision of Accelerate's name, which is "no" for fp32."""
     return "fp32" if mixed_precision == "no" else mixed_precision

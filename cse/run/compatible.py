@@ -1,4 +1,4 @@
-"""Parts that do not go together, said before any work."""
+"""Refuse parts that do not fit each other, before any work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_rows(batch_size: int, objective: type[Objective]) -> None:
-    """Refuse a batch of fewer rows than a loss compares, or takes statistics over."""
+    """Refuse a batch of fewer rows than the loss compares, or takes statistics over."""
     if batch_size < objective.min_rows:
         raise UserError(f"trainer.batch_size={batch_size}: {objective.__name__} compares {objective.min_rows} or more")
 
@@ -31,18 +31,18 @@ def check_scores(text: Text, objective: type[Objective]) -> None:
 
 
 def check_views(augmentation: Augmentation, text: Text, objective: type[Objective], settings: Settings) -> None:
-    """Refuse spans where an objective pairs rows one with one, more views than there can be of a row, and fewer columns
-    than views where each view has its own. The text need not have been read. settings: the objective's."""
+    """Refuse several positives for an objective that pairs one with one, more views than the augmentation makes, and
+    fewer columns than views. The text need not have been read. settings: the objective's."""
     wanted = objective.views_of(settings)
     views = f"{objective.__name__} wants {wanted} views of a row"
     if augmentation.positives > 1 and wanted > 1 and not objective.averages_positives:
         raise UserError(f"{objective.__name__} pairs one text with one: set augmentation.positives=1")
     if augmentation.needs_columns and text.num_columns == 1 and wanted > 1:
         if text.path and text.columns is None and Path(text.path).expanduser().exists():
-            text.find()  # which names the columns of a file that has some
+            text.find()  # raises an error that names the columns, if the file has any
         raise UserError(
             f"{views}, and augmentation=none takes each from a column of its own, but data={text.name} has one column: "
-            f"use augmentation=dropout (SimCSE) for it, or data with {wanted} columns"
+            f"use augmentation=dropout (as SimCSE does), or data with {wanted} columns"
         )
     if 1 < text.num_columns < wanted:
         fewer = f", or objective.num_views={text.num_columns}" if "num_views" in settings else ""
@@ -51,11 +51,11 @@ def check_views(augmentation: Augmentation, text: Text, objective: type[Objectiv
         )
     if augmentation.max_views is not None and wanted > augmentation.max_views:
         kind = type(augmentation).__name__.lower()
-        raise UserError(f"{views}, and augmentation={kind} makes {augmentation.max_views}: use another")
+        raise UserError(f"{views}, and augmentation={kind} makes {augmentation.max_views}: use another augmentation")
 
 
 def check_dropout(name: str, encoder: Encoder, augmentation: Augmentation, text: Text, objective: Objective) -> None:
-    """Refuse views that would be equal: the same text, unchanged, through an encoder without dropout."""
+    """Refuse equal views: the same unchanged text, through an encoder without dropout."""
     unchanged = augmentation.keeps_text and text.num_columns == 1
     if unchanged and objective.num_views > 1 and encoder.dropout == 0:
         raise UserError(
@@ -65,8 +65,8 @@ def check_dropout(name: str, encoder: Encoder, augmentation: Augmentation, text:
 
 
 def check_scored_widths(evaluators: DictConfig | None, dim: int) -> None:
-    """Refuse eval.NAME.widths that the vectors do not have, before they are made: test scores come at the very end."""
+    """Refuse eval.NAME.widths above the embeddings' own, which would otherwise fail at the very end of a run."""
     for name, node in (evaluators or {}).items():
         widths = node.get("widths") or []
         if max(widths, default=0) > dim:
-            raise UserError(f"eval.{name!s}.widths={[*widths]}: the embeddings are {dim} wide: give none above that")
+            raise UserError(f"eval.{name!s}.widths={[*widths]}: the embeddings are only {dim} wide")

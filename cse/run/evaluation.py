@@ -1,6 +1,6 @@
-"""One evaluation: what checkpoint= or model= names is scored, into results.json and scores.csv, .md, .tex.
+"""One evaluation: score what checkpoint= or model= names, into results.json and scores.csv, .md, .tex.
 
-Imported when there is work: --help answers without torch.
+Imports torch, so import it only when there is work: --help answers without.
 """
 
 import logging
@@ -26,7 +26,7 @@ log = logging.getLogger("cse")
 
 
 def evaluate(cfg: DictConfig, folder: RunFolder) -> None:
-    """Build everything, all that is missing said at once; then make the folder, and score into it."""
+    """Build everything, with one error for all that is missing; then make the folder, and score into it."""
     with Heartbeat(folder.path) as heartbeat:
         attempt = build.Attempts()
         subject = attempt(lambda: load(cfg))
@@ -38,7 +38,7 @@ def evaluate(cfg: DictConfig, folder: RunFolder) -> None:
             subject = whitened(subject, cfg.whitening, sample)
         check_scored_widths(cfg.eval, subject.dim)
         heartbeat.take()
-        check_unused(cfg, "evaluate", folder.path)  # another start may have come and gone
+        check_unused(cfg, "evaluate", folder.path)  # again: another run may have used it since
         folder.make()
         score_into(folder.path, cfg, subject, {name: evaluators[name] for name in splits}, splits)
 
@@ -79,10 +79,10 @@ def score_into(
 
 
 def chosen_splits(cfg: DictConfig, evaluators: dict[str, Evaluator]) -> dict[str, list[str]]:
-    """The splits of each evaluator that are asked for. Raises UserError where no evaluator has any of them."""
+    """The requested splits that each evaluator has. Raises UserError if no evaluator has any of them."""
     asked = {name: [split for split in part.splits if split in cfg.splits] for name, part in evaluators.items()}
     if not any(asked.values()):
-        raise UserError(f"splits=[{','.join(cfg.splits)}] leaves nothing to score of {', '.join(evaluators)}")
+        raise UserError(f"splits=[{','.join(cfg.splits)}]: none of them is a split of {', '.join(evaluators)}")
     for name in (name for name, splits in asked.items() if not splits):
-        log.warning("%s has only the split %s, which is not asked for", name, ", ".join(evaluators[name].splits))
+        log.warning("%s has only the split %s, which splits= leaves out", name, ", ".join(evaluators[name].splits))
     return {name: splits for name, splits in asked.items() if splits}

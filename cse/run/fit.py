@@ -1,4 +1,4 @@
-"""A composed config becomes the run's: where its values come from is filled in, and scale= shrinks it."""
+"""Turn a composed config into the run's own: fill in where its values come from, and shrink it to scale=."""
 
 import logging
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ log = logging.getLogger("cse")
 
 
 def fit(cfg: DictConfig, command: str, *, composed: DictConfig, words: Sequence[str]) -> None:
-    """Change a config in place into the one that the run goes by, and say which typed values scale= replaces.
+    """Change a config in place into the one that the run uses, and log which typed values scale= replaces.
 
-    command: "train" or "evaluate". composed: the config with Hydra's own node, which knows what was
-    chosen of each group. words: what was typed.
+    command: "train" or "evaluate". composed: the config with Hydra's own node, which has the choice of each group.
+    words: what was typed.
     """
     chosen = composed.hydra.runtime.choices
     with open_dict(cfg):
@@ -34,23 +34,23 @@ def fit(cfg: DictConfig, command: str, *, composed: DictConfig, words: Sequence[
 
 
 def check(cfg: DictConfig, command: str, folder: Path) -> None:
-    """Raise UserError for a folder that holds another run, and for settings that do not go together."""
+    """Raise UserError for a folder that holds another run, and for settings that contradict each other."""
     from cse.run import build
 
     check_unused(cfg, command, folder)
     if command == "evaluate":
         check_evaluation(cfg)
     make_folder(Path(cfg.paths.cache), "paths.cache")
-    if command == "train" and not cfg.data.preview:  # which scores nothing
+    if command == "train" and not cfg.data.preview:  # a preview scores nothing
         build.check_selection(cfg)
 
 
 def check_evaluation(cfg: DictConfig) -> None:
-    """Raise UserError for settings of cse-eval that contradict."""
+    """Raise UserError for settings of cse-eval that contradict each other."""
     if ("_target_" in cfg.model) == (cfg.checkpoint is not None):
-        raise UserError("say which encoder is scored, by either checkpoint=FOLDER_OR_NAME or model=NAME")
+        raise UserError("name the encoder to score, by either checkpoint=FOLDER_OR_NAME or model=NAME")
     if not cfg.eval:
-        raise UserError("nothing is to be scored: say eval=[stsb,sts], for example")
+        raise UserError("there is nothing to score: set eval=[stsb,sts], for example")
     whitening = cfg.whitening
     if (whitening.kind is None) != (whitening.fit is None) or (whitening.kind is None and whitening.components):
         raise UserError("whitening needs both: whitening.kind=pca (or zca) and whitening.fit=FILE, a file of sentences")

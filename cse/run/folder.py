@@ -1,4 +1,4 @@
-"""A run's folder: made once nothing can be refused any more, with a record of how the run was started."""
+"""A run's folder: made once nothing can refuse the run any more, with a record of how the run was started."""
 
 import os
 import shlex
@@ -18,39 +18,39 @@ from cse.files import make_folder, write_text
 from cse.run.logs import begin_log_files
 
 RUN = "run.yaml"
-"""The run's resolved, checked config as data: what `resume=FOLDER` reads. `.hydra/` is for people."""
+"""The run's resolved, checked config as data. `resume=FOLDER` reads it; `.hydra/` is for people."""
 
 UPLOADS = ("tracker.wandb.entity", "tracker.wandb.project")
-"""Keys that are typed again where a run goes on: no folder decides where it sends what it logs."""
+"""Keys that must be typed again to resume a run: its folder does not decide where its logs are sent."""
 
 ABOUT = f"# {RUN}: this run's settings as data. cse-train resume=FOLDER reads them, and lays what is typed over them.\n"
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Where a run will be. files: the text of each record that is written as the folder is made, by name.
+    """Where a run will be. files: the text of each file that `make` writes, by name.
 
-    is_made: False for a run that is only looked at (dry_run, data.preview), which leaves nothing.
+    writes: False for dry_run and data.preview, which leave nothing.
     """
 
     path: Path
     files: dict[str, str]
-    is_made: bool = True
+    writes: bool = True
 
     def make(self) -> None:
-        """Make the folder, its records and its log. Raises UserError where it cannot be made."""
+        """Make the folder, its files and its log. Raises UserError if it cannot be made."""
         make_folder(self.path, "hydra.run.dir")
         for name, text in self.files.items():
             write_text(self.path / name, text)
         begin_log_files()
 
     def command(self) -> str:
-        """The line of its recorded words, which starts the run again without another run's folder."""
+        """The command line that starts this run again; unlike `rerun=`, it needs no other run's folder."""
         return shlex.join(["cse-train", *yaml.safe_load(self.files[".hydra/overrides.yaml"])])
 
     def resume_hint(self) -> str:
-        """The words to a person whose run ended before it was done."""
-        if not self.is_made:
+        """What to tell the user when a run stopped early."""
+        if not self.writes:
             return "nothing was trained"
         words = yaml.safe_load(self.files.get(".hydra/overrides.yaml", "[]"))
         again = line_to_resume(self.path, *(word for word in words if key_of(word) in UPLOADS))
@@ -61,10 +61,10 @@ class RunFolder:
         return "nothing is saved yet"
 
 
-def records(composed: DictConfig, cfg: DictConfig, words: Sequence[str]) -> dict[str, str]:
-    """The files that say how a run was started.
+def files_to_write(composed: DictConfig, cfg: DictConfig, words: Sequence[str]) -> dict[str, str]:
+    """The files, text by name, that record how a run was started.
 
-    composed: the config with Hydra's own node, as Hydra's own jobs record it. cfg: the config that the run goes by.
+    composed: the config with Hydra's own node, as Hydra's own jobs record it. cfg: the config that the run uses.
     words: what was typed.
     """
     run = {"config_dirs": list(map(str, own_folders())), "config": resolved(cfg)}
@@ -77,10 +77,7 @@ def records(composed: DictConfig, cfg: DictConfig, words: Sequence[str]) -> dict
 
 
 def check_place(folder: Path) -> None:
-    """Raise UserError where the folder could not be made, or not be written, or is in another run's best/ or last/.
-
-    Nothing is made.
-    """
+    """Raise UserError if the folder cannot be made or written, or lies in a run's best/ or last/. Makes nothing."""
     above = (folder.absolute(), *folder.absolute().parents)
     try:
         if own := next((one for one in above if one.name in ("best", "last") and (one.parent / RUN).exists()), None):
@@ -90,17 +87,19 @@ def check_place(folder: Path) -> None:
     except OSError as error:  # a name that is too long, links in a circle
         reason = error.strerror
     if reason or folder == Path():
-        raise UserError(f"hydra.run.dir={folder}: {reason or 'it is no name'}; name a folder of yours")
+        raise UserError(f"hydra.run.dir={folder}: {reason or 'that is not a name'}; name a folder of yours")
 
 
 def check_unused(cfg: DictConfig, command: str, folder: Path) -> None:
-    """Raise UserError for a folder that holds a run or scores, which a new run or other scores would replace."""
+    """Raise UserError if the folder holds a run or scores that the new run or evaluation would replace."""
     names = ("best", "last", "scores.csv") if command == "evaluate" else ("best", "last")
     held = [name for name in names if os.path.lexists(folder / name)]
     if held and (command == "evaluate" or cfg.resume is None):
         raise UserError(
-            f"{folder} holds a run or its scores ({held[0]}): hydra.run.dir=ANOTHER keeps them; resume=auto "
-            "of cse-train goes on with it"
+            f"{folder} already holds a run or its scores ({held[0]}): choose another hydra.run.dir, or resume the run "
+            "with cse-train resume=auto"
         )
     if held == ["best"] and not any((folder / name).exists() for name in (RUN, ".hydra")):
-        raise UserError(f"{folder / 'best'} is of no run of cse and would be replaced: name another hydra.run.dir")
+        raise UserError(
+            f"{folder / 'best'} was not made by a run of cse and would be replaced: choose another hydra.run.dir"
+        )

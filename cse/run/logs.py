@@ -1,4 +1,4 @@
-"""Where a run's lines go, as conf's hydra.job_logging says: the screen, and train.log once there is a folder for it."""
+"""Where a run logs, as conf's hydra.job_logging says: to the screen, and to train.log once the run has a folder."""
 
 import logging
 import sys
@@ -12,7 +12,7 @@ from cse.columns import PrintableHandler
 
 
 class Console(PrintableHandler):
-    """Writes to what is standard output at the time: on a terminal with a live bar, above that bar."""
+    """Writes to the current standard output, which on a terminal with a live bar writes above the bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
@@ -21,9 +21,9 @@ class Console(PrintableHandler):
 
 
 class LogFile(PrintableHandler, logging.FileHandler):
-    """A file that begins with the run's folder: what is logged before is kept until then, or lost with what is refused.
+    """A file in the run's folder. It keeps its lines in memory until the folder exists; a refused run's are dropped.
 
-    filename: in the run's folder. kept: what was logged so far, by another process; None once the file has begun.
+    filename: in the run's folder. kept: lines so far, also another process's; None once the file is written.
     """
 
     def __init__(self, filename: str, kept: Iterable[logging.LogRecord] = ()):
@@ -31,14 +31,14 @@ class LogFile(PrintableHandler, logging.FileHandler):
         self.kept: list[logging.LogRecord] | None = list(kept)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a line, or write it."""
+        """Write a line, or keep it."""
         if self.kept is None:
             super().emit(record)
         else:
             self.kept.append(record)
 
     def begin(self) -> None:
-        """Write what was kept, and from here on each line as it comes."""
+        """Write the kept lines, and from now on each line as it comes."""
         kept, self.kept = self.kept or [], None
         for record in kept:
             super().emit(record)
@@ -50,22 +50,22 @@ def log_files() -> list[LogFile]:
 
 
 def begin_log_files() -> None:
-    """The run's folder is there: let its log begin."""
+    """Start writing the log files, now that the run's folder exists."""
     for file in log_files():
         file.begin()
 
 
 Handed = list[tuple[str, logging.Formatter | None, list[logging.LogRecord]]]
-"""Of each log file its name, how its lines are written, and those that are kept so far."""
+"""For each log file its name, its formatter, and the lines kept so far."""
 
 
 def hand_over_log_files() -> Handed:
-    """What the process that will make the run's folder needs, to begin the log with this one's lines."""
+    """Hand this process's log files, with the lines kept so far, to the process that will make the run's folder."""
     handed: Handed = []
     for file in log_files():
         kept, file.kept = file.kept or [], []
         for record in kept:
-            record.msg, record.args = record.getMessage(), None  # text alone, which can be sent
+            record.msg, record.args = record.getMessage(), None  # as text, which can be pickled
         handed.append((file.baseFilename, file.formatter, kept))
     return handed
 
@@ -80,7 +80,7 @@ def take_over_log_files(handed: Handed) -> None:
 
 @contextmanager
 def logging_by(config: DictConfig, folder: Path, command: list[str]) -> Iterator[None]:
-    """Log in the block as hydra.job_logging and hydra.verbose say, and record this command; then all is as before.
+    """Log in the block as hydra.job_logging and hydra.verbose say, with `command` as sys.argv; restore both after it.
 
     config: with Hydra's own node.
     """

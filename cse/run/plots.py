@@ -1,4 +1,4 @@
-"""A run's own pictures, from what it left in its folder: loss, scores, geometry, and cosines by gold score."""
+"""A run's own figures, from the files in its folder: loss, scores, geometry, and cosines by gold score."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -17,10 +17,10 @@ BUCKETS = 5  # of the gold score
 
 
 def draw(folder: Path, select: str | None, best_step: int, seed: int) -> dict[str, Path]:
-    """Draw every picture that has data into folder/plots, as PNG and SVG. Returns the PNG files by name.
+    """Draw every figure that has data into folder/plots, as PNG and SVG. Returns the PNG files by name.
 
-    select: the selection metric, drawn first; best_step: the step that was kept; seed: named in the titles, with the
-    run. Raises RunError where the disk refuses.
+    select: the selection metric, drawn first; best_step: the step that was kept; seed: for the titles. Raises RunError
+    if the disk refuses.
     """
     events = metric_events(folder)
     figures = {
@@ -39,8 +39,8 @@ def draw(folder: Path, select: str | None, best_step: int, seed: int) -> dict[st
 
 
 def save(figure: Figure, path: Path) -> None:
-    """The figure as PNG, and as SVG beside it."""
-    figure.draw_without_rendering()  # lays it out, which takes most of the time, once for both
+    """Write the figure as PNG, and as SVG beside it."""
+    figure.draw_without_rendering()  # the layout takes most of the time: once for both files
     figure.set_layout_engine(None)
     for file in (path, path.with_suffix(".svg")):
         with replaced_file(file) as temporary:
@@ -48,7 +48,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def loss(events: list[Event]) -> Figure | None:
-    """The training loss, and that of a second modality on an axis of its own: it has another unit."""
+    """The training loss, and on an axis of its own that of a second modality, whose scale is another."""
     text, second = points(events, "train/loss"), points(events, "train/aux/loss")
     if not text:
         return None
@@ -79,7 +79,7 @@ def scores(events: list[Event], select: str | None, best_step: int) -> Figure | 
 
 
 def alignment_uniformity(events: list[Event]) -> Figure | None:
-    """The way of the training batches through the plane of alignment and uniformity."""
+    """The path of the training batches through the plane of uniformity and alignment."""
     path = points(events, "train/uniformity", "train/alignment")
     if not path:
         return None
@@ -92,13 +92,13 @@ def alignment_uniformity(events: list[Event]) -> Figure | None:
 
 
 def points(events: list[Event], *names: str) -> list[tuple[float, ...]]:
-    """(step, value, ...) of every event that has all of the metrics."""
+    """(step, value, ...) of every event that has all these metrics."""
     found = ((event["step"], *map(event.get, names)) for event in events)
     return [point for point in found if None not in point]
 
 
 def cosines(folder: Path) -> dict[str, Figure]:
-    """Cosines by gold score before and after training, a figure for each evaluator and split that has both."""
+    """Cosines by gold score before and after training: a figure for each evaluator and split that has both."""
     before, after = read_cosines(folder, "before"), read_cosines(folder, "after")
     figures: dict[str, Figure] = {}
     for name, splits in before.items():
@@ -117,8 +117,8 @@ def cosine_histograms(
 ) -> Figure:
     """Cosines in buckets of the gold score (noncontrastive's Figure 4).
 
-    columns: {title: (cosines, gold scores)}; edges: of the buckets, a row for each; low: where the cosines' axis
-    starts (None: at the least cosine of each column).
+    columns: {title: (cosines, gold scores)}; edges: of the buckets, a row each; low: the start of the cosine axis
+    (None: each column's least cosine).
     """
     rows = len(edges) - 1
     figure = Figure(figsize=(2.6 * len(columns), 0.9 * rows), layout="constrained")

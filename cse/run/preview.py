@@ -1,7 +1,7 @@
-"""data.preview: what the model will see of some rows, as it stands and as views.
+"""data.preview: what the model will see of some rows, as text and as views.
 
-data.preview=3 is the first three rows, data.preview=[17,204] the rows of these numbers (counted from 1, over the whole
-data), data.preview=FOLDER/anomaly.json those that a run left when it went wrong, in the epoch in which it did.
+data.preview=3 shows the first three rows, data.preview=[17,204] the rows with these numbers (from 1, over the whole
+data), data.preview=FOLDER/anomaly.json the rows, in their epoch, on which a run went wrong.
 """
 
 from pathlib import Path
@@ -17,14 +17,14 @@ from cse.record.results import Count, checked
 
 
 class Anomaly(TypedDict):
-    """What is read of an anomaly.json."""
+    """The part of an anomaly.json that is read."""
 
     rows: list[Count]
     epoch: Count
 
 
 def preview(batches: Batches, asked: int | list[int] | str) -> None:
-    """Print the rows and their views. Raises UserError for rows that are not trained on, and for a file of none."""
+    """Print the rows and their views. Raises UserError for a row that is not trained on, or a file without rows."""
     rows, epoch = asked_rows(batches, asked)
     decode = batches.tokenizer.hf.decode
     for row in rows:
@@ -36,7 +36,7 @@ def preview(batches: Batches, asked: int | list[int] | str) -> None:
 
 
 def asked_rows(batches: Batches, asked: int | list[int] | str) -> tuple[list[int], int]:
-    """(rows as the batches know them, epoch)."""
+    """(rows by the numbers that batches use, epoch)."""
     if isinstance(asked, int):
         return [int(row) for row in batches.rows[:asked]], 0
     numbers, epoch = recorded(Path(asked)) if isinstance(asked, str) else (list(asked), 0)

@@ -1,4 +1,4 @@
-"""What a run tells while it goes on: its results.json, metrics.jsonl, and the trackers that show its numbers."""
+"""What a run reports while it works: results.json, metrics.jsonl, and the trackers that show its numbers."""
 
 import math
 import time
@@ -13,14 +13,14 @@ from cse.record.results import first_results
 from cse.tracking.about import About
 from cse.tracking.trackers import Tracker, Trackers
 
-GRACE = 15.0  # seconds for trackers after a signal: who stops a run waits about half a minute
+GRACE = 15.0  # seconds that trackers have after a signal: whoever stops a run waits about half a minute
 
 
 class Record:
-    """results.json and the trackers of one run, as a context: a failure is in all of them when it leaves.
+    """results.json and the trackers of one run. As a context manager, it reports an exception to all of them.
 
-    trackers: what builds each of them. resumed_at: the step of the checkpoint that the run goes on from; None for a new
-    run. writes: False on all processes but the first. results: what results.json holds, or will after the next `write`.
+    trackers: builds each of them. resumed_at: the checkpoint's step, None for a new run. writes: False on all processes
+    but the first. results: the content of results.json as of the next `write`.
     """
 
     def __init__(
@@ -57,17 +57,17 @@ class Record:
             self.trackers.finish(1, {}, patience=GRACE if interrupted else math.inf)
 
     def write(self, **more: object) -> None:
-        """Write results.json, with more in it. Raises RunError where the disk refuses; the old file then stays."""
+        """Add to results.json and write it. Raises RunError, and leaves the old file, if the disk refuses."""
         self.results |= more
         write_json(self.folder / "results.json", self.results)
 
     def conclude(self, status: Literal["done", "interrupted", "failed"], **more: object) -> None:
-        """Write the last status, what was scored, and more."""
+        """Write the final status, the scores, and more."""
         seconds = round(time.monotonic() - self.started, 1)
         self.write(status=status, wall_seconds=seconds, metrics=self.metrics, **more)
 
     def log(self, step: int, metrics: dict[str, float]) -> None:
-        """Hand a step's numbers to every tracker."""
+        """Send a step's numbers to every tracker."""
         if self.writes:
             self.step = step
             self.trackers.log(metrics, step)

@@ -1,5 +1,5 @@
-"""A checkpoint as its makers use it, beside the encoder that training starts from: with the pooling that its folder
-records, its dense head and all its layers."""
+"""The checkpoint as its makers use it, to compare training with: with the pooling and the dense head that its folder
+records, and all its layers."""
 
 import logging
 from pathlib import Path
@@ -20,15 +20,17 @@ log = logging.getLogger("cse")
 
 
 def recorded_use(model: DictConfig, encoder: Encoder) -> str:
-    """How the checkpoint's folder says that it is used; "" where training starts from just that, or it says nothing.
+    """How the checkpoint's folder says to use it, in words; "" if it says nothing, or if training starts the same way.
 
-    model: of the config. What cse cannot use is logged. Raises MissingResource for a record that is damaged.
+    model: of the config. Logs a warning for a record that cse cannot use. Raises MissingResource if it is damaged.
     """
     try:
         with loading(model.name), hub.cache_only():  # the encoder was loaded from there
             recorded = recorded_modules(Path(local_folder(model.name)))
-    except UserError as error:  # training needs none of it
-        log.warning("%s; training starts with %s pooling, and is not compared with that", error, encoder.pooling)
+    except UserError as error:  # training does not need it
+        log.warning(
+            "%s; training starts with %s pooling, and is not compared with the recorded use", error, encoder.pooling
+        )
         return ""
     is_cut = model.num_layers is not None or model.bidirectional
     if recorded is None or not (is_cut or recorded.head or recorded.pooling != encoder.pooling):
@@ -38,8 +40,10 @@ def recorded_use(model: DictConfig, encoder: Encoder) -> str:
 
 
 def scores_as_recorded(model: DictConfig, training: Training) -> dict[str, float] | None:
-    """Of the checkpoint as its folder records it, None where it cannot be loaded so: the dev scores that training
-    watches. Keeps the random states."""
+    """The dev scores that training watches, of the checkpoint as its folder records it; None if it cannot be loaded.
+
+    Keeps the random states.
+    """
     with random_states_kept():
         try:
             encoder = load_encoder(model.name, pooling=None, prefix=model.prefix).to(training.accelerator.device)

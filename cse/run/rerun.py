@@ -1,4 +1,4 @@
-"""`rerun=FOLDER`: whether a new run learns from what the run in that folder learned from, but for what was changed."""
+"""`rerun=FOLDER`: check that the new run learns from the same bytes as that run, but for what the line changes."""
 
 import logging
 from collections.abc import Mapping
@@ -16,16 +16,16 @@ if TYPE_CHECKING:  # torch is imported when there is work
 log = logging.getLogger("cse")
 
 READ_BY = ("data", "augmentation", "aux_modality", "model", "objective")
-"""The groups whose settings say what a run learns from: where one was changed, so may be what is read."""
+"""The groups whose settings decide what a run reads: if one was changed, the inputs may be others."""
 
 READ_WITH = {"model.": "model.name", "objective.teacher_pooling": "objective.teacher="}
-"""Settings that change the digest of an input whose files are the same."""
+"""Settings that change the digest of an input even if its files are the same: {key: the input's name}."""
 
 
 def check_same_inputs(config: Config, training: "Training") -> None:
-    """Raise UserError, naming the first, where the bytes of some input are not what the run that is run again had.
+    """Raise UserError, naming the first, if an input's bytes are not those of the run that is run again.
 
-    Another file than that run's is what the line asked for; the same one with other content is not.
+    A file of another name is what the line asked for; the same file with other content is refused.
     """
     from cse.training.checkpoint import check_about, read_about
     from cse.training.settings import RULES, START
@@ -35,13 +35,15 @@ def check_same_inputs(config: Config, training: "Training") -> None:
     folder = Path(config["rerun"])
     about = read_about(folder)
     if "inputs" not in about:
-        log.warning("rerun      %s does not say what it learned from (no last/): its inputs are not compared", folder)
+        log.warning(
+            "rerun      %s does not record what it learned from (no last/): its inputs are not compared", folder
+        )
         return
     check_about(about, folder)
     changed = keys_changed(settings_of(folder, "rerun"), config)
     differ = [name for name, digest in about["inputs"].items() if training.inputs.get(name, digest) != digest]
     if not {key.partition(".")[0] for key in changed} & set(READ_BY):
-        differ += sorted((about["inputs"].keys() ^ training.inputs.keys()) - {RULES, START})  # which older runs lack
+        differ += sorted((about["inputs"].keys() ^ training.inputs.keys()) - {RULES, START})  # older runs lack these
     meant = [name for key, name in READ_WITH.items() if any(one.startswith(key) for one in changed)]
     differ = [name for name in differ if not any(one in name for one in meant)]
     for name, files in about.get("dev_data", {}).items():
@@ -52,7 +54,7 @@ def check_same_inputs(config: Config, training: "Training") -> None:
         raise UserError(
             f"rerun={folder}: {differ[0]}{more} changed since that run: put back what was there, or start a new run"
         )
-    log.info("rerun      %s: the same %d inputs, by their digests", folder, len(about["inputs"]))
+    log.info("rerun      %s: the same %d inputs, by digest", folder, len(about["inputs"]))
 
 
 def keys_changed(before: Mapping[str, object], now: Mapping[str, object]) -> set[str]:

@@ -1,7 +1,7 @@
-"""`resume=FOLDER` and `rerun=FOLDER`: the settings of a run as data, with what is typed now laid over them.
+"""`resume=FOLDER` and `rerun=FOLDER`: the settings of a run as data, overridden by what is typed now.
 
-A folder may be a stranger's. Nothing that it holds is composed, interpolated or taken for a word of Hydra's, and only
-parts that conf/ or a --config-dir of this line names are built.
+The folder may come from a stranger. Nothing in it is composed, interpolated or given to Hydra as an override, and only
+parts that conf/ or a --config-dir of this command line names are built.
 """
 
 import re
@@ -23,19 +23,19 @@ from cse.record.runs import SETTINGS, newest_run, read_run
 from cse.run.folder import RUN, UPLOADS
 
 HYDRAS_KEY = re.compile(r"\._[a-z]+_\.")
-"""In a dotted key: `_target_` and the others by which Hydra builds a part."""
+"""Finds `_target_`, `_partial_` and the like, by which Hydra builds a part, in a dotted key."""
 
 Word = Literal["resume", "rerun"]
 WORDS: tuple[Word, ...] = ("resume", "rerun")
 
 LISTS = ("eval", "tracker", "experiment", "variant")
-"""The groups that several choices of may be chosen."""
+"""The groups of which several choices may be chosen at once."""
 
 
 def started_from(words: Sequence[str]) -> tuple[Word, Path] | None:
     """(word, FOLDER) of `resume=FOLDER` or `rerun=FOLDER`; None for a new run, and for resume=auto.
 
-    Raises UserError for both of them.
+    Raises UserError if both are given.
     """
     values = values_of(words)
     found: list[tuple[Word, Path]] = [
@@ -44,43 +44,43 @@ def started_from(words: Sequence[str]) -> tuple[Word, Path] | None:
         if values.get(word, "") not in ("", "null", *MEANINGS.get(word, ()))
     ]
     if len(found) > 1:
-        raise UserError(f"resume={found[0][1]} goes on with a run, and rerun={found[1][1]} starts one: choose one")
+        raise UserError(f"resume={found[0][1]} continues a run, rerun={found[1][1]} starts a new one: choose one")
     return found[0] if found else None
 
 
 def resumed(folder: Path, words: Sequence[str], word: Word = "resume") -> DictConfig:
-    """The config of the run in `folder` with these words laid over it, and with Hydra's node of this line.
+    """The config of the run in `folder`, overridden by these words, with Hydra's node as the words give it.
 
     word: "rerun" for a new run in a folder of its own.
 
     Raises UserError for a folder that holds no run, for settings that are not plain data, for a part or a place in W&B
-    that neither conf/ nor this line names, and for a word that the config has no key for.
+    that neither conf/ nor the words name, and for a word whose key the config does not have.
     """
     recorded = settings_of(folder, word)
     typed = [one for one in words if key_of(one) not in ("resume", "rerun", "hydra.run.dir")]
     chosen = [one for one in typed if is_group(key_of(one)) or key_of(one).startswith("hydra")]
-    laid = [one for one in typed if one not in chosen]
+    overrides = [one for one in typed if one not in chosen]
     places = [one for one in words if word == "rerun" and key_of(one) in ("resume", "hydra.run.dir")]
-    fresh = composed("train", [*choices_of(recorded, chosen), *chosen, *places])  # what conf/ gives for them
+    fresh = composed("train", [*choices_of(recorded, chosen), *chosen, *places])  # what conf/ gives for these choices
     config = OmegaConf.create({**recorded, "hydra": fresh.hydra})
     for one in chosen:
         group = key_of(one)
         if not group.startswith("hydra"):
             if group not in recorded or group not in fresh or (word == "rerun" and group == "scale"):
-                raise UserError(f"{one}: {word}={folder} goes on without another; leave it out, or start a new run")
+                raise UserError(f"{one} cannot be chosen with {word}={folder}: leave it out, or start a new run")
             config[group] = fresh[group]
     for key in (key for key in KEYS if entry(key).once):
         OmegaConf.update(config, key, OmegaConf.select(fresh, key))
     config.resume, config.rerun = ("auto", None) if word == "resume" else (fresh.resume, str(folder))
-    refer_again(config, fresh, [key_of(one) for one in laid])
-    lay_over(config, laid)
-    refuse_foreign_uploads(folder, config, fresh, laid, word=word)
+    restore_references(config, fresh, [key_of(one) for one in overrides])
+    override(config, overrides)
+    refuse_foreign_uploads(folder, config, fresh, overrides, word=word)
     refuse_foreign_parts(folder, config, words, word)
     return config
 
 
 def line_of_rerun(folder: Path, words: Sequence[str]) -> list[str]:
-    """What makes `rerun=FOLDER` without FOLDER: that run's own words and, after them, these."""
+    """The words that start the rerun without its FOLDER: that run's own words, then these."""
     typed = [word for word in words if key_of(word) != "rerun"]
     keys = {key_of(word) for word in typed}
     own = [word for word in read_run(folder).overrides if not key_of(word).startswith("hydra")]
@@ -88,7 +88,7 @@ def line_of_rerun(folder: Path, words: Sequence[str]) -> list[str]:
 
 
 def choices_of(recorded: Config, chosen: Sequence[str]) -> list[str]:
-    """GROUP=CHOICE of the run's groups, as far as conf/ has them and this line does not choose."""
+    """GROUP=CHOICE of each group that the run recorded, if conf/ still has the choice and this line makes no other."""
     words = []
     kept = recorded.get("choices")
     names = kept if isinstance(kept, dict) else {}
@@ -99,10 +99,10 @@ def choices_of(recorded: Config, chosen: Sequence[str]) -> list[str]:
     return words
 
 
-def refer_again(config: DictConfig, fresh: DictConfig, keys: Sequence[str]) -> None:
-    """Where conf/ refers to one of these keys, and the run has what it referred to, let its config refer to it again.
+def restore_references(config: DictConfig, fresh: DictConfig, keys: Sequence[str]) -> None:
+    """Restore the config's references to these keys, as conf/ has them, where their values are still the same.
 
-    A run's settings are resolved: paths.senteval is in eval.stsb.senteval too, and so must be what is typed for it.
+    A run's settings are resolved: eval.stsb.senteval repeats paths.senteval, and must follow when that is typed again.
     """
     for place, text in plain_values(OmegaConf.to_container(without_hydra(fresh))):
         for key in (key for key in keys if f"${{{key}}}" in str(text)):
@@ -111,8 +111,8 @@ def refer_again(config: DictConfig, fresh: DictConfig, keys: Sequence[str]) -> N
                 OmegaConf.update(config, place, text)
 
 
-def lay_over(config: DictConfig, words: Sequence[str]) -> None:
-    """Set what the words say, by Hydra's own rules. Raises Hydra's errors."""
+def override(config: DictConfig, words: Sequence[str]) -> None:
+    """Apply the words to the config by Hydra's own rules. Raises Hydra's errors."""
     from hydra._internal.config_loader_impl import ConfigLoaderImpl
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
@@ -121,33 +121,34 @@ def lay_over(config: DictConfig, words: Sequence[str]) -> None:
 
 
 def settings_of(folder: Path, word: Word = "resume") -> Config:
-    """The resolved settings that a run left. Raises UserError where there are none that are plain data."""
+    """The resolved settings that a run left. Raises UserError if there are none, or if they are not plain data."""
     file = folder / RUN
     if not file.is_file():
         raise UserError(
-            f"{word}={folder}: no {RUN} is in it, so it is no run, or one of an older version of cse, which goes on "
-            f"with that version alone{newest_run(folder)}"
+            f"{word}={folder}: there is no {RUN} in it, so it is not a run, or it is from an older version of cse and "
+            f"only that version can continue it{newest_run(folder)}"
         )
     try:
         settings = checked(SETTINGS, file).get("config")
         if not isinstance(settings, dict) or not all(
             isinstance(settings.get(key), dict) for key in ("trainer", "data")
         ):
-            raise ValueError("it holds no settings of cse-train")
+            raise ValueError("no settings of cse-train")
     except (OSError, ValueError) as error:
-        raise UserError(f"{file} cannot be read ({error}): take a copy, or start anew") from error
+        raise UserError(f"{file} cannot be read ({error}): restore it from a copy, or start a new run") from error
     for key, value in plain_values(settings):
         if isinstance(value, str) and "${" in value:
-            raise UserError(f"{file}: {key}={value} refers to something else; the settings of a run are plain values")
+            raise UserError(f"{file}: {key}={value} is a reference, but a run's settings are plain values")
     return settings
 
 
 def refuse_foreign_uploads(
     folder: Path, config: DictConfig, fresh: DictConfig, words: Sequence[str], *, word: Word
 ) -> None:
-    """Raise UserError where W&B would send the run elsewhere than conf/, the environment or a word of this line says.
+    """Raise UserError if W&B would send the run elsewhere than conf/, the environment or a typed word says.
 
-    fresh: what conf/ and the environment give. Of two modes the one that asks no network is taken, unless one is typed.
+    fresh: the config that conf/ and the environment give. If it, or the run, is offline, so is the resumed run, unless
+    a mode is typed.
     """
     if not isinstance(OmegaConf.select(config, "tracker.wandb"), DictConfig):
         return
@@ -157,19 +158,21 @@ def refuse_foreign_uploads(
     if OmegaConf.select(config, key) in quiet:
         return
     if own := [file for name in ("wandb", ".wandb") if (file := folder / name / "settings").exists()]:
-        raise UserError(f"{own[0]}: whoever starts in {folder} would send W&B's key where it says: remove it")
+        raise UserError(
+            f"{own[0]}: a command started in {folder} would send W&B's key to the server named there: remove it"
+        )
     keys = [key for key in UPLOADS if key not in typed]
     foreign = [key for key in keys if OmegaConf.select(config, key) != OmegaConf.select(fresh, key)]
     if foreign:
         there = " ".join(f"{key}={spell_value(OmegaConf.select(config, key))}" for key in foreign)
         raise UserError(
-            f"{word}={folder}: W&B would send this run where neither conf/ nor the environment says; if you trust it, "
-            f"give {there} again, else tracker=none, or tracker=wandb for your own place"
+            f"{word}={folder}: W&B would send this run to a place that neither conf/ nor the environment names; if you "
+            f"trust it, type {there} again, else tracker=none, or tracker=wandb for your own place"
         )
 
 
 def refuse_foreign_parts(folder: Path, config: DictConfig, words: Sequence[str], word: Word) -> None:
-    """Raise UserError for a part that neither conf/, nor a folder of own choices, has at that key, nor this line names.
+    """Raise UserError for a part that neither conf/ nor a --config-dir has at that key, and that no word names.
 
     A part is what Hydra builds: its `_target_`, and how it is called (`_partial_`, `_args_`).
     """
@@ -179,13 +182,13 @@ def refuse_foreign_parts(folder: Path, config: DictConfig, words: Sequence[str],
     for key, value in plain_values(OmegaConf.to_container(without_hydra(config))):
         if HYDRAS_KEY.search(f".{key}.") and (key, str(value)) not in known and value not in typed:
             raise UserError(
-                f"{word}={folder}: {key}={value} is no part of cse there, and a run's folder runs no code of its own: "
-                f"give --config-dir FOLDER of your choices, which names it, or {key}={value} again"
+                f"{word}={folder}: {key}={value} is not a part that cse has there, and a run may not name code: give "
+                f"the --config-dir FOLDER that names it, or type {key}={value} again"
             )
 
 
 def parts_in(conf: Path) -> Iterator[tuple[str, str]]:
-    """(dotted key, value) of each `_target_`, and of what stands beside it for Hydra, in a folder laid out as conf/."""
+    """(dotted key, value) of each `_target_`, `_partial_` and so on in a folder laid out as conf/."""
     for file in sorted(conf.rglob("*.yaml")):
         text = file.read_text(encoding="utf-8")
         if "_target_" not in text:
@@ -202,7 +205,7 @@ def parts_in(conf: Path) -> Iterator[tuple[str, str]]:
 
 
 def plain_values(node: object, key: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted key, value) of everything in it that is neither a mapping nor a list."""
+    """(dotted key, value) of every value in a tree of mappings and lists."""
     if not isinstance(node, dict | list):
         yield key, node
         return

@@ -1,6 +1,6 @@
-"""One training job in one process (or one of several): build, train, score the best step, leave a complete folder.
+"""One training job, in this process or in one of several: build, train, score the best step, leave a complete folder.
 
-Imported when there is work: --help answers without torch.
+Imports torch, so import it only when there is work: --help answers without.
 """
 
 import logging
@@ -42,19 +42,19 @@ log = logging.getLogger("cse")
 def run(cfg: DictConfig, folder: RunFolder) -> None:
     """Train, then score the best step on every split of every evaluator.
 
-    Raises Interrupted after a signal, whatever was going on; with resume=auto SLURM then starts the job again.
+    Raises Interrupted after a signal; SLURM then starts the job again if it can be resumed (resume=auto).
     """
     explained = partial(explain_failures, cfg, folder.resume_hint)
-    with receiving_signals(folder, cfg.resume is not None) as signals, explained():
+    with receiving_signals(folder, resumes=cfg.resume is not None) as signals, explained():
         accelerator = start_processes(cfg)
         is_first = accelerator.is_main_process
-        with Heartbeat(folder.path, is_first and folder.is_made) as heartbeat:
+        with Heartbeat(folder.path, is_first and folder.writes) as heartbeat:
             begun = begin(cfg, folder, accelerator, heartbeat)
             if begun is None:
                 return
             training, record = begun
             heartbeat.steps = training.steps
-            with record, explained():  # inside the record, which keeps the sentence
+            with record, explained():  # explained inside the record, so that results.json has the explanation
                 if is_first and training.step == 0:
                     keep_cosines(folder.path, "before", training.parts.evaluators, training.encode())
                 if use := record.results["recorded"]:
@@ -63,7 +63,7 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
                 keep_best = partial(keep, record, training.parts)
                 outcome = training.run(on_best=keep_best, log=record.log, signals=signals)
                 if is_first:
-                    if outcome.best_step == 0:  # nothing was selected: what was trained is the last step
+                    if outcome.best_step == 0:  # no selection: keep the last step
                         keep_best(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})
                     known = training.known(outcome.best_step or outcome.steps)
                     score_best(record, training.parts.evaluators, accelerator.device, known)
@@ -71,14 +71,14 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
 
 
 @contextmanager
-def receiving_signals(folder: RunFolder, goes_on: bool) -> Iterator[Signals]:
-    """Receive signals in the block; one that SLURM sent to end a job that goes on lets SLURM start it again."""
+def receiving_signals(folder: RunFolder, resumes: bool) -> Iterator[Signals]:
+    """Receive signals in the block. resumes: put a job that SLURM stopped back into its queue."""
     with Signals(folder.resume_hint) as signals:
         try:
             slurm.release()
             yield signals
         except Interrupted as error:
-            if not slurm.is_follower() and goes_on and slurm.requeue(error.code - 128):
+            if not slurm.is_follower() and resumes and slurm.requeue(error.code - 128):
                 log.info("SLURM starts this job again")
             raise
 
@@ -86,12 +86,12 @@ def receiving_signals(folder: RunFolder, goes_on: bool) -> Iterator[Signals]:
 def begin(
     cfg: DictConfig, folder: RunFolder, accelerator: Accelerator, heartbeat: Heartbeat
 ) -> tuple[Training, Record] | None:
-    """Everything before the first step; None for a run that was only to be looked at, which then has been.
+    """Do everything before the first step. Returns None for a dry run or a preview, which end here.
 
-    The folder is made last: what is refused before has changed none. heartbeat: holds it from then on.
+    The folder is made last, so that a refused run changes no folder. heartbeat: holds the folder from then on.
     """
     is_first = accelerator.is_main_process
-    with main_process_first():  # what is to be tokenised is so once, by the first
+    with main_process_first():  # the first tokenises, the others read its cache
         try:
             parts = build(cfg, accelerator)
         except MissingResource:
@@ -111,9 +111,9 @@ def begin(
     if cfg.dry_run:
         print_forecast(training)
         return None
-    heartbeat.take()  # before anything in the folder is read
+    heartbeat.take()  # before the folder is read
     if is_first:
-        check_unused(cfg, "train", folder.path)  # another start may have come and gone
+        check_unused(cfg, "train", folder.path)  # again: another run may have used it since
     training.start(cfg.seed, resume=cfg.resume is not None)
     if is_first:
         recover_best(folder.path, training)
@@ -126,7 +126,7 @@ def begin(
 
 
 def record_of(cfg: DictConfig, config: Config, training: Training) -> Record:
-    """The record of the run. config: `cfg` as plain values."""
+    """The run's record, with the description of the encoder. config: `cfg` as plain values."""
     accelerator, encoder = training.accelerator, training.parts.encoder
     record = Record(
         training.folder,
@@ -143,7 +143,7 @@ def record_of(cfg: DictConfig, config: Config, training: Training) -> Record:
     record.results["architecture"] = f"{shape}, {encoder.pooling} pooling"
     if record.writes:
         before = read_run(training.folder).results if training.step else {}
-        known = "weights" in before  # by an earlier start: a run that goes on does not ask the hub again
+        known = "weights" in before  # a resumed run does not ask the hub again
         record.results["weights"] = (
             license_and_language(before["weights"]) if known else read_license_and_language(config["model"]["name"])
         )
@@ -151,13 +151,13 @@ def record_of(cfg: DictConfig, config: Config, training: Training) -> Record:
 
 
 def start_processes(cfg: DictConfig) -> Accelerator:
-    """This process's place among those of the run, its device and its precision."""
-    torch.use_deterministic_algorithms(False)  # an earlier run of this process may have asked for it
+    """Join the run's other processes. Returns this one's rank, device and precision as an Accelerator."""
+    torch.use_deterministic_algorithms(False)  # an earlier run in this process may have set it
     if cfg.trainer.deterministic:
         from transformers.trainer_utils import enable_full_determinism
 
         enable_full_determinism(cfg.seed)
-    AcceleratorState._reset_state(reset_partial_state=True)  # runs of one process (cse.train) share no state
+    AcceleratorState._reset_state(reset_partial_state=True)  # several cse.train calls in one process share no state
     join_processes()
-    torch.backends.cudnn.allow_tf32 = False  # by default cuDNN rounds float32's convolutions; products are exact anyway
+    torch.backends.cudnn.allow_tf32 = False  # cuDNN's default rounds float32 convolutions; matmul's does not
     return Accelerator(mixed_precision=precision_of(cfg.trainer.precision))

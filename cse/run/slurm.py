@@ -1,4 +1,4 @@
-"""SLURM: the tasks of `srun` become processes of one group, and a job that a signal stopped goes on by itself."""
+"""SLURM: the tasks of `srun` become the processes of one run, and a job that a signal stopped is queued again."""
 
 import os
 import re
@@ -9,44 +9,44 @@ HELD = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def join() -> None:
-    """Set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT where `srun` started several tasks, unless they
-    are there already (torchrun, accelerate).
+    """Set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT if `srun` started several tasks, unless torchrun
+    or accelerate has set them.
 
-    A batch script without srun is one task, whatever sbatch was told, and so is a job of hydra/launcher=submitit_slurm:
-    only srun sets SLURM_STEP_NUM_TASKS.
+    A batch script without srun is one task, whatever sbatch's options say, and so is a job of
+    hydra/launcher=submitit_slurm: only srun sets SLURM_STEP_NUM_TASKS.
     """
     tasks = int(os.environ.get("SLURM_STEP_NUM_TASKS", 1))
     if "RANK" in os.environ or tasks == 1:
         return
     from cse.device import count_gpus
 
-    # with --gpus-per-task each task sees one GPU, which is its number 0
+    # with --gpus-per-task each task sees one GPU, as its number 0
     visible = count_gpus() or tasks
     os.environ["RANK"] = os.environ["SLURM_PROCID"]
     os.environ["WORLD_SIZE"] = str(tasks)
     os.environ["LOCAL_RANK"] = str(int(os.environ["SLURM_LOCALID"]) % visible)
     os.environ.setdefault("MASTER_ADDR", first_host(os.environ["SLURM_STEP_NODELIST"]))
-    # below the ports that a system gives out by itself, any of which may be another program's (Linux: from 32768)
+    # below the ports that the system hands out to any program (on Linux from 32768)
     os.environ.setdefault("MASTER_PORT", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 12000))
 
 
 def is_follower() -> bool:
-    """Whether this is one of the processes that a launcher started, and not the first."""
+    """Whether a launcher started this process, and it is not the first."""
     return os.environ.get("RANK", "0") != "0"
 
 
 def hold() -> None:
-    """Let a signal of SLURM's wait while this process starts, until `release`: its job may be preempted at any moment.
+    """In a SLURM job, block its signals until `release`: the job may be preempted while this process still starts.
 
-    Before a run listens, a signal would end it as if it had failed, and SLURM would not start it again. To be called
-    before the process has threads (numpy starts some): those that it starts later hold signals too.
+    Before the run handles signals, one would end it as if it had failed, and SLURM would not start it again. Call this
+    before the process has threads (numpy starts some), since threads inherit what is blocked.
     """
     if "SLURM_JOB_ID" in os.environ:
         signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
 
 
 def release() -> None:
-    """The run listens now: what was held comes."""
+    """Unblock the signals, now that the run handles them; those that waited arrive."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
 
 
@@ -56,25 +56,25 @@ def first_host(nodes: str) -> str:
 
 
 def requeue(number: int) -> bool:
-    """Put this process's batch job back into SLURM's queue after signal `number`, where `is_wanted_later` says so.
+    """Put this process's batch job back into SLURM's queue after signal `number`, if `is_wanted_later`.
 
-    Returns whether that was done. Then SLURM ends the job's processes: what comes after may be cut short.
+    Returns whether that was done. SLURM then ends the job's processes, so what follows may be cut short.
     """
-    if "SUBMITIT_EXECUTOR" in os.environ or not is_wanted_later(number):  # submitit asks for itself
+    if "SUBMITIT_EXECUTOR" in os.environ or not is_wanted_later(number):  # submitit requeues its own jobs
         return False
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # SLURM's own, while the last sentence is said
-    return _told("scontrol", "requeue", os.environ["SLURM_JOB_ID"]) is not None
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # SLURM sends one now; the last message is still to be printed
+    return _output_of("scontrol", "requeue", os.environ["SLURM_JOB_ID"]) is not None
 
 
 def is_wanted_later(number: int) -> bool:
-    """Whether a job that signal `number` stopped should start again: SLURM itself starts again only what it kills.
+    """Whether a job that signal `number` stopped should start again; SLURM itself requeues only a job that it kills.
 
-    SIGUSR1 and SIGUSR2 say so (sbatch --signal=USR1@60), SIGTERM only where the job is preempted or has had its time:
-    scancel sends it too. False outside a batch job, and for one that must not start again (sbatch --no-requeue).
+    SIGUSR1 and SIGUSR2 mean so (sbatch --signal=USR1@60), SIGTERM only if the job was preempted or reached its time
+    limit: scancel sends it too. False outside a batch job, and under sbatch --no-requeue.
     """
     job = os.environ.get("SLURM_JOB_ID")
-    told = _told("scontrol", "show", "job", "--oneliner", job) if job else None
-    about = dict(re.findall(r"(\w+)=(\S*)", told or ""))
+    shown = _output_of("scontrol", "show", "job", "--oneliner", job) if job else None
+    about = dict(re.findall(r"(\w+)=(\S*)", shown or ""))
     if (about.get("BatchFlag"), about.get("Requeue")) != ("1", "1"):
         return False
     if about.get("JobState") == "COMPLETING":
@@ -84,8 +84,8 @@ def is_wanted_later(number: int) -> bool:
     return about.get("JobState") == "RUNNING" and (asked or preempted)
 
 
-def _told(*command: str) -> str | None:
-    """What a command of SLURM's answers; None where it is not there or refuses."""
+def _output_of(*command: str) -> str | None:
+    """The standard output of a SLURM command; None if it is missing or fails."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
     except (OSError, subprocess.SubprocessError):

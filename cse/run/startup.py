@@ -1,5 +1,5 @@
-"""A process around a run. Before the heavy libraries are imported: no chatter, and no waiting for a hub that is not
-there. After the run: the environment and the random states as they were.
+"""The process around a run. Before the heavy libraries are imported: silence their chatter, and do not wait for a hub
+that does not answer. After the run: restore the environment and the random states.
 """
 
 import logging
@@ -28,22 +28,22 @@ TALKATIVE = (
 
 
 def quiet() -> None:
-    """Silence loading reports and warnings of libraries; cse says what matters itself.
+    """Silence the loading reports and warnings of libraries; cse itself reports what matters.
 
-    Raises UserError where no temporary file can be made: imports of libraries would fail, each in its own words.
+    Raises UserError if there is no place for temporary files, on which imports would fail, each in its own words.
     """
     try:
         tempfile.gettempdir()
     except FileNotFoundError as error:
-        raise UserError(f"{error.strerror}: TMPDIR=FOLDER in the environment names one that can be written") from error
+        raise UserError(f"{error.strerror}: set TMPDIR=FOLDER in the environment to one that can be written") from error
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    for name in ("HF_HUB_VERBOSITY", "DATASETS_VERBOSITY"):  # read when these are imported, which may be later
+    for name in ("HF_HUB_VERBOSITY", "DATASETS_VERBOSITY"):  # read when they are imported, maybe later
         os.environ.setdefault(name, "error")
     warnings.filterwarnings("ignore")
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.ERROR)
-    logging.getLogger("hydra.utils").setLevel(logging.CRITICAL)  # it tells an error that it raises as well
+    logging.getLogger("hydra.utils").setLevel(logging.CRITICAL)  # it logs the errors that it also raises
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.set_verbosity_error()
@@ -51,10 +51,10 @@ def quiet() -> None:
 
 
 def settle_hub() -> bool:
-    """Ask once, for two seconds, whether the hub answers; if not, all libraries look in the local cache only.
+    """Ask once, for up to two seconds, whether the hub answers; if not, make all libraries use the local cache only.
 
-    Returns whether the hub can be used. A proxy in the environment is the user's word that it can, and
-    HF_HUB_OFFLINE=1 (or on, yes, true, as the hub's client reads it) that it cannot.
+    Returns whether the hub can be used. It is not asked if the environment has a proxy, which means that it can, or
+    HF_HUB_OFFLINE=1 (or on, yes, true, as the hub's client reads it), which means that it cannot.
     """
     if is_offline():
         return False
@@ -69,7 +69,7 @@ def settle_hub() -> bool:
 
 @cache
 def answers(host: str | None, port: int) -> bool:
-    """Whether something listens there."""
+    """Whether something listens at this address."""
     with suppress(OSError), socket.create_connection((host, port), timeout=PATIENCE):
         return True
     return False
@@ -82,18 +82,18 @@ os.register_at_fork(after_in_child=lambda: FORKED.set() if "torch" in sys.module
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """A block that has the process for itself, and puts its environment and its random states back.
+    """Run the block with the process to itself, and restore the environment and the random states after it.
 
-    Raises UserError while another thread is in one: two at a time would have other results than each alone. And in a
-    fork of a process that had torch, which would wait forever.
+    Raises UserError while another thread is in such a block, since the two would change each other's results, and in a
+    fork of a process that had imported torch, which would hang.
     """
     if FORKED.is_set():
         raise UserError(
-            "this process was forked from one that had torch, and lacks its threads: multiprocessing's spawn"
+            "this process was forked from one that had imported torch, and lacks its threads: use start method spawn"
         )
     if not BUSY.acquire(blocking=False):
         raise UserError(
-            "another thread of this process trains or scores, with the same random states: wait for its end"
+            "another thread of this process is training or scoring with the same random states: wait until it is done"
         )
     try:
         with environment_kept(), random_states_kept():
@@ -104,7 +104,7 @@ def alone() -> Iterator[None]:
 
 @contextmanager
 def environment_kept() -> Iterator[None]:
-    """Put the environment's variables back after the block."""
+    """Restore the environment variables after the block."""
     before = dict(os.environ)
     try:
         yield
@@ -116,20 +116,20 @@ def environment_kept() -> Iterator[None]:
 
 @contextmanager
 def random_states_kept() -> Iterator[None]:
-    """Put back after the block: the random states of Python, numpy and torch, torch's flags and default dtype."""
+    """Restore after the block the random states of Python, numpy and torch, and torch's flags and default dtype."""
     import numpy as np
     import torch
 
-    switches, drawn, numpys = torch.backends.cudnn, random.getstate(), np.random.get_state()
+    cudnn, python_state, numpy_state = torch.backends.cudnn, random.getstate(), np.random.get_state()
     flags = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    fast, dtype = (switches.deterministic, switches.benchmark, switches.allow_tf32), torch.get_default_dtype()
+    cudnn_flags, dtype = (cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32), torch.get_default_dtype()
     cards = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     try:
         with torch.random.fork_rng(cards):
             yield
     finally:
-        random.setstate(drawn)
-        np.random.set_state(numpys)
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)
         torch.use_deterministic_algorithms(flags[0], warn_only=flags[1])
-        switches.deterministic, switches.benchmark, switches.allow_tf32 = fast
+        cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32 = cudnn_flags
         torch.set_default_dtype(dtype)

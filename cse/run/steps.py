@@ -1,4 +1,4 @@
-"""How many steps a run takes, from its settings alone: for a sweep's list, and for a run whose data is missing."""
+"""How many steps a run takes, from its settings alone: to list a sweep, and to plan a run whose data is missing."""
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -6,7 +6,7 @@ from cse.sources.catalogue import DATASETS
 
 
 def steps_of(cfg: DictConfig) -> int | None:
-    """Of a composed config of cse-train; None where the rows are not known before they are read."""
+    """The steps of a composed cse-train config; None if the number of rows is not known without reading them."""
     trainer, rows = cfg.trainer, rows_of(cfg.data)
     if rows is None:
         return trainer.max_steps
@@ -15,7 +15,7 @@ def steps_of(cfg: DictConfig) -> int | None:
 
 
 def rows_of(data: DictConfig) -> int | None:
-    """Rows that are asked for, or those of a published corpus, as its paper counts them; None for text of one's own."""
+    """The rows requested, or those of a published corpus as its paper counts them; None for the user's own text."""
     published = DATASETS.get(data.name)
     rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
     rows = rows or (published.rows[0] if published and published.rows else None)

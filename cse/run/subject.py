@@ -1,4 +1,4 @@
-"""What cse-eval scores: an encoder from anywhere, or averaged word vectors, and whitening on top."""
+"""What cse-eval scores: an encoder from anywhere, or averaged word vectors, optionally whitened."""
 
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from cse.types import Encode
 
 
 class Subject(NamedTuple):
-    """What is scored: texts -> (n, D) float32, D, its description in a line, and where it runs."""
+    """What is scored: n texts -> (n, D) float32, D, a description on one line, and the device."""
 
     encode: Encode
     dim: int
@@ -51,7 +51,7 @@ def load(cfg: DictConfig) -> Subject:
 
 
 def load_vectors(cfg: DictConfig) -> Subject:
-    """Averaged word vectors. Raises UserError for settings that only an encoder has."""
+    """Averaged word vectors. Raises UserError for a setting that only an encoder has."""
     for key, default in (("pooling", None), ("max_length", None), ("dtype", "fp32")):
         if cfg[key] != default:
             raise UserError(f"{key}={cfg[key]} does not apply to word vectors (checkpoint={cfg.checkpoint})")
@@ -62,25 +62,27 @@ def load_vectors(cfg: DictConfig) -> Subject:
 
 
 def folder_of(name: str | Path) -> str:
-    """A run's best/, or what was given: a folder of weights, package://MODULE/PATH or a hub name."""
+    """A run's best/, or the name as it is: a folder of weights, package://MODULE/PATH or a hub name."""
     if str(name).startswith(PACKAGE):
         return str(name)
     path = Path(name).expanduser()
     if (path / "best" / "config.json").is_file():
         return str(path / "best")
     if path.exists() and not (path / "config.json").is_file():
-        raise UserError(f"checkpoint={path} has no config.json: no encoder, or it has no best/ yet{newest_run(path)}")
+        raise UserError(
+            f"checkpoint={path} has no config.json: it is not an encoder, or a run without best/ yet{newest_run(path)}"
+        )
     return str(path)
 
 
 def trained_seed(checkpoint: Path) -> int | None:
-    """The seed of the run whose folder, or best/ in it, this is; None for any other encoder."""
+    """The seed of the run whose folder, or whose best/, this is; None for any other encoder."""
     own = (read_run(folder).results for folder in (checkpoint, checkpoint.parent))
     return next((results.get("seed") for results in own if "config" in results), None)
 
 
 def sentences(file: str) -> list[str]:
-    """The lines of a text file. Raises MissingResource or UserError in the words of the key that names it."""
+    """The lines of a text file. Raises MissingResource or UserError that name whitening.fit."""
     with renaming_keys({"data.path=": "whitening.fit=", " or set data.encoding": ""}):
         files = files_of(Path(file).expanduser())
         if any(kind(part) != ".txt" for part in files):
@@ -89,7 +91,7 @@ def sentences(file: str) -> list[str]:
 
 
 def whitened(subject: Subject, cfg: DictConfig, sample: list[str]) -> Subject:
-    """The same, and then the whitening that its own embeddings of the sample give."""
+    """The same subject, with its embeddings whitened as its embeddings of the sample say."""
     whitening = Whitening(cfg.kind, cfg.components).fit(subject.encode(sample))
     described = f"{subject.described}, {cfg.kind} whitening to {cfg.components or 'all'} components"
     described += f" fitted on {len(sample):,} sentences of {cfg.fit}"

@@ -1,4 +1,4 @@
-"""What a run says before it starts, instead of starting (dry_run), and when it is done."""
+"""What a run logs before it starts, what it logs instead of starting (dry_run), and what it leaves when it is done."""
 
 import logging
 import math
@@ -32,12 +32,13 @@ log = logging.getLogger("cse")
 
 
 def announce(config: Config, training: Training, found: Overlap, recorded_use: str) -> None:
-    """The run in a few lines: what, on what, how long, where. recorded_use: see cse.run.recorded."""
+    """Log the run in a few lines: what, on what, how long, where. recorded_use: see cse.run.recorded."""
     parts, encoder, accelerator = training.parts, training.parts.encoder, training.accelerator
     print_fields(
         **method_in_words(config),
         encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {encoder.size}",
-        recorded=recorded_use and f"{recorded_use}: so its makers use it, and training starts from another encoder",
+        recorded=recorded_use
+        and f"{recorded_use}, which is how its makers use it; training starts from another encoder",
         data=f"{config['data']['name']}, {len(parts.batches.rows):,} rows",
         overlap=in_words(found) if parts.evaluators else "",
         partial=partial_in_words(parts.evaluators),
@@ -49,36 +50,36 @@ def announce(config: Config, training: Training, found: Overlap, recorded_use: s
 
 
 def print_forecast(training: Training) -> None:
-    """Print negatives, time, memory and work, measured on this machine. The Training cannot be used afterwards."""
+    """Log negatives, time, memory and work, measured on this machine. The Training cannot be used afterwards."""
     trainer, parts, device = training.trainer, training.parts, training.accelerator.device
     if training.accelerator.num_processes > 1:
-        print_fields(time="not measured for several processes; trainer.devices=1 measures one")
+        print_fields(time="not measured for several processes; measure one with trainer.devices=1")
         return
     about = forecast(training)
     dev_scores = len({*range(0, training.steps, trainer.eval_every), training.steps}) if about.dev_score else 0
     seconds = training.steps * about.step + dev_scores * about.dev_score + about.last_scores
-    apart = ", ".join(name for name, one in parts.evaluators.items() if one.more_than_encoding)
-    left_out = f", without what {apart} computes from its vectors" if apart else ""
+    slow = ", ".join(name for name, one in parts.evaluators.items() if one.more_than_encoding)
+    left_out = f", without what {slow} computes from its vectors" if slow else ""
     print_fields(
         negatives=f"{parts.objective.negatives(trainer.batch_size):,} an anchor",
         time=f"{training.steps:,} steps of {about.step:.3g} s, {dev_scores} dev scores of {about.dev_score:.3g} s, "
-        f"{about.last_scores:.3g} s to encode what else is scored at the end: {duration(seconds)}{left_out}",
+        f"{about.last_scores:.3g} s to encode the rest at the end: {duration(seconds)}{left_out}",
         memory=f"{about.memory / 2**30:.1f} of {total_memory(device) / 2**30:.0f} GiB at the peak",
-        work=f"{training.steps * about.flop / 1e15:.3g} PFLOP in {training.steps:,} steps; another machine takes that "
-        f"by what it sustains, this one {about.flop / about.step / 1e12:.3g} TFLOP a second",
+        work=f"{training.steps * about.flop / 1e15:.3g} PFLOP in {training.steps:,} steps; this machine sustains "
+        f"{about.flop / about.step / 1e12:.3g} TFLOP a second",
         measured=f"{STEPS} steps on {platform.node()}, {processor(device)}",
     )
 
 
 def processor(device: torch.device) -> str:
-    """What the steps were measured on."""
+    """The device that the steps were measured on, by name."""
     if is_gpu(device):
         return torch.cuda.get_device_name(device)
     return f"{torch.get_num_threads()} threads of {platform.processor() or platform.machine()}"
 
 
 def print_plan(cfg: DictConfig, folder: Path) -> None:
-    """Print what does not depend on the weights or data that cannot be had; nothing can be measured without them."""
+    """Log the part of the plan that does not need the missing weights or data; nothing can be measured without them."""
     print_fields(
         **method_in_words(resolved(cfg)),
         encoder=cfg.model.name,
@@ -89,14 +90,14 @@ def print_plan(cfg: DictConfig, folder: Path) -> None:
 
 
 def print_fields(**lines: object) -> None:
-    """Print a line for each, its name first; none for one that is empty."""
+    """Log a line for each field that is not empty, its name first."""
     for name, line in lines.items():
         if line:
             log.info("%-10s %s", name, line)
 
 
 def method_in_words(config: Config) -> dict[str, str]:
-    """What is learned, under the names that a person types, and where the values come from, a source a line."""
+    """The method, under the names that one types, and the sources of its values, one a line."""
     choices = config["choices"]
     beside = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"
     return {
@@ -106,18 +107,18 @@ def method_in_words(config: Config) -> dict[str, str]:
 
 
 def schedule_in_words(trainer: Trainer) -> str:
-    """Batch size, schedule and learning rate."""
+    """Batch size, schedule and learning rate, as logged."""
     return f"batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}"
 
 
 def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
-    """What is wrong with the evaluators' data: the first thing, and how many there are; "" where it is whole."""
+    """What is wrong with the evaluators' data: the first problem, and how many there are; "" if it is whole."""
     lines = [line for name, one in evaluators.items() for line in problems_of(name, one.provenance())]
-    return f"{lines[0].removeprefix('partial: ')}; such problems: {len(lines)}, in results.json" if lines else ""
+    return f"{lines[0].removeprefix('partial: ')}; {len(lines)} such problem(s) in results.json" if lines else ""
 
 
 def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
-    """Everything a finished run leaves but its encoder: results.json, the model card, plots, the last words."""
+    """Write all that a finished run leaves beside its encoder: results.json, model card, plots, the final log lines."""
     folder, metrics, trackers = record.folder, record.metrics, record.trackers
     best_step = outcome.best_step or outcome.steps
     record.conclude(
@@ -132,12 +133,12 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     )
     write_text(folder / "best" / "README.md", model_card(record.results, metrics, "best"))
     if test := {name: score for name, score in metrics.items() if name.startswith("test/")}:
-        trackers.log(test, outcome.steps)  # as a curve's only point, which dashboards draw
+        trackers.log(test, outcome.steps)  # dashboards draw a curve of one point
     for name, path in draw(folder, parts.trainer.select, best_step, record.results["seed"]).items():
         trackers.image(f"plots/{name}", path, outcome.steps)
     before, recorded = outcome.curve[0][1] if outcome.curve else {}, record.results["recorded"]
     untrained = {"before": before}
-    if recorded:  # the checkpoint as its makers use it
+    if recorded:
         untrained = {"recorded": recorded["scores"], **untrained}
     print_scores(record, untrained)
     print_fields(partial=partial_in_words(parts.evaluators))
@@ -157,9 +158,9 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
 
 
 def print_scores(record: Record, untrained: Mapping[str, Mapping[str, float]]) -> None:
-    """Hand trackers all scores before and after training in a table, and print the headline ones.
+    """Send trackers a table of all scores before and after training, and log the headline ones.
 
-    untrained: by column, of which the last is where training started.
+    untrained: scores by column; the last column is where training started.
     """
     metrics, altered = record.metrics, partial_scores(record.metrics, record.results["data"])
     columns, rows, shown = ["score", *untrained, "after"], [], []

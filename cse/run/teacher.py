@@ -1,4 +1,4 @@
-"""Vectors of the training text by an objective's teachers, made once and kept by their files and the text."""
+"""The training text as vectors of an objective's teachers: made once, and cached by teacher and text."""
 
 import hashlib
 import logging
@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 
 OWN_KEYS = {"model.name=": "objective.teacher=", "model.pooling=": "objective.teacher_pooling="}
 VECTORS = "vectors"
-TEXTS_PER_CALL = 8192  # whose vectors are held at once
+TEXTS_PER_CALL = 8192  # bounds the vectors in memory
 
 
 class Teachers:
-    """The vectors of every row and column in use: unit vectors, side by side where there are several teachers.
+    """The vectors of every row and column in use: unit vectors, concatenated if there are several teachers.
 
-    Each teacher's are times the root of its weight, so that a product is the weighted mean of their cosines. dry: leave
-    out what is not there yet, zeros in its place.
+    Each teacher's are scaled by the root of its weight, so that a product is the weighted mean of the cosines. dry:
+    zeros take the place of vectors that are not cached yet.
     """
 
     def __init__(self, objective: Objective, text: Text, device: torch.device, dry: bool):
@@ -46,12 +46,12 @@ class Teachers:
         return np.concatenate([weight * table[columns_N, rows_N] for weight, table in parts], 1, dtype=np.float32)
 
     def inputs(self) -> dict[str, str]:
-        """Digests of the teachers, by the name to say of each."""
+        """Digests of the teachers, by the name that an error gives each."""
         return {f"the checkpoint objective.teacher={name}": digest for name, digest in self.identities.items()}
 
 
 def check_teachers(objective: Objective) -> None:
-    """Raise MissingResource for a teacher that cannot be had, UserError for one that does not say how it is pooled."""
+    """Raise MissingResource for a teacher that is missing, UserError for one whose pooling is not known."""
     for name in objective.teachers:
         if recorded_modules(folder_of(name)) is None and objective.teacher_pooling is None:
             raise UserError(f"objective.teacher={name} records no pooling: give objective.teacher_pooling=mean, or cls")
@@ -61,13 +61,13 @@ def folder_of(name: str) -> Path:
     """A teacher's folder; a hub's is downloaded. Raises MissingResource."""
     with renaming_keys(OWN_KEYS):
         folder = Path(local_folder(name))
-        if not folder.is_dir():  # of a package that is there
+        if not folder.is_dir():  # the package is there, the folder in it is not
             raise MissingResource(f"model.name={name}: there is no such folder")
     return folder
 
 
 def identity_of(name: str, pooling: str | None) -> str:
-    """A digest of a checkpoint's files (weights, tokenizer, what is recorded of pooling) and of how it is read."""
+    """A digest of a checkpoint's files (weights, tokenizer, recorded pooling) and of the pooling that is set."""
     folder = folder_of(name)
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     return digest_of([(str(file.relative_to(folder)), sha256(file)) for file in files], pooling)
@@ -76,7 +76,7 @@ def identity_of(name: str, pooling: str | None) -> str:
 def table_of(
     name: str, identity: str, text: Text, *, pooling: str | None, device: torch.device, dry: bool
 ) -> np.ndarray:
-    """(columns, rows in use, E) float32, of unit length; memory-mapped. Raises UserError for a teacher that changes."""
+    """(columns, rows in use, E) float32 unit vectors, memory-mapped. Raises UserError if the teacher changes."""
     shape = (text.num_columns, len(text))
     rows = hashlib.sha256(text.chosen.tobytes()).hexdigest()
     folder = text.cache.parent / "teacher" / digest_of(identity, text.digest, text.content, rows)
@@ -95,7 +95,9 @@ def table_of(
                     out.write(np.ascontiguousarray(vectors_NE, np.float32).tobytes())
                     width = vectors_NE.shape[1]
         if identity_of(name, pooling) != identity:
-            raise UserError(f"objective.teacher={name} changed while it was read: run again when its files stay")
+            raise UserError(
+                f"objective.teacher={name} changed while it was read: run again once its files no longer change"
+            )
         return {"width": width}
 
     if dry and not folder.exists():

@@ -40,7 +40,10 @@ def test_a_rank_alone_is_refused(monkeypatch):
     monkeypatch.setenv("RANK", "1")
     for name in RANK.keys() - {"RANK"}:
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(UserError, match="WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT"), launch.said_when_alone():
+    with (
+        pytest.raises(UserError, match="WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT"),
+        launch.warning_while_waiting(),
+    ):
         pass
 
 
@@ -49,7 +52,7 @@ def test_waiting_for_other_processes_is_said(monkeypatch, caplog):
     for name, value in RANK.items():
         monkeypatch.setenv(name, str(value))
     deadline = time.monotonic() + 600
-    with caplog.at_level(logging.ERROR, "cse"), launch.said_when_alone():
+    with caplog.at_level(logging.ERROR, "cse"), launch.warning_while_waiting():
         while not caplog.text and time.monotonic() < deadline:
             time.sleep(0.01)
     assert "WORLD_SIZE=2" in caplog.text

@@ -10,7 +10,7 @@ from cse.run.folder import RunFolder
 
 
 @pytest.mark.parametrize(
-    ("is_made", "saved", "words"),
+    ("writes", "saved", "words"),
     [
         (True, "last", "this goes on: cse-train 'resume={}'"),
         (True, "run.yaml", "nothing is saved yet, this starts again: cse-train 'resume={}'"),
@@ -18,11 +18,11 @@ from cse.run.folder import RunFolder
         (False, "last", "nothing was trained"),
     ],
 )
-def test_the_line_is_one_that_works(tmp_path, is_made, saved, words):
+def test_the_line_is_one_that_works(tmp_path, writes, saved, words):
     folder = tmp_path / "a run"
     folder.mkdir()
     (folder / saved).touch() if saved == "run.yaml" else (folder / saved).mkdir()
-    assert RunFolder(folder, {}, is_made).resume_hint() == words.format(folder)
+    assert RunFolder(folder, {}, writes).resume_hint() == words.format(folder)
 
 
 @pytest.mark.parametrize(("more", "words"), [([], "nothing is saved yet"), (["dry_run=true"], "nothing was trained")])
