@@ -1,7 +1,6 @@
 """`rerun=FOLDER`: check that the new run learns from the same bytes as that run, but for what the line changes."""
 
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,24 +39,19 @@ def check_same_inputs(config: Config, training: "Training") -> None:
         )
         return
     check_about(about, folder)
-    changed = keys_changed(settings_of(folder, "rerun"), config)
+    then, now = flattened(settings_of(folder, "rerun")), flattened(config)
+    changed = {key for key in then.keys() | now.keys() if is_science(key) and then.get(key) != now.get(key)}
     differ = [name for name, digest in about["inputs"].items() if training.inputs.get(name, digest) != digest]
     if not {key.partition(".")[0] for key in changed} & set(READ_BY):
         differ += sorted((about["inputs"].keys() ^ training.inputs.keys()) - {RULES, START})  # older runs lack these
     meant = [name for key, name in READ_WITH.items() if any(one.startswith(key) for one in changed)]
     differ = [name for name in differ if not any(one in name for one in meant)]
     for name, files in about.get("dev_data", {}).items():
-        now = training.dev_data.get(name, {})
-        differ += [f"{file} of eval={name}" for file, known in files.items() if now.get(file, known) != known]
+        present = training.dev_data.get(name, {})
+        differ += [f"{file} of eval={name}" for file, known in files.items() if present.get(file, known) != known]
     if differ:
         more = f" and {len(differ) - 1} more" if len(differ) > 1 else ""
         raise UserError(
             f"rerun={folder}: {differ[0]}{more} changed since that run: put back what was there, or start a new run"
         )
     log.info("rerun      %s: the same %d inputs, by digest", folder, len(about["inputs"]))
-
-
-def keys_changed(before: Mapping[str, object], now: Mapping[str, object]) -> set[str]:
-    """The settings that are science and not the same."""
-    a, b = flattened(before), flattened(now)
-    return {key for key in a.keys() | b.keys() if is_science(key) and a.get(key) != b.get(key)}
