@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from cse.config.compose import composed, is_group, without_hydra
 from cse.config.groups import CONF_DIR, choices, groups, own_folders
 from cse.config.keys import KEYS, entry, key_of
-from cse.config.spelling import MEANINGS, spell_value, values_of
+from cse.config.spelling import MEANINGS, overrides_of, spell_value, values_of
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.results import checked
@@ -114,10 +114,9 @@ def restore_references(config: DictConfig, fresh: DictConfig, keys: Sequence[str
 def override(config: DictConfig, words: Sequence[str]) -> None:
     """Apply the words to the config by Hydra's own rules. Raises Hydra's errors."""
     from hydra._internal.config_loader_impl import ConfigLoaderImpl
-    from hydra.core.override_parser.overrides_parser import OverridesParser
 
     OmegaConf.set_struct(config, True)
-    ConfigLoaderImpl._apply_overrides_to_config(OverridesParser.create().parse_overrides(list(words)), config)
+    ConfigLoaderImpl._apply_overrides_to_config(overrides_of(words), config)
 
 
 def settings_of(folder: Path, word: Word = "resume") -> Config:
