@@ -1,14 +1,14 @@
-"""Every setting of a config is checked against the signature of the part that takes it, before any work.
+"""Check every setting of a config against the signature of the part that takes it, before any work.
 
-`validate` walks a composed config. A node with a `_target_` is checked by pydantic against the annotations of that
-class's constructor (or of that function), nested nodes too; the keys that no part takes are checked against those of
-the command (cse.config.commands). Nothing is built. All that is wrong is said at once, each with its key as typed and
-in pydantic's words:
+`validate` walks a composed config. Pydantic checks each node with a `_target_`, nested ones too, against the
+annotations of that class's constructor (or of that function), and the keys that no part takes against those of the
+command (cse.config.commands). Nothing is built. One error has all violations, each with its key as typed and in
+pydantic's words:
 
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
 
-What a command line cannot say exactly is read as it was meant: `no` is false where a switch is, a single name is a list
-of one where a list is, 20231101 is text where text is.
+What a command line cannot express exactly is converted: `no` to false for a switch, a single name to a list of one for
+a list, 20231101 to text for text.
 """
 
 import json
@@ -30,30 +30,30 @@ from cse.dotted import Config
 from cse.errors import UserError, in_short
 from cse.ranges import STRICT
 
-if TYPE_CHECKING:  # of typing_extensions 4.13 and later
+if TYPE_CHECKING:  # needs typing_extensions 4.13
     from typing_extensions import TypeForm
 
 Path = tuple[str | int, ...]
-"""Keys and places in lists, from the top of a config down."""
+"""Keys, and indices of lists, from the top of a config down."""
 
-NESTED = "\0"  # stands for a nested part among the values of the part around it
+NESTED = "\0"  # stands for a nested part, which is checked by itself
 NOT_SET = "is not set"
-MISSING = "???"  # Hydra's mark of a value that has to be given
-REFERENCE = re.compile(r"\$\{([\w.]+)\}")  # a value that is wholly another key's
+MISSING = "???"  # Hydra's mark for a value that must be given
+REFERENCE = re.compile(r"\$\{([\w.]+)\}")  # a value that is nothing but a reference to another key
 HYDRAS_OWN = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
-A_PART = ("callable_type", "needs_python_object")  # pydantic's errors where a node with a _target_ is taken
+A_PART = ("callable_type", "needs_python_object")  # pydantic's errors for a value that should be a node with a _target_
 
 
 def validate(cfg: DictConfig, command: str) -> DictConfig:
-    """`validate_keys` for the keys of a command: "train" or "evaluate"."""
+    """`validate_keys` with the keys of a command: "train" or "evaluate"."""
     return validate_keys(cfg, TypeAdapter(COMMANDS[command]))
 
 
 def validate_keys(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
-    """The config itself, with words for truth, single names and numerals read as what they are meant for.
+    """Check the config, convert words for truth, single names and numerals in place, and return it.
 
-    keys: the types of the keys that no part takes. Raises UserError with one sentence for every violation, or
-    OmegaConf's error for a reference that leads nowhere.
+    keys: the types of the keys that no part takes. Raises one UserError for all violations, or OmegaConf's error for a
+    reference to a key that does not exist.
     """
     ours = without_hydra(cfg)
     content, written = resolved(ours), OmegaConf.to_container(ours)
@@ -79,7 +79,7 @@ def validate_keys(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
 
 
 def in_words(error: ErrorDetails) -> str:
-    """pydantic's text for an error, or a validator's own."""
+    """Pydantic's text for an error, or our own."""
     if error["type"] == "missing":
         return NOT_SET
     if error["type"] in A_PART:
@@ -99,7 +99,7 @@ def shown(value: object) -> str:
 
 
 def parts(node: object, place: Path) -> Iterator[tuple[Path, Config]]:
-    """Every node with a `_target_` at or below this one, and where it is."""
+    """Every node with a `_target_` at or below this one, with its path."""
     if isinstance(node, dict) and "_target_" in node:
         yield place, node
     for key, child in children(node):
@@ -107,12 +107,12 @@ def parts(node: object, place: Path) -> Iterator[tuple[Path, Config]]:
 
 
 def children(node: object) -> Iterator[tuple[str | int, object]]:
-    """The values of a mapping or a list, with their keys or places."""
+    """The values of a mapping or a list, with their keys or indices."""
     yield from node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
 
 
 def mask_parts(value: object) -> object:
-    """The value with a mark in place of every part in it: those are checked on their own."""
+    """The value with NESTED in place of every part in it."""
     if isinstance(value, dict):
         return NESTED if "_target_" in value else {key: mask_parts(child) for key, child in value.items()}
     return [mask_parts(child) for child in value] if isinstance(value, list) else value
@@ -120,7 +120,7 @@ def mask_parts(value: object) -> object:
 
 @cache
 def types_of(target: str, beside: type | None = None) -> TypeAdapter:
-    """What the class or function of that name takes, none of it required: the code that builds it gives the rest.
+    """The types of what the class or function of that name takes. None is required: our code passes the rest.
 
     beside: a TypedDict of further keys.
     """
@@ -128,7 +128,7 @@ def types_of(target: str, beside: type | None = None) -> TypeAdapter:
     makers = [vars(base)["__init__"] for base in part.__mro__ if "__init__" in vars(base)] if isclass(part) else [part]
     fields: dict[str, object] = get_type_hints(beside, include_extras=True) if beside else {}
     open_ended = True
-    while open_ended and makers:  # a class that takes **settings hands them to its base
+    while open_ended and makers:  # a class that takes **settings passes them to its base
         maker = makers.pop(0)
         hints = get_type_hints(maker, include_extras=True)
         parameters = signature(maker).parameters.values()
@@ -140,7 +140,7 @@ def types_of(target: str, beside: type | None = None) -> TypeAdapter:
 
 
 def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
-    """The type; `object`, which is anything, for what pydantic cannot check, as a stranger's Protocol, or dataclass."""
+    """The type, or `object`, which allows anything, for one that pydantic cannot check, as a Protocol."""
     try:
         TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
     except (PydanticUserError, SchemaError):
@@ -149,9 +149,9 @@ def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
 
 
 def read(values: Config, types: TypeAdapter) -> tuple[set[Path], list[tuple[Path, ErrorDetails]]]:
-    """Read, in place, what is not exact but clear. Returns the settings that it changed, and those that are refused."""
+    """Convert, in place, what can be converted. Returns the settings that changed, and those that are refused."""
     changed: set[Path] = set()
-    while True:  # a single word may first become a list, and then what the list holds
+    while True:  # a single word may become a list first, and its item be converted next
         refused = []
         before = len(changed)
         for path, error in errors(values, types):
@@ -166,9 +166,9 @@ def read(values: Config, types: TypeAdapter) -> tuple[set[Path], list[tuple[Path
 
 
 def errors(values: Config, types: TypeAdapter) -> Iterator[tuple[Path, ErrorDetails]]:
-    """Where each error is, and pydantic's details; nested parts, and values that have to be given, have none.
+    """The path and pydantic's details of each error, but for nested parts and for values that are MISSING.
 
-    As strict JSON: no text for a number, no number for a switch, but a list where a tuple is taken.
+    Checked as strict JSON: no text for a number and no number for a switch, but a list for a tuple.
     """
     try:
         types.validate_json(json.dumps(values, default=str), strict=True)
@@ -182,7 +182,7 @@ def errors(values: Config, types: TypeAdapter) -> Iterator[tuple[Path, ErrorDeta
 
 
 def coerce(kind: str, value: object) -> object:
-    """What a value stands for where pydantic has an error of that name; the value itself where that is not clear."""
+    """The value converted, after an error of pydantic's of that kind; the value itself if it cannot be."""
     if kind == "bool_type" and isinstance(value, str):
         return SWITCH.get(value.lower(), value)
     if kind == "string_type" and isinstance(value, int) and not isinstance(value, bool):
@@ -193,7 +193,7 @@ def coerce(kind: str, value: object) -> object:
 
 
 def nearest_place(values: object, loc: Path) -> Path:
-    """pydantic's place of an error without what it adds to it, as the members of unions."""
+    """Pydantic's location of an error, without the steps that it adds, such as members of unions."""
     path: list[str | int] = []
     for step in loc:
         inside = dict(children(values))
@@ -204,13 +204,13 @@ def nearest_place(values: object, loc: Path) -> Path:
 
 
 def keys_only(path: Path) -> Path:
-    """The setting that a place is in: a list is one setting, whichever of its items is wrong."""
+    """The path of the setting: up to the first list, which is one setting whichever of its items is wrong."""
     first = next((index for index, step in enumerate(path) if isinstance(step, int)), len(path))
     return path[:first]
 
 
 def get_at(tree: object, path: Path) -> Any:
-    """The value at that place; MISSING where there is none."""
+    """The value at that path; MISSING if there is none."""
     node: Any = tree
     for step in path:
         if isinstance(node, dict) and step not in node:
@@ -220,16 +220,16 @@ def get_at(tree: object, path: Path) -> Any:
 
 
 def source_key(written: object, path: Path) -> Path:
-    """The key whose value that place repeats, as in `seed: ${seed}`; the place itself where it repeats none."""
+    """The path that the value at this path refers to, as in `seed: ${seed}`; this path itself if it is no reference."""
     node = written
     for step in path:
         if not isinstance(node, dict | list):
-            return path  # below a reference to a whole mapping
+            return path  # inside a reference to a whole mapping
         node = get_at(node, (step,))
     reference = REFERENCE.fullmatch(node) if isinstance(node, str) else None
     return source_key(written, tuple(reference.group(1).split("."))) if reference else path
 
 
 def dotted(path: Path) -> str:
-    """A place as a user types it: trainer.lr."""
+    """A path as a user types it: trainer.lr."""
     return ".".join(map(str, path))

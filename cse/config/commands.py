@@ -1,4 +1,4 @@
-"""The keys of conf/train.yaml and conf/evaluate.yaml that no part takes, with what each may be (cse.config.check)."""
+"""The keys of conf/train.yaml and conf/evaluate.yaml that no part takes, with their types (cse.config.check)."""
 
 from collections.abc import Callable
 from typing import Annotated, Literal
@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from cse.ranges import STRICT, AnyPooling, Count, Name, Positive, Seed, Split, WhiteningKind, Widths
 
 Part = Callable[..., object]
-"""A node with a `_target_`: it is checked against its own signature."""
+"""A node with a `_target_`, which is checked against its own signature."""
 
 
 class Jobs(TypedDict):
@@ -20,7 +20,7 @@ class Jobs(TypedDict):
 
 
 class AnyObjective(TypedDict):
-    """What conf/train.yaml gives every objective, beside what its own signature takes."""
+    """The keys that conf/train.yaml gives every objective beside those of its signature."""
 
     widths: Annotated[Widths, MinLen(1)] | None
     width_weights: list[Positive] | None
@@ -83,4 +83,4 @@ class Evaluate(TypedDict):
 COMMANDS: dict[str, type] = {"train": Train, "evaluate": Evaluate}
 
 BESIDE: dict[tuple[str | int, ...], type] = {("objective",): AnyObjective}
-"""The keys of a part, by its place, that are not its signature's."""
+"""Further keys of a part, beside those of its signature, by the part's path."""

@@ -1,4 +1,4 @@
-"""From words to a composed config: what conf/ gives, what is refused before Hydra reads it, and Hydra's errors."""
+"""From words to a composed config: compose conf/, refuse what Hydra would ignore, and explain Hydra's errors."""
 
 import difflib
 import os
@@ -24,10 +24,10 @@ OWN = {
     "model": "any encoder of the hub, or a folder, is model.name={}",
     "data": "a file of yours, or a hub dataset, is data=text data.path={}",
 }
-"""What a group takes beside its choices."""
+"""What a group offers beside its choices."""
 
 SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
-"""Words for truth, in small letters."""
+"""Words for true and false, in lower case."""
 
 
 def composed(command: str, words: Sequence[str]) -> DictConfig:
@@ -35,19 +35,19 @@ def composed(command: str, words: Sequence[str]) -> DictConfig:
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
-    outer = GlobalHydra.instance().hydra  # a notebook's, or a test's
+    outer = GlobalHydra.instance().hydra  # of a notebook or a test
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(CONF_DIR, version_base="1.3"):
             return compose(command, list(words), return_hydra_config=True)
-    except (TypeError, AttributeError) as error:  # Hydra's own, of a list or a number in place of a choice
+    except (TypeError, AttributeError) as error:  # Hydra's, for a list or a number in place of a choice
         raise UserError(f"{' '.join(words)}: cannot be composed: {error}") from error
     finally:
         GlobalHydra.instance().hydra = outer
 
 
 def without_hydra(config: DictConfig) -> DictConfig:
-    """A copy of a composed config without its `hydra` node: what is ours of it."""
+    """A copy of a composed config without its `hydra` node."""
     return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
 
@@ -63,7 +63,7 @@ def is_group(key: str) -> bool:
 
 
 def valid_keys(command: str, words: Sequence[str]) -> list[str]:
-    """Every dotted key of the composed config, and the groups; the words that choose from groups are followed."""
+    """Every dotted key of the config that the words' choices give, and the groups."""
     known = {"sweep", *(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir())}
     chosen = [word for word in words if key_of(word) in known and "," not in word.partition("[")[0]]
     try:
@@ -76,10 +76,10 @@ def valid_keys(command: str, words: Sequence[str]) -> list[str]:
 
 
 def refuse_words(words: Sequence[str], command: str) -> None:
-    """Raise UserError for what Hydra would pass over: no key, a key that nothing reads, a choice that there is not.
+    """Raise UserError for what Hydra would ignore: no key, a key that nothing reads, a choice that does not exist.
 
-    `+key=value` adds a key, and no key that is missing is read by anything. Of an optional group (recipe=) Hydra
-    passes over any choice.
+    `+key=value` adds a key, but nothing reads a key that the config lacks. For an optional group (recipe=) Hydra
+    ignores any unknown choice.
     """
     for word in words:
         key, value = key_of(word), value_of(word)
@@ -113,9 +113,9 @@ def refuse_sizes(words: Sequence[str]) -> None:
 
 @contextmanager
 def explaining(words: Sequence[str], command: str) -> Iterator[None]:
-    """A block that composes or resolves a config: an error of Hydra or OmegaConf leaves it as a UserError.
+    """Turn an error of Hydra or OmegaConf in the block into a UserError.
 
-    In it the environment is read for paths alone, and for what conf/ itself reads.
+    In the block, only paths and conf/ itself may read the environment.
     """
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
@@ -131,15 +131,15 @@ def explaining(words: Sequence[str], command: str) -> Iterator[None]:
 
 
 def from_environment(name: str, *default: str | None, _node_: Node, _root_: BaseContainer) -> str | None:
-    """${oc.env:NAME,DEFAULT}: OmegaConf's own, but refused where it would tell a run's files what is nobody's business.
+    """${oc.env:NAME,DEFAULT}: OmegaConf's own, but refused if it could write a secret into a run's files.
 
-    A value stands in results.json, train.log and at every tracker. A config that is not ours is not asked.
+    Values end up in results.json, train.log and every tracker. Configs that are not ours are left alone.
     """
     key = str(_node_._get_full_key(None))
     ours = isinstance(_root_, DictConfig) and {"paths", "eval"} & set(_root_)
     if ours and not key.startswith("paths.") and name not in known_variables():
         raise UserError(
-            f"{key} is written into a run's files, so it cannot have {name} of the environment: paths.* may"
+            f"{key} is written into a run's files, so it cannot read {name} from the environment: only paths.* can"
         )
     if name not in os.environ and not default:
         raise KeyError(f"Environment variable '{name}' not found")
@@ -148,13 +148,13 @@ def from_environment(name: str, *default: str | None, _node_: Node, _root_: Base
 
 @cache
 def known_variables() -> frozenset[str]:
-    """The variables that conf/ and sweeps/ read."""
+    """The environment variables that conf/ and sweeps/ read."""
     files = [file for folder in (CONF_DIR, SWEEPS_DIR) for file in Path(folder).rglob("*.yaml")]
     return frozenset(name for file in files for name in re.findall(r"oc\.env:(\w+)", file.read_text(encoding="utf-8")))
 
 
 def explain(error: Exception, words: Sequence[str], command: str) -> str:
-    """One sentence for an error of Hydra or OmegaConf: its own, but where it would name neither key nor choices."""
+    """One sentence for an error of Hydra or OmegaConf: its own, unless that names neither key nor choices."""
     from hydra.errors import OverrideParseException
 
     text = str(error)
@@ -166,7 +166,7 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
         return no_choice(match[1], match[2])
     if "does not support sweep type" in text:
         ranges = [word for word in words if "interval(" in word]
-        return f"{' '.join(ranges)}: a range to search in needs a search: hydra/sweeper=smac"
+        return f"{' '.join(ranges)}: a range needs a search: hydra/sweeper=smac"
     if isinstance(error, OverrideParseException):
         choosing = [f"{group}={one}" for group in groups(command) if group != "sweep" for one in choices(group)]
         bare = "" if "=" in error.override else nearest(error.override, [*valid_keys(command, []), *choosing])
@@ -176,7 +176,7 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
 
 
 def no_key(key: str, keys: list[str], command: str) -> str:
-    """The message for a key that the line's choices do not have: whose it is, or what may have been meant."""
+    """The message for a key that the line's choices lack: which choice has it, or the nearest key."""
     every = list(settings(command))
     ours = meant(key, [one.key for one in every]) or key
     having = dict.fromkeys(one.choice for one in every if one.key == ours and one.choice)
@@ -184,17 +184,17 @@ def no_key(key: str, keys: list[str], command: str) -> str:
 
 
 def no_choice(group: str, choice: str) -> str:
-    """The message for a choice that the group does not have: what may have been meant, and the choices that it has."""
-    is_own = group in OWN and re.search(r"[-/.]", choice)  # as a file, a folder or a name on the hub has
+    """The message for a choice that the group lacks: the nearest one, and all that it has."""
+    is_own = group in OWN and re.search(r"[-/.]", choice)  # looks like a file, a folder or a name on the hub
     hint = f"; {OWN[group].format(choice)}" if is_own else nearest(choice, choices(group))
     return f"{group}={choice} is not a choice{hint}; it has {', '.join(choices(group))}"
 
 
 def nearest(key: str, keys: list[str]) -> str:
-    """The words `did you mean KEY?` with the closest valid key, or nothing."""
+    """`; did you mean KEY?` with the closest valid key, or ""."""
     if ours := meant(key, keys):
         return f"; did you mean {ours}?"
-    keys = [known for known in keys if "._" not in f".{known}"]  # _target_ and _partial_ are no one's settings
+    keys = [known for known in keys if "._" not in f".{known}"]  # _target_ and _partial_ are not settings
     if inside := [known for known in keys if known.endswith((f"/{key}", f"={key}"))]:  # TABLE of PAPER/TABLE
         return f"; did you mean {' or '.join(inside)}?"
     last = {known.rpartition(".")[2]: known for known in keys}

@@ -1,4 +1,4 @@
-"""conf/ as a list of what can be chosen, and beside it folders of one's own. Standard library only, so that --help
+"""The config groups and their choices, in conf/ and in the user's own folders. Standard library only, so that --help
 answers at once.
 """
 
@@ -18,13 +18,13 @@ PROGRAMS = {"train": "cse-train", "evaluate": "cse-eval"}
 """The program of each config."""
 
 OWN = "CSE_CONF"
-"""The variable that names folders laid out as conf/ is, joined as in PATH; the processes of jobs find them there."""
+"""The environment variable with folders laid out as conf/ is, joined as in PATH; the processes of jobs inherit it."""
 PROVIDER = "own"
-"""Hydra's name for these folders, in its record of a run."""
+"""Hydra's name for these folders, in the files that it records."""
 
 
 def groups(config_name: str) -> dict[str, str]:
-    """The groups that a command chooses from, in the order of its defaults list, and what its YAML says of each."""
+    """The groups of a command in the order of its defaults list, each with its comment there."""
     text = Path(CONF_DIR, f"{config_name}.yaml").read_text(encoding="utf-8")
     return dict(re.findall(r"^  - (\w+): [^#\n]*# (.*)$", text, re.MULTILINE))
 
@@ -32,9 +32,9 @@ def groups(config_name: str) -> dict[str, str]:
 def chosen(
     config_name: str, runtime: Mapping[str, str | None], overrides: Sequence[str], evals: Iterable[str]
 ) -> dict[str, str]:
-    """What a run chose of each group: {"objective": "simcse", "eval": "stsb,sts", ...}.
+    """A run's choice of each group: {"objective": "simcse", "eval": "stsb,sts", ...}.
 
-    runtime: Hydra's choices, which know of no list; overrides: the command line's words; evals: the evaluators.
+    runtime: Hydra's choices, which lack lists; overrides: the command line's words; evals: the evaluators.
     """
     names = {group: runtime.get(group) for group in groups(config_name) if choices(group) != ["default"]}
     for group in ("experiment", "variant"):
@@ -45,27 +45,26 @@ def chosen(
 
 
 def choices(group: str) -> list[str]:
-    """What `GROUP=` takes, sorted. A file whose name begins with _ is only included by others."""
+    """The choices of `GROUP=`, sorted. A file whose name begins with _ is none: other files include it."""
     pattern = "*/*.yaml" if group == "sweep" else "[!_]*.yaml"  # PAPER/TABLE
     found = [path.relative_to(folder) for folder in folders_of(group) for path in folder.glob(pattern)]
     return sorted(path.with_suffix("").as_posix() for path in found)
 
 
 def file_of(group: str, choice: str) -> Path:
-    """The YAML of a choice that the group has."""
+    """The YAML file of an existing choice."""
     return next(path for folder in folders_of(group) if (path := folder / f"{choice}.yaml").is_file())
 
 
 def included(file: Path) -> list[Path]:
-    """A choice's file after those of its folder that its defaults list names."""
+    """The files of its folder that a choice's defaults list names, then its own."""
     names = re.findall(r"^  - (\w+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     before = [one for name in names if name != "_self_" for one in included(file.parent / f"{name}.yaml")]
     return [*before, file]
 
 
 def first_comment(group: str, choice: str) -> str:
-    """The first sentence of a choice's YAML, without its period. `# @package` and the choice's own command are no part
-    of it."""
+    """The first sentence of a choice's YAML, without its period, `# @package`, and the choice's own command."""
     words: list[str] = []
     for line in file_of(group, choice).read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
@@ -76,7 +75,7 @@ def first_comment(group: str, choice: str) -> str:
 
 
 def folders_of(group: str) -> list[Path]:
-    """Where a group's YAML files are, ours first."""
+    """The folders of a group's YAML files, ours first."""
     ours = Path(SWEEPS_DIR) if group == "sweep" else Path(CONF_DIR, group)
     return [ours, *(folder / group for folder in own_folders())]
 
@@ -87,9 +86,9 @@ def own_folders() -> list[Path]:
 
 
 def adopted(arguments: Sequence[str]) -> list[str]:
-    """The arguments without --config-dir, whose folders are from here on among the own ones.
+    """Add the folders of --config-dir to the user's own. Returns the arguments without it.
 
-    Raises UserError for a folder that is not there, and for a choice that has the name of one of ours.
+    Raises UserError for a folder that does not exist, and for a choice that has the name of one of ours.
     """
     rest: list[str] = []
     named = [str(folder) for folder in own_folders()]

@@ -1,7 +1,7 @@
-"""What each key of a config is for: the one table that resuming, sweeps, reports and model cards go by.
+"""What each key of a config is for: the one table that resuming, sweeps, reports and model cards use.
 
-A key that no entry names, itself or a prefix of it, is science: it decides what is learned or how it is scored.
-Nothing is imported, so that any module may ask.
+A key without an entry, of its own or of a prefix, is science: it decides what is learned or how it is scored. Imports
+next to nothing, so that any module may import it.
 """
 
 from collections.abc import Mapping
@@ -10,16 +10,16 @@ from typing import Literal, NamedTuple
 from cse.dotted import flattened
 
 Role = Literal["science", "machine", "logging", "bookkeeping"]
-"""science: what is learned and scored. machine: where data lies and what the work runs on. logging: what is told of it.
-bookkeeping: how it is started, and where its folder is."""
+"""science: what is learned and scored. machine: where data lies and what the work runs on. logging: what is logged, and
+where. bookkeeping: how the run is started, and where its folder is."""
 
 
 class Key(NamedTuple):
-    """What a key, and all below it, is for.
+    """What a key, and all keys below it, are for.
 
-    fixed: a run that goes on must have the same value. harmless: it is science, but no number in a table depends on it.
-    of_line: on a line that starts many jobs, it is the line's and not the jobs'. once: it is forgotten when a run goes
-    on. named: it is no science, and yet part of the name of a job's folder, by which finished jobs are found again.
+    fixed: a resumed run must have the same value. harmless: science, but no number in a table depends on it. of_line:
+    on a line that starts several jobs, it belongs to the line, not to the jobs. once: a resumed run forgets it. named:
+    not science, and yet part of the name of a job's folder, by which finished jobs are found again.
     """
 
     role: Role
@@ -34,7 +34,7 @@ OTHERS = Key("science", fixed=True)
 
 KEYS: dict[str, Key] = {
     # Science
-    "trainer.max_steps": Key("science"),  # these three only say when a run ends: it may go on for longer
+    "trainer.max_steps": Key("science"),  # these three only say when a run ends: a resumed one may run longer
     "trainer.patience": Key("science"),
     "trainer.stop_early": Key("science"),
     "trainer.chunk": Key("science", fixed=True, harmless=True),  # the same loss and gradient with other random states
@@ -87,28 +87,28 @@ PATHS = (
     *("aux_modality.data.files", "aux_modality.data.cache", "scale.sentences", "scale.pairs", "scale.documents"),
     *("objective.teacher", "objective.second_teacher"),
 )
-"""The keys whose value is a file or a folder, or may be one: it is taken as it is typed, and never parsed."""
+"""The keys whose value is or may be a file or a folder: it is used as it is typed, and never parsed."""
 
 
 def is_path(key: str) -> bool:
-    """Whether a key, or one that it is below, holds a path."""
+    """Whether a key, or a key above it, holds a path."""
     return any(key == one or key.startswith(f"{one}.") for one in PATHS)
 
 
 def entry(key: str) -> Key:
-    """The entry of a dotted key, or of a group such as hydra/launcher: its own, or its nearest parent's."""
+    """The entry of a dotted key, or of a group such as hydra/launcher: its own, or that of its nearest parent."""
     parts = key.replace("/", ".").split(".")
     parents = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
     return next((KEYS[parent] for parent in parents if parent in KEYS), OTHERS)
 
 
 def is_science(key: str) -> bool:
-    """Whether a key decides what is learned or scored: a report compares it."""
+    """Whether a key decides what is learned or scored, so that reports compare it."""
     return entry(key).role == "science"
 
 
 def names_a_job(key: str) -> bool:
-    """Whether the name of a job's folder depends on a key, which may not change between two starts of the job."""
+    """Whether the name of a job's folder depends on a key, which then may not change between two starts of the job."""
     return is_science(key) or entry(key).named
 
 
@@ -118,10 +118,7 @@ def changes_a_table(key: str) -> bool:
 
 
 def identity(config: Mapping[str, object]) -> dict[str, object]:
-    """The settings, by dotted key, that a resumed run must share with the run it continues.
-
-    config: cse-train's, as composed and resolved.
-    """
+    """The settings, by dotted key, that a resumed run must share with the run it continues. config: resolved."""
     return {key: value for key, value in flattened(config).items() if entry(key).fixed}
 
 
@@ -130,8 +127,8 @@ def key_of(word: str) -> str:
     return word.partition("=")[0].lstrip("+~")
 
 
-def makes_again(word: str) -> bool:
-    """Whether a word belongs on a line that makes a run again: science, the sweep that it is of, and its data."""
+def repeats_a_run(word: str) -> bool:
+    """Whether a word belongs on the line that repeats a run: science, its sweep, and its data."""
     key = key_of(word)
     is_data = key == "allow_partial" or (key.startswith("paths.") and entry(key).named)
     return not word.startswith("~") and (is_science(key) or key == "sweep" or is_data)

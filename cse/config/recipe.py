@@ -1,4 +1,4 @@
-"""Where a run's values come from: the recipes that apply to what was chosen, or that none does."""
+"""Where a run's values come from: the recipes that apply to its choices, or a line that none does."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,9 +7,9 @@ from cse.errors import UserError
 
 
 def sources(chosen: Mapping[str, str | None], overrides: Sequence[str]) -> list[str]:
-    """A line for each recipe that applies, the later ones overriding the earlier, with the source that it names.
+    """A line for each recipe that applies, with the source that it names; later ones override earlier ones.
 
-    chosen: what each config group came to (Hydra's runtime choices). overrides: the command line's words. Raises
+    chosen: the choice of each config group (Hydra's runtime choices). overrides: the command line's words. Raises
     UserError for a recipe that the command line names and that does not exist.
     """
     objective, model, aux = str(chosen["objective"]), chosen["model"], str(chosen["aux_modality"])
@@ -34,5 +34,5 @@ def sources(chosen: Mapping[str, str | None], overrides: Sequence[str]) -> list[
 
 
 def described(group: str, choice: str | None) -> str:
-    """`NAME: its first sentence`, empty where there is no such file."""
+    """`NAME: its first sentence`; "" if there is no such file."""
     return f"{choice}: {first_comment(group, choice)}" if choice is not None and choice in choices(group) else ""

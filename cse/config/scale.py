@@ -1,9 +1,9 @@
-"""scale=laptop and scale=smoke: any run in minutes or seconds, on a CPU, with what travels in packages or is made up.
+"""scale=laptop and scale=smoke: any run in minutes or seconds, on a CPU, with data from packages or made-up data.
 
 laptop keeps the method: objective, augmentation, second modality, optimizer and rate are the paper's; the encoder, the
 text, the judgements and the sizes are replaced (conf/scale/laptop.yaml). smoke, or smoke=true, shows that all parts
-fit together (conf/scale/smoke.yaml). What the paper's size says of every key that is changed goes to `scale.replaced`,
-by which a report finds the row that the run stands for.
+fit together (conf/scale/smoke.yaml). `scale.replaced` keeps the paper's value of every key that is changed, by which a
+report finds the row that the run stands for.
 """
 
 import logging
@@ -19,9 +19,9 @@ from cse.sources.catalogue import DATASETS
 
 log = logging.getLogger("cse")
 
-WIDTH = 384  # of the embedded encoder
+WIDTH = 384  # of laptop's encoder
 JUDGED_FROM = {name: "senteval" for name in ("stsb", "sts", "transfer", "geometry")} | {"stsb_multi": "stsb_multi"}
-KEPT = ("limit", "limit_seed", "noise", "cache_dir", "preview")  # of a text that is replaced
+KEPT = ("limit", "limit_seed", "noise", "cache_dir", "preview")  # the settings of a replaced text that stay
 
 
 def is_smoke(cfg: DictConfig) -> bool:
@@ -30,7 +30,7 @@ def is_smoke(cfg: DictConfig) -> bool:
 
 
 def fit(cfg: DictConfig) -> None:
-    """Change a composed config of cse-train or cse-eval in place. Raises MissingResource for text that is not given."""
+    """Change a composed config of cse-train or cse-eval in place. Raises MissingResource if text must be given."""
     with open_dict(cfg):
         if is_smoke(cfg):
             cfg.smoke = True
@@ -42,7 +42,7 @@ def fit(cfg: DictConfig) -> None:
 
 
 def replace(cfg: DictConfig, group: str, **values: object) -> None:
-    """Set values of a group, and keep those that stood there."""
+    """Set values of a group, and keep the old ones in scale.replaced."""
     for name, value in values.items():
         key = f"{group}.{name}"
         before = OmegaConf.select(cfg, key)
@@ -52,18 +52,18 @@ def replace(cfg: DictConfig, group: str, **values: object) -> None:
 
 
 def own_text(cfg: DictConfig, name: str, path: str) -> dict[str, object]:
-    """The data of a file that takes the place of the text, with the settings that the text had."""
+    """The data node of a file that replaces the text, with the settings that the text had."""
     kept = {key: cfg.data.get(key) for key in ("columns", "empty", "scores", "score_range", *KEPT)}
     return {"_target_": "cse.data.text.Text", "name": name, "path": path, **kept}
 
 
 def fit_laptop(cfg: DictConfig) -> None:
-    """The embedded encoder, given or embedded text and judgements, and few steps."""
+    """laptop: an encoder from a package, text and judgements that are given or from packages, and few steps."""
     if "name" in cfg.model:
         width = 1024 if "large" in str(cfg.model.name) else 768
         replace(cfg, "model", name=cfg.scale.model)
         groups = OmegaConf.select(cfg, "objective.whitening.num_groups") or 1
-        if groups > 1:  # as many channels a group as in the paper's encoder, or nearly: what divides the width here
+        if groups > 1:  # the divisor of the width with nearly as many channels a group as in the paper's encoder
             divisors = [k for k in range(1, WIDTH + 1) if WIDTH % k == 0]
             nearest = min(divisors, key=lambda k: abs(WIDTH / k - width / groups))
             replace(cfg, "objective.whitening", num_groups=nearest)
@@ -76,7 +76,7 @@ def fit_laptop(cfg: DictConfig) -> None:
 
 
 def fit_judgements(cfg: DictConfig) -> None:
-    """Those whose folder is given in `paths`, else the human judgements in gensim's wheel; MTEB and others never."""
+    """Keep the evaluators whose folder `paths` gives, or else use gensim's human judgements; never MTEB and others."""
     folders = {name: cfg.paths[JUDGED_FROM[name]] for name in cfg.eval if name in JUDGED_FROM}
     evaluators = {name: cfg.eval[name] for name, folder in folders.items() if folder}
     if not evaluators:
@@ -94,9 +94,9 @@ def fit_judgements(cfg: DictConfig) -> None:
 
 
 def fit_text(cfg: DictConfig) -> None:
-    """Sentences, rows with the corpus's columns, or documents; a number of rows becomes a share of the paper's.
+    """Replace the text by sentences, by rows with the same columns, or by documents; a limit becomes a share of rows.
 
-    What is read from the judgements' own folder is small, and stays.
+    Text from the judgements' own folder is small, and stays.
     """
     if cfg.data.get("senteval"):
         return
@@ -123,7 +123,7 @@ def fit_text(cfg: DictConfig) -> None:
 
 
 def replace_teacher(cfg: DictConfig, name: str, pooling: str | None) -> None:
-    """That encoder in place of an objective's teachers."""
+    """Replace an objective's teachers by this encoder."""
     if "teacher" in cfg.objective:
         replace(cfg, "objective", teacher=name, teacher_pooling=pooling)
     if "second_teacher" in cfg.objective:
@@ -131,7 +131,7 @@ def replace_teacher(cfg: DictConfig, name: str, pooling: str | None) -> None:
 
 
 def fit_training(cfg: DictConfig) -> None:
-    """Few steps of a small batch, schedules as long as these; small images' batches and projectors."""
+    """Few steps of a small batch with schedules of that length; small batches of images or sound, and projectors."""
     fixed = {"schedule_steps": cfg.scale.trainer.max_steps, "save_every": None, "devices": 1}
     length = min(cfg.trainer.max_length, 2 * cfg.scale.span[1])
     replace(cfg, "trainer", **{**cfg.scale.trainer, **fixed, "max_length": length})
@@ -145,10 +145,10 @@ def fit_training(cfg: DictConfig) -> None:
 
 
 def shrink(cfg: DictConfig, world: Path) -> None:
-    """A made-up encoder, text and score sets, and two steps. world: the folder of what is made up."""
+    """smoke: a made-up encoder, text and score sets, and two steps. world: the folder of what is made up."""
     if "name" in cfg.model:
         name, pooling = made_up.encoder(world, cfg.model.name), cfg.model.pooling or "mean"
-        # its tokens see all others as they are, whatever a decoder's would; what the real one records, it does not
+        # it is bidirectional whatever the real one is, and does not record what the real one records
         replace(cfg, "model", name=name, num_layers=None, bidirectional=False, pooling=pooling)
     if left_out := sorted(set(cfg.eval) - {"stsb", "sts"}):
         log.info("smoke      eval=%s left out", ",".join(left_out))
@@ -166,7 +166,7 @@ def shrink(cfg: DictConfig, world: Path) -> None:
 
 
 def shrink_text(cfg: DictConfig, world: Path) -> None:
-    """A made-up corpus. One that is a single file keeps its reader and its columns: the file alone is made up."""
+    """Replace the text by made-up text. A corpus that is a single file keeps its reader and its columns."""
     corpus = DATASETS.get(cfg.data.name)
     cfg.scale.replaced["data.name"] = cfg.data.name
     if corpus and "file" in cfg.data.rows:
@@ -179,7 +179,7 @@ def shrink_text(cfg: DictConfig, world: Path) -> None:
 
 
 def shrink_training(cfg: DictConfig, world: Path) -> None:
-    """What only cse-train has: its trainer, its spans, its projector, its second modality."""
+    """Shrink what only cse-train has: trainer, spans, projector, second modality."""
     sizes = cfg.scale
     limits = {key: min(cfg.trainer[key], sizes[key]) for key in ("batch_size", "max_length")}
     select = cfg.trainer.select and "dev/stsb/spearman"

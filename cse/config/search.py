@@ -1,6 +1,6 @@
-"""A setting or a choice by its name, by another trainer's name for it, or by a word about it: from conf/'s comments.
+"""Find a setting or a choice by its name, by another trainer's name for it, or by a word in its comment in conf/.
 
-The files are read as text, since a YAML reader drops the comments. Nothing slow is imported.
+The files are read as text, since a YAML reader drops comments. Nothing slow is imported.
 """
 
 import difflib
@@ -18,20 +18,20 @@ KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
 """A line of YAML: indentation, key, value, comment."""
 
 GOES_ON = re.compile(r"^(( *)\w+:.* # ?.*)\n\2 +# ?(.*)$", re.MULTILINE)
-"""A key with a comment beside it, and the line below, on which the comment goes on."""
+"""A key with a comment beside it that continues on the line below."""
 
 SHOWN = 4
-"""So many choices of a group are named beside a setting that they share."""
+"""How many choices of a group are named beside a setting that they share."""
 
 NO_SETTINGS = ("experiment", "variant", "scale", "sweep")
-"""Groups whose choices set the keys of others."""
+"""Groups whose choices set keys of other groups."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A key as it is typed, its value in a choice, and what stands beside it there. choice: "" in every run.
+    """A key as typed, its value, and its comment. choice: where it stands so, as GROUP=CHOICE; "" in every run.
 
-    name: by which it is sought: a setting's key, a choice's own name.
+    name: what a search looks at: a setting's key, or a choice's own name.
     """
 
     key: str
@@ -42,9 +42,9 @@ class Setting:
 
 
 def found(config_name: str, word: str, width: int) -> str:
-    """Lines for the choices and settings that a word names or, where it names none, that speak of it.
+    """Lines for the choices and settings that a word names or, if it names none, whose comments mention it.
 
-    Raises UserError where there are none.
+    Raises UserError if there are none.
     """
     known = [*offers(config_name), *settings(config_name)]
     several, topic = named(known, word) or about(known, word), TOPICS.get(word.lower().replace("license", "licence"))
@@ -53,26 +53,26 @@ def found(config_name: str, word: str, width: int) -> str:
     ends = sorted({one.key.rpartition(".")[2] for one in known} | {*groups(config_name)})
     close = difflib.get_close_matches(word.rpartition(".")[2], ends, 3, 0.6)
     hint = f"; did you mean {' or '.join(close)}?" if close else "; --help alone shows what can be chosen"
-    raise UserError(f"--help {word}: no setting and no group has that name, and none speaks of it{hint}")
+    raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
 
 
 def named(known: list[Setting], word: str) -> list[Setting]:
-    """Those whose name, or a part of it, begins with the word, and the one that other trainers call so."""
+    """Those whose name, or a part of it, begins with the word, and the one that other trainers give this name."""
     joined = re.sub(r"[\s-]+", "_", word.strip("-"))
     name = re.compile(rf"(^|[._]){re.escape(joined)}", re.IGNORECASE)
     ours = SYNONYMS.get(word.rpartition(".")[2].lower().replace(" ", "_"), word)
-    inside = f"{ours}." if "." in ours else ""  # of a whole group the choices are meant, not their keys
+    inside = f"{ours}." if "." in ours else ""  # a whole group means its choices, not their keys
     return [one for one in known if name.search(one.name) or one.key == ours or (inside and one.key.startswith(inside))]
 
 
 def about(known: list[Setting], word: str) -> list[Setting]:
-    """Those whose comment has a word that begins so."""
+    """Those whose comment has a word that begins with this one."""
     spoken = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
     return [one for one in known if spoken.search(one.comment)]
 
 
 def together(several: list[Setting]) -> list[Setting]:
-    """Those that say the same as one, with all their choices; those of every run first, then short keys."""
+    """Merge those that differ in their choice alone; those of every run first, then short keys."""
     merged: dict[tuple[str, str, str], Setting] = {}
     for one in several:
         before = merged.setdefault((one.key, one.value, one.comment), one)
@@ -83,7 +83,7 @@ def together(several: list[Setting]) -> list[Setting]:
 
 
 def told(several: list[Setting], width: int) -> Iterator[str]:
-    """A paragraph for each: KEY=VALUE, then, in a column, the choices that have it and its comment."""
+    """A paragraph for each: KEY=VALUE, then in a column the choices that have it, and its comment."""
     column = min(44, max((len(f"{one.key}={one.value}") for one in several), default=0) + 2)
     for one in several:
         names = one.choice.split()
@@ -98,7 +98,7 @@ def told(several: list[Setting], width: int) -> Iterator[str]:
 
 
 def offers(config_name: str) -> Iterator[Setting]:
-    """What each group offers, with its first sentence; without the papers' tables, which `--help sweep` lists."""
+    """Each group's choices with their first sentences, but for the papers' tables, which `--help sweep` lists."""
     for group in groups(config_name):
         for choice in choices(group) if group != "sweep" else ():
             if choice != "default":
@@ -116,7 +116,7 @@ def settings(config_name: str) -> Iterator[Setting]:
 
 
 def read(file: Path, group: str, choice: str) -> Iterator[Setting]:
-    """The settings of one file, in its order. A comment stands beside its key, goes on below it, or stands above it."""
+    """The settings of one file, in order. A comment may be beside its key, continue below it, or be above it."""
     whole = not group or "# @package _global_" in file.read_text(encoding="utf-8")
     inside = "" if whole else f"eval.{file.stem}." if group == "eval" else f"{group}."
     text = "\n".join(body(file))
@@ -140,7 +140,7 @@ def read(file: Path, group: str, choice: str) -> Iterator[Setting]:
 
 
 def body(file: Path, comment: bool = False) -> list[str]:
-    """A file's lines without its defaults list; without the comment that it opens with, unless that is asked for."""
+    """A file's lines without its defaults list. comment: keep the comment that it opens with."""
     text = file.read_text(encoding="utf-8")
     text = text if comment else re.sub(r"\A(#.*\n)+", "", text)
     return re.sub(r"^defaults:\n(?:  .*\n)+", "", text, flags=re.MULTILINE).splitlines()

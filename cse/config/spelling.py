@@ -1,4 +1,4 @@
-"""What a person types, as Hydra reads it: paths as they are, text in quotes, words in any order, `null` for none."""
+"""From what one types to what Hydra reads: paths as typed, text in quotes, words in any order, `null` for none."""
 
 import re
 import shlex
@@ -10,31 +10,32 @@ from cse.config.groups import choices
 from cse.config.keys import entry, is_path, key_of
 from cse.errors import UserError
 
-if TYPE_CHECKING:  # hydra is imported when a word is read
+if TYPE_CHECKING:  # hydra is imported only to read a word
     from hydra.core.override_parser.types import Override
 
 HYDRA_FLAGS = (
     *("--cfg", "--config-dir", "--config-name", "--config-path", "--experimental-rerun", "--info", "--package"),
     *("--shell-completion", "-c", "-cd", "-cn", "-cp", "-i", "-p", "-sc"),
 )
-"""Those of Hydra's flags that take a value."""
+"""Hydra's flags that take a value."""
 
 MULTIRUN = ("-m", "--multirun")
-"""Hydra's flags for many jobs."""
+"""Hydra's flags for several jobs."""
 ONE_OF_MANY = "hydra.mode=RUN"
-"""The word of a job that a sweep starts: it has its sweep's words, too."""
+"""The word that marks a job of a sweep, which has the sweep's words too."""
 
 MEANINGS = {"resume": ("null", "auto"), "hydra.run.dir": (), "hydra.sweep.dir": ()}
-"""What stands for something else in place of a path; of all others null stands for none."""
+"""The values of a path's key that are not a path. For all other such keys it is null alone."""
 
 TEXT = re.compile(r"(?!.*\s[\w.]+=)[^'\"\[\]{}(),$\\]+", re.DOTALL)
-"""A value that can be nothing but text where Hydra cannot read it: no list, no mapping, no second KEY= in it."""
+"""A value that must be text if Hydra cannot read it: not a list, not a mapping, and without a second KEY=."""
 
 
 def spell(words: Sequence[str], command: str, *, many: bool = False) -> list[str]:
-    """The words as Hydra wants them: settings first, flags after. command: "train" or "evaluate".
+    """The words as Hydra reads them: settings first, then flags. command: "train" or "evaluate".
 
-    many: the line starts many jobs, whose values commas separate. The paths of one of them are in quotes already.
+    many: the line starts several jobs, whose values commas separate. In the words of a single job of a sweep, paths are
+    in quotes already.
     """
     settings, flags = split_flags(words)
     as_typed = ONE_OF_MANY not in words
@@ -46,7 +47,7 @@ def spell(words: Sequence[str], command: str, *, many: bool = False) -> list[str
 
 
 def strip_dashes(words: Sequence[str]) -> list[str]:
-    """`--trainer.lr=1e-5`, as W&B's agents start a run, is `trainer.lr=1e-5`; Hydra's own flags stay as they are."""
+    """Turn `--trainer.lr=1e-5`, as W&B's agents write it, into `trainer.lr=1e-5`, but keep Hydra's own flags."""
     return [
         word[2:] if word.startswith("--") and "=" in word and key_of(word) not in HYDRA_FLAGS else word
         for word in words
@@ -54,7 +55,7 @@ def strip_dashes(words: Sequence[str]) -> list[str]:
 
 
 def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(settings, flags with their values): Hydra's parser takes them in no other order."""
+    """(settings, flags with their values), the order that Hydra's parser needs."""
     settings: list[str] = []
     flags: list[str] = []
     rest = iter(words)
@@ -69,13 +70,13 @@ def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def quote_path(word: str, many: bool) -> str:
-    """The word, with quotes around a path that Hydra would read as something else: 1.10, true, run (copy), a,b.
+    """The word, with quotes around a path that Hydra would not read as text: 1.10, true, run (copy), a,b.
 
     Raises UserError for ${...}.
     """
     key, equals, value = word.partition("=")
     if "${" in value:
-        raise UserError(f"{word}: a path is taken as it is typed, and nothing is filled in for $: type what is meant")
+        raise UserError(f"{word}: a path is used as it is typed, and $ is not expanded: type the path itself")
     if value in MEANINGS.get(key_of(word), ("null",)):
         return word
     pieces = value.split(",") if many and not entry(key_of(word)).of_line else [value]
@@ -84,28 +85,28 @@ def quote_path(word: str, many: bool) -> str:
 
 
 def quote_name(path: str) -> str:
-    """The path as Hydra reads it, in quotes where it must be."""
+    """The path, in quotes if Hydra needs them to read it."""
     override = parsed(f"key={path}")
     return path if override is not None and override.value() == path else quoted(path)
 
 
 def quote_text(word: str) -> str:
-    """The word, with quotes around text that Hydra cannot read as it is: a path with an umlaut, MTEB(eng, v1)."""
-    word = word.replace("=~/", f"={Path.home()}/")  # a shell expands ~ only at a word's start
+    """The word, with quotes around text that Hydra cannot read without: a path with an umlaut, MTEB(eng, v1)."""
+    word = word.replace("=~/", f"={Path.home()}/")  # shells expand ~ at the start of a word only
     key, _, value = word.partition("=")
-    is_name = re.fullmatch(r"[A-Z]\w*\([^()']*\)", value)  # Hydra's functions have no capitals: a benchmark's name
+    is_name = re.fullmatch(r"[A-Z]\w*\([^()']*\)", value)  # a benchmark, since Hydra's functions have no capitals
     return f"{key}={quoted(value)}" if is_name or (key and TEXT.fullmatch(value) and parsed(word) is None) else word
 
 
 def overrides_of(words: Sequence[str]) -> "list[Override]":
-    """The words as Hydra's grammar reads them. Raises Hydra's error for one that it cannot read."""
+    """The words, parsed by Hydra. Raises Hydra's error for one that it cannot read."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     return OverridesParser.create().parse_overrides(list(words))
 
 
 def parsed(word: str) -> "Override | None":
-    """The word as Hydra's grammar reads it; None where it cannot."""
+    """The word, parsed by Hydra; None if it cannot read it."""
     from hydra.errors import HydraException
 
     try:
@@ -115,7 +116,7 @@ def parsed(word: str) -> "Override | None":
 
 
 def name_evaluator(words: list[str]) -> list[str]:
-    """`eval=mteb eval.benchmark=NAME` means eval.mteb.benchmark: a key of the one evaluator that is chosen by name."""
+    """Read `eval=mteb eval.benchmark=NAME` as eval.mteb.benchmark, if a single evaluator is chosen."""
     known = choices("eval")
     chosen = [value_of(word).strip("[]") for word in words if key_of(word) == "eval"]
     if not chosen or chosen[-1] not in known:
@@ -125,9 +126,9 @@ def name_evaluator(words: list[str]) -> list[str]:
 
 
 def replace_null(words: list[str], command: str) -> list[str]:
-    """`experiment=null`, `variant=null`, `sweep=null` choose none, as by default; Hydra takes null for no group.
+    """Drop `experiment=null`, `variant=null` and `sweep=null`, the default: Hydra refuses null for a group.
 
-    `eval=null` and `eval=[]` score nothing, so nothing selects a step either, unless a person says what does.
+    `eval=null` and `eval=[]` score nothing, so they also turn off what selects a step, unless that is typed.
     """
     last = values_of(words)
     none = {group for group in ("experiment", "variant", "sweep") if last.get(group) in ("", "null")}
@@ -140,7 +141,7 @@ def replace_null(words: list[str], command: str) -> list[str]:
 
 
 def spell_settings(settings: dict[str, object]) -> list[str]:
-    """Python's keywords as words: seed=3, splits=["test"], and paths as they are typed."""
+    """Keyword arguments as words: seed=3, splits=["test"], and paths as they are."""
     return [
         f"{key}={value if is_path(key) and isinstance(value, str | Path) else spell_value(value)}"
         for key, value in settings.items()
@@ -148,7 +149,7 @@ def spell_settings(settings: dict[str, object]) -> list[str]:
 
 
 def spell_value(value: object) -> str:
-    """A Python value in Hydra's grammar."""
+    """A Python value as Hydra's grammar writes it."""
     if isinstance(value, bool):
         return str(value).lower()
     if value is None:
@@ -162,8 +163,8 @@ def spell_value(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """The text in quotes, which Hydra takes off again."""
-    backslashes = re.compile(r"(\\+)(?='|$)")  # before a quote, where Hydra reads two as one
+    """The text in quotes, which Hydra removes again."""
+    backslashes = re.compile(r"(\\+)(?='|$)")  # before a quote Hydra reads two backslashes as one
     return "'" + backslashes.sub(r"\1\1", text).replace("'", "\\'") + "'"
 
 
@@ -173,7 +174,7 @@ def value_of(word: str) -> str:
 
 
 def unquoted(word: str) -> str:
-    """The value of a word, without quotes around it; of a path those that `spell` puts around it."""
+    """The value of a word without quotes around it. Of a path, only the quotes that `spell` adds are removed."""
     value = value_of(word)
     if value[:1] in ("'", '"') and is_path(key_of(word)) and (override := parsed(word)):
         return str(override.value())
@@ -181,16 +182,16 @@ def unquoted(word: str) -> str:
 
 
 def typed(word: str) -> str:
-    """A spelled word as a person types it."""
+    """A word that `spell` returned, as one types it."""
     return f"{word.partition('=')[0]}={unquoted(word)}" if is_path(key_of(word)) else word
 
 
 def line_to_resume(folder: Path, *more: str) -> str:
-    """The line that goes on with the run in this folder, as a shell takes it."""
+    """The line that resumes the run in this folder, quoted for a shell."""
     name = f"./{folder}" if str(folder) in MEANINGS["resume"] or str(folder).startswith("~") else str(folder)
     return shlex.join(["cse-train", f"resume={name}", *more])
 
 
 def values_of(words: Sequence[str]) -> dict[str, str]:
-    """The value of each key that the words give, without quotes; of a key given twice the last."""
+    """{key: value without quotes} of the words; the last one wins."""
     return {key_of(word): unquoted(word) for word in words if "=" in word or word.startswith("~")}

@@ -1,4 +1,4 @@
-"""What other trainers call the settings of this one: the last part of a dotted key, as typed, and ours for it."""
+"""Other trainers' names for our settings: {the last part of a dotted key, as typed: our key}."""
 
 SYNONYMS = {
     **dict.fromkeys(("learning_rate", "peak_lr"), "trainer.lr"),
@@ -23,16 +23,16 @@ SYNONYMS = {
 TOPICS = {
     "significance": "cse-report runs=FOLDER: differences between settings, intervals, corrected p (cse-report --help)",
     "repeat": "-m seed=1,2,3: a line once for each seed; cse-report runs=FOLDER: mean and deviation over them",
-    "rerun": "the best/README.md of a run has the line that makes it again; resume=FOLDER goes on with a run",
+    "rerun": "the best/README.md of a run has the line that repeats it; resume=FOLDER continues a run",
     "splits": "cse-eval splits=[test]; cse-train scores dev while it trains, and every split of its best step",
     "licence": "cse-data list: each dataset's; an encoder's stands in its model card",
 }
-"""What no setting is named after, and what answers it."""
+"""Words that no setting is named after, and an answer to each."""
 ALWAYS = ("hydra.run.dir",)
-"""Ours that stand in no list of keys: Hydra's."""
+"""Keys that no list has, since they are Hydra's."""
 
 
 def meant(key: str, keys: list[str]) -> str | None:
-    """The setting among `keys` that a stranger's name means, or None."""
+    """The setting among `keys` that another trainer's name means, or None."""
     ours = SYNONYMS.get(key.rpartition(".")[2].lower())
     return ours if ours in keys or ours in ALWAYS else None

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from cse.config.groups import choices
-from cse.config.keys import makes_again
+from cse.config.keys import repeats_a_run
 from cse.config.spelling import typed, values_of
 from cse.eval.score import nature
 from cse.record.runs import Run, grouped
@@ -229,7 +229,7 @@ def program_of(run: Run) -> str:
 
 def typed_words(run: Run) -> list[str]:
     """The words of a run's command line, without those that only matter where it ran."""
-    return [typed(word) for word in run.overrides if makes_again(word)]
+    return [typed(word) for word in run.overrides if repeats_a_run(word)]
 
 
 def words_of_case(run: Run) -> list[str]:

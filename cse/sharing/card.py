@@ -10,7 +10,7 @@ import yaml
 
 from cse.columns import markdown_cell, printable
 from cse.config.groups import PACKAGE_DIR
-from cse.config.keys import changes_a_table, is_path, makes_again
+from cse.config.keys import changes_a_table, is_path, repeats_a_run
 from cse.dotted import Config, Json, flattened
 from cse.errors import UserError
 from cse.model.load import locate
@@ -217,4 +217,4 @@ def bibtex(entry: Json) -> str:
 
 def shareable(command: str) -> str:
     """The command without the folders, trackers and schedulers of the machine that ran it; of paths, the last part."""
-    return shlex.join(LOCAL.sub("", word) for word in shlex.split(command) if makes_again(word))
+    return shlex.join(LOCAL.sub("", word) for word in shlex.split(command) if repeats_a_run(word))

@@ -5,7 +5,7 @@ from omegaconf import OmegaConf
 
 from cse.config.compose import composed
 from cse.config.groups import choices
-from cse.config.keys import KEYS, changes_a_table, entry, identity, is_science, makes_again, names_a_job
+from cse.config.keys import KEYS, changes_a_table, entry, identity, is_science, names_a_job, repeats_a_run
 from cse.dotted import flattened
 
 RECORDED = ("scale.replaced", "choices", "sources")  # in the records of runs, not in conf/
@@ -52,7 +52,7 @@ def test_a_key_has_the_role_of_its_own_entry_or_of_its_nearest_parent(key, role)
      "trainer.lr model"),
     (names_a_job, "trainer.lr paths.senteval paths.cache allow_partial note trainer.workers tracker.wandb",
      "trainer.lr paths.senteval allow_partial note"),
-    (makes_again, "sweep=a/b case=c +trainer.lr=1 ~report paths.cache=/x paths.senteval=/y resume=auto hydra.mode=RUN",
+    (repeats_a_run, "sweep=a/b case=c +trainer.lr=1 ~report paths.cache=/x paths.senteval=/y resume=auto hydra.run=x",
      "sweep=a/b case=c +trainer.lr=1 paths.senteval=/y"),
 ])  # fmt: skip
 def test_what_follows_from_a_keys_role(holds, keys, true):
