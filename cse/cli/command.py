@@ -1,4 +1,4 @@
-"""The words of cse-train and cse-eval. Help, a look at the config and many jobs are done here; one job is cse.api's."""
+"""The command lines of cse-train and cse-eval: help, --cfg and several jobs are handled here, one job by cse.api."""
 
 import os
 import re
@@ -16,24 +16,24 @@ from cse.sweep.line import INFORM, is_many
 
 
 def words_of_one_job(command: str, text: str) -> list[str]:
-    """What this process was given, where that is one job; all else is done, and ends the process.
+    """The words of this command line, if it is one job. Does anything else itself, and exits.
 
     command: "train" or "evaluate". text: its help.
     """
     words = sys.argv[1:] = adopted(strip_dashes(sys.argv[1:]))
-    if (said := answer(command, text, words)) is not None:
-        print(said)
+    if (shown := answer(command, text, words)) is not None:
+        print(shown)
         sys.exit(0)
     refuse_flags(words, command)
     if is_many(words):
         run_many(command, words)
     if set(INFORM) & set(words):
-        look(command, words)
+        show_config(command, words)
     return words
 
 
 def run_many(command: str, words: list[str]) -> NoReturn:
-    """Run the jobs of a line with -m or sweep=; exits with 1 where one failed, with 2 after a user's mistake."""
+    """Run the jobs of a line with -m or sweep=. Exits with 1 if one failed, with 2 after a user's mistake."""
     from cse.sweep import engine
 
     slurm.release()
@@ -41,14 +41,14 @@ def run_many(command: str, words: list[str]) -> NoReturn:
         sys.exit(engine.main(spell(words, command, many=True), PROGRAMS[command]))
 
 
-def look(command: str, words: list[str]) -> NoReturn:
-    """Let Hydra show what these words give (--cfg, --info, --shell-completion, --hydra-help); nothing is run."""
+def show_config(command: str, words: list[str]) -> NoReturn:
+    """Let Hydra show what these words give (--cfg, --info, --shell-completion, --hydra-help), without a run."""
     import hydra
 
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # or Hydra would print errors and exit
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises errors
     with explaining(words, command):
         if before := started_from(spell(words, command)):
-            raise UserError(f"{before[0]}={before[1]}: {before[1] / RUN} is what it starts from, and a look at it")
+            raise UserError(f"{before[0]}={before[1]} starts from {before[1] / RUN}: look at that file instead")
         refuse_words(words, command)
         sys.argv[1:] = spell(words, command)
         hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=command)(lambda _: None)()
@@ -56,7 +56,7 @@ def look(command: str, words: list[str]) -> NoReturn:
 
 
 def refuse_flags(words: list[str], command: str) -> None:
-    """Raise UserError for -m with a look at one run, and for a flag that is unknown or lacks its value."""
+    """Raise UserError for -m with a flag that shows one run, and for a flag that is unknown or lacks its value."""
     from hydra._internal.utils import get_args_parser
 
     looks = [word for word in words if word in INFORM]

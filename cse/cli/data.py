@@ -1,4 +1,4 @@
-"""cse-data: the datasets that the configurations use: which there are, getting them, and whether a copy is whole."""
+"""cse-data: list the datasets that the configurations use, fetch them, and check whether a copy is whole."""
 
 import argparse
 import logging
@@ -25,7 +25,7 @@ from cse.sources.catalogue import ANY_LANGUAGE, DATASETS, where
 from cse.sources.check import check, write_sums
 from cse.sources.hub import size_of
 
-if TYPE_CHECKING:  # a sweep's jobs are read where one is named
+if TYPE_CHECKING:  # imported only to read a sweep's jobs
     from cse.sweep.needs import Need
 
 EXAMPLES = """\
@@ -40,7 +40,7 @@ EXAMPLES = """\
 Exit codes: 0 whole, 1 something is missing, altered or cannot be had, 2 a mistake on the command line.
 """
 LATER = {"mteb": "; the data of its tasks comes from the hub when they are first scored"}
-BY_CHARACTERS = ("zh", "ja")  # languages that put no blanks between words; the values are conf/data/wikipedia.yaml's
+BY_CHARACTERS = ("zh", "ja")  # languages without blanks between words; the values are in conf/data/wikipedia.yaml
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line: a verb and its words."""
+    """The command line: a verb and its arguments."""
     whole = argparse.ArgumentParser(
         "cse-data", description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -71,7 +71,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def parse(word: str) -> tuple[str, str | None]:
-    """(name, language) of NAME or NAME:LANGUAGE. Raises UserError for one that the catalogue lacks."""
+    """(name, language) of NAME or NAME:LANGUAGE. Raises UserError for a dataset or language that does not exist."""
     name, _, language = word.partition(":")
     if name not in DATASETS:
         raise UserError(f"there is no dataset {name}{nearest(name, list(DATASETS))}; cse-data list shows them all")
@@ -82,12 +82,12 @@ def parse(word: str) -> tuple[str, str | None]:
 
 
 def config_paths() -> dict[str, str | None]:
-    """The config's paths, from the environment's variables."""
+    """The config's paths, which environment variables set."""
     return dict(resolved(composed("train", []).paths))
 
 
 def list_datasets(arguments: argparse.Namespace) -> int:
-    """Print the datasets, or those that are named."""
+    """Print all datasets, or those that are named."""
     from cse.sweep.needs import place_of
 
     asked, paths = [parse(name)[0] for name in arguments.names], config_paths()
@@ -108,7 +108,7 @@ def list_datasets(arguments: argparse.Namespace) -> int:
 
 
 def how_to_get(name: str) -> str:
-    """What gets a dataset, in words."""
+    """The command that gets a dataset, and what the user must do first."""
     about = DATASETS[name]
     if about.package and not about.files:
         return f"pip install '{about.package}'"
@@ -116,7 +116,7 @@ def how_to_get(name: str) -> str:
 
 
 def fetch_all(arguments: argparse.Namespace) -> int:
-    """Fetch and check each dataset, or what a sweep reads; one that cannot be had leaves the others to be fetched."""
+    """Fetch and check each dataset, or what a sweep reads. If one fails, the others are still fetched."""
     from cse.sweep.needs import needs_of_table
 
     words = [name for name in arguments.names if not name.startswith("to=")]
@@ -131,7 +131,7 @@ def fetch_all(arguments: argparse.Namespace) -> int:
     wanted: list[tuple[str, Callable[[], Path | str | None]]]
     if sweep:
         wanted = [(need.name, partial(fetch_need, need)) for need in needs_of_table(sweep)]
-    else:  # all names are checked before any work
+    else:  # check all names before any work
         wanted = [(name, partial(fetch, name, language, folder)) for name, language in map(parse, words)]
     startup.settle_hub()
     startup.quiet()
@@ -146,7 +146,7 @@ def fetch_all(arguments: argparse.Namespace) -> int:
             )
             code = max(code, exits.complain(f"{error}{by_hand or ''}", 1))
             continue
-        except UserError as error:  # as a damaged archive
+        except UserError as error:  # such as a damaged archive
             code = exits.complain(str(error), 2)
             continue
         print(f"{name} is {'' if isinstance(place, str) else 'in '}{place}{LATER.get(name, '')}")
@@ -156,8 +156,8 @@ def fetch_all(arguments: argparse.Namespace) -> int:
 
 
 def fetch_need(need: "Need") -> Path | str | None:
-    """Where what a sweep reads is now: where a run would look, and as a run itself would fetch it."""
-    # Debian's WordNet, which a run finds too, is not what can be carried
+    """Fetch what a sweep reads as a run would, to where a run looks. Returns the place."""
+    # a run also finds Debian's WordNet, but that cannot be copied to another machine
     place = where("wordnet", config_paths()) if need.name == "wordnet" else need.place()
     if place is None and need.dataset == "wikipedia":
         make(need.config.data).prepare()
@@ -167,7 +167,7 @@ def fetch_need(need: "Need") -> Path | str | None:
 
 
 def fetch_elsewhere(sweep: str, folder: Path) -> int:
-    """Fetch what a sweep reads into a folder, by a process whose clients know no other cache, and say how to use it."""
+    """Fetch what a sweep reads into a folder, in a process that has its caches there, and print how to use it."""
     make_folder(folder, "to")
     own = {key: value for key, value in os.environ.items() if not key.startswith("CSE_") or key == OWN}
     caches = {"HF_HUB_CACHE": "hub", "HF_DATASETS_CACHE": "datasets", "CSE_CACHE": "cache"}
@@ -175,13 +175,16 @@ def fetch_elsewhere(sweep: str, folder: Path) -> int:
     command = [sys.executable, "-P", "-c", start, "fetch", f"sweep={sweep}"]
     code = subprocess.run(command, env=own | {key: str(folder / name) for key, name in caches.items()}).returncode
     if code == 0:
-        print(f"copy {folder} as it is, links kept (rsync -a); where it is then:")
+        print(f"copy {folder} with its links (rsync -a); on the other machine:")
         print(f"  export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache; cse-data check sweep={sweep}; cse-train sweep={sweep}")
     return code
 
 
 def fetch(name: str, language: str | None, folder: Path | None) -> Path:
-    """Where the dataset is now: in FOLDER/NAME, or without a folder where runs look. Raises MissingResource."""
+    """Fetch a dataset into FOLDER/NAME, or without a folder to where runs look. Returns the place.
+
+    Raises MissingResource.
+    """
     from cse.sources import fetch as sources
 
     cache = Path(str(config_paths()["cache"]))
@@ -206,7 +209,7 @@ def fetch(name: str, language: str | None, folder: Path | None) -> Path:
 
 
 def fetch_wikipedia(language: str, folder: Path | None, cache: Path) -> Path:
-    """The sentences of one language that data=wikipedia draws: as a file, or as it reads them from its cache."""
+    """Fetch the sentences of one language that data=wikipedia draws: as text, or without a folder into its cache."""
     words = [f"data.rows.language={language}", f"paths.cache={cache}"]
     if language in BY_CHARACTERS:
         words += ["data.rows.unit=characters", "data.rows.min_units=6", "data.rows.max_units=100"]
@@ -222,7 +225,7 @@ def fetch_wikipedia(language: str, folder: Path | None, cache: Path) -> Path:
 
 
 def check_copy(arguments: argparse.Namespace) -> int:
-    """Print what became of each file of a folder, or of a dataset where runs look."""
+    """Print the state of each file of a folder, or of a dataset where runs look."""
     from cse.sweep.needs import place_of
 
     place = Path(arguments.place)
@@ -233,11 +236,11 @@ def check_copy(arguments: argparse.Namespace) -> int:
         if not isinstance(found, Path):
             raise UserError(f"{arguments.place} is not here: {how_to_get(arguments.place)}")
         place = found
-    return told(str(place), "whole", [(state, str(file)) for file, state in check(place).items()])
+    return print_states(str(place), "whole", [(state, str(file)) for file, state in check(place).items()])
 
 
 def check_sweep(name: str) -> int:
-    """Print of each thing that the jobs of a sweep read whether it is here, and whole where its checksum is known."""
+    """Print for each thing that a sweep's jobs read whether it is here and, if its checksum is known, whole."""
     from cse.sweep.needs import needs_of_table
 
     startup.quiet()
@@ -246,11 +249,11 @@ def check_sweep(name: str) -> int:
         place = need.place()
         state = "missing" if place is None else "altered" if need.altered() else "here"
         found.append((state, f"{need.name}  {place or ''}{LATER.get(need.name, '')}"))
-    return told(f"sweep={name} (cse-data fetch gets what is missing)", "here", found)
+    return print_states(f"sweep={name} (cse-data fetch gets what is missing)", "here", found)
 
 
-def told(title: str, good: str, found: Sequence[tuple[str, str]]) -> int:
-    """Print (state, what it is of) of each, and how many there are of each state; 0 where all are good, else 1."""
+def print_states(title: str, good: str, found: Sequence[tuple[str, str]]) -> int:
+    """Print each (state, item), and how many items have each state. Returns 0 if all are good, else 1."""
     for state, what in found:
         print(printable(f"{state:<8} {what}"))
     counts = Counter(state for state, _ in found)

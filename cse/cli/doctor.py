@@ -1,6 +1,6 @@
-"""cse-doctor: what this machine has, and what every choice of every config group would need of it.
+"""cse-doctor: what this machine has, and what every choice of every config group would need.
 
-Nothing is downloaded, no model is built, and the hub is asked only whether it answers.
+Downloads nothing, builds no model, and asks the hub only whether it answers.
 """
 
 import json
@@ -28,14 +28,13 @@ from cse.sources import hub
 GROUPS = ("model", "data", "augmentation", "aux_modality", "eval")
 STATES = ("ok", "hub", "none", "missing")
 FOR_DEVELOPERS = ("dev", "docs")
-SCARCE = 5e9  # bytes: one run of BERT base keeps 2.2 GB (best/ and last/), and for a moment the new ones beside the old
+SCARCE = 5e9  # bytes: a run of BERT base keeps 2.2 GB in best/ and last/, twice that while they are replaced
 
 
 class Finding(NamedTuple):
     """One line. group: machine, packages, paths or a config group. note: what there is, or what to do.
 
-    state: ok, it works here | hub, it is downloaded when first used | none, a path that is not given, a GPU that is
-    not there | missing.
+    state: ok (works here), hub (is downloaded when first used), none (a path that is not set, or no GPU), missing.
     """
 
     group: str
@@ -63,7 +62,7 @@ def main() -> None:
 
 
 def composed(overrides: list[str]) -> DictConfig:
-    """cse-train's config, and beside it every choice of every group here as doctor.<group>.<choice>.
+    """cse-train's config, with every choice of every group in GROUPS beside it as doctor.<group>.<choice>.
 
     Raises UserError for overrides that cse-train would refuse.
     """
@@ -108,7 +107,7 @@ def machine(cfg: DictConfig, online: bool) -> Iterator[Finding]:
 
 
 def packages() -> Iterator[Finding]:
-    """Every requirement of cse-lab but those for developers: its version, or how to install one that fits."""
+    """Every requirement of cse-lab but developers': its version, or how to install one that fits."""
     from importlib.metadata import metadata, requires
 
     from packaging.requirements import Requirement
@@ -128,7 +127,7 @@ def packages() -> Iterator[Finding]:
 
 
 def paths(cfg: DictConfig) -> Iterator[Finding]:
-    """Whether each of `paths` is given and there."""
+    """Whether each of `paths` is set and exists."""
     for key, place in cfg.paths.items():
         if place is None:
             yield Finding("paths", str(key), "none", f"paths.{key}=FOLDER or CSE_{str(key).upper()}")
@@ -139,7 +138,7 @@ def paths(cfg: DictConfig) -> Iterator[Finding]:
 
 
 def parts(cfg: DictConfig, online: bool) -> list[Finding]:
-    """A finding for each choice: the worst of its parts. online: the hub answers."""
+    """A finding for each choice, as bad as the worst of its needs. online: the hub answers."""
     findings = []
     with hub.cache_only():
         for group in GROUPS:
@@ -151,17 +150,17 @@ def parts(cfg: DictConfig, online: bool) -> list[Finding]:
 
 
 def attempt(group: str, name: str, needed: Callable[[], str], online: bool) -> Finding:
-    """What is said of something needed; "hub" where its error has a cause, which is that only the network failed."""
+    """A finding for one need. An error with a cause means that only the network failed, so the state is "hub"."""
     try:
         return Finding(group, name, "ok", needed())
     except UserError as error:
         return Finding(group, name, "hub" if error.__cause__ and online else "missing", str(error))
-    except Exception as error:  # a broken file can make a library raise anything, and the other findings still count
+    except Exception as error:  # a broken file can make a library raise anything; go on with the others
         return Finding(group, name, "missing", f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
 
 
 def needs(group: str, node: DictConfig) -> list[Callable[[], str]]:
-    """What a choice needs. Each says what there is, or raises UserError, from a cause where only the network failed."""
+    """A choice's needs. Each returns a note, or raises UserError, with a cause if only the network failed."""
     from hydra.utils import get_class
 
     from cse.model.load import local_folder
@@ -182,14 +181,14 @@ def needs(group: str, node: DictConfig) -> list[Callable[[], str]]:
 
 
 def text(node: DictConfig) -> str:
-    """Where training text is: in the hub's cache, read before, in a package."""
+    """Where training text is: in a package, in cse's cache, or in the hub's."""
     from cse.run.build import make
 
     if node.name == "text":
-        return "any text of yours: data.path=FILE"
+        return "your own text: data.path=FILE"
     if node.name in ("demo", "demo_documents"):
         if find_spec("gensim") is None:
-            raise MissingResource("it travels in gensim's wheel: pip install -e '.[demo]'")
+            raise MissingResource("it is in gensim's wheel: pip install -e '.[demo]'")
         return "in gensim's wheel"
     part = make(node)
     part.find()

@@ -1,6 +1,6 @@
-"""How a command of ours ends: an error is one sentence on standard error, and an exit code.
+"""How our commands end: an error is one sentence on standard error, and an exit code.
 
-Of the processes of torchrun, accelerate and srun the first one speaks for all.
+Of the processes of torchrun, accelerate and srun, only the first reports an error.
 """
 
 import errno
@@ -20,22 +20,22 @@ from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE, cannot_write
 from cse.run import slurm
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
-FIRST = 10.0  # seconds in which a launcher ends the others, once the first process has failed
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the quota, the largest size of a file
+FIRST = 10.0  # seconds within which a launcher ends the others, once the first process has failed
 
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """A command's work: it outlives the readers of what it prints, and its error ends this process as `ending` says."""
+    """Run a command in the block. It outlives the readers of its output, and an error ends it as `ending` says."""
     tolerate_broken_pipe()
-    logging.lastResort = PrintableHandler(sys.stderr)  # of what is said where there is no log
+    logging.lastResort = PrintableHandler(sys.stderr)  # for what is logged before there is a log
     logging.lastResort.setLevel(logging.WARNING)
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
         if slurm.is_follower():
-            let_the_first_speak()
-            if isinstance(error, Interrupted):  # srun --kill-on-bad-exit would end the first for our code
+            wait_for_the_first()
+            if isinstance(error, Interrupted):  # with our code, srun --kill-on-bad-exit would kill the first
                 sys.exit(0)
         ended = ending(error)
         if ended is None:
@@ -44,7 +44,7 @@ def exit_on_error() -> Iterator[None]:
 
 
 def ending(error: BaseException) -> tuple[str, int] | None:
-    """The sentence for an error and its exit code; None where only the traceback tells what happened."""
+    """(sentence, exit code) of an error; None for one that needs its traceback."""
     match error:
         case UserError():
             return str(error), 2
@@ -53,17 +53,17 @@ def ending(error: BaseException) -> tuple[str, int] | None:
         case Interrupted():
             return str(error), error.code
         case KeyboardInterrupt():
-            return "stopped", 130  # as a shell says it of Ctrl-C
+            return "stopped", 130  # 128 + SIGINT, as in a shell
         case OSError() if error.errno in (*NO_PLACE, *FULL):
             return ending(cannot_write(error.filename or "the run's folder or the cache", error))
     return None
 
 
-def let_the_first_speak() -> None:
-    """Wait until this process is ended, or until the first one would have said what is wrong.
+def wait_for_the_first() -> None:
+    """Wait until this process is ended, or until the first one has had time to report the error.
 
-    What is wrong is mostly wrong in all of them, or follows from the first one's end. One that its launcher ends has no
-    code of its own: srun exits with the largest, which is then the first one's.
+    Most errors are the same in all processes, or follow from the end of the first. If the launcher ends this one, it
+    exits with 0: srun exits with the largest code, which is then the first one's.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     slurm.release()
@@ -71,9 +71,9 @@ def let_the_first_speak() -> None:
 
 
 def complain(message: str, code: int) -> int:
-    """Print one sentence on stderr, and return the exit code that goes with it.
+    """Print one sentence on stderr. Returns the exit code.
 
-    torchrun and accelerate read it in a file, for the last lines of their own report.
+    It is also written to the file from which torchrun and accelerate take it for their own report.
     """
     sentence = f"{Path(sys.argv[0]).name}: {message}"
     if file := os.environ.get("TORCHELASTIC_ERROR_FILE"):

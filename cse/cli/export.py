@@ -1,4 +1,4 @@
-"""cse-export: a finished run as a folder that others can load, with its card and scores; and onto the hub."""
+"""cse-export: turn a finished run into a folder that others can load, with card and scores, and push it to the hub."""
 
 import argparse
 import logging

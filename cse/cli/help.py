@@ -1,4 +1,4 @@
-"""The help texts: by task, with lines to copy. What can be chosen is read from conf/; nothing slow is imported.
+"""The help texts: by task, with lines to copy. The choices are read from conf/; nothing slow is imported.
 
 `python -m cse.cli.help docs/choices.md` (make choices) writes the table of choices into that page.
 """
@@ -14,10 +14,10 @@ from cse.config.search import body, found
 from cse.errors import UserError
 
 WIDTH = 120
-ONE = ["default"]  # of a group that offers no choice
+ONE = ["default"]  # the choices of a group that offers none
 
 QUESTION = re.compile(r"\?[\w.]*|[\w.]+[=.]?\?|\w+=\w+\.\?")
-"""A word that asks: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY, ?."""
+"""A word that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY, ?."""
 
 TRAIN = """\
 cse-train: train a sentence encoder as a paper did, or as you like.
@@ -95,10 +95,10 @@ Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
 
 
 def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
-    """What --help, --version or a question mark asks for; None where the arguments ask for none of them.
+    """The text that --help, --version or a question mark asks for; None if the arguments have none of them.
 
-    `--help WORD` needs no quotes; WORD=?, WORD.? and ?WORD are the same, where a shell leaves a question mark alone.
-    Raises UserError for a word that neither a group, a choice nor a setting has.
+    WORD=?, WORD.? and ?WORD mean `--help WORD`, which needs no quotes in shells that expand question marks. Raises
+    UserError for a word that is not the name of a group, a choice or a setting.
     """
     if "--version" in arguments:
         from importlib.metadata import version
@@ -124,14 +124,14 @@ def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
 
 
 def filled(text: str, head: str) -> str:
-    """The text after `head`, in lines of WIDTH below each other."""
+    """The text after `head`, wrapped at WIDTH and indented below itself."""
     return textwrap.fill(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
 
 
 def explanation(config_name: str, word: str) -> str:
     """The choices of a group, the keys of a choice, or the settings and choices of that name.
 
-    Raises UserError for a choice that the group does not have.
+    Raises UserError for a choice that the group lacks.
     """
     group, _, choice = word.partition("=")
     if group not in groups(config_name):
@@ -154,7 +154,7 @@ def explanation(config_name: str, word: str) -> str:
 
 
 def explained(group: str, choice: str) -> str:
-    """A choice's own lines, and those of the files that it includes, under the name that its keys have."""
+    """A choice's lines, and those of the files that it includes, below the full name of its keys."""
     whole = "# @package _global_" in file_of(group, choice).read_text(encoding="utf-8")
     key = f"eval.{choice}.KEY" if group == "eval" else f"{group}.KEY"
     lines = [f"{group}={choice}    (to set one: {key}=VALUE{', and so for the other parts' * whole})"]
@@ -167,7 +167,7 @@ def explained(group: str, choice: str) -> str:
 
 
 def table() -> str:
-    """docs/choices.md's table of what cse-train chooses from."""
+    """The table of groups and choices in docs/choices.md."""
     rows = [
         f"| `{group}=` | {comment} | {' '.join(f'`{choice}`' for choice in choices(group))} |"
         for group, comment in groups("train").items()

@@ -1,4 +1,4 @@
-"""cse-report: runs beside a paper's table, or beside each other: terminal, Markdown, CSV, LaTeX and an HTML page."""
+"""cse-report: compare runs with a paper's table, or with each other: terminal, Markdown, CSV, LaTeX and HTML."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ from cse.dotted import Config, flattened
 from cse.errors import UserError
 from cse.files import csv_cell, make_folder, write_text
 
-if TYPE_CHECKING:  # numpy and scipy are imported when there is work: --help answers at once
+if TYPE_CHECKING:  # importing numpy and scipy is slow, and --help does not need them
     from collections.abc import Mapping
 
     from pandas import DataFrame
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def report(config: Config) -> None:
-    """Read the runs, compare them, print and write."""
+    """Read the runs, compare them, and print and write the report."""
     folders = [Path(folder) for folder in config["differ"] or config["runs"]]
     out = Path(config["out"] or f"reports/{config['sweep'] or name_of(folders)}")
     if config["differ"]:
@@ -69,7 +69,7 @@ def report(config: Config) -> None:
 
 
 def name_of(folders: list[Path]) -> str:
-    """A report's name: what the folders' names end with that tells them apart, as one: A+B."""
+    """A report's name: the shortest ends of the folders' paths that tell them apart, joined: A+B."""
     from cse.report.frame import short_names
 
     names = short_names([str(folder.resolve()) for folder in folders], os.sep).values()
@@ -77,7 +77,7 @@ def name_of(folders: list[Path]) -> str:
 
 
 def of_two(folders: list[Path], out: Path) -> None:
-    """Show what is not the same in two runs, and leave it as Markdown and CSV."""
+    """Show what differs between two runs, and write it as Markdown and CSV."""
     from cse.record.runs import newest_run, read_run
     from cse.report import terminal
     from cse.report.differ import what_differs
@@ -97,7 +97,7 @@ def of_two(folders: list[Path], out: Path) -> None:
 
 
 def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
-    """Show a sweep's runs beside its paper's table."""
+    """Show and write a sweep's runs beside its paper's table."""
     from cse.report import findings, layout, page, sweep, terminal
 
     result = sweep.of_sweep(config, folders, out)
@@ -128,7 +128,7 @@ def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
 
 
 def of_folders(folders: list[Path], out: Path, config: Config) -> None:
-    """Show any runs beside each other: what became of each, and a row for each setting."""
+    """Show and write any runs beside each other: the status of each, and a row for each setting."""
     from cse.record.runs import read_runs
     from cse.report import differences, page, terminal
     from cse.report.comparison import compare_runs
@@ -170,9 +170,9 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
 
 
 def write(out: Path, files: "Mapping[str, str | DataFrame]") -> None:
-    """Write the files, a table as CSV without formulas, and say which. Raises UserError for a folder of others.
+    """Write the files, tables as CSV without formulas, and print their names. Raises UserError if `out` is not usable.
 
-    But for a page, which escapes what runs have named, a person may read them in a terminal.
+    All but HTML pages, which escape it themselves, are written without control characters, which a terminal would obey.
     """
     make_folder(out, "out")
     for name, content in files.items():
@@ -186,7 +186,7 @@ def write(out: Path, files: "Mapping[str, str | DataFrame]") -> None:
 
 
 def log_to(tables: "list[DataFrame]", pictures: dict[str, Path], out: Path, config: Config) -> None:
-    """The tables and the figures to the tracker that was chosen, in the group of the sweep's own runs."""
+    """Send the tables and figures to the chosen tracker, in the group of the sweep's own runs."""
     choice = config["tracker"]
     if choice == "none":
         return

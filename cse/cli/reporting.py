@@ -1,4 +1,4 @@
-"""The settings of cse-report: conf/reporting.yaml with the command line's values, checked as every command's are."""
+"""The settings of cse-report: conf/reporting.yaml with the command line's values, checked by type."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,7 +17,7 @@ from cse.dotted import Config
 from cse.errors import UserError, first_line
 from cse.ranges import STRICT, Name, NonNegative
 
-TEXT = ("sweep", "out", "score", "baseline")  # never read as a number or a list
+TEXT = ("sweep", "out", "score", "baseline")  # never parsed as a number or a list
 
 
 @with_config(STRICT)
@@ -41,10 +41,9 @@ class Reporting(TypedDict):
 
 
 def settings(arguments: list[str]) -> Config:
-    """The settings of these arguments. Hydra's own grammar would refuse the = in names of folders.
+    """The settings of these arguments. They are not read by Hydra, which refuses an = in a folder's name.
 
-    Raises UserError for a key that cse-report does not have, for a value that the key cannot have, and where nothing
-    says what is to be reported.
+    Raises UserError for an unknown key, for a value that the key cannot have, and if there is nothing to report.
     """
     config = yaml.safe_load((Path(CONF_DIR) / "reporting.yaml").read_text(encoding="utf-8"))
     for argument in arguments:
@@ -52,9 +51,9 @@ def settings(arguments: list[str]) -> Config:
         if key not in config:
             raise UserError(f"{argument}: there is no key {key}{nearest(key, list(config))}")
         if not equals:
-            raise UserError(f"{argument}: say {key}=VALUE")
+            raise UserError(f"{argument}: type {key}=VALUE")
         if "${" in value:
-            raise UserError(f"{argument}: nothing is filled in for $: type what is meant")
+            raise UserError(f"{argument}: $ is not expanded: type the value itself")
         is_name = key in TEXT or (key == "runs" and value != "null" and (value[:1], value[-1:]) != ("[", "]"))
         try:
             config[key] = value if is_name else yaml.safe_load(value)
@@ -62,11 +61,11 @@ def settings(arguments: list[str]) -> Config:
             raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
     try:
         config = resolved(validate_keys(OmegaConf.create(config), TypeAdapter(Reporting)))
-    except OmegaConfBaseException as error:  # ${...} in a value stands for another key's
+    except OmegaConfBaseException as error:  # from a reference, ${...}
         raise UserError(first_line(error)) from error
     config["runs"] = config["runs"] or []
     if not config["sweep"] and not config["runs"] and not config["differ"]:
-        raise UserError("nothing to report: say sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
+        raise UserError("nothing to report: give sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
     of_runs = next((key for key in ("baseline", "gate", "differ") if config[key] is not None), None)
     if config["sweep"] and of_runs:
         raise UserError(f"{of_runs}={config[of_runs]} is for runs=FOLDER; a sweep's rows are compared with its paper's")

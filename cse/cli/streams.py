@@ -1,4 +1,4 @@
-"""Standard output and standard error whose reader may leave, as `| head -1` does."""
+"""Standard output and standard error whose reader may exit early, as that of `| head -1` does."""
 
 import io
 import sys
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 
 class Pipe(io.FileIO):
-    """A file that takes what is written to it also when nobody reads it any more: what a run makes is in its folder."""
+    """A file that ignores a broken pipe: nobody reads the output any more, but the run's results go to its folder."""
 
     def write(self, content: "ReadableBuffer") -> int:
-        """The number of bytes taken."""
+        """Returns the number of bytes written or ignored."""
         try:
             return super().write(content)
         except BrokenPipeError:
@@ -20,7 +20,7 @@ class Pipe(io.FileIO):
 
 
 def tolerate_broken_pipe() -> None:
-    """Let this process outlive the readers of what it prints. Does nothing where a test has put others in place."""
+    """Let this process outlive the readers of its output. Leaves streams alone that a test has replaced."""
     if sys.stdout is sys.__stdout__ and sys.stdout is not None:
         sys.stdout = _tolerant(sys.stdout)
     if sys.stderr is sys.__stderr__ and sys.stderr is not None:

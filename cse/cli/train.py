@@ -26,14 +26,14 @@ def main() -> None:
 
 
 def refuse_lone_process() -> None:
-    """Raise UserError in the one process that accelerate starts for several on a machine without GPUs and MPI.
+    """Raise UserError if accelerate was to start several processes and, without GPUs and MPI, started this one alone.
 
-    It sets a master's address for several processes, and for each that it does start its rank.
+    For several processes it sets a master address, and for each one that it does start a rank.
     """
     if {"ACCELERATE_MIXED_PRECISION", "MASTER_ADDR"} <= os.environ.keys() and "RANK" not in os.environ:
         raise UserError(
-            "accelerate launch was asked for several processes and has started one, as it does without several GPUs: "
-            "give it --multi_gpu and no --cpu, which works on CPUs too, or say cse-train trainer.devices=N"
+            "accelerate launch was asked for several processes but started one, as it does without several GPUs: "
+            "give it --multi_gpu and no --cpu, which works on CPUs too, or use cse-train trainer.devices=N"
         )
 
 
