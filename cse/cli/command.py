@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from cse.cli.help import answer
 from cse.config.compose import explaining, nearest, refuse_words, valid_keys
-from cse.config.groups import CONF_DIR, PROGRAMS, adopted
+from cse.config.groups import CONF_DIR, PROGRAMS, adopt_folders
 from cse.config.spelling import MULTIRUN, spell, split_flags, strip_dashes
 from cse.errors import UserError
 from cse.run import slurm
@@ -20,7 +20,7 @@ def words_of_one_job(command: str, text: str) -> list[str]:
 
     command: "train" or "evaluate". text: its help.
     """
-    words = sys.argv[1:] = adopted(strip_dashes(sys.argv[1:]))
+    words = sys.argv[1:] = adopt_folders(strip_dashes(sys.argv[1:]))
     if (shown := answer(command, text, words)) is not None:
         print(shown)
         sys.exit(0)

@@ -19,7 +19,7 @@ from omegaconf import DictConfig
 from cse.cli.exits import exit_on_error
 from cse.cli.help import DOCTOR
 from cse.columns import printable
-from cse.config.groups import adopted, choices
+from cse.config.groups import adopt_folders, choices
 from cse.config.spelling import spell, strip_dashes
 from cse.errors import MissingResource, UserError
 from cse.run import startup
@@ -46,7 +46,7 @@ class Finding(NamedTuple):
 def main() -> None:
     """The console script. Exit codes: 0 whatever was found, 2 the user's mistake."""
     with exit_on_error():
-        arguments = adopted(strip_dashes(sys.argv[1:]))
+        arguments = adopt_folders(strip_dashes(sys.argv[1:]))
         if {"-h", "--help"} & set(arguments):
             print(DOCTOR)
             return

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.config.groups import choices, file_of, first_comment, groups, included
-from cse.config.search import body, found
+from cse.config.search import body, find
 from cse.errors import UserError
 
 WIDTH = 120
@@ -135,7 +135,7 @@ def explanation(config_name: str, word: str) -> str:
     """
     group, _, choice = word.partition("=")
     if group not in groups(config_name):
-        return found(config_name, group, WIDTH)
+        return find(config_name, group, WIDTH)
     several = choices(group)
     if several == ONE:
         return explained(group, "default")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cse.cli.exits import exit_on_error
 from cse.columns import printable, to_latex, to_markdown
-from cse.config.groups import adopted
+from cse.config.groups import adopt_folders
 from cse.config.spelling import strip_dashes
 from cse.dotted import Config, flattened
 from cse.errors import UserError
@@ -47,7 +47,7 @@ written, 2 a mistake.
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 a full disk, 2 the user's mistake."""
     with exit_on_error():
-        words = sys.argv[1:] = adopted(strip_dashes(sys.argv[1:]))
+        words = sys.argv[1:] = adopt_folders(strip_dashes(sys.argv[1:]))
         if {"-h", "--help"} & set(words):
             print(HELP)
             return

@@ -85,7 +85,7 @@ def own_folders() -> list[Path]:
     return [Path(folder) for folder in os.environ.get(OWN, "").split(os.pathsep) if folder]
 
 
-def adopted(arguments: Sequence[str]) -> list[str]:
+def adopt_folders(arguments: Sequence[str]) -> list[str]:
     """Add the folders of --config-dir to the user's own. Returns the arguments without it.
 
     Raises UserError for a folder that does not exist, and for a choice that has the name of one of ours.

@@ -41,22 +41,24 @@ class Setting:
     choice: str = ""
 
 
-def found(config_name: str, word: str, width: int) -> str:
+def find(config_name: str, word: str, width: int) -> str:
     """Lines for the choices and settings that a word names or, if it names none, whose comments mention it.
 
     Raises UserError if there are none.
     """
-    known = [*offers(config_name), *settings(config_name)]
-    several, topic = named(known, word) or about(known, word), TOPICS.get(word.lower().replace("license", "licence"))
-    if several or topic:
-        return "\n".join([*filter(None, [topic]), *told(together(several), width)])
+    known = [*all_choices(config_name), *settings(config_name)]
+    mentions = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
+    matches = by_name(known, word) or [one for one in known if mentions.search(one.comment)]
+    topic = TOPICS.get(word.lower().replace("license", "licence"))
+    if matches or topic:
+        return "\n".join([*filter(None, [topic]), *paragraphs(merge(matches), width)])
     ends = sorted({one.key.rpartition(".")[2] for one in known} | {*groups(config_name)})
     close = difflib.get_close_matches(word.rpartition(".")[2], ends, 3, 0.6)
     hint = f"; did you mean {' or '.join(close)}?" if close else "; --help alone shows what can be chosen"
     raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
 
 
-def named(known: list[Setting], word: str) -> list[Setting]:
+def by_name(known: list[Setting], word: str) -> list[Setting]:
     """Those whose name, or a part of it, begins with the word, and the one that other trainers give this name."""
     joined = re.sub(r"[\s-]+", "_", word.strip("-"))
     name = re.compile(rf"(^|[._]){re.escape(joined)}", re.IGNORECASE)
@@ -65,13 +67,7 @@ def named(known: list[Setting], word: str) -> list[Setting]:
     return [one for one in known if name.search(one.name) or one.key == ours or (inside and one.key.startswith(inside))]
 
 
-def about(known: list[Setting], word: str) -> list[Setting]:
-    """Those whose comment has a word that begins with this one."""
-    spoken = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
-    return [one for one in known if spoken.search(one.comment)]
-
-
-def together(several: list[Setting]) -> list[Setting]:
+def merge(several: list[Setting]) -> list[Setting]:
     """Merge those that differ in their choice alone; those of every run first, then short keys."""
     merged: dict[tuple[str, str, str], Setting] = {}
     for one in several:
@@ -82,7 +78,7 @@ def together(several: list[Setting]) -> list[Setting]:
     return sorted(merged.values(), key=lambda one: (bool(one.choice), one.key.count("."), one.key))
 
 
-def told(several: list[Setting], width: int) -> Iterator[str]:
+def paragraphs(several: list[Setting], width: int) -> Iterator[str]:
     """A paragraph for each: KEY=VALUE, then in a column the choices that have it, and its comment."""
     column = min(44, max((len(f"{one.key}={one.value}") for one in several), default=0) + 2)
     for one in several:
@@ -97,7 +93,7 @@ def told(several: list[Setting], width: int) -> Iterator[str]:
         yield first + textwrap.fill(comment, width - column).replace("\n", "\n" + " " * column)
 
 
-def offers(config_name: str) -> Iterator[Setting]:
+def all_choices(config_name: str) -> Iterator[Setting]:
     """Each group's choices with their first sentences, but for the papers' tables, which `--help sweep` lists."""
     for group in groups(config_name):
         for choice in choices(group) if group != "sweep" else ():

@@ -24,7 +24,7 @@ MULTIRUN = ("-m", "--multirun")
 ONE_OF_MANY = "hydra.mode=RUN"
 """The word that marks a job of a sweep, which has the sweep's words too."""
 
-MEANINGS = {"resume": ("null", "auto"), "hydra.run.dir": (), "hydra.sweep.dir": ()}
+NOT_PATHS = {"resume": ("null", "auto"), "hydra.run.dir": (), "hydra.sweep.dir": ()}
 """The values of a path's key that are not a path. For all other such keys it is null alone."""
 
 TEXT = re.compile(r"(?!.*\s[\w.]+=)[^'\"\[\]{}(),$\\]+", re.DOTALL)
@@ -77,7 +77,7 @@ def quote_path(word: str, many: bool) -> str:
     key, equals, value = word.partition("=")
     if "${" in value:
         raise UserError(f"{word}: a path is used as it is typed, and $ is not expanded: type the path itself")
-    if value in MEANINGS.get(key_of(word), ("null",)):
+    if value in NOT_PATHS.get(key_of(word), ("null",)):
         return word
     pieces = value.split(",") if many and not entry(key_of(word)).of_line else [value]
     pieces = [f"{Path.home()}{piece[1:]}" if piece.startswith("~/") else piece for piece in pieces]
@@ -188,7 +188,7 @@ def typed(word: str) -> str:
 
 def line_to_resume(folder: Path, *more: str) -> str:
     """The line that resumes the run in this folder, quoted for a shell."""
-    name = f"./{folder}" if str(folder) in MEANINGS["resume"] or str(folder).startswith("~") else str(folder)
+    name = f"./{folder}" if str(folder) in NOT_PATHS["resume"] or str(folder).startswith("~") else str(folder)
     return shlex.join(["cse-train", f"resume={name}", *more])
 
 

@@ -59,7 +59,7 @@ def recover_best(folder: Path, training: Training) -> None:
         training.best_step, training.best_score = 0, None
 
 
-def keep(record: Record, parts: Parts, step: int, scores: dict[str, float]) -> str:
+def save_best(record: Record, parts: Parts, step: int, scores: dict[str, float]) -> str:
     """Replace best/ with the encoder as it is now. Returns the checksum of its weights.
 
     Raises RunError, and leaves the old best/, if the disk refuses.

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from cse.config.compose import composed, is_group, without_hydra
 from cse.config.groups import CONF_DIR, choices, groups, own_folders
 from cse.config.keys import KEYS, entry, key_of
-from cse.config.spelling import MEANINGS, overrides_of, spell_value, values_of
+from cse.config.spelling import NOT_PATHS, overrides_of, spell_value, values_of
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.results import checked
@@ -41,7 +41,7 @@ def started_from(words: Sequence[str]) -> tuple[Word, Path] | None:
     found: list[tuple[Word, Path]] = [
         (word, Path(values[word]))
         for word in WORDS
-        if values.get(word, "") not in ("", "null", *MEANINGS.get(word, ()))
+        if values.get(word, "") not in ("", "null", *NOT_PATHS.get(word, ()))
     ]
     if len(found) > 1:
         raise UserError(f"resume={found[0][1]} continues a run, rerun={found[1][1]} starts a new one: choose one")

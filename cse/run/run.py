@@ -22,7 +22,7 @@ from cse.eval.items import keep_cosines
 from cse.record.heartbeat import Heartbeat
 from cse.record.runs import read_run
 from cse.run import slurm
-from cse.run.best import keep, recover_best, score_best
+from cse.run.best import recover_best, save_best, score_best
 from cse.run.build import build, make, precision_name, precision_of
 from cse.run.folder import RunFolder, check_unused
 from cse.run.preview import preview
@@ -60,7 +60,7 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
                 if use := record.results["recorded"]:
                     scores = scores_as_recorded(cfg.model, training)
                     record.results["recorded"] = None if scores is None else use | {"scores": scores}
-                keep_best = partial(keep, record, training.parts)
+                keep_best = partial(save_best, record, training.parts)
                 outcome = training.run(on_best=keep_best, log=record.log, signals=signals)
                 if is_first:
                     if outcome.best_step == 0:  # no selection: keep the last step
@@ -118,14 +118,14 @@ def begin(
     if is_first:
         recover_best(folder.path, training)
         folder.make()
-    record = record_of(cfg, config, training)
+    record = make_record(cfg, config, training)
     record.results |= {"overlap": found, "recorded": {"use": use, "scores": {}} if use else None}
     if cfg.rerun is not None:
         record.results["command"] = folder.command()
     return training, record
 
 
-def record_of(cfg: DictConfig, config: Config, training: Training) -> Record:
+def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
     """The run's record, with the description of the encoder. config: `cfg` as plain values."""
     accelerator, encoder = training.accelerator, training.parts.encoder
     record = Record(

@@ -25,7 +25,7 @@ def own(tmp_path, monkeypatch):
 
 
 def test_an_own_choice_is_one_of_the_choices(own):
-    assert groups.adopted(["seed=1", "--config-dir", str(own), "smoke=true"]) == ["seed=1", "smoke=true"]
+    assert groups.adopt_folders(["seed=1", "--config-dir", str(own), "smoke=true"]) == ["seed=1", "smoke=true"]
     assert os.environ[groups.OWN] == str(own)
     assert "nearby" in groups.choices("objective")
     assert groups.first_comment("objective", "nearby") == "Views are near"
@@ -40,10 +40,10 @@ def test_the_command_lists_it(own, capsys, spelled):
 
 def test_what_cannot_be_a_folder_of_choices_is_named(own):
     with pytest.raises(UserError, match="nowhere"):
-        groups.adopted(["--config-dir", str(own / "nowhere")])
+        groups.adopt_folders(["--config-dir", str(own / "nowhere")])
     (own / "objective" / "barlow.yaml").write_text("_target_: nearby_loss.Nearby\n")
     with pytest.raises(UserError, match=r"barlow\.yaml"):  # a name of ours
-        groups.adopted(["--config-dir", str(own)])
+        groups.adopt_folders(["--config-dir", str(own)])
 
 
 @pytest.mark.parametrize(("module", "text"), [
@@ -51,7 +51,7 @@ def test_what_cannot_be_a_folder_of_choices_is_named(own):
     ("elsewhere", None),
 ])  # fmt: skip
 def test_what_is_wrong_with_its_module_is_one_sentence(own, module, text):
-    groups.adopted(["--config-dir", str(own)])
+    groups.adopt_folders(["--config-dir", str(own)])
     if text is not None:
         (own.parent / f"{module}.py").write_text(text)
     (own / "objective" / "nearby.yaml").write_text(f"_target_: {module}.Nearby\n")

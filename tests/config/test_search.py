@@ -4,7 +4,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from cse.config.compose import composed, without_hydra
-from cse.config.search import found, settings
+from cse.config.search import find, settings
 from cse.dotted import flattened
 from cse.errors import UserError
 
@@ -32,9 +32,9 @@ def test_every_setting_of_a_run_is_there():
     ("hard_negative_weight", "objective.hard_negative_weight=0", "(objective=simcse_sup) a logit: log("),
 ])  # fmt: skip
 def test_a_word_finds_its_settings(word, first, about):
-    lines = found("train", word, 120)
+    lines = find("train", word, 120)
     assert lines.startswith(first)
     assert about in " ".join(lines.split())
     assert max(map(len, lines.splitlines())) <= 120
     with pytest.raises(UserError, match=f"{word}qqqq"):
-        found("train", f"{word}qqqq", 120)
+        find("train", f"{word}qqqq", 120)
