@@ -54,7 +54,7 @@ def test_a_run_gives_its_folder_scores_encoder_and_curve(words, tmp_path):
 
 
 def process_state() -> list:
-    """What a call must leave as it was, but for the names of the working directory."""
+    """What a call must leave as it was."""
     torch_flags = torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.deterministic
     drawn = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
     return [dict(os.environ), drawn, torch_flags, torch.get_default_dtype()]

@@ -28,7 +28,7 @@ AXES: dict[str, list[str]] = {
 
 
 def pairwise(axes: dict[str, list[str]]) -> list[tuple[str, ...]]:
-    """Few rows, one choice of each axis in each, that hold every pair of choices of two axes; greedily."""
+    """A few rows, each with one choice per axis, that contain every pair of choices of two axes. Greedy."""
     pairs = {row: set(combinations(enumerate(row), 2)) for row in product(*axes.values())}
     missing = set().union(*pairs.values())
     rows = []
@@ -43,7 +43,7 @@ ALONE = {row[0]: row for row in reversed(ROWS)}  # one row of each objective
 
 
 def refusal(arguments: list[str]) -> str | None:
-    """What is named where an objective and an augmentation do not fit (cse/types.py), None where they do."""
+    """What the error names if an objective and an augmentation do not fit (cse/types.py); None if they do."""
     parts = composed(*arguments)
     objective, augmentation = make_objective(parts.objective, 32), instantiate(parts.augmentation)
     if augmentation.positives > 1 and objective.num_views > 1 and not objective.averages_positives:
@@ -74,7 +74,7 @@ def words(request, small_run, documents, triplets, wordnet_folder):
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: ", ".join(filter(None, row)))
 def test_every_two_choices_train_together(words, cse_train, tiny_bert, tmp_path, capsys, row):
-    """Four steps lose nothing to a stop after two, and best/ is the same encoder for others: of each objective once."""
+    """Once for each objective, a stop after two of four steps changes nothing, and others load best/ as we do."""
     arguments = words(row, row[1])
     while named := refusal(arguments):
         assert cse_train([*arguments, f"hydra.run.dir={tmp_path}/refused"]) == 2
@@ -100,7 +100,7 @@ def test_every_two_choices_train_together(words, cse_train, tiny_bert, tmp_path,
 
 
 def check_numbers(folder: Path, beside: bool) -> None:
-    """Every step of a run has a loss that is a number and a gradient, those of a second modality too."""
+    """Every step has a finite loss and a gradient, also for a second modality."""
     events = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     steps = [event for event in events if "train/loss" in event]
     assert len(steps) == 4

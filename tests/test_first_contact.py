@@ -14,7 +14,7 @@ SMALL = ["trainer.max_steps=2", "trainer.batch_size=8", "data.rows.allow_partial
 
 @pytest.fixture
 def environment(toy_hub, tmp_path) -> dict[str, str]:
-    """Of a user with an empty cache, whose hub is the toy."""
+    """That of a user with an empty cache, whose hub is the toy."""
     own = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     return own | {"HF_HUB_OFFLINE": "0", "HF_DATASETS_OFFLINE": "0", "HF_ENDPOINT": toy_hub.url,
                   "HF_HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "xdg"),
@@ -23,7 +23,7 @@ def environment(toy_hub, tmp_path) -> dict[str, str]:
 
 @pytest.mark.nightly
 def test_first_run_second_run_and_offline(toy_hub, environment, tiny_bert, sentences, senteval, tmp_path):
-    """Everything is the default: BERT by its old name, wiki1m, STS; only sizes are small. One download breaks off."""
+    """All defaults, but small: BERT by its old name, wiki1m, STS. One download breaks off."""
     toy_hub.moved["bert-base-uncased"] = "google-bert/bert-base-uncased"
     toy_hub.add("models/google-bert/bert-base-uncased", Path(tiny_bert))
     with tarfile.open(tmp_path / "senteval.tar", "w") as archive:
@@ -38,7 +38,7 @@ def test_first_run_second_run_and_offline(toy_hub, environment, tiny_bert, sente
         assert done.returncode == 0, done.stderr[-2000:]
         return done.stdout + done.stderr, len(toy_hub.requests) - asked
 
-    toy_hub.breaks = 1  # the client goes on where the connection broke off
+    toy_hub.breaks = 1  # the client continues where the connection broke off
     first, _ = run()
     assert first.count("fetching") == 3
     for chatter in ("HTTP Request", "httpx", "it/s", "Warning", "Traceback"):

@@ -1,4 +1,4 @@
-"""What travels in a wheel is enough: the configuration and the sweeps are found from any folder."""
+"""The wheel has all that is needed: conf/ and sweeps/ are found from any folder."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""cse-data as it is typed: its lines and exit codes."""
+"""cse-data: what it prints, and its exit codes."""
 
 import hashlib
 import io
@@ -31,7 +31,7 @@ def test_list(cse_data, senteval, capsys, monkeypatch):
     assert "gated: only you can" in shown
 
 
-def test_a_named_dataset_is_told_without_reading_the_sweeps(cse_data, capsys, monkeypatch):
+def test_a_named_dataset_is_listed_without_reading_the_sweeps(cse_data, capsys, monkeypatch):
     monkeypatch.setattr("cse.sweep.jobs.read", None)
     assert cse_data("list", "wordnet") == 0
     assert "augmentation=eda" in capsys.readouterr().out
@@ -48,8 +48,8 @@ def test_fetch_then_check_then_altered(cse_data, toy_hub, tmp_path, capsys):
     assert f"altered  {file}" in capsys.readouterr().out
 
 
-def test_what_a_sweep_reads_is_fetched_carried_and_checked(cse_data, toy_hub, tiny_bert, tmp_path, capfd, monkeypatch):
-    """Into a folder of its own, whatever is here; and found there under another name, without the hub."""
+def test_what_a_sweep_reads_is_fetched_moved_and_checked(cse_data, toy_hub, tiny_bert, tmp_path, capfd, monkeypatch):
+    """Into its own folder, whatever is here already; moved elsewhere, it is found without the hub."""
     content = {"wiki1m_for_simcse.txt": b"One line.\nAnother.\n", "senteval.tar": tar_of("STS/a.txt", b"a")}
     toy_hub.lfs = {name: hashlib.sha256(data).hexdigest() for name, data in content.items()}
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", content)
@@ -73,7 +73,7 @@ def test_what_a_sweep_reads_is_fetched_carried_and_checked(cse_data, toy_hub, ti
 
 
 @pytest.mark.parametrize("code", [0, 1])
-def test_only_a_whole_fetch_says_how_it_is_carried(code, cse_data, tmp_path, capsys, monkeypatch):
+def test_only_a_complete_fetch_prints_how_to_move_it(code, cse_data, tmp_path, capsys, monkeypatch):
     ended = subprocess.CompletedProcess([], code)
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: ended)
     assert cse_data("fetch", "sweep=whitenedcse/table4", f"to={tmp_path}/x") == code
@@ -89,7 +89,7 @@ def tar_of(name: str, content: bytes) -> bytes:
     return packed.getvalue()
 
 
-def test_one_that_cannot_be_had_leaves_the_others(cse_data, toy_hub, capsys):
+def test_a_dataset_that_is_missing_does_not_stop_the_others(cse_data, toy_hub, capsys):
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": b"One line.\n"})
     toy_hub.add("datasets/ILSVRC/imagenet-1k", {"data/train-0.parquet": b"x"})
     toy_hub.gated.add("datasets/ILSVRC/imagenet-1k")
@@ -103,7 +103,7 @@ def test_one_that_cannot_be_had_leaves_the_others(cse_data, toy_hub, capsys):
     assert "cse-data fetch nli" in capsys.readouterr().err
 
 
-def test_a_damaged_archive_leaves_the_others(cse_data, toy_hub, capsys):
+def test_a_damaged_archive_does_not_stop_the_others(cse_data, toy_hub, capsys):
     content = {"senteval.tar": tar_of("STS/a.txt", b"a" * 2000)[:600], "wiki1m_for_simcse.txt": b"One line.\n"}
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", content)
     assert cse_data("fetch", "senteval", "demo", "wiki1m") == 2

@@ -1,4 +1,4 @@
-"""cse-doctor: what it says is so, for each state that a choice can be in, and it ends well whatever it finds."""
+"""cse-doctor: it reports each state that a choice can be in, and exits with 0 whatever it finds."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ from cse.errors import MissingResource
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory, senteval) -> dict:
-    """The report where the hub does not answer: its cache has BERT, and folders hold much, little, nothing."""
+    """The report without a hub. Its cache has BERT; paths name a folder with data, an empty and a missing one."""
     from huggingface_hub import constants
 
     home = tmp_path_factory.mktemp("home")
@@ -38,7 +38,7 @@ def found(tmp_path_factory, senteval) -> dict:
     return json.loads(shown.getvalue())
 
 
-def test_the_machine_and_its_packages(found):
+def test_machine_and_packages(found):
     machine, packages = found["machine"], found["packages"]
     assert machine["python"]["note"].startswith(".".join(map(str, sys.version_info[:3])))
     assert machine["disk, runs"]["note"].partition(" GB free")[0].isdigit()
@@ -65,7 +65,7 @@ def test_every_path_and_every_choice_has_its_line(found):
     ("eval", "retrieval", "missing", "/no/such/folder"), ("aux_modality", "audio", "missing", "no wav or flac file"),
     ("aux_modality", "visual", "missing", "2 classes"),  # but ViT's weights are not here
 ])  # fmt: skip
-def test_what_is_missing_says_what_to_do(found, group, name, state, told):
+def test_the_state_of_a_choice_and_what_to_do(found, group, name, state, told):
     assert found[group][name]["state"] == state
     assert told in found[group][name]["note"]
 
@@ -87,7 +87,7 @@ def test_text_that_was_read_before_needs_no_hub(tmp_path):
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("a file\nof nonsense"), MissingResource("give a folder")])
-def test_a_check_that_breaks_is_a_line_of_its_own(error, capsys):
+def test_a_check_that_fails_is_one_line(error, capsys):
     def broken() -> str:
         raise error
 

@@ -1,4 +1,4 @@
-"""cse-eval as a person uses it: any encoder, the same scores in every file, and one sentence for a mistake."""
+"""cse-eval as one uses it: any encoder, and the same scores in every file."""
 
 import csv
 import json
@@ -93,7 +93,7 @@ def test_whitening_is_fitted_on_the_text_given(cse_eval, tiny_bert, tmp_path, se
     assert f"{kind} whitening" in found["encoder"]
 
 
-def test_all_that_is_written_agrees(cse_eval, tiny_bert, tmp_path, capsys):
+def test_all_files_and_the_terminal_have_the_same_scores(cse_eval, tiny_bert, tmp_path, capsys):
     """results.json, scores.csv, scores.md, items and the terminal: the same scores, and what each rests on."""
     assert cse_eval(f"checkpoint={tiny_bert}", "pooling=mean", "eval.stsb.with_sickr=true") == 0
     folder, content = tmp_path / "eval", results(tmp_path / "eval")
@@ -137,7 +137,7 @@ def test_a_failure_is_recorded_and_what_was_scored_is_kept(cse_eval, word_vector
     assert "test/stsb/spearman" in found["metrics"]
 
 
-def test_with_m_no_scores_are_written_over(cse_eval, word_vectors, tmp_path, capsys):
+def test_with_m_finished_scores_are_kept(cse_eval, word_vectors, tmp_path, capsys):
     several = ["-m", f"checkpoint={word_vectors}", f"hydra.sweep.dir={tmp_path}/sweep"]
     assert cse_eval(*several) == 0
     (scores,) = (tmp_path / "sweep").glob("*/scores.csv")
@@ -149,7 +149,7 @@ def test_with_m_no_scores_are_written_over(cse_eval, word_vectors, tmp_path, cap
     assert len(list((tmp_path / "sweep").glob("*/scores.csv"))) == 2
 
 
-def test_splits_are_chosen_and_data_of_others_is_not_needed(cse_eval, word_vectors, tmp_path, senteval):
+def test_data_of_splits_that_are_not_chosen_is_not_needed(cse_eval, word_vectors, tmp_path, senteval):
     """demo has no test split, transfer no dev split, and no data here."""
     shutil.copytree(senteval, tmp_path / "copy")
     (tmp_path / "copy" / "STS" / "STSBenchmark" / "sts-test.csv").unlink()
@@ -183,11 +183,3 @@ def test_minilm_has_the_published_figures(cse_eval, minilm, shared, tmp_path):
     assert found["metrics"]["dev/stsb/spearman"] == pytest.approx(86.7170, abs=1e-3)
     assert found["metrics"]["test/stsb/spearman"] == pytest.approx(82.0325, abs=1e-3)
     assert not found["data"]["stsb"]["partial"]
-
-
-@pytest.mark.parametrize("name", ["best", "last", "scores.csv"])
-def test_a_run_is_not_written_over(cse_eval, word_vectors, capsys, tmp_path, name):
-    (tmp_path / "run" / name).mkdir(parents=True)
-    assert cse_eval(f"checkpoint={word_vectors}", f"hydra.run.dir={tmp_path}/run") == 2
-    assert "hydra.run.dir=" in capsys.readouterr().err
-    assert [path.name for path in (tmp_path / "run").iterdir()] == [name]

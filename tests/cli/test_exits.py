@@ -1,4 +1,4 @@
-"""How a command ends: one sentence and a code; of the processes that a launcher started, one says it."""
+"""How a command ends: one sentence and an exit code, from the first of a launcher's processes."""
 
 import errno
 import json
@@ -45,7 +45,7 @@ def test_any_other_error_keeps_its_traceback():
 
 
 @pytest.mark.parametrize(("rank", "local", "expected"), [("0", "0", []), ("9", "1", [exits.FIRST + 1])])
-def test_all_but_the_first_wait_before_they_complain(monkeypatch, waited, rank, local, expected):
+def test_all_but_the_first_wait_before_they_report_an_error(monkeypatch, waited, rank, local, expected):
     monkeypatch.setenv("RANK", rank)
     monkeypatch.setenv("LOCAL_RANK", local)
     assert ended(UserError("wrong")) == 2
@@ -53,14 +53,14 @@ def test_all_but_the_first_wait_before_they_complain(monkeypatch, waited, rank, 
     assert waited == expected * 2
 
 
-def test_one_that_its_launcher_ends_leaves_the_code_to_the_first(monkeypatch):
-    """143 of this one would hide the first one's 2."""
+def test_a_process_that_its_launcher_ends_exits_with_0(monkeypatch):
+    """Its 143 would hide the first one's 2."""
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setattr(exits.time, "sleep", lambda _: os.kill(os.getpid(), signal.SIGTERM))
     assert ended(UserError("wrong")) == 0
 
 
-def test_an_end_without_an_error_is_not_held_up(monkeypatch, waited):
+def test_an_exit_without_an_error_does_not_wait(monkeypatch, waited):
     monkeypatch.setenv("RANK", "1")
     assert ended(SystemExit(0)) == 0
     assert not waited
@@ -72,14 +72,14 @@ ACCELERATE = {"ACCELERATE_MIXED_PRECISION": "no", "MASTER_ADDR": "127.0.0.1", "M
 @pytest.mark.parametrize(
     ("environment", "refused"), [(ACCELERATE, True), ({**ACCELERATE, "RANK": "0"}, False), ({}, False)]
 )
-def test_one_process_of_several_is_refused(monkeypatch, environment, refused):
+def test_one_process_where_accelerate_was_to_start_several_is_refused(monkeypatch, environment, refused):
     monkeypatch.setattr(os, "environ", environment)
     with pytest.raises(UserError, match="--multi_gpu") if refused else nullcontext():
         train.refuse_lone_process()
 
 
 @pytest.mark.nightly
-def test_torchrun_says_a_mistake_once_and_last(tmp_path):
+def test_under_torchrun_an_error_is_reported_once_and_last(tmp_path):
     line = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "-m", "cse.cli.train"]
     ended = subprocess.run(
         [*line, "experiment=demo", "trainer.lr=-1"],
@@ -96,7 +96,7 @@ def test_torchrun_says_a_mistake_once_and_last(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_launcher_reads_the_sentence(monkeypatch, tmp_path, capsys):
+def test_the_launcher_gets_the_sentence(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "error.json"))
     monkeypatch.setattr(sys, "argv", ["cse-train"])
     assert exits.complain("wrong", 2) == 2

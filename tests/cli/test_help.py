@@ -21,7 +21,7 @@ def help_of(*words: str) -> str | None:
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "report", "data", "doctor", "export", "help"])
 def test_a_command_begins_without_anything_heavy(command):
-    """--help answers at once."""
+    """So that --help answers at once."""
     heavy = {"torch", "transformers", "numpy"} | ({"hydra", "omegaconf", "yaml"} if command == "help" else set())
     code = f"import sys, cse.cli.{command}; print(*({heavy!r} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "\n"
@@ -37,7 +37,7 @@ def test_help_names_every_choice(command, text):
 
 
 def test_every_way_to_ask():
-    """A question mark, and words without one: zsh and fish look for files that match one, and find none."""
+    """With a question mark, and without: zsh and fish expand question marks."""
     lines = help_of("objective=?")
     assert [line.split()[0] for line in lines.splitlines() if line[0] != " "] == choices("objective")
     assert lines == help_of("--help", "objective") == help_of("help", "objective")
@@ -54,7 +54,7 @@ def test_every_way_to_ask():
 @pytest.mark.parametrize(("asked", "named"), [
     ("nonsense", "nonsense"), ("temprature", "temperature"), ("objective=simcsee", "simcse"), ("model=qq", "model"),
 ])  # fmt: skip
-def test_an_unknown_word_is_a_mistake(asked, named):
+def test_an_unknown_word_is_refused(asked, named):
     with pytest.raises(UserError, match=named):
         help_of("--help", asked)
 
@@ -76,8 +76,8 @@ def test_every_group_and_choice_is_explained():
             assert first_comment(group, choice), f"conf/{group}/{choice}.yaml opens with no comment"
 
 
-def test_the_pages_table_is_true():
-    """Every line as `make choices` writes it; a choice that was added since may be missing."""
+def test_the_pages_table_is_what_make_choices_writes():
+    """A choice that was added since may be missing."""
     written = {line.split(" | ")[0]: line for line in table().splitlines()}
     rows = re.findall(r"^\| `\w+=` \|.*$", CHOICES.read_text(), re.MULTILINE)
     assert [row.split(" | ")[0] for row in rows] == list(written)[2:]

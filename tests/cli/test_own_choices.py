@@ -1,4 +1,4 @@
-"""--config-dir: choices in a folder of one's own, beside those of conf/. tests/docs/test_adding.py trains with one."""
+"""--config-dir: the user's own choices beside those of conf/. tests/docs/test_adding.py trains with one."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ from cse.errors import UserError
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """A folder of one objective, whose module is on the path; nothing of it is left after the test."""
+    """A folder with one objective, whose module can be imported until the test ends."""
     monkeypatch.setenv(groups.OWN, "")
     (tmp_path / "conf" / "objective").mkdir(parents=True)
     (tmp_path / "conf" / "objective" / "nearby.yaml").write_text("# Views are near.\n_target_: nearby_loss.Nearby\n")
@@ -38,7 +38,7 @@ def test_the_command_lists_it(own, capsys, spelled):
     assert "Views are near" in capsys.readouterr().out
 
 
-def test_what_cannot_be_a_folder_of_choices_is_named(own):
+def test_a_missing_folder_and_a_name_of_ours_are_refused(own):
     with pytest.raises(UserError, match="nowhere"):
         groups.adopt_folders(["--config-dir", str(own / "nowhere")])
     (own / "objective" / "barlow.yaml").write_text("_target_: nearby_loss.Nearby\n")
@@ -50,7 +50,7 @@ def test_what_cannot_be_a_folder_of_choices_is_named(own):
     ("renamed_loss", "class Nerby: ..."), ("needing_loss", "import not_there"), ("broken_loss", "class Nearby(:"),
     ("elsewhere", None),
 ])  # fmt: skip
-def test_what_is_wrong_with_its_module_is_one_sentence(own, module, text):
+def test_a_module_that_cannot_be_imported_is_one_sentence(own, module, text):
     groups.adopt_folders(["--config-dir", str(own)])
     if text is not None:
         (own.parent / f"{module}.py").write_text(text)

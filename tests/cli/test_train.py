@@ -1,4 +1,4 @@
-"""cse-train as a person uses it: what it leaves, what it refuses, and how it says so."""
+"""cse-train as one uses it: what it leaves, and what it refuses."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ def events(run: Path) -> list[dict]:
 
 
 @pytest.mark.pictures
-def test_leaves_a_complete_folder(small_run, cse_train, tmp_path, capsys):
+def test_a_run_leaves_a_complete_folder(small_run, cse_train, tmp_path, capsys):
     assert cse_train(small_run) == 0
     run = tmp_path / "run"
     results = json.loads((run / "results.json").read_text())
@@ -30,6 +30,7 @@ def test_leaves_a_complete_folder(small_run, cse_train, tmp_path, capsys):
     assert results["config"]["trainer"]["lr"] == 3e-5
     assert results["versions"]["torch"] == version("torch")
     assert results["data"]["stsb"]["files"]
+    assert results["config"]["sources"][0] in (run / "train.log").read_text()  # the recipe
     assert results["overlap"]["texts"] == 200
     assert results["overlap"]["sets"]["stsb"]["texts"] > 0
     assert results["items"]["scores"] == len(read_items(run)) == 2  # the pairs of dev and of test
@@ -48,15 +49,21 @@ def test_leaves_a_complete_folder(small_run, cse_train, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("more", "planned"), [([], 25), (["trainer.schedule_steps=6"], 6)])
-def test_max_steps_keeps_the_schedule(small_run, cse_train, tmp_path, more, planned):
-    """200 sentences, batch 8: 25 planned steps; step k has lr (25 - k) / 25 of the base, also when it stops at 6."""
+def test_max_steps_keeps_the_schedule_and_without_selection_the_last_step_is_kept(
+    small_run, cse_train, tmp_path, more, planned
+):
+    """200 sentences, batch 8: 25 planned steps; step k has lr (25 - k) / 25 of the base, also if the run stops at 6."""
     assert cse_train([*small_run, "trainer.select=null", *more]) == 0
     rates = [event["train/lr"] for event in events(tmp_path / "run") if "train/lr" in event]
     np.testing.assert_allclose(rates, [3e-5 * (planned - k) / planned for k in range(6)])
+    assert not any("dev/stsb/spearman" in event for event in events(tmp_path / "run"))
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert results["best_step"] == 6
+    assert "dev/stsb/spearman" in results["metrics"]
 
 
-def test_preview_prints_what_the_model_sees(small_run, cse_train, tmp_path, capsys):
-    assert cse_train([*small_run, "data.preview=2", "paths.senteval=/no/such/folder"]) == 0  # nothing is scored
+def test_a_preview_prints_views_without_data_for_scores(small_run, cse_train, tmp_path, capsys):
+    assert cse_train([*small_run, "data.preview=2", "paths.senteval=/no/such/folder"]) == 0
     out = capsys.readouterr().out
     assert out.count("view 0") == 2
     assert out.count("view 1") == 2
@@ -79,31 +86,13 @@ def test_a_split_whose_data_is_missing_is_left_out(small_run, cse_train, tmp_pat
     assert {name.partition("/")[0] for name in content["metrics"]} == {"dev"}
 
 
-def test_without_selection_nothing_is_scored_in_training(small_run, cse_train, tmp_path):
-    more = ["trainer.select=null", "trainer.accumulate=2", "trainer.precision=bf16"]
-    assert cse_train([*small_run, *more]) == 0
-    assert "adds no negatives" in (tmp_path / "run" / "train.log").read_text()
-    assert not any("dev/stsb/spearman" in event for event in events(tmp_path / "run"))
-    results = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert results["best_step"] == 6
-    assert "dev/stsb/spearman" in results["metrics"]
-
-
-def test_everything_missing_is_said_at_once(cse_train, capsys, tmp_path):
+def test_one_error_names_everything_that_is_missing(cse_train, capsys, tmp_path):
     """The default run without a hub: one line that names the weights, the text and the scores, and what works."""
     assert cse_train([f"hydra.run.dir={tmp_path}/run", f"paths.cache={tmp_path}/cache"]) == 2
     err = capsys.readouterr().err.strip()
     assert len(err.splitlines()) == 1
     for words in ("bert-base-uncased", "wiki1m", "paths.senteval", "model=minilm", "data=text"):
         assert words in err
-
-
-def test_a_finished_folder_is_not_written_over(small_run, cse_train, capsys, tmp_path):
-    assert cse_train(small_run) == 0
-    before = (tmp_path / "run" / "results.json").read_bytes()
-    assert cse_train(small_run) == 2
-    assert "resume=auto" in capsys.readouterr().err
-    assert (tmp_path / "run" / "results.json").read_bytes() == before
 
 
 def test_a_head_that_would_not_be_trained_is_refused(small_run, cse_train, capsys, tmp_path, tiny_bert):

@@ -1,4 +1,4 @@
-"""Settings that a part cannot have are refused by its signature, all of a line at once, before any work."""
+"""Settings that a part's signature does not allow are refused, all at once, before any work."""
 
 from functools import cache
 
@@ -10,7 +10,7 @@ from cse.config.compose import composed
 from cse.config.groups import choices
 from cse.errors import UserError
 
-WRONG = {  # {what is chosen: settings that it cannot have, one a word}
+WRONG = {  # {choice: settings that it cannot have, separated by blanks}
     "": "trainer.lr=.nan trainer.lr=.inf trainer.lr=0 trainer.lr=fast trainer.lr='1' trainer.lr=null trainer.lr=[1]"
     " trainer.batch_size=true trainer.batch_size=1.5 trainer.max_steps=0 trainer.betas=[0.9] trainer.betas=[2,3]"
     " trainer.betas=0.9 trainer.schedule=cosin trainer.drop_last=maybe trainer.drop_last=1 trainer.deterministic=null"
@@ -60,11 +60,11 @@ def refused(chosen: str, *words: str) -> list[str]:
 
 @pytest.mark.parametrize(("chosen", "word"), ROWS, ids=[" ".join(filter(None, row)) for row in ROWS])
 def test_a_wrong_setting_is_named_once(chosen, word):
-    """Also where other keys repeat it (allow_partial, seed, pooling)."""
+    """Even if other keys refer to it (allow_partial, seed, pooling)."""
     assert refused(chosen, word) == [word.partition("=")[0]]
 
 
-def test_all_that_is_wrong_is_told_at_once_and_what_it_should_be():
+def test_one_error_names_all_wrong_settings_and_what_they_should_be():
     words = ["trainer.lr=.nan", "augmentation.p=1.5", "eval.stsb.with_sickr=5", "tracker.wandb.mode=on", "seed=-1"]
     assert sorted(refused("", *words)) == sorted(word.partition("=")[0] for word in words)
     with pytest.raises(UserError, match=r"trainer\.precision=fp8: .*'auto', 'fp32', 'bf16'"):
@@ -101,7 +101,7 @@ def test_a_value_that_has_to_be_given_is_named():
         ("", "augmentation.p=null", "augmentation.p", None),
     ],
 )
-def test_accepted_and_read_as_meant(chosen, word, key, value):
+def test_values_that_are_converted_or_kept(chosen, word, key, value):
     assert OmegaConf.select(validated(chosen, word), key) == value
 
 

@@ -1,4 +1,4 @@
-"""scale=laptop: every table's jobs fit, say what they stand for, and are found by the report's rows."""
+"""scale=laptop: it fits every table's jobs, keeps what it replaces, and reports find its runs."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def test_encoder_text_and_judgements_travel_in_packages():
     ("paths.stsb_multi=/folder LANGUAGE", ["stsb_multi"], "dev/stsb_multi/de/spearman"),
     ("paths.stsb_multi=null LANGUAGE", ["demo"], "dev/demo/average"),
 ])  # fmt: skip
-def test_the_judgements_are_those_that_are_given(words, evaluators, select):
+def test_judgements_are_those_of_given_folders_else_gensims(words, evaluators, select):
     language = "eval=[stsb_multi] eval.stsb_multi.languages=[de] trainer.select=dev/stsb_multi/de/spearman"
     config = fitted(*words.replace("LANGUAGE", language).split())
     assert (list(config.eval), config.trainer.select) == (evaluators, select)
@@ -51,9 +51,9 @@ def test_whitening_is_fitted_on_the_sentences_that_are_given():
 
 
 @pytest.mark.parametrize(("groups", "fit"), [(384, 192), (256, 128), (32, 16), (1, 1)])
-def test_groups_keep_their_channels_and_the_row_they_stand_for(groups, fit):
-    """384 groups of BERT's 768 channels have two each; 384 groups of MiniLM's 384 would have one, which no shuffle
-    changes."""
+def test_whitening_groups_keep_their_channels_and_match_the_papers_row(groups, fit):
+    """384 groups of BERT's 768 channels have two each; 384 of MiniLM's 384 would have one, which shuffling cannot
+    change."""
     whitening = ["objective.whitening.stats=ema", "objective.whitening.eps=1e-3"]
     config = fitted("objective=whitenedcse", f"objective.whitening.num_groups={groups}", *whitening)
     assert config.objective.whitening.num_groups == fit
@@ -82,8 +82,8 @@ def test_pairs_must_be_given():
 
 
 @pytest.mark.parametrize("name", choices("sweep"))
-def test_every_table_has_jobs_of_this_size(name):
-    """Three seeds unless it has its own, no more than sixty jobs, in a folder apart; the first fits."""
+def test_every_table_runs_at_this_scale(name):
+    """At most sixty jobs, in a folder of their own, and the first one composes."""
     sweep = jobs.read(name)
     given = ["scale=laptop", "scale.pairs=nli.csv"]
     assert sweep.place(given).parts[:2] == ("runs", "laptop")

@@ -1,4 +1,4 @@
-"""A setting is found by its name, by another trainer's name for it, or by a word about it."""
+"""A setting is found by its name, by another trainer's name for it, or by a word in its comment."""
 
 import pytest
 from omegaconf import OmegaConf
@@ -9,8 +9,7 @@ from cse.dotted import flattened
 from cse.errors import UserError
 
 
-def test_every_setting_of_a_run_is_there():
-    """The text of conf/, read line by line, has the keys that Hydra composes from it."""
+def test_the_text_of_conf_has_every_key_that_hydra_composes_from_it():
     arguments = ["model=minilm", "data=text", "data.path=x", "objective=whitenedcse", "aux_modality=visual"]
     config = OmegaConf.to_container(without_hydra(composed("train", arguments)), resolve=False)
     ours = {one.key for one in settings("train")}

@@ -1,4 +1,4 @@
-"""A smoke run's text: a published corpus keeps its reader and its columns, and has a file of its own."""
+"""scale=smoke: a published corpus keeps its reader and columns and reads a made-up file; what is replaced is logged."""
 
 import pytest
 from hydra.utils import instantiate
@@ -20,7 +20,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_corpus_is_read_with_its_columns_from_one_cache(case, tmp_path_factory):
+def test_each_corpus_keeps_its_reader_and_columns(case, tmp_path_factory):
     cache = tmp_path_factory.getbasetemp() / "smoke_text"  # shared, as jobs of one sweep share it
     arguments, columns = CASES[case]
     config = composed("train", [*arguments, f"paths.cache={cache}", "smoke=true"])
@@ -33,8 +33,7 @@ def test_each_corpus_is_read_with_its_columns_from_one_cache(case, tmp_path_fact
     assert (len(text), text.num_columns) == (ROWS, columns)
 
 
-def test_a_typed_word_that_a_scale_replaces_is_said(tmp_path, caplog):
-    """One that it keeps is not."""
+def test_a_typed_word_that_a_scale_replaces_is_logged_and_no_other(tmp_path, caplog):
     given = ["model.name=package://nosuchpkg.x/model", "trainer.batch_size=64", "trainer.lr=1e-5", "data=text"]
     words = ["smoke=true", *given, "data.path=mine.txt", f"paths.cache={tmp_path}"]
     config = composed("train", words)
@@ -60,7 +59,7 @@ def test_an_encoder_that_records_its_pooling_has_one_in_cse_eval_too(tmp_path):
     assert instantiate(config.model).pooling == "mean"
 
 
-def test_the_scale_and_its_short_name_are_one_and_say_what_they_stand_for(tmp_path):
+def test_smoke_is_scale_smoke_and_keeps_what_it_replaces(tmp_path):
     configs = [composed("train", [word, f"paths.cache={tmp_path}"]) for word in ("smoke=true", "scale=smoke")]
     for config in configs:
         fit(config)

@@ -1,4 +1,4 @@
-"""What a person types, as Hydra reads it."""
+"""From what one types to what Hydra reads."""
 
 import shlex
 from pathlib import Path
@@ -24,7 +24,7 @@ from cse.run.resume import started_from
         ("data.path=--x=1", "data.path=--x=1"),
     ],
 )
-def test_dashes_before_a_setting_mean_nothing(word, meant):
+def test_dashes_before_a_setting_are_dropped(word, meant):
     assert strip_dashes([word]) == [meant]
 
 
@@ -46,7 +46,7 @@ def test_dashes_before_a_setting_mean_nothing(word, meant):
         ("eval=[] eval=stsb", ["eval=[]", "eval=stsb"]),
     ],
 )
-def test_what_is_typed_is_read_as_it_is_meant(typed, spelled):
+def test_words_are_spelled_for_hydra(typed, spelled):
     assert spell(typed.split(), "train", many="-m" in typed) == spelled
     assert spell(["seed=1 trainer.lr=1"], "train") == ["seed=1 trainer.lr=1"]  # no text, but two settings
     assert spell(["eval=null"], "evaluate") == ["eval=[]"]  # only training selects
@@ -73,14 +73,14 @@ def test_a_path_is_taken_as_it_is_typed(name, tmp_path, monkeypatch):
         assert started_from(spell([word], "train")) == ("resume", Path(folder))
 
 
-def test_a_path_is_not_filled_in():
+def test_a_path_is_not_interpolated():
     with pytest.raises(UserError, match=r"data\.path"):
         spell(["data.path=${paths.cache}/x"], "train")
     assert spell(["hydra.run.dir=null"], "train") == ["hydra.run.dir='null'"]
 
 
 @pytest.mark.parametrize("word", ["sweep", "experiment", "variant", "eval"])
-def test_a_group_alone_is_no_word(word):
+def test_a_group_without_a_choice_is_refused(word):
     assert word in spell([word], "train")
     with pytest.raises(UserError, match=word):
         cse.compose(word)
@@ -89,7 +89,7 @@ def test_a_group_alone_is_no_word(word):
 @pytest.mark.parametrize(
     "value", [3, 1e-5, True, None, "bert", "a b", "it's", "C:\\x", "a\\", "\\'", ["dev", "te st"], (1, 2), ""]
 )
-def test_a_keyword_comes_back_as_it_was(value):
+def test_hydra_reads_a_keywords_value_back(value):
     (word,) = spell_settings({"key": value})
     read = OverridesParser.create().parse_override(word).value()
     assert [str(one) for one in read] == list(map(str, value)) if isinstance(value, list | tuple) else read == value

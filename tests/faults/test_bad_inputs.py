@@ -31,7 +31,8 @@ LINES = [  # (environment variables and command line, exit code, what its one se
     ("RANK=0 WORLD_SIZE=1 cse-train -m seed=1 SMALL", 2, "torchrun"),
     ("cse-eval SCORES checkpoint=VECTORS paths.senteval=S", 0, ""),  # an empty file is left out and marked
     ("cse-report runs=F/empty interval=z confidence=2", 2, "interval"),
-    ("cse-report runs=P", 0, ""),  # damaged runs are left out and named
+    ("cse-report differ=[RUN,/no/run]", 2, "/no/run"),
+    ("cse-report runs=P", 0, ""),  # what is damaged is left out, and said
     ("cse-train SMALL hydra.run.dir=", 2, "hydra.run.dir"),
     ("cse-train SMALL hydra.run.dir=F/plain.txt/run", 2, "F/plain.txt"),
     ("cse-train SMALL hydra.run.dir=F/sealed/run", 2, "F/sealed"),

@@ -1,4 +1,4 @@
-"""best/ at a run's end: scored as a user will load it, and no text is encoded twice by the same encoder."""
+"""best/ at a run's end: scored as a user will load it, without encoding a text again that this encoder has encoded."""
 
 import json
 
@@ -27,23 +27,16 @@ def encoded_again(monkeypatch):
     return texts
 
 
-def dev_scores(folder):
-    """(the selecting score of every evaluation in training, the one of best/)."""
-    events = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    results = json.loads((folder / "results.json").read_text())
-    return [one["dev/stsb/spearman"] for one in events if "dev/stsb/spearman" in one], results["metrics"]
-
-
-def test_what_the_last_evaluation_encoded_is_not_encoded_again(small_run, cse_train, tmp_path, encoded_again):
+@pytest.mark.parametrize("same", [True, False])
+def test_vectors_of_the_last_evaluation_are_reused_only_if_best_gives_the_same(
+    small_run, cse_train, tmp_path, encoded_again, monkeypatch, same
+):
+    if not same:
+        monkeypatch.setattr(Training, "known", lambda self, step: dict.fromkeys(self.encoding[1].rows, np.ones(DIM)))
     assert cse_train([*small_run, "trainer.eval_every=6", "trainer.max_steps=6"]) == 0
-    (_, last), metrics = dev_scores(tmp_path / "run")
-    assert metrics["dev/stsb/spearman"] == last
-    assert 0 < len(encoded_again) < 2 * 40 + best.SAMPLE + 1  # the test set's texts, and the sample
-
-
-def test_vectors_of_another_encoder_are_not_taken(small_run, cse_train, tmp_path, encoded_again, monkeypatch):
-    monkeypatch.setattr(Training, "known", lambda self, step: dict.fromkeys(self.encoding[1].rows, np.ones(DIM)))
-    assert cse_train([*small_run, "trainer.eval_every=6", "trainer.max_steps=6"]) == 0
-    (_, last), metrics = dev_scores(tmp_path / "run")
-    assert metrics["dev/stsb/spearman"] == pytest.approx(last)
-    assert len(encoded_again) > 2 * 40 + best.SAMPLE
+    events = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    _, last = (event["dev/stsb/spearman"] for event in events if "dev/stsb/spearman" in event)
+    metrics = json.loads((tmp_path / "run" / "results.json").read_text())["metrics"]
+    assert metrics["dev/stsb/spearman"] == (last if same else pytest.approx(last))
+    assert encoded_again
+    assert (len(encoded_again) <= 2 * 40 + best.SAMPLE) == same  # the test set's texts, and the sample

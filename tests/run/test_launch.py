@@ -1,4 +1,4 @@
-"""Several processes: spawned by cse-train itself, or joined under torchrun and srun. The same run either way."""
+"""Several processes, spawned by cse-train or joined under torchrun and srun: the same run either way."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ BIN = Path(sys.executable).parent
 
 @pytest.fixture
 def still(small_run) -> list[str]:
-    """A run without dropout (each process draws its own), and without a folder."""
+    """A run without dropout, which differs between processes, and without a folder."""
     words = [word for word in small_run if not word.startswith("hydra.run.dir=")]
     return [*words, "augmentation=shuffle", "augmentation.model_dropout=0.0"]
 
@@ -35,7 +35,7 @@ def losses(folder: Path) -> list[float]:
 
 
 @pytest.mark.nightly
-def test_two_processes_are_one(still, cse_train, tmp_path):
+def test_two_processes_train_as_one(still, cse_train, tmp_path):
     """Spawned, and joined under torchrun."""
     one, two, joined = (tmp_path / name for name in ("one", "two", "joined"))
     assert cse_train([*still, f"hydra.run.dir={one}"]) == 0
@@ -56,7 +56,7 @@ def test_two_processes_are_one(still, cse_train, tmp_path):
 
 
 @pytest.mark.nightly
-def test_two_tasks_of_srun_are_one_process_and_leave_one_folder(still, cse_train, tmp_path):
+def test_two_tasks_of_srun_train_as_one_into_one_folder(still, cse_train, tmp_path):
     """There is no SLURM here: its variables are set as it sets them (tests/slurm has one)."""
     assert cse_train([*still, f"hydra.run.dir={tmp_path}/one"]) == 0
     slurm = {"SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NODELIST": "localhost"}
@@ -73,8 +73,8 @@ def test_two_tasks_of_srun_are_one_process_and_leave_one_folder(still, cse_train
     np.testing.assert_allclose(losses(folder), losses(tmp_path / "one"), rtol=1e-5)
 
 
-def test_a_log_file_goes_on_in_another_process(tmp_path, monkeypatch):
-    """With the lines from before there was a folder, once and in their order; what comes later here is added."""
+def test_a_log_file_is_continued_by_another_process(tmp_path, monkeypatch):
+    """It has the lines from before there was a folder, once and in order, and then those of both processes."""
     monkeypatch.setattr(logging.getLogger(), "handlers", [LogFile(str(tmp_path / "train.log"))])
     logging.getLogger().error("from %s", tmp_path)
     handed = pickle.loads(pickle.dumps(hand_over_log_files()))
@@ -88,7 +88,7 @@ def test_a_log_file_goes_on_in_another_process(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("visible", "rank", "advised"), [(4, None, True), (1, None, False), (4, "0", False)])
-def test_idle_gpus_are_mentioned_unless_others_started_the_processes(monkeypatch, caplog, visible, rank, advised):
+def test_idle_gpus_are_mentioned_unless_a_launcher_started_the_process(monkeypatch, caplog, visible, rank, advised):
     monkeypatch.delenv("RANK", raising=False)
     if rank is not None:
         monkeypatch.setenv("RANK", rank)
@@ -114,7 +114,7 @@ def test_a_mistake_on_two_processes_is_one_sentence(small_run, mistake):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_process_that_is_killed_is_named_with_what_goes_on(small_run, tmp_path, rank):
+def test_a_killed_process_is_named_with_the_line_that_resumes(small_run, tmp_path, rank):
     folder = tmp_path / "run"
     more = ["trainer.devices=2", "trainer.epochs=400", "trainer.max_steps=null", "trainer.save_every=5"]
     command = [BIN / "cse-train", *small_run, *more, "trainer.eval_every=5000"]
@@ -122,7 +122,7 @@ def test_a_process_that_is_killed_is_named_with_what_goes_on(small_run, tmp_path
     while process.poll() is None and not (folder / "last/state.safetensors").exists():
         time.sleep(0.05)
     spawned = [one for one in psutil.Process(process.pid).children() if "spawn_main" in " ".join(one.cmdline())]
-    sorted(spawned, key=psutil.Process.create_time)[rank].kill()  # numbers of processes begin anew some time
+    sorted(spawned, key=psutil.Process.create_time)[rank].kill()  # process ids may wrap around
     last = process.communicate(timeout=600)[1].splitlines()[-1]
     assert f"process {rank} of 2 was killed" in last
     assert last.endswith(f"cse-train resume={folder}")

@@ -1,4 +1,4 @@
-"""A run's own pictures: what is there is drawn, what is not is left out."""
+"""A run's own figures: those that have data are drawn, the others are left out."""
 
 import json
 
@@ -13,7 +13,7 @@ EVENTS = [
 ]
 
 
-def test_every_picture_that_a_run_has_data_for(tmp_path):
+def test_every_figure_that_has_data_is_drawn(tmp_path):
     events = tmp_path / "metrics.jsonl"
     events.write_text("")
     assert plots.draw(tmp_path, select=None, best_step=0, seed=3) == {}

@@ -1,4 +1,4 @@
-"""A run with templates and denoising: in chunks, on two processes, stopped and resumed, scored and read by others."""
+"""Templates and denoising: in chunks, on two processes, resumed, scored, and loaded by sentence-transformers."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ def losses(folder: Path) -> list[float]:
     return [event["train/loss"] for event in logged(folder) if "train/loss" in event]
 
 
-def test_a_run_is_resumed_scored_and_read_by_others(small_run, cse_train, tmp_path, senteval, capsys):
+def test_a_run_is_resumed_scored_and_loaded_by_others(small_run, cse_train, tmp_path, senteval, capsys):
     from sentence_transformers import SentenceTransformer
 
     run = [*small_run, *PROMPT]

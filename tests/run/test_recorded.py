@@ -1,4 +1,4 @@
-"""Training that starts from another encoder than the checkpoint records says so, and scores what it records too."""
+"""Training that uses a checkpoint otherwise than its folder records says so, and scores the recorded use too."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def trained(small_run: list[str], folder: Path, *words: str) -> dict:
     return json.loads((folder / "results.json").read_text()) | more
 
 
-def test_another_pooling_is_said_and_scored_beside_and_changes_no_number(small_run, tiny_bert, tuned, tmp_path):
+def test_the_recorded_use_is_scored_and_changes_no_number_of_the_run(small_run, tiny_bert, tuned, tmp_path):
     plain = trained(small_run, tmp_path / "plain", "model.pooling=cls")
     found = trained(small_run, tmp_path / "cls", f"model.name={tuned}", "model.pooling=cls")
     assert plain["recorded"] is None
@@ -50,7 +50,7 @@ def test_another_pooling_is_said_and_scored_beside_and_changes_no_number(small_r
     ("model.pooling=mean", None), ("model.pooling=null", None),
     ("model.pooling=mean model.num_layers=1", "mean pooling, all layers as they are"),
 ])  # fmt: skip
-def test_it_is_said_of_another_encoder_alone(small_run, tuned, tmp_path, words, use):
+def test_the_recorded_use_is_reported_only_if_it_is_another(small_run, tuned, tmp_path, words, use):
     recorded = trained(small_run, tmp_path / "run", f"model.name={tuned}", *words.split())["recorded"]
     assert (recorded and recorded["use"]) == use
 
@@ -59,14 +59,14 @@ def test_it_is_said_of_another_encoder_alone(small_run, tuned, tmp_path, words, 
     ("1_Pooling/config.json", '{"pooling_mode": "weightedmean"}', "weightedmean"),  # which cannot be used
     ("sentence_bert_config.json", '{"max_seq_length": 1}', "max_seq_length"),  # nor this be loaded
 ])  # fmt: skip
-def test_a_record_of_no_use_refuses_no_training(small_run, tuned, tmp_path, file, content, said):
+def test_a_record_that_cse_cannot_use_does_not_stop_training(small_run, tuned, tmp_path, file, content, said):
     (tuned / file).write_text(content)
     found = trained(small_run, tmp_path / "run", f"model.name={tuned}", "model.pooling=cls")
     assert (found["status"], found["recorded"]) == ("done", None)
     assert said in found["log"]
 
 
-def test_a_resumed_run_has_the_same_table_and_asks_for_no_card_again(small_run, tuned, tmp_path):
+def test_a_resumed_run_keeps_the_recorded_scores_and_the_cards_facts(small_run, tuned, tmp_path):
     (tuned / "README.md").write_text("---\nlicense: mit\nlanguage: en\n---\n")
     words = [f"model.name={tuned}", "model.pooling=cls", "trainer.max_steps=1"]
     folder = tmp_path / "run"

@@ -16,14 +16,23 @@ LINE = ("objective=simcse", "model=bert", "data=text", "data.path=lines.txt", "e
         "paths.cache=cache")  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, tiny_bert):
+    """A folder of lines.txt, and of first/, a finished run of two steps on it."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "lines.txt").write_text("".join(f"kadan lofel {number}\n" for number in range(16)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert exit_code("cse-train", *LINE, f"model.name={tiny_bert}", "hydra.run.dir=first") == 0
+    return folder
+
+
 @pytest.fixture
-def cse_train(tmp_path, tiny_bert, monkeypatch):
-    """cse-train where first/ is a finished run of two steps on lines.txt."""
+def cse_train(finished, tmp_path, monkeypatch):
+    """cse-train in tmp_path, a copy of `finished`."""
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "lines.txt").write_text("".join(f"kadan lofel {number}\n" for number in range(16)))
-    command = partial(exit_code, "cse-train")
-    assert command(*LINE, f"model.name={tiny_bert}", "hydra.run.dir=first") == 0
-    return command
+    return partial(exit_code, "cse-train")
 
 
 def test_one_change_in_a_new_folder_on_the_same_bytes(cse_train, tmp_path, capsys):
@@ -46,7 +55,7 @@ def test_one_change_in_a_new_folder_on_the_same_bytes(cse_train, tmp_path, capsy
     assert not (tmp_path / "third").exists()
 
 
-def test_the_weights_that_it_starts_from_are_among_the_bytes(cse_train, tmp_path, tiny_bert, capsys):
+def test_the_weights_that_it_starts_from_must_be_the_same(cse_train, tmp_path, tiny_bert, capsys):
     model = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
     assert cse_train(*LINE, f"model.name={model}", "hydra.run.dir=own") == 0
     assert cse_train("rerun=own", "seed=7", "objective=mlm", "hydra.run.dir=second") == 0
@@ -62,17 +71,12 @@ def test_the_weights_that_it_starts_from_are_among_the_bytes(cse_train, tmp_path
 @pytest.mark.parametrize("words", [
     ["rerun=nowhere"], ["rerun=first", "scale=smoke"], ["rerun=first", "trainer.typo=1"], ["rerun=${x}"],
 ])  # fmt: skip
-def test_what_cannot_be_meant_is_refused(cse_train, words):
+def test_words_that_make_no_rerun_are_refused(cse_train, words):
     assert cse_train(*words, "hydra.run.dir=other") == 2
 
 
-@pytest.mark.parametrize("words", [["differ=[first,nowhere]"], ["differ=[first,first]"], ["differ=first"]])
-def test_two_runs_are_needed_to_differ(cse_train, words):
-    assert exit_code("cse-report", *words) == 2
-
-
-def test_a_stranger_s_run_puts_no_word_of_its_own_on_the_line(cse_train, tmp_path):
-    """Its line is shown, to be run again: nothing in it may name code, or a folder of choices."""
+def test_a_strangers_run_puts_no_code_on_the_line_that_repeats_it(cse_train, tmp_path):
+    """The line is shown for the user to run: it may name neither code nor a folder of choices."""
     words = ["--config-dir=/evil", "+hydra.callbacks.x._target_=os.system", "objective._target_=os.system"]
     file = tmp_path / "first" / ".hydra" / "overrides.yaml"
     file.write_text(yaml.safe_dump([*words, *yaml.safe_load(file.read_text())]))

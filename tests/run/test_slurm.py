@@ -1,4 +1,4 @@
-"""Tasks of srun become processes of one group: its variables are set here as SLURM sets them."""
+"""Tasks of srun become the processes of one run. The variables are set here as SLURM sets them."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ TORCH = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 @pytest.fixture
 def environment(monkeypatch):
-    """This process's own, as a plain dict: what `join` sets is gone with the test."""
+    """A plain dict in place of os.environ, so that what `join` sets is gone after the test."""
     bare = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_") and name not in TORCH}
     monkeypatch.setattr(os, "environ", bare)
     return bare
@@ -31,7 +31,7 @@ def test_first_host(nodes, first):
 
 
 @pytest.mark.parametrize(("visible", "local"), [(8, "5"), (1, "0"), (0, "5")])
-def test_a_task_joins(environment, monkeypatch, visible, local):
+def test_a_task_of_srun_gets_its_rank_and_address(environment, monkeypatch, visible, local):
     monkeypatch.setattr("torch.cuda.device_count", lambda: visible)
     environment.update(TASK)
     slurm.join()
@@ -44,7 +44,7 @@ def test_a_task_joins(environment, monkeypatch, visible, local):
 
 
 @pytest.mark.parametrize("task", [{}, {**TASK, "SLURM_STEP_NUM_TASKS": "1"}, {**TASK, "RANK": "3"}])
-def test_what_is_no_group_of_srun_stays_as_it_is(environment, task):
+def test_a_single_task_and_a_rank_of_torchrun_are_left_alone(environment, task):
     environment.update(task)
     before = dict(environment)
     slurm.join()
@@ -53,7 +53,7 @@ def test_what_is_no_group_of_srun_stays_as_it_is(environment, task):
 
 @pytest.fixture
 def scontrol(tmp_path, environment, monkeypatch):
-    """A function that makes SLURM answer so of job 4711; its requests for another start stand in tmp_path/requeued."""
+    """Takes what `scontrol show job` is to say of job 4711; writes the jobs that are requeued to tmp_path/requeued."""
 
     def answers(about: str) -> None:
         script = tmp_path / "scontrol"
@@ -87,14 +87,14 @@ PREEMPTED = RUNNING.replace("PreemptTime=None", "PreemptTime=2026-01-01T00:00:00
         (signal.SIGTERM, RUNNING.replace("RUNNING", "COMPLETING"), False),  # scontrol requeue: SLURM does it
     ],
 )
-def test_a_job_is_put_back_where_it_is_wanted_later(scontrol, tmp_path, number, about, wanted):
+def test_which_stopped_jobs_are_requeued(scontrol, tmp_path, number, about, wanted):
     scontrol(about)
     assert slurm.requeue(number) == wanted
     assert (tmp_path / "requeued").exists() == wanted
 
 
 @pytest.mark.parametrize("where", [{"SUBMITIT_EXECUTOR": "slurm"}, {"SLURM_JOB_ID": ""}])
-def test_jobs_of_submitit_and_other_machines_are_not_put_back(scontrol, environment, tmp_path, where):
+def test_jobs_of_submitit_and_other_machines_are_not_requeued(scontrol, environment, tmp_path, where):
     scontrol(RUNNING)
     environment.update(where)
     assert not slurm.requeue(signal.SIGUSR2)
@@ -116,7 +116,7 @@ assert received == [signal.SIGUSR1]
 """
 
 
-def test_a_signal_of_slurms_waits_until_the_run_listens(environment):
-    """Before, it would end a job that is preempted while it starts, as if it had failed."""
+def test_a_signal_waits_until_the_run_handles_it(environment):
+    """Otherwise a job that is preempted while it starts would end as if it had failed."""
     environment = {**environment, "SLURM_JOB_ID": "4711", "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
     subprocess.run([sys.executable, "-c", HELD], env=environment, check=True)

@@ -1,4 +1,4 @@
-"""Whether the hub is asked: the environment's words, a proxy, a hub that answers and one that does not."""
+"""Whether the hub is used: by the environment, by a proxy, and by whether it answers."""
 
 import logging
 import os
@@ -20,7 +20,7 @@ NOBODY = "http://127.0.0.1:9"
     (f"all_proxy={NOBODY}", True),
     (f"HTTP_PROXY={NOBODY} no_proxy=127.0.0.1", False),
 ])  # fmt: skip
-def test_the_hub_is_used_where_it_answers_or_a_proxy_may(monkeypatch, toy_hub, words, can_be_used):
+def test_the_hub_is_used_if_it_answers_or_there_is_a_proxy(monkeypatch, toy_hub, words, can_be_used):
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
     settings = dict(word.split("=", 1) for word in words.replace("HUB ", f"{toy_hub.url} ").split())
@@ -31,7 +31,7 @@ def test_the_hub_is_used_where_it_answers_or_a_proxy_may(monkeypatch, toy_hub, w
     assert os.environ["HF_HUB_OFFLINE"] == ("1" if not can_be_used else settings.get("HF_HUB_OFFLINE", ""))
 
 
-def test_the_clients_are_quiet(toy_hub, caplog):
+def test_the_hubs_clients_log_nothing(toy_hub, caplog):
     from cse.sources import hub
 
     caplog.set_level(logging.INFO)

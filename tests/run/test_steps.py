@@ -1,4 +1,4 @@
-"""Steps from settings alone, and what a dry run says where weights are missing."""
+"""The number of steps from settings alone, and a dry run without weights."""
 
 import re
 
@@ -22,7 +22,7 @@ def test_steps(words, steps):
     assert steps_of(composed("train", words)) == steps
 
 
-def test_a_dry_run_without_weights_says_all_the_rest(small_run, cse_train, tmp_path, capsys):
+def test_a_dry_run_without_weights_shows_the_rest_of_the_plan(small_run, cse_train, tmp_path, capsys):
     assert cse_train([*small_run, "model.name=no-such-model-anywhere", "dry_run=true"]) == 2
     out, err = capsys.readouterr()
     told = dict(re.findall(r"^(\w+) +(.+)$", out, re.M))

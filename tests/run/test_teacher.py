@@ -47,7 +47,7 @@ def unit(rows):
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_the_vectors_are_the_teachers_own_by_row_and_column(taught, teacher):
+def test_vectors_are_the_teachers_by_row_and_column(taught, teacher):
     found, text = taught("data.limit=20", "data.limit_seed=1")
     rows, columns = np.array([3, 3, 19, 0]), np.array([0, 1, 1, 0])
     texts = [text.text(row, column) for row, column in zip(rows, columns, strict=True)]
@@ -64,7 +64,7 @@ def test_a_product_is_the_weighted_mean_of_two_teachers_cosines(taught, tiny, te
     np.testing.assert_allclose(both(rows, column) @ both(rows, column).T, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_they_are_made_once_and_anew_for_another_text_or_other_weights(taught, teacher, triplets, caplog):
+def test_vectors_are_made_once_and_again_for_other_text_or_weights(taught, teacher, triplets, caplog):
     caplog.set_level(logging.INFO)
 
     def made(*more, **options) -> int:
@@ -95,7 +95,7 @@ def test_two_starts_at_the_same_time_make_one_table(taught, teacher, monkeypatch
     np.testing.assert_array_equal(one, other)
 
 
-def test_a_run_goes_on_with_the_same_teacher_alone(small_run, cse_train, teacher, triplets, tmp_path, capsys):
+def test_a_run_is_resumed_with_the_same_teacher_only(small_run, cse_train, teacher, triplets, tmp_path, capsys):
     words = [word for word in small_run if not word.startswith(("data", "trainer.max_steps"))]
     words += ["objective=gist", "data=text", f"data.path={triplets}", "data.columns=[sent0,sent1,hard_neg]",
               f"objective.teacher={teacher}", "trainer.max_length=32"]  # fmt: skip
@@ -115,7 +115,7 @@ def test_a_run_goes_on_with_the_same_teacher_alone(small_run, cse_train, teacher
 
 
 def test_a_teacher_that_changes_while_it_reads_leaves_no_vectors(taught, teacher, tmp_path, monkeypatch):
-    """Such as best/ of a run that is training: its vectors would stand under the name of the weights before."""
+    """As best/ of a run that is training does: the vectors would be cached under the digest of the old weights."""
     load = load_encoder
 
     def changed(*words):
