@@ -173,21 +173,21 @@ def _job(
 
     spelled = _spelled(command, words, settings)
     with startup.alone(), explaining(spelled, command):
-        config, before = _composed(command, spelled)
+        config, origin = _composed(command, spelled)
         asked = folder or values_of(spelled).get("hydra.run.dir")
         place = Path(folder or config.hydra.run.dir)
-        if before and before[0] == "resume":
-            place = before[1]
+        if origin and origin[0] == "resume":
+            place = origin[1]
             if asked and Path(asked).resolve() != place.resolve():
                 raise UserError(
                     f"resume={place} continues in that folder: leave out {asked}, or start a new run with rerun="
                 )
         check_place(place)
         cfg, line = without_hydra(config), spelled
-        if before and before[0] == "rerun":
-            line = resume.line_of_rerun(before[1], spelled)
+        if origin and origin[0] == "rerun":
+            line = resume.line_of_rerun(origin[1], spelled)
         with logging_by(config, place, [PROGRAMS[command], *words, *spell_settings(settings)]):
-            if before is None:
+            if origin is None:
                 fit.fit(cfg, command, composed=config, words=spelled)
             fit.check(cfg, command, place)
             writes = command == "evaluate" or not (cfg.dry_run or cfg.data.preview)
@@ -213,9 +213,9 @@ def _composed(command: str, words: Sequence[str]) -> tuple[DictConfig, tuple[res
     startup.settle_hub()  # before `validate` imports the parts, and with them the hub's libraries
     startup.quiet()
     with explaining(words, command):
-        before = resume.started_from(words) if command == "train" else None
+        origin = resume.started_from(words) if command == "train" else None
         refuse_words(words, command)
         if ONE_OF_MANY not in words:
             refuse_sizes(words)
-        config = composed(command, words) if before is None else resume.resumed(before[1], words, before[0])
-        return validate(config, command), before
+        config = composed(command, words) if origin is None else resume.resumed(origin[1], words, origin[0])
+        return validate(config, command), origin

@@ -144,10 +144,10 @@ def fetch_all(arguments: argparse.Namespace) -> int:
             by_hand = (
                 about and about.person and f"; only you can {about.person}, or name a copy, {about.setting}=FOLDER"
             )
-            code = max(code, exits.complain(f"{error}{by_hand or ''}", 1))
+            code = max(code, exits.report_error(f"{error}{by_hand or ''}", 1))
             continue
         except UserError as error:  # such as a damaged archive
-            code = exits.complain(str(error), 2)
+            code = exits.report_error(str(error), 2)
             continue
         print(f"{name} is {'' if isinstance(place, str) else 'in '}{place}{LATER.get(name, '')}")
         if about and not sweep and (folder or about.repo is None):

@@ -26,7 +26,7 @@ FIRST = 10.0  # seconds within which a launcher ends the others, once the first 
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Run a command in the block. It outlives the readers of its output, and an error ends it as `ending` says."""
+    """Run a command in the block. It outlives the readers of its output; an error becomes a sentence and a code."""
     tolerate_broken_pipe()
     logging.lastResort = PrintableHandler(sys.stderr)  # for what is logged before there is a log
     logging.lastResort.setLevel(logging.WARNING)
@@ -37,13 +37,13 @@ def exit_on_error() -> Iterator[None]:
             wait_for_the_first()
             if isinstance(error, Interrupted):  # with our code, srun --kill-on-bad-exit would kill the first
                 sys.exit(0)
-        ended = ending(error)
+        ended = sentence_and_code(error)
         if ended is None:
             raise
-        sys.exit(complain(*ended))
+        sys.exit(report_error(*ended))
 
 
-def ending(error: BaseException) -> tuple[str, int] | None:
+def sentence_and_code(error: BaseException) -> tuple[str, int] | None:
     """(sentence, exit code) of an error; None for one that needs its traceback."""
     match error:
         case UserError():
@@ -55,7 +55,7 @@ def ending(error: BaseException) -> tuple[str, int] | None:
         case KeyboardInterrupt():
             return "stopped", 130  # 128 + SIGINT, as in a shell
         case OSError() if error.errno in (*NO_PLACE, *FULL):
-            return ending(cannot_write(error.filename or "the run's folder or the cache", error))
+            return sentence_and_code(cannot_write(error.filename or "the run's folder or the cache", error))
     return None
 
 
@@ -70,7 +70,7 @@ def wait_for_the_first() -> None:
     time.sleep(FIRST + int(os.environ.get("LOCAL_RANK", "0")))
 
 
-def complain(message: str, code: int) -> int:
+def report_error(message: str, code: int) -> int:
     """Print one sentence on stderr. Returns the exit code.
 
     It is also written to the file from which torchrun and accelerate take it for their own report.

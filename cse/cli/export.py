@@ -78,7 +78,7 @@ def task(arguments: argparse.Namespace) -> int:
         try:
             page = push(target, arguments.push, private=arguments.private)
         except MissingResource as error:
-            return exits.complain(str(error), 1)
+            return exits.report_error(str(error), 1)
         print(f"{page}; load it with SentenceTransformer({arguments.push!r})")
     return 0
 

@@ -108,7 +108,7 @@ def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
     helped = bool({"-h", "--help"} & {*arguments}) or list(arguments[:1]) == ["help"] or "" in questions
     words = [word for word in arguments if not word.startswith("-") and word != "help"]
     if asked := [word for word in (words if helped else questions) if word.strip("?")]:
-        return "\n\n".join(explanation(config_name, word) for word in asked)
+        return "\n\n".join(help_on(config_name, word) for word in asked)
     if not helped:
         return None
     offered = {group: choices(group) for group in groups(config_name)}
@@ -116,19 +116,17 @@ def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
     return text.replace(
         "CHOICES",
         "\n".join(
-            filled(" ".join(names), f"  {group + '=':<16}")
-            for group, names in offered.items()
-            if names not in ([], ONE)
+            wrap(" ".join(names), f"  {group + '=':<16}") for group, names in offered.items() if names not in ([], ONE)
         ),
     )
 
 
-def filled(text: str, head: str) -> str:
+def wrap(text: str, head: str) -> str:
     """The text after `head`, wrapped at WIDTH and indented below itself."""
     return textwrap.fill(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
 
 
-def explanation(config_name: str, word: str) -> str:
+def help_on(config_name: str, word: str) -> str:
     """The choices of a group, the keys of a choice, or the settings and choices of that name.
 
     Raises UserError for a choice that the group lacks.
@@ -138,10 +136,10 @@ def explanation(config_name: str, word: str) -> str:
         return find(config_name, group, WIDTH)
     several = choices(group)
     if several == ONE:
-        return explained(group, "default")
+        return help_on_choice(group, "default")
     if not choice:
         width = max(map(len, several)) + 2
-        return "\n".join(filled(first_comment(group, one), f"{one:<{width}}") for one in several)
+        return "\n".join(wrap(first_comment(group, one), f"{one:<{width}}") for one in several)
     names = choice.strip("[]").split(",")
     for name in names:
         if name not in several:
@@ -150,10 +148,10 @@ def explanation(config_name: str, word: str) -> str:
             raise UserError(f"--help {word}: {no_choice(group, name)}")
     if group == "sweep":
         return "\n".join(f"{name}: {first_comment(group, name)}. Its jobs: sweep={name} dry_run=true" for name in names)
-    return "\n\n".join(explained(group, name) for name in names)
+    return "\n\n".join(help_on_choice(group, name) for name in names)
 
 
-def explained(group: str, choice: str) -> str:
+def help_on_choice(group: str, choice: str) -> str:
     """A choice's lines, and those of the files that it includes, below the full name of its keys."""
     whole = "# @package _global_" in file_of(group, choice).read_text(encoding="utf-8")
     key = f"eval.{choice}.KEY" if group == "eval" else f"{group}.KEY"

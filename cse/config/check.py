@@ -67,7 +67,7 @@ def validate_keys(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
             }
             continue
         values = {key: mask_parts(value) for key, value in node.items() if key not in HYDRAS_OWN}
-        changed, refused = read(values, types)
+        changed, refused = convert(values, types)
         for path in changed:
             OmegaConf.update(cfg, dotted(source_key(written, (*place, *path))), get_at(values, path))
         for path, details in refused:
@@ -148,7 +148,7 @@ def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
     return hint
 
 
-def read(values: Config, types: TypeAdapter) -> tuple[set[Path], list[tuple[Path, ErrorDetails]]]:
+def convert(values: Config, types: TypeAdapter) -> tuple[set[Path], list[tuple[Path, ErrorDetails]]]:
     """Convert, in place, what can be converted. Returns the settings that changed, and those that are refused."""
     changed: set[Path] = set()
     while True:  # a single word may become a list first, and its item be converted next

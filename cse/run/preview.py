@@ -39,7 +39,7 @@ def asked_rows(batches: Batches, asked: int | list[int] | str) -> tuple[list[int
     """(rows by the numbers that batches use, epoch)."""
     if isinstance(asked, int):
         return [int(row) for row in batches.rows[:asked]], 0
-    numbers, epoch = recorded(Path(asked)) if isinstance(asked, str) else (list(asked), 0)
+    numbers, epoch = read_anomaly(Path(asked)) if isinstance(asked, str) else (list(asked), 0)
     known = np.array([batches.text.number(int(row)) for row in batches.rows])
     places = np.searchsorted(known, numbers)
     if others := [n for n, place in zip(numbers, places, strict=True) if place == len(known) or known[place] != n]:
@@ -50,7 +50,7 @@ def asked_rows(batches: Batches, asked: int | list[int] | str) -> tuple[list[int
     return [int(batches.rows[place]) for place in places], epoch
 
 
-def recorded(file: Path) -> tuple[list[int], int]:
+def read_anomaly(file: Path) -> tuple[list[int], int]:
     """(rows, epoch) of an anomaly.json."""
     try:
         content = checked(TypeAdapter(Anomaly), file)

@@ -99,7 +99,7 @@ def test_under_torchrun_an_error_is_reported_once_and_last(tmp_path):
 def test_the_launcher_gets_the_sentence(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "error.json"))
     monkeypatch.setattr(sys, "argv", ["cse-train"])
-    assert exits.complain("wrong", 2) == 2
+    assert exits.report_error("wrong", 2) == 2
     told = json.loads((tmp_path / "error.json").read_text())["message"]
     assert told["message"] == "cse-train: wrong" == capsys.readouterr().err.strip()
     assert set(told["extraInfo"]) == {"timestamp"}  # with a py_callstack it would show that instead
