@@ -176,16 +176,14 @@ def _job(
         config, origin = _composed(command, spelled)
         asked = folder or values_of(spelled).get("hydra.run.dir")
         place = Path(folder or config.hydra.run.dir)
-        if origin and origin[0] == "resume":
-            place = origin[1]
+        if origin and origin.word == "resume":
+            place = origin.folder
             if asked and Path(asked).resolve() != place.resolve():
-                raise UserError(
-                    f"resume={place} continues in that folder: leave out {asked}, or start a new run with rerun="
-                )
+                raise UserError(f"{origin} continues in that folder: leave out {asked}, or start a new run with rerun=")
         check_place(place)
         cfg, line = without_hydra(config), spelled
-        if origin and origin[0] == "rerun":
-            line = resume.line_of_rerun(origin[1], spelled)
+        if origin and origin.word == "rerun":
+            line = resume.line_of_rerun(origin.folder, spelled)
         with logging_by(config, place, [PROGRAMS[command], *words, *spell_settings(settings)]):
             if origin is None:
                 fit.fit(cfg, command, composed=config, words=spelled)
@@ -203,7 +201,7 @@ def _spelled(command: str, words: Sequence[str], settings: dict[str, object]) ->
     return spell(given, command)
 
 
-def _composed(command: str, words: Sequence[str]) -> tuple[DictConfig, tuple[resume.Word, Path] | None]:
+def _composed(command: str, words: Sequence[str]) -> tuple[DictConfig, resume.Origin | None]:
     """The checked configuration, with Hydra's own node in it, and the run that it resumes or reruns, if any.
 
     Raises UserError for words that it would refuse.
@@ -217,5 +215,5 @@ def _composed(command: str, words: Sequence[str]) -> tuple[DictConfig, tuple[res
         refuse_words(words, command)
         if ONE_OF_MANY not in words:
             refuse_sizes(words)
-        config = composed(command, words) if origin is None else resume.resumed(origin[1], words, origin[0])
+        config = composed(command, words) if origin is None else resume.resumed(origin, words)
         return validate(config, command), origin

@@ -48,7 +48,7 @@ def show_config(command: str, words: list[str]) -> NoReturn:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises errors
     with explaining(words, command):
         if origin := started_from(spell(words, command)):
-            raise UserError(f"{origin[0]}={origin[1]} starts from {origin[1] / RUN}: look at that file instead")
+            raise UserError(f"{origin} starts from {origin.folder / RUN}: look at that file instead")
         refuse_words(words, command)
         sys.argv[1:] = spell(words, command)
         hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=command)(lambda _: None)()

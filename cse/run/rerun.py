@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cse.config.keys import is_science
 from cse.dotted import Config, flattened
 from cse.errors import UserError
-from cse.run.resume import settings_of
+from cse.run.resume import Origin, settings_of
 
 if TYPE_CHECKING:  # torch is imported when there is work
     from cse.training.loop import Training
@@ -39,7 +39,7 @@ def check_same_inputs(config: Config, training: "Training") -> None:
         )
         return
     check_about(about, folder)
-    then, now = flattened(settings_of(folder, "rerun")), flattened(config)
+    then, now = flattened(settings_of(Origin("rerun", folder))), flattened(config)
     changed = {key for key in then.keys() | now.keys() if is_science(key) and then.get(key) != now.get(key)}
     differ = [name for name, digest in about["inputs"].items() if training.inputs.get(name, digest) != digest]
     if not {key.partition(".")[0] for key in changed} & set(READ_BY):

@@ -7,7 +7,7 @@ parts that conf/ or a --config-dir of this command line names are built.
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import yaml
 from omegaconf import DictConfig, OmegaConf
@@ -25,57 +25,58 @@ from cse.run.folder import RUN, UPLOADS
 HYDRAS_KEY = re.compile(r"\._[a-z]+_\.")
 """Finds `_target_`, `_partial_` and the like, by which Hydra builds a part, in a dotted key."""
 
-Word = Literal["resume", "rerun"]
-WORDS: tuple[Word, ...] = ("resume", "rerun")
-
 LISTS = ("eval", "tracker", "experiment", "variant")
 """The groups of which several choices may be chosen at once."""
 
 
-def started_from(words: Sequence[str]) -> tuple[Word, Path] | None:
-    """(word, FOLDER) of `resume=FOLDER` or `rerun=FOLDER`; None for a new run, and for resume=auto.
+class Origin(NamedTuple):
+    """The run that `resume=FOLDER` continues, or that `rerun=FOLDER` repeats in a folder of its own."""
 
-    Raises UserError if both are given.
-    """
+    word: Literal["resume", "rerun"]
+    folder: Path
+
+    def __str__(self) -> str:
+        """As typed."""
+        return f"{self.word}={self.folder}"
+
+
+def started_from(words: Sequence[str]) -> Origin | None:
+    """The run that the words name; None for a new run, and for resume=auto. Raises UserError if they name two."""
     values = values_of(words)
-    found: list[tuple[Word, Path]] = [
-        (word, Path(values[word]))
-        for word in WORDS
-        if values.get(word, "") not in ("", "null", *NOT_PATHS.get(word, ()))
-    ]
+    resume, rerun = (values.get(key, "") for key in ("resume", "rerun"))
+    found = [Origin("resume", Path(resume))] if resume not in ("", *NOT_PATHS["resume"]) else []
+    found += [Origin("rerun", Path(rerun))] if rerun not in ("", "null") else []
     if len(found) > 1:
-        raise UserError(f"resume={found[0][1]} continues a run, rerun={found[1][1]} starts a new one: choose one")
+        raise UserError(f"{found[0]} continues a run, {found[1]} starts a new one: choose one")
     return found[0] if found else None
 
 
-def resumed(folder: Path, words: Sequence[str], word: Word = "resume") -> DictConfig:
-    """The config of the run in `folder`, overridden by these words, with Hydra's node as the words give it.
-
-    word: "rerun" for a new run in a folder of its own.
+def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
+    """The config of the run, overridden by these words, with Hydra's node as the words give it.
 
     Raises UserError for a folder that holds no run, for settings that are not plain data, for a part or a place in W&B
     that neither conf/ nor the words name, and for a word whose key the config does not have.
     """
-    recorded = settings_of(folder, word)
+    recorded, is_rerun = settings_of(origin), origin.word == "rerun"
     typed = [one for one in words if key_of(one) not in ("resume", "rerun", "hydra.run.dir")]
     chosen = [one for one in typed if is_group(key_of(one)) or key_of(one).startswith("hydra")]
     overrides = [one for one in typed if one not in chosen]
-    places = [one for one in words if word == "rerun" and key_of(one) in ("resume", "hydra.run.dir")]
+    places = [one for one in words if is_rerun and key_of(one) in ("resume", "hydra.run.dir")]
     fresh = composed("train", [*choices_of(recorded, chosen), *chosen, *places])  # what conf/ gives for these choices
     config = OmegaConf.create({**recorded, "hydra": fresh.hydra})
     for one in chosen:
         group = key_of(one)
         if not group.startswith("hydra"):
-            if group not in recorded or group not in fresh or (word == "rerun" and group == "scale"):
-                raise UserError(f"{one} cannot be chosen with {word}={folder}: leave it out, or start a new run")
+            if group not in recorded or group not in fresh or (is_rerun and group == "scale"):
+                raise UserError(f"{one} cannot be chosen with {origin}: leave it out, or start a new run")
             config[group] = fresh[group]
     for key in (key for key in KEYS if entry(key).once):
         OmegaConf.update(config, key, OmegaConf.select(fresh, key))
-    config.resume, config.rerun = ("auto", None) if word == "resume" else (fresh.resume, str(folder))
+    config.resume, config.rerun = (fresh.resume, str(origin.folder)) if is_rerun else ("auto", None)
     restore_references(config, fresh, [key_of(one) for one in overrides])
     override(config, overrides)
-    refuse_foreign_uploads(folder, config, fresh, overrides, word=word)
-    refuse_foreign_parts(folder, config, words, word)
+    refuse_foreign_uploads(origin, config, fresh, overrides)
+    refuse_foreign_parts(origin, config, words)
     return config
 
 
@@ -119,13 +120,13 @@ def override(config: DictConfig, words: Sequence[str]) -> None:
     ConfigLoaderImpl._apply_overrides_to_config(overrides_of(words), config)
 
 
-def settings_of(folder: Path, word: Word = "resume") -> Config:
+def settings_of(origin: Origin) -> Config:
     """The resolved settings that a run left. Raises UserError if there are none, or if they are not plain data."""
-    file = folder / RUN
+    file = origin.folder / RUN
     if not file.is_file():
         raise UserError(
-            f"{word}={folder}: there is no {RUN} in it, so it is not a run, or it is from an older version of cse and "
-            f"only that version can continue it{newest_run(folder)}"
+            f"{origin}: there is no {RUN} in it, so it is not a run, or it is from an older version of cse and "
+            f"only that version can continue it{newest_run(origin.folder)}"
         )
     try:
         settings = checked(SETTINGS, file).get("config")
@@ -141,9 +142,7 @@ def settings_of(folder: Path, word: Word = "resume") -> Config:
     return settings
 
 
-def refuse_foreign_uploads(
-    folder: Path, config: DictConfig, fresh: DictConfig, words: Sequence[str], *, word: Word
-) -> None:
+def refuse_foreign_uploads(origin: Origin, config: DictConfig, fresh: DictConfig, words: Sequence[str]) -> None:
     """Raise UserError if W&B would send the run elsewhere than conf/, the environment or a typed word says.
 
     fresh: the config that conf/ and the environment give. If it, or the run, is offline, so is the resumed run, unless
@@ -156,21 +155,21 @@ def refuse_foreign_uploads(
         OmegaConf.update(config, key, mode)
     if OmegaConf.select(config, key) in quiet:
         return
-    if own := [file for name in ("wandb", ".wandb") if (file := folder / name / "settings").exists()]:
+    if own := [file for name in ("wandb", ".wandb") if (file := origin.folder / name / "settings").exists()]:
         raise UserError(
-            f"{own[0]}: a command started in {folder} would send W&B's key to the server named there: remove it"
+            f"{own[0]}: a command started in {origin.folder} would send W&B's key to the server named there: remove it"
         )
     keys = [key for key in UPLOADS if key not in typed]
     foreign = [key for key in keys if OmegaConf.select(config, key) != OmegaConf.select(fresh, key)]
     if foreign:
         there = " ".join(f"{key}={spell_value(OmegaConf.select(config, key))}" for key in foreign)
         raise UserError(
-            f"{word}={folder}: W&B would send this run to a place that neither conf/ nor the environment names; if you "
+            f"{origin}: W&B would send this run to a place that neither conf/ nor the environment names; if you "
             f"trust it, type {there} again, else tracker=none, or tracker=wandb for your own place"
         )
 
 
-def refuse_foreign_parts(folder: Path, config: DictConfig, words: Sequence[str], word: Word) -> None:
+def refuse_foreign_parts(origin: Origin, config: DictConfig, words: Sequence[str]) -> None:
     """Raise UserError for a part that neither conf/ nor a --config-dir has at that key, and that no word names.
 
     A part is what Hydra builds: its `_target_`, and how it is called (`_partial_`, `_args_`).
@@ -181,7 +180,7 @@ def refuse_foreign_parts(folder: Path, config: DictConfig, words: Sequence[str],
     for key, value in plain_values(OmegaConf.to_container(without_hydra(config))):
         if HYDRAS_KEY.search(f".{key}.") and (key, str(value)) not in known and value not in typed:
             raise UserError(
-                f"{word}={folder}: {key}={value} is not a part that cse has there, and a run may not name code: give "
+                f"{origin}: {key}={value} is not a part that cse has there, and a run may not name code: give "
                 f"the --config-dir FOLDER that names it, or type {key}={value} again"
             )
 

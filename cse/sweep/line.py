@@ -115,8 +115,8 @@ def is_many(arguments: Sequence[str]) -> bool:
 def read(arguments: Sequence[str], program: str) -> Line:
     """Parse a line. Raises UserError for an unknown sweep or a bad value, and what Line.check raises."""
     arguments = [argument for argument in arguments if argument not in MULTIRUN]
-    if before := started_from(arguments):
-        raise UserError(f"{before[0]}={before[1]} starts one run: leave out -m and sweep=, and give each key one value")
+    if origin := started_from(arguments):
+        raise UserError(f"{origin} starts one run: leave out -m and sweep=, and give each key one value")
     given = values_of(arguments)
     own = [argument for argument in arguments if not entry(key_of(argument)).of_line]
     named = sweep_of(given)
