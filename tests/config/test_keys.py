@@ -45,8 +45,8 @@ def test_a_key_has_the_role_of_its_own_entry_or_of_its_nearest_parent(key, role)
 @pytest.mark.parametrize(("holds", "keys", "true"), [
     (changes_a_table, "trainer.lr model eval eval.sts.senteval trainer.chunk trainer.watch paths.cache note",
      "trainer.lr model"),
-    (names_a_job, "trainer.lr paths.senteval paths.cache allow_partial note trainer.workers tracker.wandb",
-     "trainer.lr paths.senteval allow_partial note"),
+    (names_a_job, "trainer.lr splits paths.senteval paths.cache allow_partial note trainer.workers tracker.wandb",
+     "trainer.lr splits paths.senteval allow_partial note"),
     (repeats_a_run, "sweep=a/b case=c +trainer.lr=1 ~report paths.cache=/x paths.senteval=/y resume=auto hydra.run=x",
      "sweep=a/b case=c +trainer.lr=1 paths.senteval=/y"),
 ])  # fmt: skip

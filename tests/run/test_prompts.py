@@ -1,12 +1,11 @@
 """Templates and denoising: in chunks, on two processes, resumed, scored, and loaded by sentence-transformers."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from killed import CSE_TRAIN, assert_same_run, logged
+from killed import assert_same_run, logged
 from typed import exit_code
 
 from cse.model.load import load_encoder
@@ -15,7 +14,7 @@ PROMPT = [
     "model.pooling=mask", "model.template='kadan, [X] lofel [MASK].'", "model.denoise=paper",
     "model.second_template='migor [X] nuler [MASK].'", "trainer.lr=1e-3",
 ]  # fmt: skip
-STILL = ["augmentation=shuffle", "augmentation.model_dropout=0.0"]  # a process draws its own dropout
+STILL = ["augmentation=shuffle", "augmentation.model_dropout=0.0"]  # dropout differs between processes
 
 
 def losses(folder: Path) -> list[float]:
@@ -41,8 +40,7 @@ def test_a_run_is_resumed_scored_and_loaded_by_others(small_run, cse_train, tmp_
 
 
 @pytest.mark.parametrize("more", ["trainer.chunk=3", pytest.param("trainer.devices=2", marks=pytest.mark.nightly)])
-def test_chunks_and_two_processes_are_the_whole_batch(small_run, tmp_path, more):
+def test_chunks_and_two_processes_are_the_whole_batch(small_run, cse_train, tmp_path, more):
     for folder, words in (("whole", []), ("parts", [more])):
-        command = [CSE_TRAIN, *small_run, *PROMPT, *STILL, *words, f"hydra.run.dir={tmp_path}/{folder}"]
-        subprocess.run(command, check=True, timeout=600)
+        assert cse_train([*small_run, *PROMPT, *STILL, *words, f"hydra.run.dir={tmp_path}/{folder}"]) == 0
     np.testing.assert_allclose(losses(tmp_path / "parts"), losses(tmp_path / "whole"), rtol=1e-4)
