@@ -33,11 +33,11 @@ EXAMPLES = """\
   cse-data list nli imagenet                 these alone; cse-data check sweep=PAPER/TABLE: what a sweep needs
   cse-data fetch wiki1m senteval             into the hub's cache, where runs look
   cse-data fetch wikipedia:de --to FOLDER    as plain files into FOLDER/wikipedia, with their checksums
-  cse-data fetch sweep=whitenedcse/table4 to=FOLDER     all that its jobs read, encoders too, for carrying over
+  cse-data fetch sweep=whitenedcse/table4 to=FOLDER     all that its jobs read, encoders too, to copy elsewhere
   cse-data check sweep=whitenedcse/table4    whether all of it is here
   cse-data check FOLDER                      whole, altered or missing, file by file; or the NAME of a dataset
 
-Exit codes: 0 whole, 1 something is missing, altered or cannot be had, 2 a mistake on the command line.
+Exit codes: 0 whole, 1 something is missing, altered or cannot be fetched, 2 a mistake on the command line.
 """
 LATER = {"mteb": "; the data of its tasks comes from the hub when they are first scored"}
 BY_CHARACTERS = ("zh", "ja")  # languages without blanks between words; the values are in conf/data/wikipedia.yaml
@@ -94,7 +94,7 @@ def list_datasets(arguments: argparse.Namespace) -> int:
     width = max(40, shutil.get_terminal_size((120, 24)).columns)
     for name in asked or DATASETS:
         about, place = DATASETS[name], place_of(name, paths)
-        size = "size told when it is fetched" if about.bytes is None else f"about {size_of(about.bytes)}"
+        size = "size shown when it is fetched" if about.bytes is None else f"about {size_of(about.bytes)}"
         lines = [
             about.about,
             f"{size}; {about.licence}",

@@ -26,8 +26,8 @@ cse-train: train a sentence encoder as a paper did, or as you like.
   cse-train experiment=demo                       needs no hub and no GPU: minutes on two cores
   cse-train objective=barlow model=roberta        that row of the paper, with that row's hyper-parameters
   cse-train objective=declutr model=distilroberta data=text data.path=documents.txt
-  cse-train sweep=whitenedcse/table4              a paper's table; run again, it goes on where it stopped
-  cse-train -m objective=barlow,vicreg seed=1,2   every combination; the same line again goes on where it stopped
+  cse-train sweep=whitenedcse/table4              a paper's table; the same line again continues it
+  cse-train -m objective=barlow,vicreg seed=1,2   every combination; the same line again continues them
 
 Choose                                            (cse-train --help GROUP says what each choice is)
 CHOICES
@@ -40,25 +40,25 @@ Your own text
 
 Shorter, larger, elsewhere
   trainer.max_steps=100           stop early; the schedule keeps its length (trainer.schedule_steps changes it)
-  trainer.eval_every=250          scores on the dev set, by which the step is chosen: each so many steps
-  trainer.batch_size=64           of text, over all devices; aux_modality.data.batch_size=48 of images or sound on each
+  trainer.eval_every=250          steps between scores on the dev set, by which the best step is chosen
+  trainer.batch_size=64           rows of text over all devices; aux_modality.data.batch_size=48: images or clips each
   trainer.chunk=64                any batch size in the memory of 64 rows, same loss and gradient
   trainer.precision=bf16          fp32, bf16, fp16; auto by default
   dry_run=true                    print what would run, its time and its memory, measured here, and stop
   smoke=true                      any run in seconds, on a tiny made-up encoder and data, to see that its parts fit
-  --config-dir own/conf           choices of your own beside these, in a folder laid out as conf/ (also CSE_CONF)
+  --config-dir own/conf           add choices of your own, in a folder laid out as conf/ (also CSE_CONF)
   hydra.run.dir=FOLDER            where the run goes (outputs/DATE/TIME by default; of -m: hydra.sweep.dir=FOLDER)
   jobs.parallel=2                 of -m and sweep=: jobs at the same time; jobs.fail_fast=true: none after a failure
   tracker.wandb.artifact=true     upload best/ and the results to W&B
-  rerun=FOLDER trainer.lr=1e-4    that run again with one change, in a new folder, on inputs held to its digests
-  resume=FOLDER                   go on with that run, bit for bit, from its last checkpoint
+  rerun=FOLDER trainer.lr=1e-4    repeat that run with one change in a new folder; its inputs must be the same bytes
+  resume=FOLDER                   continue that run, bit for bit, from its last checkpoint
 
 Look before you run                                             (objective=? and objective=barlow.? do the same)
   cse-train --help objective         what each choice is           cse-doctor     what this machine can run
   cse-train --help objective=barlow  a choice's keys, explained    cse-data list  the data, and whether it is here
-  cse-train --help temperature       keys and choices of that name, or that speak of it; other trainers' names too
+  cse-train --help temperature       keys and choices by name or by a word in their comments; other trainers' names too
   cse-train ... --cfg job            the whole configuration       cse-train -sc install=bash   completion by TAB
-  zsh takes [ ] and ? for files: quote such words
+  zsh expands [ ] and ?: quote such words
 Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data; 130, 138, 140, 143: stopped
 by Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM, with last/ saved.
 """
@@ -66,7 +66,7 @@ by Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM, with last/ saved.
 EVALUATE = """\
 cse-eval: score any encoder.
 
-  cse-eval checkpoint=outputs/2026-01-01/12-00-00 eval=[stsb,sts]       what a run kept as best; or its best/ itself
+  cse-eval checkpoint=outputs/2026-01-01/12-00-00 eval=[stsb,sts]       the best step of a run; or its best/ itself
   cse-eval checkpoint=sentence-transformers/all-MiniLM-L6-v2 eval=[sts,transfer]     a hub name; pooling comes with it
   cse-eval model=minilm eval=stsb                                                    a configured encoder
   cse-eval checkpoint=bert-base-uncased pooling=avg_first_last eval=sts              a plain encoder: say its pooling
@@ -87,7 +87,7 @@ DOCTOR = """\
 cse-doctor: what this machine has, and which choices of every config group work on it.
 
   cse-doctor                              a table
-  cse-doctor paths.senteval=FOLDER        as if that folder were given; also paths.images=, paths.audio=, ...
+  cse-doctor paths.senteval=FOLDER        as if that folder were set; also paths.images=, paths.audio=, ...
   cse-doctor --json                       the same for programs
 
 Exit codes: 0 done, whatever it found; 2 a mistake on the command line.

@@ -19,27 +19,27 @@ if TYPE_CHECKING:  # importing numpy and scipy is slow, and --help does not need
     from pandas import DataFrame
 
 HELP = """\
-cse-report: runs beside each other, or beside what a paper printed.
+cse-report: compare runs with each other, or with what a paper printed.
 
   cse-report runs=multirun                            any folder of runs: which are done, alive, failed; which is best
   cse-report runs=[A,B] metrics=[test/sts/*]          several folders, and the scores that the table shows
   cse-report runs=FOLDER baseline=objective=simcse    each setting's difference to that one, instead of to the best
   cse-report runs=[A,B] gate=0.5                      exits with 1 unless A is shown to be 0.5 better than B
-  cse-report differ=[RUN,RUN]                         what is not the same in two runs: settings, data, versions
+  cse-report differ=[RUN,RUN]                         what differs between two runs: settings, data, versions
   cse-report sweep=whitenedcse/table4                 the paper's table beside `cse-train sweep=whitenedcse/table4`
-  cse-report sweep=nonling/table1 runs=FOLDER         the same from runs that lie elsewhere
+  cse-report sweep=nonling/table1 runs=FOLDER         the same, from runs in another folder
 
 Reads       results.json of every run at or below the folder; runs nothing
 Writes      into out=FOLDER (reports/FOLDER, reports/A+B, reports/PAPER/TABLE by default), each page one file:
             runs=   report.html (sorts, filters, charts), runs.csv (every run, every score), differences.csv,
                     report.md, report.tex
             sweep=  report.html (figures inside), report.md, report.csv (unrounded), report.tex, figures/*.png and
-                    claims.csv (what the paper claims from the table, and what the runs say of it)
+                    claims.csv (the paper's claims about the table, and what the runs say)
 Shows       score=dev/stsb/spearman: a sweep's table, figures and claims with this score instead of the paper's
             seed=KEY: the key in which repetitions differ (seed)
 Compares    confidence=0.95  interval=t|bootstrap  tolerance=0.1 (points that pass)  seed_sd=0.9 (where n is 1)
 Logs        tracker=auto|wandb|offline|tensorboard: the table and the figures there too
-Exit codes: 0 done (also where runs are missing: the report says which), 1 gate= is not passed, or it could not be
+Exit codes: 0 done (even if runs are missing: the report says which), 1 gate= is not passed or the report could not be
 written, 2 a mistake.
 """
 

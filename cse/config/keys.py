@@ -59,7 +59,7 @@ KEYS: dict[str, Key] = {
     # Logging
     "tracker": Key("logging"),
     "note": Key("logging", named=True),
-    "hydra": Key("logging"),  # what is left of it below
+    "hydra": Key("logging"),  # but for the keys below
     "trainer.log_every": Key("logging"),
     "trainer.save_every": Key("logging"),
     "trainer.save_minutes": Key("logging"),

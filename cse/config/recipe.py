@@ -20,7 +20,7 @@ def sources(chosen: Mapping[str, str | None], overrides: Sequence[str]) -> list[
     lines = [
         described("recipe", chosen["recipe"])
         or f"no recipe for {objective} with {model}: objective/{objective} ({first_comment('objective', objective)}), "
-        f"and trainer/{chosen['trainer']} where it sets no value"
+        f"and trainer/{chosen['trainer']} for the values that it does not set"
     ]
     lines += [described("recipe/augmentation", chosen["recipe/augmentation"])]
     if aux != "none":

@@ -29,7 +29,7 @@ NO_SETTINGS = ("experiment", "variant", "scale", "sweep")
 
 @dataclass(frozen=True)
 class Setting:
-    """A key as typed, its value, and its comment. choice: where it stands so, as GROUP=CHOICE; "" in every run.
+    """A key as typed, its value, and its comment. choice: the GROUP=CHOICE that sets it; "" in every run.
 
     name: what a search looks at: a setting's key, or a choice's own name.
     """

@@ -25,7 +25,7 @@ TOPICS = {
     "repeat": "-m seed=1,2,3: a line once for each seed; cse-report runs=FOLDER: mean and deviation over them",
     "rerun": "the best/README.md of a run has the line that repeats it; resume=FOLDER continues a run",
     "splits": "cse-eval splits=[test]; cse-train scores dev while it trains, and every split of its best step",
-    "licence": "cse-data list: each dataset's; an encoder's stands in its model card",
+    "licence": "cse-data list: each dataset's; an encoder's is in its model card",
 }
 """Words that no setting is named after, and an answer to each."""
 ALWAYS = ("hydra.run.dir",)

@@ -12,7 +12,7 @@ from omegaconf import DictConfig, open_dict
 from cse.errors import MissingResource, UserError, combine
 from cse.run.compatible import check_dropout, check_rows, check_scored_widths, check_scores, check_views
 
-if TYPE_CHECKING:  # importing torch takes seconds, and --help does not need it
+if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
     from accelerate import Accelerator
 
     from cse.data.loader import Batches

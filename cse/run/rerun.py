@@ -9,7 +9,7 @@ from cse.dotted import Config, flattened
 from cse.errors import UserError
 from cse.run.resume import Origin, settings_of
 
-if TYPE_CHECKING:  # torch is imported when there is work
+if TYPE_CHECKING:  # importing torch is slow
     from cse.training.loop import Training
 
 log = logging.getLogger("cse")
