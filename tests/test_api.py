@@ -76,7 +76,7 @@ def test_a_call_leaves_the_process_as_it_was(words, tmp_path, monkeypatch):
     assert process_state() == before
 
 
-def test_a_second_thread_and_a_fork_are_refused(words, tmp_path):
+def test_a_second_thread_and_a_fork_are_refused(words):
     with ThreadPoolExecutor(1) as other:
         other.submit(startup.BUSY.acquire).result()
         for call in (cse.train, cse.api.evaluate_into, partial(cse.evaluate, len, "sts")):

@@ -24,18 +24,12 @@ def own(tmp_path, monkeypatch):
     sys.modules.pop("nearby_loss", None)
 
 
-def test_an_own_choice_is_one_of_the_choices(own):
-    assert groups.adopt_folders(["seed=1", "--config-dir", str(own), "smoke=true"]) == ["seed=1", "smoke=true"]
-    assert os.environ[groups.OWN] == str(own)
-    assert "nearby" in groups.choices("objective")
-    assert groups.first_comment("objective", "nearby") == "Views are near"
-    assert validate(composed("train", ["objective=nearby"]), "train").objective._target_ == "nearby_loss.Nearby"
-
-
-@pytest.mark.parametrize("spelled", ["--config-dir={}", "-cd={}"])
-def test_the_command_lists_it(own, capsys, spelled):
-    assert exit_code("cse-train", "objective=?", spelled.format(own)) == 0
+@pytest.mark.parametrize("flag", ["--config-dir {}", "--config-dir={}", "-cd={}"])
+def test_a_choice_of_ones_own_is_listed_and_composed(own, capsys, flag):
+    assert exit_code("cse-train", "objective=?", *flag.format(own).split()) == 0
     assert "Views are near" in capsys.readouterr().out
+    assert os.environ[groups.OWN] == str(own)
+    assert validate(composed("train", ["objective=nearby"]), "train").objective._target_ == "nearby_loss.Nearby"
 
 
 def test_a_missing_folder_and_a_name_of_ours_are_refused(own):

@@ -19,7 +19,7 @@ def events(run: Path) -> list[dict]:
 
 
 @pytest.mark.pictures
-def test_a_run_leaves_a_complete_folder(small_run, cse_train, tmp_path, capsys):
+def test_a_run_leaves_a_complete_folder(small_run, cse_train, tmp_path):
     assert cse_train(small_run) == 0
     run = tmp_path / "run"
     results = json.loads((run / "results.json").read_text())

@@ -21,7 +21,7 @@ def losses(folder: Path) -> list[float]:
     return [event["train/loss"] for event in logged(folder) if "train/loss" in event]
 
 
-def test_a_run_is_resumed_scored_and_loaded_by_others(small_run, cse_train, tmp_path, senteval, capsys):
+def test_a_run_is_resumed_scored_and_loaded_by_others(small_run, cse_train, tmp_path, senteval):
     from sentence_transformers import SentenceTransformer
 
     run = [*small_run, *PROMPT]

@@ -28,7 +28,7 @@ def trained(small_run: list[str], folder: Path, *words: str) -> dict:
     return json.loads((folder / "results.json").read_text()) | more
 
 
-def test_the_recorded_use_is_scored_and_changes_no_number_of_the_run(small_run, tiny_bert, tuned, tmp_path):
+def test_the_recorded_use_is_scored_and_changes_no_number_of_the_run(small_run, tuned, tmp_path):
     plain = trained(small_run, tmp_path / "plain", "model.pooling=cls")
     found = trained(small_run, tmp_path / "cls", f"model.name={tuned}", "model.pooling=cls")
     assert plain["recorded"] is None

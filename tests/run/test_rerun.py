@@ -101,7 +101,7 @@ def test_a_damaged_checkpoint_is_one_sentence(cse_train, tmp_path, capsys, chang
     assert not (tmp_path / "second").exists()
 
 
-def test_another_objective_may_have_another_teacher_or_pool_it_otherwise(cse_train, tiny_bert, capsys):
+def test_another_objective_may_have_another_teacher_or_pool_it_otherwise(cse_train, tiny_bert):
     words = ["objective=gist", f"objective.teacher={tiny_bert}", "objective.teacher_pooling=mean"]
     assert cse_train("rerun=first", *words, "hydra.run.dir=second") == 0
     assert cse_train("rerun=second", "objective=simcse", "hydra.run.dir=third") == 0

@@ -55,7 +55,7 @@ def test_vectors_are_the_teachers_by_row_and_column(taught, teacher):
     np.testing.assert_allclose(found(rows, columns), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_product_is_the_weighted_mean_of_two_teachers_cosines(taught, tiny, teacher):
+def test_a_product_is_the_weighted_mean_of_two_teachers_cosines(taught, tiny):
     both, text = taught(second=tiny("bert", hidden_size=64))
     first, second = taught()[0], load_encoder(tiny("bert", hidden_size=64), "mean")
     rows, column = np.arange(6), np.zeros(6, int)
@@ -64,7 +64,7 @@ def test_a_product_is_the_weighted_mean_of_two_teachers_cosines(taught, tiny, te
     np.testing.assert_allclose(both(rows, column) @ both(rows, column).T, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_vectors_are_made_once_and_again_for_other_text_or_weights(taught, teacher, triplets, caplog):
+def test_vectors_are_made_once_and_again_for_other_text_or_weights(taught, teacher, caplog):
     caplog.set_level(logging.INFO)
 
     def made(*more, **options) -> int:
