@@ -33,7 +33,7 @@ class Attempts:
         self.missing: list[MissingResource] = []
 
     def __call__(self, part: Callable[[], T]) -> T:
-        """Return `part()`, or None, until `check` raises, if it is missing."""
+        """Returns `part()`, or None if it is missing; `check` then raises."""
         try:
             return part()
         except MissingResource as error:
