@@ -100,17 +100,14 @@ def main() -> None:
 
     simcse_step = statistics.median(times["simcse"])
     shares = []
-    for groups in GROUPS:
-        if encoder.dim % groups == 0:
-            objective = objective_of(["objective=whitenedcse", f"objective.whitening.num_groups={groups}"],
-                                     encoder.dim, given.batch)  # fmt: skip
-            x_BD = torch.randn(given.batch, encoder.dim, device=device())
-            views = [
-                Encoded((x_BD + 0.1 * torch.randn_like(x_BD)).requires_grad_()) for _ in range(objective.num_views)
-            ]
-            whole = [seconds(lambda: objective(views).total.backward()) for _ in range(10 * given.repeats)]  # noqa: B023
-            cost = statistics.median(whole)
-            shares.append([str(groups), f"{1000 * cost:.3g}", f"{100 * cost / (1.5 * simcse_step + cost):.2f} %"])
+    for groups in (number for number in GROUPS if encoder.dim % number == 0):
+        whitening = ["objective=whitenedcse", f"objective.whitening.num_groups={groups}"]
+        objective = objective_of(whitening, encoder.dim, given.batch)
+        x_BD = torch.randn(given.batch, encoder.dim, device=device())
+        views = [Encoded((x_BD + 0.1 * torch.randn_like(x_BD)).requires_grad_()) for _ in range(objective.num_views)]
+        whole = [seconds(lambda: objective(views).total.backward()) for _ in range(10 * given.repeats)]  # noqa: B023
+        cost = statistics.median(whole)
+        shares.append([str(groups), f"{1000 * cost:.3g}", f"{100 * cost / (1.5 * simcse_step + cost):.2f} %"])
     body = table(["objective", "seconds a step", "ratio to simcse"], rows)
     body += (
         "\n\nForward of the whole objective (whitening of three views, head, loss) and backward, beside its step:\n\n"

@@ -74,15 +74,11 @@ def load_encoder(
     encoder = read_checkpoint(name, pooling, change, {"dtype": DTYPES[dtype], "attn_implementation": attention}, mlm)
     if lm_head == "copy" and encoder.mlm_head is not None:
         architecture.untie(encoder.mlm_head, encoder.backbone)
+    tokenizer, config = encoder.tokenizer, encoder.backbone.config
     if prefix is not None:
-        encoder.tokenizer.prefix = prefix
-    encoder.tokenizer.templates, encoder.denoising = templates_of(
-        encoder.tokenizer.hf,
-        encoder.backbone.config,
-        encoder.pooling,
-        first=template,
-        second=second_template,
-        denoise=denoise,
+        tokenizer.prefix = prefix
+    tokenizer.templates, encoder.denoising = templates_of(
+        tokenizer.hf, config, encoder.pooling, first=template, second=second_template, denoise=denoise
     )
     check_direction(name, encoder.backbone, encoder.pooling, bidirectional)
     if adapter is not None:
@@ -90,7 +86,7 @@ def load_encoder(
         encoder.lora, encoder.dropout = True, max(encoder.dropout, adapter.dropout)
     if gradient_checkpointing:
         encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
-    is_known = encoder.backbone.config.model_type in ARCHITECTURES
+    is_known = config.model_type in ARCHITECTURES
     encoder.packed = packed and is_known and not gradient_checkpointing and adapter is None
     return encoder.train()
 
