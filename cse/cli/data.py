@@ -23,7 +23,6 @@ from cse.run import startup
 from cse.run.build import make
 from cse.sources.catalogue import ANY_LANGUAGE, DATASETS, where
 from cse.sources.check import check, write_sums
-from cse.sources.hub import size_of
 
 if TYPE_CHECKING:  # imported only to read a sweep's jobs
     from cse.sweep.needs import Need
@@ -94,7 +93,7 @@ def list_datasets(arguments: argparse.Namespace) -> int:
     width = max(40, shutil.get_terminal_size((120, 24)).columns)
     for name in asked or DATASETS:
         about, place = DATASETS[name], place_of(name, paths)
-        size = "size shown when it is fetched" if about.bytes is None else f"about {size_of(about.bytes)}"
+        size = "size shown when it is fetched" if about.bytes is None else f"about {in_bytes(about.bytes)}"
         lines = [
             about.about,
             f"{size}; {about.licence}",
@@ -105,6 +104,15 @@ def list_datasets(arguments: argparse.Namespace) -> int:
             first, rest = f"{head:<15}", " " * 15
             print(textwrap.fill(line, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False))
     return 0
+
+
+def in_bytes(size: float) -> str:
+    """A number of bytes in words: 440 MB."""
+    for unit in ("B", "KB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
 
 
 def how_to_get(name: str) -> str:

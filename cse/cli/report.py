@@ -143,25 +143,25 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     comparison = compare_runs(runs, folders, config["metrics"], config["seed"])
     if config["metrics"] and not comparison.chosen:
         raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs")
-    told = differences.differences(comparison, config["baseline"], config["confidence"])
+    gaps = differences.differences(comparison, config["baseline"], config["confidence"])
     least, gated = config["gate"], None
     if least is not None:
         gated = differences.gate(comparison, least, config["baseline"], config["confidence"])
     words = 1 + len(comparison.keys)
     parts = [(comparison.table(), f"{comparison.title}: {comparison.counted}", comparison.notes, words)]
-    parts += [(told.table(), told.title, told.notes, words - 1)] if told else []
+    parts += [(gaps.table(), gaps.title, gaps.notes, words - 1)] if gaps else []
     markdown = [
         f"# {title}\n\n{to_markdown(table)}\n\n" + "".join(f"- {' '.join(note.split())}\n" for note in notes)
         for table, title, notes, _ in parts
     ]
     files = {
-        "report.html": page.runs_page(comparison, told),
+        "report.html": page.runs_page(comparison, gaps),
         "runs.csv": comparison.frame,
-        **({"differences.csv": told.frame()} if told else {}),
+        **({"differences.csv": gaps.frame()} if gaps else {}),
         "report.md": "\n#".join(markdown),
         "report.tex": "\n".join(to_latex(*part) for part in parts),
     }
-    terminal.show_comparison(comparison, told, terminal.console())
+    terminal.show_comparison(comparison, gaps, terminal.console())
     write(out, files)
     log_to([table for table, *_ in parts], {}, out, config)
     if gated:

@@ -62,8 +62,9 @@ def validate_keys(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
         try:
             types = types_of(str(node["_target_"]), BESIDE.get(place)) if place else keys
         except (ImportError, ValueError, TypeError) as error:
+            hint = "; PYTHONPATH=FOLDER says where it is" if isinstance(error.__cause__, ModuleNotFoundError) else ""
             wrong[f"{dotted((*place, '_target_'))}={node['_target_']}"] = {
-                f"cannot be imported ({in_short(error.__cause__ or error)})": None
+                f"cannot be imported ({in_short(error.__cause__ or error)}){hint}": None
             }
             continue
         values = {key: mask_parts(value) for key, value in node.items() if key not in HYDRAS_OWN}

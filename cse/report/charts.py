@@ -18,7 +18,7 @@ from cse.columns import printable
 from cse.eval.score import nature
 from cse.record.runs import plain
 from cse.report.comparison import Comparison
-from cse.report.frame import brief
+from cse.report.frame import format_short
 
 NO_METRICS = ["event", "time", "train/step", "train/epoch"]
 POINTS = 400  # of a curve; a longer one is thinned
@@ -91,7 +91,7 @@ def colours_of(comparison: Comparison) -> Colours:
     if not comparison.keys or comparison.best_by is None:
         return dict.fromkeys(comparison.scores.index, COLOURS[0])
     key = strongest_first(comparison)[0]
-    values = {one: brief(comparison.runs_by_setting[one][0].get(key)) for one in comparison.scores.index}
+    values = {one: format_short(comparison.runs_by_setting[one][0].get(key)) for one in comparison.scores.index}
     order = in_order(comparison.runs_by_setting[one][0].get(key) for one in values)
     many = len(order) > len(COLOURS)
     colours = sample_colorscale("Viridis", np.linspace(0.1, 0.9, len(order))) if many else COLOURS
@@ -117,7 +117,7 @@ def by_setting(comparison: Comparison, keys: Sequence[str], metric: str, colours
     """For one key, every run with quartiles, mean and deviation; for two, a heat map of means, with deviations."""
     scores = pd.to_numeric(comparison.frame[metric]).dropna()
     columns = [[comparison.runs[place].get(key) for place in scores.index] for key in keys]
-    texts = [pd.Series([brief(value) for value in values], scores.index) for values in columns]
+    texts = [pd.Series([format_short(value) for value in values], scores.index) for values in columns]
     orders = [in_order(values) for values in columns]
     if len(keys) == 1:
         marks = {"boxmean": "sd", "boxpoints": "all"}
@@ -145,7 +145,7 @@ def by_setting(comparison: Comparison, keys: Sequence[str], metric: str, colours
 
 def in_order(values: Iterable[object]) -> list[str]:
     """The distinct values as text: first numbers by size, then words in their order of appearance."""
-    known = {brief(value): plain(value) for value in values}
+    known = {format_short(value): plain(value) for value in values}
     return sorted(known, key=lambda text: known[text] if isinstance(known[text], float) else math.inf)
 
 
@@ -157,7 +157,7 @@ def parallel(comparison: Comparison, keys: Sequence[str], metrics: Sequence[str]
     for place, name in enumerate([*keys, *metrics]):
         if place < len(keys):
             order = in_order(run.get(name) for run in runs)
-            values = np.array([order.index(brief(run.get(name))) for run in runs], float)
+            values = np.array([order.index(format_short(run.get(name))) for run in runs], float)
             marks = list(enumerate(order))[:: math.ceil(len(order) / TICKS)]
         else:
             values = scores[name, "mean"].to_numpy(float)

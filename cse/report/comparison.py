@@ -17,7 +17,7 @@ from cse.eval.score import nature
 from cse.record.runs import Run, grouped
 from cse.record.scores import ALTERED
 from cse.record.status import DONE, STATES, Status, status_of
-from cse.report.frame import differing, label, settings_frame, short_names, shown
+from cse.report.frame import differing, format_setting, label, settings_frame, short_names
 from cse.report.notes import data_problems, mixed, retrieved
 from cse.sweep.jobs import read
 
@@ -92,7 +92,7 @@ class Comparison:
         """A row for each setting, the best first: its values as text, its number of finished runs, and of runs."""
         of_setting = {setting: self.runs_by_setting[setting] for setting in self.scores.index}
         rows = [
-            [*(shown(runs[0], key) for key in self.keys), sum(run.status == "done" for run in runs), len(runs)]
+            [*(format_setting(runs[0], key) for key in self.keys), sum(run.status == "done" for run in runs), len(runs)]
             for runs in of_setting.values()
         ]
         return pd.DataFrame(rows, index=list(of_setting), columns=[*self.keys.values(), "done", "runs"])

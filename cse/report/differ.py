@@ -7,7 +7,7 @@ import pandas as pd
 from cse.config.keys import entry
 from cse.dotted import flattened
 from cse.record.runs import Run, plain
-from cse.report.frame import written
+from cse.report.frame import format_value
 from cse.report.notes import scoring
 
 ORDER = ("science", "data", "versions", "machine", "logging", "bookkeeping")
@@ -40,7 +40,7 @@ def what_differs(runs: Sequence[Run]) -> pd.DataFrame:
     known = [{(kind, name): value for kind, name, value in facts(run) if value is not None} for run in runs]
     names = sorted(set().union(*known), key=lambda fact: (ORDER.index(fact[0]), fact[1]))
     lines = [
-        (*name, *(written(of[name]) if name in of else ABSENT for of in known))
+        (*name, *(format_value(of[name]) if name in of else ABSENT for of in known))
         for name in names
         if repr(plain(known[0].get(name))) != repr(plain(known[1].get(name)))
     ]

@@ -16,7 +16,7 @@ from cse.eval.score import nature
 from cse.record.runs import Run, grouped, same
 from cse.report.cells import Cell, compare
 from cse.report.comparison import Comparison
-from cse.report.frame import shown
+from cse.report.frame import format_setting
 from cse.report.markup import TIED, bounds, probability, signed
 from cse.report.statistics import Effect, holm
 from cse.report.verdicts import few_seeds, listed, p_apart
@@ -60,7 +60,7 @@ class Differences:
         runs = {row.setting: self.comparison.runs_by_setting[row.setting][0] for row in self.rows}
         lines = [
             {
-                **{name: shown(runs[row.setting], key) for key, name in self.comparison.keys.items()},
+                **{name: format_setting(runs[row.setting], key) for key, name in self.comparison.keys.items()},
                 "difference": signed(row.found.size, 2) + (f" {TIED}" if row.tied else ""),
                 f"{self.confidence:.0%} over seeds": bounds(row.found.interval, 2),
                 f"{self.confidence:.0%} over items": bounds(row.found.over_items, 2),
@@ -78,7 +78,10 @@ class Differences:
         """The same, unrounded: differences.csv."""
         lines = [
             {
-                **{key: shown(self.comparison.runs_by_setting[row.setting][0], key) for key in self.comparison.keys},
+                **{
+                    key: format_setting(self.comparison.runs_by_setting[row.setting][0], key)
+                    for key in self.comparison.keys
+                },
                 "score": self.score,
                 "reference": self.comparison.label(self.reference),
                 "difference": row.found.size,
@@ -178,7 +181,7 @@ def setting_named(comparison: Comparison, name: str | Path) -> int:
     asked = [(keys.get(key, key), value) for key, _, value in (word.strip().partition("=") for word in words)]
 
     def has_all(run: Run) -> bool:
-        return all(same(run.get(key), value) or shown(run, key) == value for key, value in asked)
+        return all(same(run.get(key), value) or format_setting(run, key) == value for key, value in asked)
 
     place = Path(name).resolve()
     found = [one for one in runs if asked and has_all(runs[one][0])]

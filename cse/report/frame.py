@@ -84,27 +84,27 @@ def short_names(keys: Sequence[str], dot: str = ".") -> dict[str, str]:
 
 def label(run: Run, keys: Mapping[str, str]) -> str:
     """A run's setting as `lr=3e-05, model=bert`; `all` if there are no keys. keys: {dotted key: its short name}."""
-    return ", ".join(f"{name}={shown(run, key)}" for key, name in keys.items() if run.has(key)) or "all"
+    return ", ".join(f"{name}={format_setting(run, key)}" for key, name in keys.items() if run.has(key)) or "all"
 
 
-def shown(run: Run, key: str) -> str:
+def format_setting(run: Run, key: str) -> str:
     """A run's value in a table; "" if it has no such setting."""
-    return brief(run.get(key)) if run.has(key) else ""
+    return format_short(run.get(key)) if run.has(key) else ""
 
 
-def brief(value: object) -> str:
+def format_short(value: object) -> str:
     """A value as the command line writes it; a path, or an encoder's name, is cut to its last part."""
     if isinstance(value, float):
         return f"{value:g}"
     if value == "None":  # Hydra's name for a group without a choice
         return "null"
     if not isinstance(value, str):
-        return written(value)
+        return format_value(value)
     path, comma, more = value.partition(", ")
     return path.removesuffix("/best").rpartition("/")[2] + comma + more
 
 
-def written(value: object) -> str:
+def format_value(value: object) -> str:
     """A value as the command line writes it."""
     if isinstance(value, bool):
         return str(value).lower()

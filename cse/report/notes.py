@@ -9,7 +9,7 @@ from cse.dotted import Json, flattened
 from cse.record.runs import Run, Where, same
 from cse.record.scores import IS_ALTERED, problems_of
 from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Status, status_of
-from cse.report.frame import varying, written
+from cse.report.frame import format_value, varying
 
 SINGLY = 12  # jobs, or problems, that are named one by one; of more jobs each group is counted
 FURTHEST_FIRST = (DONE, RUNNING, STOPPED, FAILED)  # the state of a job with several runs is the first of these
@@ -41,7 +41,7 @@ def status_text(status: Status) -> str:
 
 
 def _settings(job: Where) -> list[str]:
-    return [f"{key}={written(value)}" for key, value in job.items()]
+    return [f"{key}={format_value(value)}" for key, value in job.items()]
 
 
 def deviations(setting: Where, runs: list[Run]) -> list[str]:
@@ -51,7 +51,7 @@ def deviations(setting: Where, runs: list[Run]) -> list[str]:
     counts: Counter[str] = Counter()
     for run in unique:
         of_paper = {
-            f"{key}={written(run.get(key))}": f"(paper: {written(value)})"
+            f"{key}={format_value(run.get(key))}": f"(paper: {format_value(value)})"
             for key, value in setting.items()
             if not same(run.get(key), value)
         }
@@ -113,10 +113,12 @@ def scoring(run: Run) -> dict[str, str]:
     """Everything that a run's scores depend on besides its encoder, as text."""
     versions = run.versions
     facts = {library: str(versions[library]) for library in SCORING if library in versions}
-    facts |= {key: written(run.get(key)) for key in ("dtype", "trainer.eval_precision") if run.get(key) is not None}
+    facts |= {
+        key: format_value(run.get(key)) for key in ("dtype", "trainer.eval_precision") if run.get(key) is not None
+    }
     for key, value in flattened(run.group("eval"), "eval.").items():
         if not str(value).startswith("/"):  # a folder of data, which its checksum identifies
-            facts[key] = written(value)
+            facts[key] = format_value(value)
     for evaluator, source in (run.results.get("data") or {}).items():
         facts[f"data of {evaluator}"] = _checksum(source)
     return facts

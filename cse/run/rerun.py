@@ -27,7 +27,7 @@ def check_same_inputs(config: Config, training: "Training") -> None:
     A file of another name is what the line asked for; the same file with other content is refused.
     """
     from cse.training.checkpoint import check_about, read_about
-    from cse.training.settings import RULES, START
+    from cse.training.settings import CONFIGURATION, WEIGHTS
 
     if config["rerun"] is None:
         return
@@ -43,7 +43,8 @@ def check_same_inputs(config: Config, training: "Training") -> None:
     changed = {key for key in then.keys() | now.keys() if is_science(key) and then.get(key) != now.get(key)}
     differ = [name for name, digest in about["inputs"].items() if training.inputs.get(name, digest) != digest]
     if not {key.partition(".")[0] for key in changed} & set(READ_BY):
-        differ += sorted((about["inputs"].keys() ^ training.inputs.keys()) - {RULES, START})  # older runs lack these
+        of_newer_runs = {CONFIGURATION, WEIGHTS}
+        differ += sorted((about["inputs"].keys() ^ training.inputs.keys()) - of_newer_runs)
     meant = [name for key, name in READ_WITH.items() if any(one.startswith(key) for one in changed)]
     differ = [name for name in differ if not any(one in name for one in meant)]
     for name, files in about.get("dev_data", {}).items():

@@ -28,7 +28,7 @@ from cse.errors import UserError, in_short
 from cse.files import recover, replaced_file
 from cse.ranges import Natural, NonNegative
 from cse.training.failures import is_out_of_memory
-from cse.training.settings import RULES, START
+from cse.training.settings import CONFIGURATION, WEIGHTS
 
 FILE = "last/state.safetensors"
 
@@ -193,8 +193,8 @@ def check_same(folder: Path, about: Json, identity: Json, inputs: dict[str, str]
     from. dev_data: for each evaluator that scores dev, the digests of its files: they chose the best step so far.
     """
     before, known, scored = about["identity"], about["inputs"], about["dev_data"]
-    # Older runs lack RULES; START need not agree, as last/ has the weights.
-    known = {RULES: inputs.get(RULES), **known, START: inputs.get(START)}
+    # Older runs lack CONFIGURATION; WEIGHTS need not agree, as last/ has the weights.
+    known = {CONFIGURATION: inputs.get(CONFIGURATION), **known, WEIGHTS: inputs.get(WEIGHTS)}
     changed = [f"{key}={before.get(key)} (now {identity[key]})" for key in identity if before.get(key) != identity[key]]
     changed += [name for name in sorted(known.keys() | inputs.keys()) if known.get(name) != inputs.get(name)]
     for name in scored.keys() & dev_data.keys():

@@ -56,7 +56,7 @@ class Trainer:
     devices: Count
 
 
-RULES, START = "the configuration of model.name", "the weights of model.name"
+CONFIGURATION, WEIGHTS = "the configuration of model.name", "the weights of model.name"
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Parts:
     evaluators: dict[str, Evaluator]
 
     def inputs(self) -> dict[str, str]:
-        """Digests of all that the run learns from, by their names in messages. START is of all weights; where some are
-        frozen, of these alone, which last/ does not hold."""
+        """Digests of all that the run learns from, by their names in messages. WEIGHTS covers all weights or, if some
+        are frozen, those alone, which last/ does not hold."""
         found = self.batches.text.inputs() | self.augmentation.inputs()
         for part in (self.aux, self.batches.teacher):
             found |= {} if part is None else part.inputs()
@@ -83,11 +83,11 @@ class Parts:
         known = type(config)().to_dict()  # the defaults, of which the next transformers may have more
         own = {key: value for key, value in config.to_dict().items() if value != known.get(key)}
         rules = self.encoder.tokenizer.key() + json.dumps({**own, "_name_or_path": ""}, sort_keys=True, default=str)
-        found[RULES] = f"{crc32(rules.encode()):08x}"
+        found[CONFIGURATION] = f"{crc32(rules.encode()):08x}"
         value, frozen = 0, [weight for weight in self.encoder.parameters() if not weight.requires_grad]
         for weight in frozen or self.encoder.backbone.parameters():
             value = crc32(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data, value)
-        return found | {f"{START} that are not trained" if frozen else START: f"{value:08x}"}
+        return found | {f"{WEIGHTS} that are not trained" if frozen else WEIGHTS: f"{value:08x}"}
 
 
 @dataclass(frozen=True)
