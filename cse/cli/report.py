@@ -33,7 +33,7 @@ Reads       results.json of every run at or below the folder; runs nothing
 Writes      into out=FOLDER (reports/FOLDER, reports/A+B, reports/PAPER/TABLE by default), each page one file:
             runs=   report.html (sorts, filters, charts), runs.csv (every run, every score), differences.csv,
                     report.md, report.tex
-            sweep=  report.html (figures inside), report.md, report.csv (unrounded), report.tex, figures/*.png, *.svg and
+            sweep=  report.html (figures inside), report.md, report.csv (unrounded), report.tex, figures/*.{png,svg},
                     claims.csv (the paper's claims about the table, and what the runs say)
 Shows       score=dev/stsb/spearman: a sweep's table, figures and claims with this score instead of the paper's
             seed=KEY: the key in which repetitions differ (seed)
