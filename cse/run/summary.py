@@ -144,7 +144,8 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     print_fields(partial=partial_in_words(parts.evaluators))
     select, not_better = str(parts.trainer.select), ""
     for name, scores in untrained.items():
-        if outcome.best_score is not None and outcome.best_score <= scores.get(select, -math.inf):
+        then = scores.get(select, math.nan)
+        if outcome.best_score is not None and not nature(select).better(outcome.best_score, then):
             not_better = f", no better than untrained ({name})"
     log.info(
         f"\nfolder     {folder}\n"

@@ -19,6 +19,7 @@ from smac.runhistory.dataclasses import TrialInfo, TrialValue
 from smac.runhistory.enumerations import StatusType
 
 from cse.config.spelling import overrides_of
+from cse.eval.score import nature
 from cse.files import check_links, json_line, json_lines
 from cse.sweep.jobs import decides
 from cse.sweep.line import Line
@@ -29,7 +30,7 @@ from cse.sweep.start import Runner, Start
 def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
     """Ask, run and tell until all trials have a score, from this or an earlier start. row: the search's overrides.
 
-    Searches `key=interval(a,b)` (uniform) and `key=choice(...)`, and maximises the score that selects.
+    Searches `key=interval(a,b)` (uniform) and `key=choice(...)`, and looks for the best score that selects.
     """
     settings = line.search
     axes = {one.key_or_group: one for one in overrides_of(row) if one.is_sweep_override()}
@@ -42,11 +43,11 @@ def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
         trials = [optimiser.ask() for _ in range(min(settings.batch, settings.n_trials - count))]
         jobs = [line.table.job(merged([*row, *overrides_from(axes, trial.config)])) for trial in trials]
         for trial, outcome in zip(trials, run(jobs, start), strict=True):
-            score = None if outcome.score is None else outcome.score[1]
-            optimiser.tell(trial, trial_value(score))
-            if score is not None:
+            optimiser.tell(trial, trial_value(outcome.score))
+            if outcome.score is not None:
+                name, value = outcome.score
                 with open(memory, "a", encoding="utf-8") as lines:
-                    lines.write(json_line({"config": dict(trial.config), "score": score}))
+                    lines.write(json_line({"config": dict(trial.config), "name": name, "score": value}))
         count += len(trials)
 
 
@@ -79,12 +80,14 @@ def replay(optimiser: Facade, memory: Path) -> int:
     lines = [line for line in json_lines(memory) if line is not None]
     for line in lines:
         config = Configuration(optimiser.scenario.configspace, values=line["config"])
-        optimiser.tell(TrialInfo(config, seed=0), trial_value(line["score"]), save=False)
+        score = line.get("name", ""), line["score"]  # an older version kept no name, and took more to be better
+        optimiser.tell(TrialInfo(config, seed=0), trial_value(score), save=False)
     return len(lines)
 
 
-def trial_value(score: float | None) -> TrialValue:
-    """A job's score as a cost for SMAC to minimise; None, from a job that failed, is a crash."""
+def trial_value(score: tuple[str, float] | None) -> TrialValue:
+    """A job's score (name, value) as a cost for SMAC to minimise; None, from a job that failed, is a crash."""
     if score is None:
         return TrialValue(cost=math.inf, status=StatusType.CRASHED)
-    return TrialValue(cost=-score)
+    name, value = score
+    return TrialValue(cost=value if nature(name).lower_is_better else -value)

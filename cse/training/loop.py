@@ -16,7 +16,7 @@ from torch import nn
 
 from cse.device import data_workers, is_gpu
 from cse.errors import Interrupted, UserError
-from cse.eval.score import MemoizedEncode, score
+from cse.eval.score import MemoizedEncode, nature, score
 from cse.training import checkpoint
 from cse.training.distributed import Agreement, follow_encoding, gather_objects, lead_encoding, world_size
 from cse.training.momentum import MomentumEncoder
@@ -234,10 +234,11 @@ class Training:
 
     def _is_best(self, scores: Scores) -> bool:
         """Whether this step is the best so far, which is then noted. Step 0, the untrained encoder, does not count."""
-        if self.trainer.select not in scores:
-            raise no_such_score(str(self.trainer.select), scores)
-        value = scores[self.trainer.select]
-        if self.step == 0 or math.isnan(value) or (self.best_score is not None and value <= self.best_score):
+        select, best = str(self.trainer.select), math.nan if self.best_score is None else self.best_score
+        if select not in scores:
+            raise no_such_score(select, scores)
+        value = scores[select]
+        if self.step == 0 or not nature(select).better(value, best):
             return False
         self.best_step, self.best_score = self.step, value
         return True

@@ -1,7 +1,7 @@
 """Detect training that goes wrong, and name the step.
 
 A loss or gradient that is not finite, and embeddings that collapse to one direction, end a run. A constant loss and dev
-scores that no longer rise are logged as warnings. Each leaves anomaly.json in the run's folder with the numbers of that
+scores that get no better are logged as warnings. Each leaves anomaly.json in the run's folder with the numbers of that
 step's rows, which `data.preview=FOLDER/anomaly.json` shows.
 """
 
@@ -18,6 +18,7 @@ from torch import Tensor
 from cse.config.spelling import line_to_resume, spell_value
 from cse.data.loader import Batches
 from cse.errors import RunError
+from cse.eval.score import nature
 from cse.files import write_json
 from cse.training.settings import Trainer
 
@@ -76,19 +77,19 @@ class Watch:
         raise RunError(f"{what} at step {step}; {holds}. {advice}; {self._keep_rows(step, what)}")
 
     def check_scores(self, curve: Curve) -> None:
-        """Warn, once, when the selecting score has not risen for `trainer.patience` evaluations."""
+        """Warn, once, when the selecting score has not got better for `trainer.patience` evaluations."""
         select, patience = self.trainer.select, self.trainer.patience
         if select is None or patience is None or evaluations_since_best(curve, select) != patience:
             return
         step, scores = curve[-1]
         best = best_of(curve, select)
-        than = f"is above the {best[0]:.2f} of step {best[1]}" if best else "is a number"
+        than = f"is better than the {best[0]:.2f} of step {best[1]}" if best else "is a number"
         what = f"no {select} of the last {patience} evaluations {than}"
         ends = f"now {scores[select]:.2f}; trainer.stop_early={str(self.trainer.stop_early).lower()}"
         log.warning("step %d: %s (%s); %s", step, what, ends, self._keep_rows(step, what))
 
     def is_over(self, curve: Curve) -> bool:
-        """Whether the run should stop early, because its score no longer rises."""
+        """Whether the run should stop early, because its score gets no better."""
         select, patience = self.trainer.select, self.trainer.patience
         if not self.trainer.stop_early or select is None or patience is None:
             return False
@@ -124,11 +125,11 @@ class Watch:
 
 def best_of(curve: Curve, select: str) -> tuple[float, int] | None:
     """(score, step) of the first best evaluation, step 0 (the untrained encoder) left out; None if all are NaN."""
-    known = [(scores[select], -step) for step, scores in curve if step > 0 and not math.isnan(scores[select])]
-    if not known:
-        return None
-    score, step = max(known)
-    return score, -step
+    best, better = (math.nan, 0), nature(select).better
+    for step, scores in curve:
+        if step > 0 and better(scores[select], best[0]):
+            best = scores[select], step
+    return best if best[1] else None
 
 
 def evaluations_since_best(curve: Curve, select: str) -> int:

@@ -27,6 +27,18 @@ def encoded_again(monkeypatch):
     return texts
 
 
+@pytest.mark.parametrize(("score", "best"), [("uniformity", min), ("effective_rank", max)])
+def test_the_best_step_is_kept_whichever_way_its_score_turns(small_run, cse_train, tmp_path, score, best, capsys):
+    select = f"dev/geometry/{score}"
+    assert cse_train([*small_run, "eval=[geometry]", f"trainer.select={select}", "trainer.eval_every=1"]) == 0
+    events = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    untrained, *curve = (event[select] for event in events if select in event)
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert results["best_step"] == 1 + curve.index(best(curve))
+    assert results["metrics"][select] == pytest.approx(best(curve), rel=1e-4)
+    assert ("no better than untrained" in capsys.readouterr().out) == (best(untrained, *curve) == untrained)
+
+
 @pytest.mark.parametrize("same", [True, False])
 def test_vectors_of_the_last_evaluation_are_reused_only_if_best_gives_the_same(
     small_run, cse_train, tmp_path, encoded_again, monkeypatch, same

@@ -186,7 +186,8 @@ def test_a_dry_run_shows_the_plan_and_starts_nothing(many, tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
-def test_smac_maximises_and_continues_where_it_stopped(many, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("score", "sign"), [("dev/average", -1), ("dev/geometry/uniformity", 1)])
+def test_smac_finds_the_best_and_continues_where_it_stopped(many, tmp_path, monkeypatch, capsys, score, sign):
     """The score is best at lambda_C = 10^-3, and later trials come nearer to it than the first ones did."""
     pytest.importorskip("smac", reason="needs the package smac")
     asked = []
@@ -197,7 +198,7 @@ def test_smac_maximises_and_continues_where_it_stopped(many, tmp_path, monkeypat
         asked.append(float(given["objective.log10_covariance"]))
         if len(asked) == 3:
             return process.Outcome(job.name, "failed")
-        return process.Outcome(job.name, "done", ("dev/average", -abs(asked[-1] + 3)))
+        return process.Outcome(job.name, "done", (score, sign * abs(asked[-1] + 3)))
 
     monkeypatch.setattr(process, "run", run)
     line = "sweep=noncontrastive/table1_vicreg case=eda_0.1 model=bert hydra.sweeper.batch=2 hydra.sweeper.n_trials="

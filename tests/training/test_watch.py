@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from cse.errors import RunError
-from cse.training.watch import CHECKED, CONSTANT, Watch
+from cse.training.watch import CHECKED, CONSTANT, Watch, best_of
 
 
 @pytest.fixture
@@ -92,6 +92,19 @@ def test_scores_that_stop_rising_are_warned_of_once_for_each_best(watch, caplog)
     assert watch.is_over(scored(*values))
     watch.trainer.patience = None
     assert not watch.is_over(scored(*values))
+
+
+def test_the_least_score_is_best_where_less_is_better(watch, caplog):
+    watch.trainer.select = select = "dev/geometry/uniformity"
+    values = [-9, math.nan, -2, -3, -2, -2.5, -2]
+    curve = [(step, {select: value}) for step, value in enumerate(values)]
+    assert best_of(curve[:2], select) is None
+    assert best_of(curve, select) == (-3, 3)
+    for end in range(1, len(curve) + 1):
+        watch.check_scores(curve[:end])
+    assert [record.message.partition(":")[0] for record in caplog.records] == ["step 6"]
+    watch.trainer.stop_early = True
+    assert [watch.is_over(curve[:end]) for end in (-1, len(curve))] == [False, True]
 
 
 def test_scores_that_are_never_a_number_are_warned_of(watch, caplog):
