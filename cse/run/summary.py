@@ -42,7 +42,8 @@ def announce(config: Config, training: Training, found: Overlap, recorded_use: s
         data=f"{config['data']['name']}, {len(parts.batches.rows):,} rows",
         overlap=in_words(found) if parts.evaluators else "",
         partial=partial_in_words(parts.evaluators),
-        schedule=f"{training.steps:,} of {training.planned:,} steps, {schedule_in_words(parts.trainer)}",
+        schedule=f"{training.steps:,} steps, {schedule_in_words(parts.trainer)}"
+        + (f" over {training.update.steps:,} steps" if training.update.steps != training.steps else ""),
         device=f"{accelerator.device}, {precision_name(accelerator.mixed_precision)}, "
         f"{accelerator.num_processes} process(es)",
         folder=training.folder,
