@@ -53,11 +53,11 @@ def loss(events: list[Event]) -> Figure | None:
     if not text:
         return None
     figure, axes = new(4.5, 3)
-    axes.plot(*zip(*text, strict=True))
+    axes.plot(*zip(*text, strict=True), marker="o" * (len(text) == 1))  # a line through one point shows nothing
     axes.set(xlabel="step", ylabel="training loss, text" if second else "training loss")
     if second:
         right = axes.twinx()
-        right.plot(*zip(*second, strict=True), color="tab:orange")
+        right.plot(*zip(*second, strict=True), color="tab:orange", marker="o" * (len(second) == 1))
         right.set_ylabel("training loss, second modality", color="tab:orange")
     return figure
 

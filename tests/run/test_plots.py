@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from cse.run import plots
 
 EVENTS = [
@@ -37,3 +39,8 @@ def test_a_second_modality_has_an_axis_of_its_own():
     assert [line.get_xydata().tolist() for line in left.lines] == [[[1, 2], [2, 1]]]
     assert right.lines[0].get_xydata().tolist() == [[1, 9]]
     assert len(plots.loss(EVENTS[3:]).axes) == 1
+
+
+@pytest.mark.parametrize(("events", "text"), [(EVENTS[:2], "o"), (EVENTS[:4], "")])
+def test_a_loss_of_one_point_has_a_marker(events, text):
+    assert [line.get_marker() for axes in plots.loss(events).axes for line in axes.lines] == [text, "o"]
