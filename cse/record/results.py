@@ -92,8 +92,8 @@ def read_results(folder: Path) -> Json:
     return checked(RESULTS, folder / "results.json")
 
 
-def read_finished(folder: Path, what: str = "run") -> Json:
-    """results.json of a finished run (what="scores": of a cse-eval). Raises UserError for any other folder."""
+def read_finished(folder: Path) -> Json:
+    """results.json of a finished run. Raises UserError for any other folder."""
     try:
         status = (results := read_results(folder))["status"]
     except FileNotFoundError:
@@ -101,7 +101,7 @@ def read_finished(folder: Path, what: str = "run") -> Json:
     except (OSError, ValueError) as error:
         raise UserError(f"{folder / 'results.json'} is damaged: {error}; use an intact copy") from error
     if status != "done":
-        raise UserError(f"{folder} holds no finished {what} (results.json: {status})")
+        raise UserError(f"{folder} holds no finished run (results.json: {status})")
     return results
 
 

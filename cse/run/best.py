@@ -14,11 +14,11 @@ from safetensors import SafetensorError, safe_open
 from cse.errors import UserError
 from cse.eval.items import keep_cosines, keep_items
 from cse.eval.score import MemoizedEncode, score
-from cse.files import checksum, recover, replaced_folder
+from cse.files import checksum, read_json, recover, replaced_folder, write_json
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
+from cse.run.card import base_model, model_card
 from cse.run.record import Record
-from cse.sharing.card import model_card
 from cse.training.loop import Training
 from cse.training.settings import Parts
 from cse.types import Evaluator
@@ -65,9 +65,14 @@ def save_best(record: Record, parts: Parts, step: int, scores: dict[str, float])
     Raises RunError, and leaves the old best/, if the disk refuses.
     """
     folder = record.folder / "best"
-    card = model_card(record.results | {"best_step": step}, scores, folder.name)
+    config = record.results["config"]
     with replaced_folder(folder) as temporary:
+        card = model_card(record.results | {"best_step": step}, scores)
         save_encoder(parts.encoder, temporary, parts.objective.test_head(), card)
+        if parts.encoder.lora:  # peft names a folder of this machine
+            adapter = temporary / "adapter" / "adapter_config.json"
+            base = {"base_model_name_or_path": base_model(config) or config["model"]["name"]}
+            write_json(adapter, read_json(adapter) | base)
         return checksum(temporary / "model.safetensors")
 
 

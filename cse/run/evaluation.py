@@ -14,8 +14,9 @@ from cse.eval.items import keep_cosines, keep_items
 from cse.eval.score import MemoizedEncode, nature, score
 from cse.record import scores
 from cse.record.heartbeat import Heartbeat
-from cse.record.runs import weights_sum
+from cse.record.runs import read_run, weights_sum
 from cse.run import build
+from cse.run.card import refresh
 from cse.run.compatible import check_scored_widths
 from cse.run.folder import RunFolder, check_unused
 from cse.run.record import Record
@@ -76,6 +77,19 @@ def score_into(
         notes += [*problems[:1], f"all {len(rows)} scores and {len(problems)} problems: {folder / 'scores.md'}"]
         log.info("\n%s", scores.to_table(headline, notes))
         record.trackers.finish(0, record.metrics)
+    if (best := shared_folder(cfg)) is not None:
+        refresh(best, record.results)
+
+
+def shared_folder(cfg: DictConfig) -> Path | None:
+    """best/ of a finished run that was scored as it is, and whose card gets the scores; None for anything else."""
+    is_changed = (cfg.pooling, cfg.max_length, cfg.whitening.kind) != (None, None, None) or cfg.dtype != "fp32"
+    if cfg.checkpoint is None or is_changed:
+        return None
+    place = Path(cfg.checkpoint).expanduser()
+    best = place / "best" if (place / "best" / "README.md").is_file() else place
+    is_shared = best.name == "best" and (best / "README.md").is_file() and read_run(best.parent).status == "done"
+    return best if is_shared else None
 
 
 def chosen_splits(cfg: DictConfig, evaluators: dict[str, Evaluator]) -> dict[str, list[str]]:

@@ -24,13 +24,13 @@ from cse.record.runs import read_run
 from cse.run import slurm
 from cse.run.best import recover_best, save_best, score_best
 from cse.run.build import build, make, precision_name, precision_of
+from cse.run.card import read_license_and_language
 from cse.run.folder import RunFolder, check_unused
 from cse.run.preview import preview
 from cse.run.record import Record
 from cse.run.recorded import recorded_use, scores_as_recorded
 from cse.run.rerun import check_same_inputs
 from cse.run.summary import announce, conclude, print_forecast, print_plan
-from cse.sharing.card import license_and_language, read_license_and_language
 from cse.training.distributed import join_processes, main_process_first
 from cse.training.failures import explain_failures
 from cse.training.loop import Training
@@ -144,9 +144,7 @@ def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
     if record.writes:
         before = read_run(training.folder).results if training.step else {}
         known = "weights" in before  # a resumed run does not ask the hub again
-        record.results["weights"] = (
-            license_and_language(before["weights"]) if known else read_license_and_language(config["model"]["name"])
-        )
+        record.results["weights"] = before["weights"] if known else read_license_and_language(config["model"]["name"])
     return record
 
 

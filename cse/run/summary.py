@@ -19,10 +19,10 @@ from cse.files import write_text
 from cse.record.scores import partial_scores, problems_of
 from cse.record.status import duration
 from cse.run.build import make, precision_name
+from cse.run.card import copy_mteb, model_card
 from cse.run.plots import draw
 from cse.run.record import Record
 from cse.run.steps import steps_of
-from cse.sharing.card import model_card
 from cse.training.forecast import STEPS, forecast
 from cse.training.loop import Training
 from cse.training.settings import Outcome, Parts, Trainer
@@ -132,7 +132,8 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         data={name: evaluator.provenance() for name, evaluator in parts.evaluators.items()},
         training_data=parts.batches.text.provenance(),
     )
-    write_text(folder / "best" / "README.md", model_card(record.results, metrics, "best"))
+    write_text(folder / "best" / "README.md", model_card(record.results, metrics))
+    copy_mteb(folder / "best", record.results)
     if test := {name: score for name, score in metrics.items() if name.startswith("test/")}:
         trackers.log(test, outcome.steps)  # dashboards draw a curve of one point
     for name, path in draw(folder, parts.trainer.select, best_step, record.results["seed"]).items():

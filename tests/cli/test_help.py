@@ -20,7 +20,7 @@ def help_of(*words: str) -> str | None:
 
 
 @pytest.mark.parametrize("module", ["cse", "cse.cli.help", "cse.cli.train", "cse.cli.evaluate", "cse.cli.report",
-                                    "cse.cli.data", "cse.cli.doctor", "cse.cli.export"])  # fmt: skip
+                                    "cse.cli.data", "cse.cli.doctor"])  # fmt: skip
 def test_cse_and_its_commands_import_nothing_heavy(module):
     """So that --help answers at once."""
     light = module in ("cse", "cse.cli.help")

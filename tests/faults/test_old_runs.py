@@ -1,4 +1,4 @@
-"""Runs of older editions, in tests/editions, are reported, scored and exported, but not resumed.
+"""Runs of older editions, in tests/editions, are reported and scored, but not resumed.
 
 `first` is of commit 0717a86, `second` and `stopped` (by SIGTERM) of 7364c2d: `cse-train objective=simcse model=bert
 model.name=tiny data=text data.path=sentences.txt eval=stsb trainer.max_steps=4 trainer.eval_every=2 seed=3` on a BERT
@@ -36,15 +36,14 @@ def test_they_are_reported(runs, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", ["first", "second"])
-def test_they_are_scored_and_exported(runs, tmp_path, name, senteval):
+def test_they_are_scored(runs, tmp_path, name, senteval):
     line = ["eval=stsb", f"paths.senteval={senteval}", "allow_partial=true", f"hydra.run.dir={tmp_path / 'scores'}"]
     assert exit_code("cse-eval", f"checkpoint={runs / name}", *line) == 0
     (scored,) = read_runs([tmp_path / "scores"])
     before = read_runs([runs / name])[0].metrics
     assert scored.get("seed") == 3
     assert scored.metrics["test/stsb/spearman"] == pytest.approx(before["test/stsb/spearman"], abs=0.01)
-    assert exit_code("cse-export", str(runs / name), "--to", str(tmp_path / "share")) == 0
-    assert cse.load(tmp_path / "share").encode(["kadan lofel"]).shape == (1, 16)
+    assert cse.load(runs / name).encode(["kadan lofel"]).shape == (1, 16)
 
 
 @pytest.mark.parametrize("name", ["first", "second", "stopped"])

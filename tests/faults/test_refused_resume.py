@@ -256,7 +256,6 @@ def test_a_strangers_run_executes_nothing(run, cse_train, senteval, tmp_path, mo
     assert cse_train([f"resume={run}", "trainer.max_steps=8"]) == 2
     assert exit_code("cse-eval", f"checkpoint={run}", *scored) == 2
     assert exit_code("cse-report", f"runs={run}") == 0
-    assert exit_code("cse-export", run) in (0, 2)
     assert not list(tmp_path.rglob("ran*"))
     assert "evil" not in sys.modules
     assert os.environ.get(groups.OWN, "") == ""

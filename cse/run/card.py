@@ -1,23 +1,34 @@
-"""The model card of an exported encoder, README.md in the hub's format: what made it, its scores, whom to cite."""
+"""What best/ has beside the encoder, so that it can be shared as it is: the model card and mteb's own results.
 
+The card, README.md in the hub's format, says what made the encoder, its scores, and whom to cite.
+"""
+
+import logging
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 
-from cse.columns import markdown_cell, printable
 from cse.config.groups import PACKAGE_DIR
 from cse.config.keys import changes_a_table, is_path, repeats_a_run
 from cse.dotted import Config, Json, flattened
-from cse.errors import UserError
+from cse.errors import RunError, UserError
+from cse.files import file_lock, write_text
 from cse.model.load import locate
 from cse.record.results import parsed, read_text
 from cse.record.scores import partial_scores
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
+
+if TYPE_CHECKING:  # importing huggingface_hub takes time
+    from huggingface_hub import EvalResult
+
+log = logging.getLogger("cse")
 
 TASK = "sentence-similarity"  # as the hub calls it
 
@@ -41,6 +52,9 @@ NAMES = {
 LOCAL = re.compile(r"""(?:^|(?<=[=,[{:'" ]))(?:~[\w.-]*|\.{1,2})?/(?!/)(?:[^,=\]}'"]*/)?""")
 """The folders of a path of this machine: /home/me/ in paths.senteval=/home/me/senteval."""
 
+SCORES = re.compile(r"(?<=\| score \| value \|\n\|---\|---\|\n)(?:\|.*\n)*")
+"""The rows of a card's table of scores."""
+
 BODY = """\
 # {title}
 
@@ -54,9 +68,9 @@ Trained on {data}.{architecture}
 
 <details><summary>Hyper-parameters</summary>
 
-{fence}yaml
+```yaml
 {settings}
-{fence}
+```
 
 </details>
 
@@ -64,11 +78,12 @@ Trained on {data}.{architecture}
 |---|---|
 {rows}
 
-{notes}
+Scores that begin with `dev/` chose the step. †: on incomplete or altered data; not comparable with published scores.
+
 ```python
 from sentence_transformers import SentenceTransformer
 
-model = SentenceTransformer("{name}")
+model = SentenceTransformer("best")  # this folder, or its name on the hub
 vectors = model.encode(["A sentence.", "Another one."])
 ```
 
@@ -82,56 +97,98 @@ Please cite:
 """
 
 
-def model_card(record: Json, scores: Mapping[str, float], name: str, license: str | None = None) -> str:
-    """The text of README.md.
-
-    record: results.json. scores: x100, by name (test/sts/STS12/spearman). name: what loads it. license: of the weights.
-    """
-    from huggingface_hub import EvalResult, ModelCardData
+def model_card(record: Json, scores: Mapping[str, float]) -> str:
+    """The text of README.md. record: results.json. scores: x100, by name (test/sts/STS12/spearman)."""
+    from huggingface_hub import ModelCardData
 
     config, weights = record["config"], record.get("weights") or {}
     objective, base = objective_name(config), base_model(config)
     title = f"{NAMES.get(objective, objective)} from {base or config['model']['name'].rpartition('/')[2]}"
     data = DATASETS.get(config["data"]["name"])
-    finite = {key: value for key, value in scores.items() if value is not None and math.isfinite(value)}
-    altered = partial_scores(finite, record.get("data") or {})
-    whole = {key: value for key, value in finite.items() if key not in altered}  # that leaderboards may show
-    results = []
-    for key, value in whole.items():
-        split, *scored, metric = key.split("/")
-        dataset = "/".join(scored)
-        results.append(EvalResult(TASK, dataset, dataset, metric, round(value, 4), dataset_split=split))
+    altered = partial_scores(scores, record.get("data") or {})
     about = ModelCardData(
         base_model=base,
         datasets=[data.repo] if data is not None and data.repo else None,
         library_name="sentence-transformers",
-        license=license or weights.get("license"),
+        license=weights.get("license"),
         language=weights.get("language"),
         pipeline_tag=TASK,
         tags=["sentence-transformers", "feature-extraction", TASK, "cse", objective],
         model_name=title,
-        eval_results=results or None,
+        eval_results=index_of(scores, altered) or None,
     )
-    notes = "Scores that begin with `dev/` chose the step.\n" if any(key.startswith("dev/") for key in finite) else ""
-    notes += "†: on incomplete or altered data; not comparable with published scores.\n" if altered else ""
-    settings = yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip()
     text = BODY.format(
-        title=markdown_cell(title),
+        title=title,
         seed=record["seed"],
         step=record.get("best_step"),
-        program=markdown_cell(program_in_words(record)),
-        architecture=f" The encoder: {markdown_cell(shape)}." if (shape := record.get("architecture")) else "",
-        settings=settings,
-        fence="`" * max(3, 1 + max(map(len, re.findall("`+", settings)), default=0)),  # longer than any in a value
-        command=printable(shareable(record["command"])).replace("\n", " "),  # a line of ``` would end the block
-        data=markdown_cell(data_in_words(config)),
-        rows="\n".join(f"| {markdown_cell(key)} | {one:.2f}{' †' * (key in altered)} |" for key, one in finite.items()),
-        notes=notes,
-        name=name,
-        pooling=markdown_cell(config["model"]["pooling"] or "") or "as the checkpoint records it",
+        program=program_in_words(record),
+        architecture=f" The encoder: {shape}." if (shape := record.get("architecture")) else "",
+        settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
+        command=shareable(record["command"]),
+        data=data_in_words(config),
+        rows="\n".join(rows_of(scores, altered).values()),
+        pooling=config["model"]["pooling"] or "as the checkpoint records it",
         citation="\n".join(bibtex(entry) for entry in cited(config)),
     )
     return f"---\n{about.to_yaml()}\n---\n\n{text}"
+
+
+def rows_of(scores: Mapping[str, float], altered: Iterable[str]) -> dict[str, str]:
+    """The lines of the card's table, by score; without NaN."""
+    finite = {key: value for key, value in scores.items() if math.isfinite(value)}
+    return {key: f"| {key} | {value:.2f}{' †' * (key in altered)} |" for key, value in finite.items()}
+
+
+def index_of(scores: Mapping[str, float], altered: Iterable[str]) -> "list[EvalResult]":
+    """The scores that leaderboards may show, as the hub's model-index: no NaN, nothing on altered data."""
+    from huggingface_hub import EvalResult
+
+    results = []
+    for key in (key for key, value in scores.items() if math.isfinite(value) and key not in altered):
+        split, *scored, metric = key.split("/")
+        dataset = "/".join(scored)
+        results.append(EvalResult(TASK, dataset, dataset, metric, round(scores[key], 4), dataset_split=split))
+    return results
+
+
+def refresh(best: Path, evaluation: Json) -> None:
+    """Put the scores of a finished cse-eval of best/ onto its card, and leave everything else there as it is.
+
+    evaluation: its results.json. A card without a table of scores is left as it is, and one that cannot be written:
+    the scores are in the evaluation's own folder.
+    """
+    from huggingface_hub import ModelCard
+
+    file, scores = best / "README.md", evaluation["metrics"]
+    altered = partial_scores(scores, evaluation["data"])
+    try:
+        with file_lock(file):  # several evaluations may end at once
+            card = ModelCard.load(file, ignore_metadata_errors=True)
+            if (table := SCORES.search(card.text)) is None:
+                log.info("card       %s has no table of scores, and stays as it is", file)
+                return
+            rows = {row.split("|")[1].strip(): row for row in table[0].splitlines()} | rows_of(scores, altered)
+            card.text = SCORES.sub(lambda _: "".join(f"{row}\n" for row in rows.values()), card.text, count=1)
+            before = card.data.eval_results or []
+            kept = [one for one in before if f"{one.dataset_split}/{one.dataset_type}/{one.metric_type}" not in scores]
+            card.data.eval_results = [*kept, *index_of(scores, altered)] or None
+            write_text(file, str(card))
+            copy_mteb(best, evaluation)
+    except (OSError, ValueError, yaml.YAMLError, UserError, RunError) as error:
+        log.warning("%s does not get these scores: %s", file, error)
+        return
+    log.info("card       %s has these scores", file)
+
+
+def copy_mteb(best: Path, record: Json) -> None:
+    """Copy mteb's own results of the encoder, with run_settings.jsonl, into best/mteb, if mteb scored it."""
+    about = record["data"].get("mteb")
+    if about is None:
+        return
+    model, cache = about["model"], Path(record["config"]["eval"]["mteb"]["cache"])
+    for file in sorted((cache / "results" / model["name"].replace("/", "__") / model["revision"]).glob("*.json*")):
+        (best / "mteb").mkdir(exist_ok=True)
+        shutil.copyfile(file, best / "mteb" / file.name)
 
 
 def program_in_words(record: Json) -> str:
@@ -162,11 +219,6 @@ def read_license_and_language(name: str) -> Json:
         about = parsed(text.partition("---\n")[2].partition("\n---")[0], ".yaml")
     except (UserError, OSError, ValueError):
         return {}
-    return license_and_language(about)
-
-
-def license_and_language(about: object) -> Json:
-    """The licence and the language in a card, or in an earlier start's results.json, if they are text."""
     known = {key: about.get(key) for key in ("license", "language")} if isinstance(about, dict) else {}
     lists = {key: value if isinstance(value, list) else [value] for key, value in known.items()}
     return {key: known[key] for key, of in lists.items() if all(isinstance(one, str) and one for one in of)}

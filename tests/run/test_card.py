@@ -1,0 +1,145 @@
+"""What best/ has to be shared as it is: the card, the adapter, mteb's results, and the scores of later evaluations."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from huggingface_hub import ModelCard
+from typed import exit_code
+
+from cse.config.groups import choices
+from cse.run import card
+
+CONFIG = {
+    "model": {"name": "lab/tiny", "pooling": "cls"},
+    "data": {"name": "wiki1m"},
+    "objective": {"_target_": "cse.objective.barlow.BarlowTwins"},
+    "aux_modality": {"_target_": "cse.aux_modality.visual.Visual"},
+    "trainer": {"lr": 1e-5, "log_every": 3},
+    "eval": {"mteb": {"cache": "mteb"}},
+}
+SCORES = {
+    "dev/stsb/spearman": 80.123,
+    "test/sts/STS12/spearman": 70.5,
+    "test/sts/SICK-R/spearman": 69.0,
+    "test/sts/average": float("nan"),
+}
+
+
+def made(tmp_path: Path, scores=SCORES, **more) -> ModelCard:
+    """The card of a run with these scores."""
+    record = {"config": CONFIG, "seed": 3, "best_step": 125, "command": "cse-train objective=barlow", "data": {}}
+    (tmp_path / "README.md").write_text(card.model_card(record | more, scores))
+    return ModelCard.load(tmp_path / "README.md")
+
+
+def index(about: ModelCard) -> dict[str, float]:
+    """The scores that leaderboards read from a card."""
+    return {f"{one.dataset_split}/{one.dataset_type}/{one.metric_type}": one.metric_value
+            for one in about.data.eval_results or []}  # fmt: skip
+
+
+def test_the_card_has_scores_data_licence_command_and_citations(tmp_path):
+    command = "cse-train objective=barlow paths.cache=/home/me/c tracker.wandb.entity=me hydra.run.dir=/x seed=3"
+    about = made(tmp_path, command=command, weights={"license": "apache-2.0", "language": ["en"]},
+                 versions={"cse-lab": "0.1.0"}, code="0123456789abcdef", architecture="Bert, 2 layers")  # fmt: skip
+    assert (about.data.base_model, about.data.license, about.data.language) == ("lab/tiny", "apache-2.0", ["en"])
+    assert about.data.datasets == ["princeton-nlp/datasets-for-simcse"]
+    assert index(about) == {name: value for name, value in SCORES.items() if value == value}  # without NaN
+    assert "cse-train objective=barlow seed=3\n" in about.text
+    assert "@inproceedings{pappadopulo2024barlow" in about.text
+    assert "@inproceedings{jian2022visual" in about.text
+    assert all(
+        words in about.text for words in ("cse 0.1.0 (code `0123456789abcdef`)", "trainer.lr: 1.0e-05", "2 layers")
+    )
+    assert "log_every" not in about.text
+
+
+def test_the_card_names_no_place_of_this_machine(tmp_path):
+    about = made(
+        tmp_path,
+        command=f"cse-train data=text 'data.path=[{tmp_path}/a b/x.txt,~/y.txt]' paths.senteval={tmp_path}/s "
+        f"--config-dir {tmp_path}",
+    )
+    assert str(tmp_path) not in about.content
+    assert "'data.path=[x.txt,y.txt]' paths.senteval=s" in about.text
+
+
+def test_altered_scores_are_marked_and_shown_to_no_leaderboard(tmp_path):
+    problems = [{"split": "test", "task": "STS12", "problem": "x"}]
+    about = made(tmp_path, data={"sts": {"problems": problems}})
+    assert "| test/sts/STS12/spearman | 70.50 † |" in about.text
+    assert "| test/sts/SICK-R/spearman | 69.00 |" in about.text
+    assert set(index(about)) == {"dev/stsb/spearman", "test/sts/SICK-R/spearman"}
+
+
+def test_a_later_evaluation_refreshes_the_scores_and_nothing_else(tmp_path):
+    made(tmp_path)
+    file = tmp_path / "README.md"
+    file.write_text(file.read_text().replace("library_name", "license: mit\nlibrary_name") + "\nA word of mine.\n")
+    evaluation = {"config": CONFIG, "data": {}, "metrics": {"test/sts/STS12/spearman": 71.0, "test/sts/average": 64.0}}
+    card.refresh(tmp_path, evaluation)
+    about = ModelCard.load(file)
+    assert about.data.license == "mit"
+    assert about.text.endswith("\nA word of mine.\n")
+    assert re.findall(r"\| (\S+/\S+) \| (.+) \|", about.text) == [
+        ("dev/stsb/spearman", "80.12"), ("test/sts/STS12/spearman", "71.00"), ("test/sts/SICK-R/spearman", "69.00"),
+        ("test/sts/average", "64.00"),
+    ]  # fmt: skip
+    assert index(about) == SCORES | evaluation["metrics"]
+    problem = [{"split": None, "task": None, "problem": "x"}]
+    card.refresh(tmp_path, evaluation | {"data": {"sts": {"problems": problem}}})
+    about = ModelCard.load(file)
+    assert "| test/sts/average | 64.00 † |" in about.text
+    assert set(index(about)) == {"dev/stsb/spearman", "test/sts/SICK-R/spearman"}
+
+
+@pytest.mark.parametrize("text", ["mine", "---\nlicense: [\n---\n\n| score | value |\n|---|---|\n", None])
+def test_a_card_that_has_no_scores_stays_as_it_is(tmp_path, text):
+    """Its own text, damaged YAML, or no card: the evaluation has its scores in a folder of its own."""
+    file = tmp_path / "README.md"
+    if text is not None:
+        file.write_text(text)
+    card.refresh(tmp_path, {"config": CONFIG, "data": {}, "metrics": SCORES})
+    assert (file.read_text() if file.exists() else None) == text
+
+
+def test_mteb_files_are_beside_the_encoder(tmp_path):
+    made(tmp_path)
+    kept = tmp_path / "cache" / "results" / "cse__encoder" / "abc"
+    kept.mkdir(parents=True)
+    (kept / "run_settings.jsonl").write_text('{"task": "STS13"}\n')
+    data = {"mteb": {"model": {"name": "cse/encoder", "revision": "abc"}, "problems": []}}
+    config = CONFIG | {"eval": {"mteb": {"cache": str(tmp_path / "cache")}}}
+    card.refresh(tmp_path, {"config": config, "data": data, "metrics": {"test/mteb/STS13/cosine_spearman": 75.25}})
+    assert (tmp_path / "mteb" / "run_settings.jsonl").read_text() == '{"task": "STS13"}\n'
+
+
+def test_a_run_leaves_all_that_is_shared(small_run, cse_train, senteval, tmp_path):
+    """With an adapter, scored again as it is and in another way, which is no score of best/."""
+    pytest.importorskip("peft", reason="needs peft (pip install -e '.[lora]')")
+    from sentence_transformers import SentenceTransformer
+
+    assert cse_train([*small_run, "model.lora={r: 2, alpha: 4}", "trainer.max_steps=2"]) == 0
+    best = tmp_path / "run" / "best"
+    assert index(ModelCard.load(best / "README.md")) == {}  # the made-up STS-B is altered data
+    results, adapter = (
+        json.loads((best / name).read_text()) for name in ("../results.json", "adapter/adapter_config.json")
+    )
+    assert adapter["base_model_name_or_path"] == results["config"]["model"]["name"]
+    vectors = SentenceTransformer(str(best), device="cpu").encode(["kadan lofel"])
+    data = ["eval=demo", f"paths.senteval={senteval}", f"paths.cache={tmp_path}/cache", "tracker=none"]
+    for number, (checkpoint, *more) in enumerate(((best.parent, "pooling=mean"), (best.parent,), (best,))):
+        assert (
+            exit_code("cse-eval", f"checkpoint={checkpoint}", *data, *more, f"hydra.run.dir={tmp_path}/{number}") == 0
+        )
+        scored = index(ModelCard.load(best / "README.md"))
+        assert ("dev/demo/average" in scored) == (number > 0)
+    np.testing.assert_array_equal(SentenceTransformer(str(best), device="cpu").encode(["kadan lofel"]), vectors)
+
+
+def test_every_published_objective_is_cited():
+    known = {choice for entry in card.references() for choice in entry["keywords"]}
+    assert known == {*choices("objective"), *choices("aux_modality")} - {"mlm", "none"}
