@@ -40,7 +40,7 @@ Your own text
 
 Shorter, larger, elsewhere
   trainer.max_steps=100           stop early; the schedule keeps its length (trainer.schedule_steps changes it)
-  trainer.eval_every=250          steps between scores on the dev set, by which the best step is chosen
+  trainer.eval_every=250          steps between scores on the dev set, by which the best step is chosen; 0.1: ten in all
   trainer.batch_size=64           rows of text over all devices; aux_modality.data.batch_size=48: images or clips each
   trainer.chunk=64                any batch size in the memory of 64 rows, same loss and gradient
   trainer.precision=bf16          fp32, bf16, fp16; auto by default

@@ -10,7 +10,7 @@ SYNONYMS = {
     **dict.fromkeys(("gradient_accumulation_steps", "grad_accum"), "trainer.accumulate"),
     **dict.fromkeys(("mini_batch_size", "micro_batch_size"), "trainer.chunk"),
     **dict.fromkeys(("fp16", "bf16"), "trainer.precision"),
-    "warmup_steps": "trainer.warmup",
+    **dict.fromkeys(("warmup_steps", "warmup_ratio"), "trainer.warmup"),
     "max_grad_norm": "trainer.clip",
     **dict.fromkeys(("temperature", "tau"), "objective.temperature"),
     **dict.fromkeys(("model_name_or_path", "model_name", "encoder"), "model.name"),

@@ -43,7 +43,8 @@ def announce(config: Config, training: Training, found: Overlap, recorded_use: s
         overlap=in_words(found) if parts.evaluators else "",
         partial=partial_in_words(parts.evaluators),
         schedule=f"{training.steps:,} steps, {schedule_in_words(parts.trainer)}"
-        + (f" over {training.update.steps:,} steps" if training.update.steps != training.steps else ""),
+        + (f" over {training.update.steps:,} steps" if training.update.steps != training.steps else "")
+        + warmup_in_words(training.update.warmup),
         device=f"{accelerator.device}, {precision_name(accelerator.mixed_precision)}, "
         f"{accelerator.num_processes} process(es)",
         folder=training.folder,
@@ -57,7 +58,7 @@ def print_forecast(training: Training) -> None:
         print_fields(time="not measured for several processes; measure one with trainer.devices=1")
         return
     about = forecast(training)
-    dev_scores = len({*range(0, training.steps, trainer.eval_every), training.steps}) if about.dev_score else 0
+    dev_scores = len({*range(0, training.steps, training.eval_every), training.steps}) if about.dev_score else 0
     seconds = training.steps * about.step + dev_scores * about.dev_score + about.last_scores
     slow = ", ".join(name for name, one in parts.evaluators.items() if one.more_than_encoding)
     left_out = f", without what {slow} computes from its vectors" if slow else ""
@@ -85,7 +86,8 @@ def print_plan(cfg: DictConfig, folder: Path) -> None:
         **method_in_words(resolved(cfg)),
         encoder=cfg.model.name,
         data=cfg.data.name,
-        schedule=f"{steps_of(cfg) or '?'} steps, {schedule_in_words(make(cfg.trainer))}",
+        schedule=f"{steps_of(cfg) or '?'} steps, {schedule_in_words(make(cfg.trainer))}"
+        f"{warmup_in_words(cfg.trainer.warmup)}",
         folder=folder,
     )
 
@@ -110,6 +112,12 @@ def method_in_words(config: Config) -> dict[str, str]:
 def schedule_in_words(trainer: Trainer) -> str:
     """Batch size, schedule and learning rate, as logged."""
     return f"batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}"
+
+
+def warmup_in_words(warmup: int | float) -> str:
+    """The steps of a warm-up, or its share where they are not known; "" if there is none."""
+    size = f"{warmup:.0%} of the schedule" if isinstance(warmup, float) else f"{warmup:,} steps"
+    return f", warm-up {size}" if warmup else ""
 
 
 def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:

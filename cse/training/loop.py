@@ -21,7 +21,7 @@ from cse.training import checkpoint
 from cse.training.distributed import Agreement, follow_encoding, gather_objects, lead_encoding, world_size
 from cse.training.momentum import MomentumEncoder
 from cse.training.progress import Progress
-from cse.training.settings import Outcome, Parts, no_such_score, watched
+from cse.training.settings import Outcome, Parts, in_steps, no_such_score, watched
 from cse.training.signals import Signals
 from cse.training.update import Metrics, Update, check_settings, geometry
 from cse.training.watch import Watch
@@ -59,7 +59,9 @@ class Training:
         self.planned = max(1, round(trainer.epochs * self.epoch_steps))
         self.steps = min(trainer.max_steps or self.planned, self.planned)
         check_settings(trainer, parts.encoder, accelerator.mixed_precision)
-        self.update = Update(parts, self.modules, accelerator, steps=trainer.schedule_steps or self.planned)
+        schedule = trainer.schedule_steps or self.planned
+        self.update = Update(parts, self.modules, accelerator, steps=schedule)
+        self.eval_every = in_steps(trainer.eval_every, schedule)
         self.watched = watched(trainer, parts.evaluators)
         self.dev_data = {name: parts.evaluators[name].provenance().get("files", {}) for name in self.watched}
         self.inputs = parts.inputs()
@@ -70,7 +72,7 @@ class Training:
         self.seconds, self.tokens = 0.0, 0
         self.encoding: tuple[int, MemoizedEncode] | None = None  # of the step it was made at
         self.saver = checkpoint.Saver(folder)
-        self.watch = Watch(trainer, batches, folder, accelerator)
+        self.watch = Watch(trainer, batches, folder, accelerator, warmup=self.update.warmup)
 
     def start(self, seed: int, resume: bool) -> None:
         """Start fresh, or from last/: weights, moments, random states, the place in the data, the best so far.
@@ -140,7 +142,7 @@ class Training:
                         log(self.step, metrics)
                     shown = {"loss": metrics["train/loss"], "tokens/s": rates["train/tokens_per_second"]}
                 stops, late = divmod(wishes.answer(), 2)
-                saves = late or self.step % (trainer.save_every or trainer.eval_every) == 0 or self.step == self.steps
+                saves = late or self.step % (trainer.save_every or self.eval_every) == 0 or self.step == self.steps
                 if logged or stops or saves or self._is_due():  # nothing broken is scored or saved
                     self.watch.check(metrics, self.best_step)
                 if stops:
@@ -189,7 +191,7 @@ class Training:
 
     def _is_due(self) -> bool:
         """Whether this step is scored: step 0 (the untrained encoder), every eval_every steps, and the last."""
-        return self.step % self.trainer.eval_every == 0 or self.step == self.steps
+        return self.step % self.eval_every == 0 or self.step == self.steps
 
     def _is_late(self) -> bool:
         """Whether last/ is older than trainer.save_minutes."""

@@ -1,13 +1,14 @@
 """A run's settings (Trainer), its parts (Parts) and its results (Outcome)."""
 
 import json
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 from zlib import crc32
 
 import torch
-from annotated_types import Ge
+from annotated_types import Ge, Gt, Lt
 
 from cse.data.loader import Batches
 from cse.errors import UserError
@@ -36,11 +37,11 @@ class Trainer:
     weight_decay: NonNegative
     no_decay: list[Name]
     schedule: Literal["linear", "cosine", "constant", "slanted_triangular"]
-    warmup: Natural
+    warmup: Natural | BelowOne  # steps, or a share of the schedule
     clip: Positive | None
     precision: Literal["auto", "fp32", "bf16", "fp16"]
     gather_scale: Literal["exact", "paper"]
-    eval_every: Count
+    eval_every: Count | Annotated[float, Gt(0), Lt(1)]  # the same
     eval_precision: Literal["fp32", "bf16"]
     save_every: Count | None
     save_minutes: Positive | None
@@ -54,6 +55,11 @@ class Trainer:
     deterministic: bool
     compile: bool
     devices: Count
+
+
+def in_steps(steps: int | float, total: int) -> int:
+    """A number of steps: an int as it is, a float as a share of `total`, rounded up as Hugging Face's Trainer does."""
+    return math.ceil(steps * total) if isinstance(steps, float) else steps
 
 
 CONFIGURATION, WEIGHTS = "the configuration of model.name", "the weights of model.name"

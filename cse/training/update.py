@@ -17,7 +17,7 @@ from cse.model.encoder import Encoder
 from cse.training import optim
 from cse.training.distributed import average_gradients
 from cse.training.momentum import MomentumEncoder
-from cse.training.settings import Parts, Trainer
+from cse.training.settings import Parts, Trainer, in_steps
 from cse.training.step import Chunks, chunked_step, plain_step
 from cse.types import AuxModality, Batch, Encoded
 
@@ -32,14 +32,15 @@ ANY_ENCODER = ("bias", "LayerNorm.weight", "layer_norm.weight", "norm.weight")
 class Update:
     """The optimizers of a run and the two kinds of update that use them; `modules` are already on their device.
 
-    steps: the length of the schedules. With optimizer=separate, as in NonLing-CSE, there are two AdamW objects, each
-    with moments of its own for the encoder.
+    steps: the length of the schedules, of which the text's warms up for `warmup`. With optimizer=separate, as in
+    NonLing-CSE, there are two AdamW objects, each with moments of its own for the encoder.
     """
 
     def __init__(self, parts: Parts, modules: dict[str, nn.Module], accelerator: Accelerator, steps: int):
         self.trainer, self.aux = parts.trainer, parts.aux
         self.encoder, self.objective = parts.encoder, parts.objective
         self.modules, self.accelerator, self.steps = modules, accelerator, steps
+        self.warmup = in_steps(self.trainer.warmup, steps)
         self.text_encoder = compiled(self.encoder) if self.trainer.compile else self.encoder
         self.text_step, self.chunks = partial(plain_step, scale=self.trainer.gather_scale), None
         if self.trainer.chunk is not None or self.trainer.chunk_tokens is not None:
@@ -85,8 +86,7 @@ class Update:
                 metrics[name] = metrics.get(name, 0.0) + part.detach() / self.trainer.accumulate
         if self.joint and self.aux is not None:
             metrics |= self.aux_backward(self.aux, next(aux_batches))
-        schedule, warmup = self.trainer.schedule, self.trainer.warmup
-        lr = optim.learning_rate(schedule, self.trainer.lr, step, self.steps, warmup)
+        lr = optim.learning_rate(self.trainer.schedule, self.trainer.lr, step, self.steps, self.warmup)
         norm = self.apply("optimizer", self.trained, step=step, lr=lr, clip=self.trainer.clip)
         if separate is not None and separate.order == "text_first":
             metrics |= self.aux_update(separate, step, next(aux_batches))
@@ -150,11 +150,19 @@ def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> N
 
 
 def check_settings(trainer: Trainer, encoder: Encoder, precision: str) -> None:
-    """Raise UserError where the gradient could be wrong, or attention cannot compute. precision: Accelerate's."""
+    """Raise UserError where the gradient could be wrong, a warm-up be ignored, or attention not compute.
+
+    precision: Accelerate's.
+    """
     if trainer.compile and (trainer.chunk is not None or trainer.chunk_tokens is not None):
         raise UserError(
             "trainer.compile=true with trainer.chunk or trainer.chunk_tokens: a chunk is encoded twice, and compiled "
             "code need not draw the same dropout twice, so the gradient could be wrong; choose one"
+        )
+    if trainer.warmup and trainer.schedule == "slanted_triangular":
+        raise UserError(
+            f"trainer.warmup={trainer.warmup}: trainer.schedule=slanted_triangular has its own, a tenth of the steps: "
+            "set trainer.warmup=0, or trainer.schedule=linear"
         )
     if encoder.needs_autocast and precision == "no":
         raise UserError(

@@ -40,10 +40,14 @@ Curve = Sequence[tuple[int, Mapping[str, float]]]
 
 
 class Watch:
-    """Checks a run's numbers. All processes check, with the same result; only the main one writes."""
+    """Checks a run's numbers. All processes check, with the same result; only the main one writes.
 
-    def __init__(self, trainer: Trainer, batches: Batches, folder: Path, accelerator: Accelerator):
+    warmup: steps at the start, in which a constant loss is no surprise.
+    """
+
+    def __init__(self, trainer: Trainer, batches: Batches, folder: Path, accelerator: Accelerator, *, warmup: int):
         self.trainer, self.batches, self.folder, self.accelerator = trainer, batches, folder, accelerator
+        self.warmup = warmup
         scaled = accelerator.scaler is not None  # fp16: the scaler skips an update whose gradient is infinite
         self.checked = [name for name in CHECKED if not (scaled and name.endswith("grad_norm"))]
         self.unread: list[tuple[int, dict[str, Tensor]]] = []
@@ -67,7 +71,7 @@ class Watch:
         if self.trainer.stop_on_collapse and rank < COLLAPSED_RANK:
             what = f"the embeddings collapsed to one direction, effective rank {rank:.3f}"
             self._end(step, what, best_step, "Lower trainer.lr, or trainer.stop_on_collapse=false")
-        if step > self.trainer.warmup and self._is_stuck(loss):
+        if step > self.warmup and self._is_stuck(loss):
             what = f"the loss has been {loss:.6g} for {CONSTANT} logged steps"
             log.warning("step %d: %s; is trainer.lr too low? %s", step, what, self._keep_rows(step, what))
 

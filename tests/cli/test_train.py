@@ -62,6 +62,21 @@ def test_max_steps_keeps_the_schedule_and_without_selection_the_last_step_is_kep
     assert "dev/stsb/spearman" in results["metrics"]
 
 
+@pytest.mark.parametrize("more", [
+    ["trainer.warmup=0.1", "trainer.eval_every=0.1"], ["trainer.warmup=3", "trainer.eval_every=3"],
+    ["trainer.warmup=0.3", "trainer.eval_every=0.3", "trainer.schedule_steps=10"],
+])  # fmt: skip
+def test_a_fraction_is_a_share_of_the_schedule_rounded_up(small_run, cse_train, tmp_path, capsys, more):
+    """3 of 25 planned steps, and of the 10 of a shorter schedule."""
+    assert cse_train([*small_run, *more]) == 0
+    planned = 10 if len(more) == 3 else 25
+    rates = [event["train/lr"] for event in events(tmp_path / "run") if "train/lr" in event]
+    falling = [(planned - k) / (planned - 3) for k in (3, 4, 5)]
+    np.testing.assert_allclose(rates, [3e-5 * share for share in (0, 1 / 3, 2 / 3, *falling)])
+    assert [event["step"] for event in events(tmp_path / "run") if "dev/stsb/spearman" in event] == [0, 3, 6]
+    assert "warm-up 3 steps" in capsys.readouterr().out
+
+
 def test_a_preview_prints_views_without_data_for_scores(small_run, cse_train, tmp_path, capsys):
     assert cse_train([*small_run, "data.preview=2", "paths.senteval=/no/such/folder"]) == 0
     out = capsys.readouterr().out

@@ -13,7 +13,9 @@ from cse.errors import UserError
 WRONG = {  # {choice: settings that it cannot have, separated by blanks}
     "": "trainer.lr=.nan trainer.lr=.inf trainer.lr=0 trainer.lr=fast trainer.lr='1' trainer.lr=null trainer.lr=[1]"
     " trainer.batch_size=true trainer.batch_size=1.5 trainer.max_steps=0 trainer.betas=[0.9] trainer.betas=[2,3]"
-    " trainer.betas=0.9 trainer.schedule=cosin trainer.drop_last=maybe trainer.drop_last=1 trainer.deterministic=null"
+    " trainer.betas=0.9 trainer.warmup=1.5 trainer.warmup=-1 trainer.warmup=-0.1 trainer.eval_every=0.0"
+    " trainer.eval_every=0 trainer.eval_every=1.5 trainer.schedule=cosin trainer.drop_last=maybe"
+    " trainer.drop_last=1 trainer.deterministic=null"
     " trainer.select= trainer.compile=auto seed=-1 seed=.nan smoke=maybe dry_run=2 jobs.parallel=0 checkpoint=x"
     " paths.cache=null masking=null masking.probability=2 objective.num_views=4 objective.head=linear eval.stsb=5"
     " eval.stsb.with_sickr=sure tracker.wandb.mode=on augmentation.p=1.5 model.pooling=max note=true",

@@ -121,12 +121,19 @@ def test_a_gpu_computes_the_same(tiny_bert):
     check_same(load_encoder(tiny_bert, "cls", dropout=0.0).cuda(), "simcse", "inductor", "cuda")
 
 
-@pytest.mark.parametrize("more", [{"compile": True, "chunk": 4}, {"compile": True, "chunk_tokens": 64}, {}], ids=str)
+FINE = {"compile": False, "chunk": None, "chunk_tokens": None, "warmup": 0, "schedule": "linear"}
+
+
+REFUSED = ({"compile": True, "chunk": 4}, {"compile": True, "chunk_tokens": 64},
+           {"warmup": 1, "schedule": "slanted_triangular"}, {})  # fmt: skip
+
+
+@pytest.mark.parametrize("more", REFUSED, ids=str)
 def test_settings_that_could_give_a_wrong_gradient_are_refused(more, tiny_bert, monkeypatch):
-    """Compiled chunks; and, as {}, flash attention in float32."""
+    """Compiled chunks; a second warm-up; and, as {}, flash attention in float32."""
     encoder = load_encoder(tiny_bert, "cls")
-    trainer = SimpleNamespace(**({"compile": False, "chunk": None, "chunk_tokens": None} | more))
+    trainer = SimpleNamespace(**(FINE | more))
     monkeypatch.setattr(type(encoder), "needs_autocast", not more)
     with pytest.raises(UserError, match=r"trainer\."):
         check_settings(trainer, encoder, "no")
-    check_settings(SimpleNamespace(compile=not more, chunk=None, chunk_tokens=None), encoder, "bf16")
+    check_settings(SimpleNamespace(**(FINE | {"compile": not more, "warmup": 1})), encoder, "bf16")

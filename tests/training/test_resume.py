@@ -20,10 +20,11 @@ from cse.training.loop import Training
 
 @pytest.mark.parametrize("objective", ["simcse", "barlow"])
 def test_a_resumed_run_ends_with_the_same_bits(small_run, tmp_path, cse_train, objective):
-    """Stopped by max_steps and resumed with more, with two batches an update, and Barlow's running moments."""
+    """Stopped by max_steps and resumed with more, with two batches an update, and Barlow's running moments. Both are
+    scored every 3 of 12 planned steps, after 2 of warm-up."""
     folders = [tmp_path / "straight", tmp_path / "paused"]
     common = [a for a in small_run if not a.startswith(("hydra.run.dir", "trainer.max_steps"))]
-    common += ["trainer.lr=1e-3", "trainer.eval_every=3", "trainer.accumulate=2"]
+    common += ["trainer.lr=1e-3", "trainer.eval_every=0.25", "trainer.warmup=0.1", "trainer.accumulate=2"]
     common += [f"objective={objective}", *toy_of("objective", objective, 32)]
     assert cse_train([*common, f"hydra.run.dir={folders[0]}", "trainer.max_steps=12"]) == 0
     assert cse_train([*common, f"hydra.run.dir={folders[1]}", "trainer.max_steps=6"]) == 0

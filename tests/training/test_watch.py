@@ -15,13 +15,11 @@ from cse.training.watch import CHECKED, CONSTANT, Watch, best_of
 @pytest.fixture
 def watch(tmp_path):
     """A Watch over batches of two rows; batch n has rows n and n + 100."""
-    trainer = SimpleNamespace(
-        accumulate=2, select="dev/x", patience=3, stop_early=False, stop_on_collapse=True, warmup=4
-    )
+    trainer = SimpleNamespace(accumulate=2, select="dev/x", patience=3, stop_early=False, stop_on_collapse=True)
     text = SimpleNamespace(number=lambda row: row + 1)
     batches = SimpleNamespace(rows_of=lambda number: [number, number + 100], steps_per_epoch=4, text=text)
     accelerator = SimpleNamespace(scaler=None, mixed_precision="no", is_main_process=True)
-    return Watch(trainer, batches, tmp_path, accelerator)
+    return Watch(trainer, batches, tmp_path, accelerator, warmup=4)
 
 
 def scored(*values):
@@ -42,7 +40,7 @@ def test_the_first_step_that_is_not_finite_is_named_and_its_rows_are_kept(watch,
 
 def test_an_infinite_gradient_under_fp16_is_not_an_error(watch, tmp_path):
     watch.accelerator.scaler = object()
-    watch = Watch(watch.trainer, watch.batches, tmp_path, watch.accelerator)
+    watch = Watch(watch.trainer, watch.batches, tmp_path, watch.accelerator, warmup=4)
     watch.add(1, {"loss": torch.tensor(1.0), "grad_norm": torch.tensor(float("inf"))})
     watch.check({}, best_step=0)
 
@@ -56,7 +54,7 @@ def logged(watch, losses):
 def test_a_constant_loss_is_warned_of_once_also_across_a_resume(watch, caplog):
     logged(watch, [3.0, 2.0, *[1.0] * (CONSTANT - 1)])
     assert not caplog.records
-    other = Watch(watch.trainer, watch.batches, watch.folder, watch.accelerator)
+    other = Watch(watch.trainer, watch.batches, watch.folder, watch.accelerator, warmup=4)
     other.losses = watch.losses
     logged(other, [1.0 + 1e-8, *[1.0] * CONSTANT, 2.0])
     assert len(caplog.records) == 1
@@ -64,7 +62,7 @@ def test_a_constant_loss_is_warned_of_once_also_across_a_resume(watch, caplog):
 
 def test_a_loss_that_moves_or_is_in_warm_up_is_not_warned_of(watch, caplog):
     logged(watch, [1.0 + 1e-5 * step for step in range(3 * CONSTANT)])
-    watch.trainer.warmup = 1000
+    watch.warmup = 1000
     logged(watch, [1.0] * 2 * CONSTANT)
     assert not caplog.records
 
