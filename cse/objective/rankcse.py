@@ -45,12 +45,12 @@ def listnet(student_BB: Tensor, teacher_BB: Tensor, temperature: Positive, teach
 
 
 @equation
-def listmle(student_BB: Tensor, teacher_BB: Tensor, temperature: Positive, per_place: bool) -> Tensor:
-    """-log P(order of the teacher), the mean over rows and, with per_place, over places; ties in order of the batch."""
+def listmle(student_BB: Tensor, teacher_BB: Tensor, temperature: Positive) -> Tensor:
+    """-log P(order of the teacher), the mean over rows; ties in order of the batch."""
     order_BB = teacher_BB.argsort(stable=True, dim=1, descending=True)
     ranked_BB = student_BB.gather(1, order_BB) / temperature
     costs_BB = ranked_BB.flip(1).logcumsumexp(1).flip(1) - ranked_BB
-    return costs_BB.mean() if per_place else costs_BB.sum(1).mean()
+    return costs_BB.sum(1).mean()
 
 
 class Rankcse(Objective):
@@ -78,7 +78,6 @@ class Rankcse(Objective):
         teacher_temperature: Positive,
         consistency_weight: NonNegative,
         ranking_weight: NonNegative,
-        per_place: bool,
         head: Callable[[int], nn.Module],
     ):
         super().__init__()
@@ -90,7 +89,6 @@ class Rankcse(Objective):
         self.temperature = temperature
         self.student_temperature, self.teacher_temperature = student_temperature, teacher_temperature
         self.consistency_weight, self.ranking_weight = consistency_weight, ranking_weight
-        self.per_place = per_place
 
     def forward(self, views: list[Encoded]) -> Loss:
         """The weighted sum of the three terms, which are the parts, unweighted."""
@@ -114,7 +112,7 @@ class Rankcse(Objective):
         """L_rank."""
         if self.ranking == "listnet":
             return listnet(student_BB, teacher_BB, self.student_temperature, self.teacher_temperature)
-        return listmle(student_BB, teacher_BB, self.student_temperature, self.per_place)
+        return listmle(student_BB, teacher_BB, self.student_temperature)
 
     def negatives(self, anchors: int) -> int:
         """All other rows."""

@@ -57,8 +57,7 @@ def test_listmle_against_loops(lists):
         while left:
             total -= math.log(left[0] / sum(left))
             left = left[1:]
-    assert listmle(*lists, 0.2, per_place=False).item() == pytest.approx(total / 5, rel=1e-12)
-    assert listmle(*lists, 0.2, per_place=True).item() == pytest.approx(total / 25, rel=1e-12)
+    assert listmle(*lists, 0.2).item() == pytest.approx(total / 5, rel=1e-12)
 
 
 @pytest.mark.parametrize("ranking", ["listmle", "listnet"])
@@ -67,11 +66,11 @@ def test_the_objective_is_the_weighted_sum_with_one_teacher_or_two(ranking):
     x, y = torch.randn(2, 6, 4, generator=generator, dtype=torch.float64)
     one, two = (normalize(torch.randn(6, width, generator=generator, dtype=torch.float64)) for width in (3, 5))
     both = torch.cat([0.3**0.5 * one, 0.7**0.5 * two], 1)
-    module = Rankcse(4, "a", "b", 0.3, None, ranking, 0.05, 0.1, 0.2, 0.5, 2.0, True, torch.nn.Identity)
+    module = Rankcse(4, "a", "b", 0.3, None, ranking, 0.05, 0.1, 0.2, 0.5, 2.0, torch.nn.Identity)
     assert module.teachers == {"a": 0.3, "b": 0.7}
     loss = module([Encoded(x, teacher_BE=both), Encoded(y, teacher_BE=both)])
     student, teacher = normalize(x) @ normalize(y).T, 0.3 * one @ one.T + 0.7 * two @ two.T
-    rank = listnet(student, teacher, 0.1, 0.2) if ranking == "listnet" else listmle(student, teacher, 0.1, True)
+    rank = listnet(student, teacher, 0.1, 0.2) if ranking == "listnet" else listmle(student, teacher, 0.1)
     contrast = -(student / 0.05).log_softmax(1).diagonal().mean()
     torch.testing.assert_close(loss.total, contrast + 0.5 * consistency(student, 0.05) + 2 * rank)
-    assert Rankcse(4, "a", None, 0.3, None, ranking, 1, 1, 1, 1, 1, True, torch.nn.Identity).teachers == {"a": 1.0}
+    assert Rankcse(4, "a", None, 0.3, None, ranking, 1, 1, 1, 1, 1, torch.nn.Identity).teachers == {"a": 1.0}

@@ -30,7 +30,7 @@ def taught(teacher, triplets, tmp_path):
         words = [f"data.path={triplets}", "data.columns=[sent0,sent1]", f"paths.cache={tmp_path}/cache", *more]
         text = make(composed("data=text", *words).data)
         text.prepare()
-        objective = Rankcse(8, str(teacher), second, 0.25, "mean", "listmle", 1, 1, 1, 1, 1, True, torch.nn.Identity)
+        objective = Rankcse(8, str(teacher), second, 0.25, "mean", "listmle", 1, 1, 1, 1, 1, torch.nn.Identity)
         return Teachers(objective, text, torch.device("cpu"), dry), text
 
     return build
