@@ -8,7 +8,7 @@ from made_up_views import cosine, views
 
 from cse.objective.adnce import adnce
 
-MORE_TOYS = {"adnce released": ["objective=adnce", "objective.weigh_positive=true"]}
+MORE_TOYS = {"adnce as the text": ["objective=adnce", "objective.weigh_positive=false"]}
 
 
 def slow_adnce(x, y, t, mu, sigma, weigh_positive):
