@@ -71,6 +71,12 @@ FOR_EVERY_ENCODER = {
     "declutr": (16, 1, 5000, "slanted_triangular"), "mlm": (16, 1, 5000, "slanted_triangular"),
     "simcse_sup": (512, 3, 125, "linear"),
 }  # fmt: skip
+ESIMCSE = {  # learning rate, queue, dup_rate, dropout
+    "bert": (3e-5, 160, 0.32, None), "bert_large": (1e-5, 160, 0.32, None),
+    "roberta": (1e-5, 160, 0.3, None), "roberta_large": (1e-5, 128, 0.28, 0.15),
+}  # fmt: skip
+COSINE = {"trainer.batch_size": 16, "trainer.warmup": 0.1, "trainer.weight_decay": 0.01, "trainer.eval_every": 0.25,
+          "trainer.bias_correction": "torch"}  # fmt: skip
 LOOP = ("trainer.batch_size", "trainer.epochs", "trainer.eval_every", "trainer.schedule")
 PUBLISHED = [
     *((f"objective={objective} model={model}", dict(zip(LOOP, values, strict=True)))
@@ -90,6 +96,23 @@ PUBLISHED = [
       for model, own in {"minilm": "mean", "bge_base": "cls", "e5_base": "mean", "mpnet": "mean"}.items()
       for objective in ("simcse", "simcse_sup", "whitenedcse", "barlow", "vicreg", "declutr", "mlm")),
     *((f"objective={one} model=qwen3_embedding", {"model.pooling": "last"}) for one in ("simcse", "declutr")),
+    *((f"objective=esimcse model={model}",
+       {"objective.momentum": 0.995, "trainer.batch_size": 64, "trainer.lr": lr, "objective.memory_size": queue,
+        "augmentation.rate": rate, "augmentation.model_dropout": dropout})
+      for model, (lr, queue, rate, dropout) in ESIMCSE.items()),
+    *((f"augmentation=repetition model={model}",
+       {"trainer.batch_size": 64, "trainer.lr": lr, "augmentation.rate": rate, "augmentation.model_dropout": dropout})
+      for model, (lr, _, rate, dropout) in ESIMCSE.items()),
+    ("objective=rankcse", {"objective.teacher_pooling": "cls", "objective.teacher_temperature": 0.05}),
+    *((f"objective=adnce model={model}",
+       {"objective.weigh_positive": True, "objective.mu": mu, "objective.sigma": 1, "objective.temperature": tau})
+      for model, mu, tau in (("bert", 0.4, 0.07), ("roberta", 2.0, 0.06))),
+    ("objective=cosent", {"trainer.schedule": "constant", "trainer.clip": None, "trainer.lr": 2e-5,
+                          "trainer.eps": 1e-7, "trainer.epochs": 5, "trainer.eval_every": 1 / 5}),
+    ("objective=angle", {"trainer.warmup": 100, "trainer.epochs": 20, "trainer.eval_every": 1 / 20}),
+    ("objective=gist", {"trainer.warmup": 0.1, "trainer.eval_every": 500}),
+    *((f"objective=cosine model={model}", COSINE | {"model.pooling": pooling})
+      for model, pooling in {**dict.fromkeys(RATES, "mean"), "bge_base": "cls", "promptbert": "mask"}.items()),
     ("experiment=visualcse variant=released",
      SIMCSE | {"aux_modality.loss": "rank_ce", "aux_modality.temperature": 0.07}),
     ("eval=[transfer,geometry,declutr]", SENTEVAL),
