@@ -56,8 +56,9 @@ def settings(arguments: list[str]) -> Config:
             raise UserError(f"{argument}: $ is not expanded: type the value itself")
         is_name = key in TEXT or (key == "runs" and value != "null" and (value[:1], value[-1:]) != ("[", "]"))
         try:
-            config[key] = value if is_name else yaml.safe_load(value)
-        except yaml.YAMLError as error:
+            # not yaml.safe_load, for which 1e-1 is text, as in YAML 1.1
+            config[key] = value if is_name else OmegaConf.from_dotlist([argument])[key]
+        except (yaml.YAMLError, OmegaConfBaseException) as error:
             raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
     try:
         config = resolved(validate_keys(OmegaConf.create(config), TypeAdapter(Reporting)))

@@ -8,6 +8,7 @@ import pytest
 from made_up_tables import TABLE4
 from typed import exit_code
 
+from cse.cli.reporting import settings
 from cse.config import groups
 from cse.report import sweep as beside_paper
 from cse.sweep import jobs
@@ -113,6 +114,12 @@ def test_the_table_goes_to_a_tracker_and_runs_may_lie_behind_equals_signs(three_
     assert list((three_of_eight / "o" / "tensorboard").iterdir())
 
 
+@pytest.mark.parametrize("key", ["gate", "confidence", "tolerance", "seed_sd"])
+def test_every_number_may_have_an_exponent(key):
+    """As in Hydra; for YAML 1.1, 1e-1 is text and 2026-01-01 a date."""
+    assert settings(["runs=[2026-01-01]", f"{key}=1e-1"])[key] == 0.1
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [
@@ -122,6 +129,7 @@ def test_the_table_goes_to_a_tracker_and_runs_may_lie_behind_equals_signs(three_
         (["runs=nowhere"], "runs=nowhere"),
         (["runs=[a"], "runs=[a"),
         (["runs=runs", "metrics=[a"], "metrics=[a"),
+        (["runs=runs", "gate=???"], "gate=???"),
         (["runs=runs", "confidence=95"], "confidence=95:"),
         (["runs=${nowhere}"], "nowhere"),
         (["sweep=whitenedcse/table4", "tracker=w"], "tracker=w"),
