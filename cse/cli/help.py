@@ -59,8 +59,8 @@ Look before you run                                             (objective=? and
   cse-train --help temperature       keys and choices by name or by a word in their comments; other trainers' names too
   cse-train ... --cfg job            the whole configuration       cse-train -sc install=bash   completion by TAB
   zsh expands [ ] and ?: quote such words
-Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data; 130, 138, 140, 143: stopped
-by Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM, with last/ saved.
+Exit codes: 0 done, 1 the run (of -m and sweep=, any job) failed, 2 a mistake on the command line or in the data;
+129, 130, 138, 140, 143: stopped by SIGHUP, Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM, with last/ saved once it trains.
 """
 
 EVALUATE = """\
@@ -80,7 +80,8 @@ Data        paths.senteval=FOLDER (or CSE_SENTEVAL) reads SentEval's files; with
 Choose      splits=[test], and                    (cse-eval --help GROUP says what each choice is)
 CHOICES
 Output      a table, and results.json, scores.csv, .md and .tex in the run's folder; tracker=wandb shows them there too
-Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data.
+Exit codes: 0 done, 1 it (of -m, any job) failed, 2 a mistake on the command line or in the data;
+129, 130, 138, 140, 143: stopped by SIGHUP, Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM.
 """
 
 DOCTOR = """\

@@ -11,6 +11,7 @@ import pytest
 from cse.cli.help import EVALUATE, TRAIN, answer, table
 from cse.config.groups import CONF_DIR, choices, first_comment, groups
 from cse.errors import UserError
+from cse.training.signals import SIGNALS
 
 CHOICES = Path(__file__).resolve().parents[2] / "docs" / "choices.md"
 
@@ -36,6 +37,12 @@ def test_help_names_every_choice(command, text):
     for group in set(groups(command)) - {"paths", "trainer", "sweep"}:
         offered = lines.partition(f"  {group}=")[2].split()
         assert offered[: len(choices(group))] == choices(group)
+
+
+@pytest.mark.parametrize("text", [TRAIN, EVALUATE])
+def test_help_names_every_exit_code(text):
+    codes = {0, 1, 2, *(128 + number for number in SIGNALS)}
+    assert codes <= set(map(int, re.findall(r"\d+", text.partition("Exit codes: ")[2])))
 
 
 def test_every_way_to_ask():
