@@ -1,6 +1,7 @@
 """Folders of runs as cse-train leaves them, without the training, and the same read back."""
 
 import json
+import shlex
 
 import pytest
 import yaml
@@ -26,11 +27,13 @@ def leave(tmp_path):
         for key, value in config.items():
             OmegaConf.update(tree, key, value)
         tree = OmegaConf.to_container(tree)
+        words = shlex.join(["cse-train", *overrides])
         hydra = {"hydra": {"runtime": {"choices": choices or {}}}}
         for file, content in (("overrides", list(overrides)), ("config", tree), ("hydra", hydra)):
             (folder / ".hydra" / f"{file}.yaml").write_text(yaml.safe_dump(content))
         if status != "killed":
-            results = {"status": status, "config": tree, "seed": config.get("seed"), "command": f"cse-train {name}",
+            told = tree | ({"choices": choices} if choices else {})
+            results = {"status": status, "config": told, "seed": config.get("seed"), "command": words,
                        "git_commit": "0123456789abcdef", "device": "cpu", "versions": {"torch": "2.11.0"},
                        "metrics": metrics or {}}  # fmt: skip
             if altered:

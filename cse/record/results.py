@@ -67,7 +67,6 @@ class Results(TypedDict, total=False):
     config: Required[Plain]
     metrics: Required[dict[str, Score | None]]
     seed: Count | None
-    choices: dict[str, str | None]
     command: str | None
     git_commit: str | None
     device: str | None

@@ -1,12 +1,14 @@
 """Runs read back from their folders: what each was (its config and choices of groups) and what it scored.
 
-This only reads files: results.json, .hydra/hydra.yaml (which YAML was chosen in each group) and metrics.jsonl.
+This only reads files: results.json, which has everything, and metrics.jsonl. `.hydra/`, which a copy may lack, is read
+where results.json says nothing: of a run killed before it wrote one, and of older editions.
 """
 
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable
+import shlex
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter
 
+from cse.config.spelling import split_flags
 from cse.dotted import Config, Json
 from cse.errors import UserError
 from cse.files import checksum
@@ -41,7 +44,7 @@ Where = Config
 class Run:
     """A run. status: done, failed, interrupted, running (or killed), or broken (its results cannot be read).
 
-    overrides: its command line, as Hydra kept it; departures: those that contradict its sweep.
+    overrides: the settings of its command line; departures: those that contradict its sweep.
     """
 
     folder: Path
@@ -168,7 +171,7 @@ def read_run(folder: Path) -> Run:
     config: Config = results.get("config") or _read(partial(checked, SETTINGS), folder / ".hydra" / "config.yaml", {})
     if results.get("seed") is not None:  # of cse-eval: the seed of the run that it scored
         config = {"seed": results["seed"], **config}
-    choices = {group: str(choice) for group, choice in _choices(folder, results).items()}
+    choices = {group: str(choice) for group, choice in _choices(folder, results).items() if choice is not None}
     if results.get("encoder"):  # of cse-eval: what it scored, and how it was loaded
         config = {"encoder": _encoder(results["encoder"], config, choices), **config}
     return Run(
@@ -178,7 +181,7 @@ def read_run(folder: Path) -> Run:
         choices=choices,
         metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
         results=results,
-        overrides=tuple(filter(sets_value, _read(partial(checked, WORDS), folder / ".hydra" / "overrides.yaml", ()))),
+        overrides=tuple(filter(sets_value, _words(folder, results))),
     )
 
 
@@ -218,9 +221,16 @@ def _encoder(described: str, config: Config, choices: dict[str, str]) -> str:
     return (name if config.get("checkpoint") else choices.get("model", name)) + how
 
 
+def _words(folder: Path, results: Json) -> Sequence[str]:
+    """The settings of the command line, from results.json, else from Hydra's record."""
+    if (command := results.get("command")) is None:
+        return _read(partial(checked, WORDS), folder / ".hydra" / "overrides.yaml", ())
+    return _read(lambda _: split_flags(shlex.split(command)[1:])[0], folder / "results.json", [])
+
+
 def _choices(folder: Path, results: Json) -> Json:
     """The YAML chosen in each group, from results.json, else from Hydra's record."""
-    if (own := results.get("choices")) is not None:
+    if isinstance(own := results.get("config", {}).get("choices"), dict):
         return own
     return _read(_chosen, folder / ".hydra" / "hydra.yaml", {})
 

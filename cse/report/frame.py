@@ -96,8 +96,6 @@ def format_short(value: object) -> str:
     """A value as the command line writes it; a path, or an encoder's name, is cut to its last part."""
     if isinstance(value, float):
         return f"{value:g}"
-    if value == "None":  # Hydra's name for a group without a choice
-        return "null"
     if not isinstance(value, str):
         return format_value(value)
     path, comma, more = value.partition(", ")

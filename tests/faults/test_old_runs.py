@@ -35,6 +35,15 @@ def test_they_are_reported(runs, tmp_path, capsys):
     assert "2 done, 1 stopped" in out
 
 
+def test_a_copy_without_hidden_files_is_the_same_run(runs):
+    """As uploaded by a CI, which leaves them out: results.json has the choices and the line."""
+    whole = read_runs([runs])[1:]
+    for folder in runs.glob("*/.hydra"):
+        shutil.rmtree(folder)
+    assert read_runs([runs])[1:] == whole
+    assert all("objective=simcse" in run.overrides and run.get("objective") == "simcse" for run in whole)
+
+
 @pytest.mark.parametrize("name", ["first", "second"])
 def test_they_are_scored(runs, tmp_path, name, senteval):
     line = ["eval=stsb", f"paths.senteval={senteval}", "allow_partial=true", f"hydra.run.dir={tmp_path / 'scores'}"]

@@ -237,6 +237,8 @@ def test_a_strangers_run_executes_nothing(run, cse_train, senteval, tmp_path, mo
     callback = {"_target_": "pathlib.Path.touch", "_args_": [str(ran)]}
     words = [f"+hydra.callbacks.x._target_=evil.Evil hydra.job.name=../../ran --config-dir {run}/conf objective=evil"]
     (hydra / "overrides.yaml").write_text(json.dumps(words[0].split()))
+    results = json.loads((run / "results.json").read_text())
+    (run / "results.json").write_text(json.dumps(results | {"command": f"cse-train {words[0]}"}))
     node = {"callbacks": {"x": callback}, "job": {"name": "../../ran"}, "job_logging": {"handlers": {"x": log}}}
     (hydra / "hydra.yaml").write_text(json.dumps({"hydra": node}))
     settings = yaml.safe_load((run / "run.yaml").read_text())

@@ -43,6 +43,15 @@ def test_a_scored_run_has_the_seed_of_its_training(leave):
     assert read_run(leave("a", {"checkpoint": "runs/table1/simcse-seed_3"}, {"test/x": 1}, seed=3)).get("seed") == 3
 
 
+@pytest.mark.parametrize(("command", "words"), [
+    ("cse-train sweep=a/b '~report' 'data.path=my file' hydra.mode=RUN --config-dir /own/a=b",
+     ("sweep=a/b", "~report", "data.path=my file", "hydra.mode=RUN")),
+    ("cse-train 'unbalanced", ()), ("", ()),
+])  # fmt: skip
+def test_the_words_of_a_command_are_its_settings(leave, command, words):
+    assert read_run(leave("a", {"seed": 1}, overrides=["seed=1"], command=command)).overrides == words
+
+
 def test_a_group_is_found_by_its_choice_and_a_value_by_its_key(leave):
     config = {"objective._target_": "x.Simcse", "trainer.max_steps": None, "seed": 0}
     run = read_run(leave("a", config, choices={"objective": "simcse", "model": "bert"}))

@@ -1,6 +1,7 @@
 """Sweeps that share a folder (same_runs_as): each is reported from the runs of all of them."""
 
 import json
+import shlex
 from collections import defaultdict
 from pathlib import Path
 
@@ -42,10 +43,10 @@ def leave(job: jobs.Job, folder: Path, metrics: dict[str, float]) -> None:
     config = composed("train" if job.program == "cse-train" else "evaluate", job.arguments)
     choices = OmegaConf.to_container(config.hydra.runtime.choices)
     plain = {key: value for key, value in config.items_ex(resolve=False) if key != "hydra"}
-    (folder / ".hydra").mkdir(parents=True)
-    (folder / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(job.arguments))
-    results = {"status": "done", "config": OmegaConf.to_container(OmegaConf.create(plain)), "choices": choices,
-               "metrics": metrics}  # fmt: skip
+    settings = OmegaConf.to_container(OmegaConf.create(plain)) | {"choices": choices}
+    command = shlex.join([job.program, *job.arguments])
+    results = {"status": "done", "config": settings, "command": command, "metrics": metrics}
+    folder.mkdir(parents=True)
     (folder / "results.json").write_text(json.dumps(results, default=str))
 
 
