@@ -149,6 +149,7 @@ def evaluate(
     all missing data.
     """
     from cse.eval.score import MemoizedEncode, score
+    from cse.score import values
 
     if isinstance(eval, str) and eval.startswith("eval="):
         words = (eval, *words)
@@ -161,7 +162,7 @@ def evaluate(
         part = load(encoder) if isinstance(encoder, str | Path) else encoder
         encode = part.encode if isinstance(part, Encodes) else part
         asked = {name: [split for split in one.splits if split in splits] for name, one in evaluators.items()}
-        return score(evaluators, asked, MemoizedEncode(encode), logging.DEBUG)
+        return values(score(evaluators, asked, MemoizedEncode(encode), logging.DEBUG).values())
 
 
 @contextmanager

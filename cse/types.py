@@ -3,14 +3,14 @@ Shapes are in the names: B rows of a batch, T tokens, D embedding width, M views
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from cse.device import to_device
-from cse.provenance import ItemScores, Nature, Provenance
+from cse.score import Score, Source
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedTokenizerBase
@@ -256,40 +256,24 @@ class Evaluator:
 
     splits: tuple[str, ...]
     """The ones that it can score, of "dev" and "test"."""
-    more_than_encoding: bool = False
-    """Whether most of its time goes into fits on vectors, or into texts that `texts` leaves out."""
-    natures: ClassVar[Mapping[str, Nature]] = {}
-    """What each score is, by the last part of its name; "*": all others. See cse.eval.score.nature."""
 
     def prepare(self) -> None:
         """Find and check the data before any work; raise MissingResource or UserError."""
         raise NotImplementedError
 
-    def local_status(self) -> str:
-        """What cse-doctor prints of its data here. Raises MissingResource, with a cause if only the network failed."""
-        self.prepare()
-        return f"complete in {source}" if (source := self.provenance().get("source")) else "complete"
-
-    def scores(self, split: str) -> tuple[str, ...]:
-        """The names of a split's scores, as far as they are known before `prepare`; () by default."""
-        return ()
-
-    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
-        """Every score of a split, by name."""
+    def __call__(self, encode: Encode, split: str) -> list[Score]:
+        """Every score of a split."""
         raise NotImplementedError
-
-    def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """(cosines_N, gold_N) of a split's N pairs, for pictures; None by default."""
-        return None
-
-    def items(self, split: str) -> ItemScores:
-        """The items that the split's last scores were computed from, for intervals over items; {} by default."""
-        return {}
 
     def texts(self) -> Iterable[str]:
         """Every text that is scored, for the overlap with the training data; none by default."""
         return ()
 
-    def provenance(self) -> Provenance:
+    def source(self) -> Source:
         """The data and protocol that the scores rest on. Called after `prepare`, before and after scoring."""
         raise NotImplementedError
+
+    def local_status(self) -> str:
+        """What cse-doctor prints of its data here. Raises MissingResource, with a cause if only the network failed."""
+        self.prepare()
+        return f"complete in {place}" if (place := self.source().get("place")) else "complete"

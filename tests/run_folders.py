@@ -10,12 +10,15 @@ from omegaconf import OmegaConf
 from cse.record.runs import read_runs
 from cse.report.comparison import compare_runs
 
+LOWER = ("alignment", "uniformity", "median_rank", "loss")  # names of scores that are better when lower
+
 
 @pytest.fixture
 def leave(tmp_path):
     """leave(name, {dotted config key: value}, {metric: score}) -> the folder of a run, tmp_path/runs/NAME.
 
-    altered: the evaluator whose data was incomplete; overrides: its command line; more: keys of results.json.
+    altered: the evaluator with incomplete data (in a split: "dev/stsb"); overrides: its command line; more: keys of
+    results.json.
     """
 
     def make(name, config, metrics=None, status="done", choices=None, events=(), cosines=None, altered=None,
@@ -36,8 +39,11 @@ def leave(tmp_path):
             results = {"status": status, "config": told, "seed": config.get("seed"), "command": words,
                        "git_commit": "0123456789abcdef", "device": "cpu", "versions": {"torch": "2.11.0"},
                        "metrics": metrics or {}}  # fmt: skip
+            results["scores"] = {name: {"lower_is_better": name.rpartition("/")[2] in LOWER,
+                                        "altered": bool(altered) and f"{altered}/" in name, "unit": "points"}
+                                 for name in metrics or {}}  # fmt: skip
             if altered:
-                results["data"] = {altered: {"problems": [{"problem": "12 of 1,500 rows"}]}}
+                results["data"] = {altered.rpartition("/")[2]: {"problems": ["12 of 1,500 rows"]}}
             (folder / "results.json").write_text(json.dumps(results | more))
         lines = [json.dumps({"event": "metrics", "step": step, **event}) for step, event in enumerate(events)]
         (folder / "metrics.jsonl").write_text("\n".join(lines))

@@ -10,8 +10,7 @@ N captions (five an image, in the images' order), I images, F image features, D 
 B captions of a batch, C contrasts.
 """
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,8 +23,8 @@ from cse.eval.files import DataFolder
 from cse.eval.senteval.pickles import read_pickle
 from cse.eval.senteval.stopping import train_until_worse
 from cse.progress import track
-from cse.provenance import Nature, Provenance
 from cse.ranges import Count, Device, Name, Natural, Positive, Seed
+from cse.score import Score, Source
 from cse.types import Encode, Evaluator
 
 CAPTIONS = 5  # of each image, the first five
@@ -43,13 +42,6 @@ class Coco(Evaluator):
     """
 
     splits = ("test",)
-    natures: ClassVar[Mapping[str, Nature]] = {
-        **dict.fromkeys(("recall@1", "recall@5", "recall@10"), Nature("recall, %")),
-        "median_rank": Nature("median rank", lower_is_better=True, decimals=1),
-        "average": Nature("average of six recalls, %"),
-        "dev_average": Nature("average of six recalls on dev, %"),
-    }
-    more_than_encoding = True
 
     def __init__(
         self,
@@ -78,7 +70,7 @@ class Coco(Evaluator):
         if not self.data:
             self.data = {part: read_images(self.folder, name) for part, name in PARTS.items()}
 
-    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+    def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Recalls and ranks on test, and the dev average, of maps trained on train at their best pass on dev."""
         self.prepare()
         ends = np.cumsum([len(captions) for _, captions in self.data.values()])
@@ -88,9 +80,17 @@ class Coco(Evaluator):
             for (part, (features_IF, _)), vectors_ND in zip(self.data.items(), vectors, strict=True)
         }
         maps, best = self._fit(rows["train"], rows["dev"])
-        scores = self._recalls(maps, *rows["test"])
-        recalls = [value for key, value in scores.items() if "recall" in key]
-        return scores | {"average": float(np.mean(recalls)), "dev_average": best / len(recalls)}
+        tested, chosen = (len(self.data[part][1]) for part in ("test", "dev"))
+        scores, recalls = [], []
+        for name, value in self._recalls(maps, *rows["test"]).items():
+            if "recall" in name:
+                scores.append(Score(name, value, tested, "recall, %"))
+                recalls.append(value)
+            else:
+                scores.append(Score(name, value, tested, "median rank", lower_is_better=True))
+        average = Score("average", float(np.mean(recalls)), tested, "average of six recalls, %")
+        dev = Score("dev_average", best / len(recalls), chosen, "average of six recalls on dev, %")
+        return [*scores, average, dev]
 
     def _fit(self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor]) -> tuple[nn.ModuleList, float]:
         """The maps of images and of sentences at the highest sum of recalls on dev, and that sum."""
@@ -121,13 +121,10 @@ class Coco(Evaluator):
         """The captions of all parts."""
         return [caption for _, captions in self.data.values() for caption in captions]
 
-    def provenance(self) -> Provenance:
-        """The captions of each part, and the pickles with their checksums."""
-        return {
-            "protocol": f"SentEval's COCO ranking, folds of {self.fold_images} images, captions in their images' order",
-            "rows": {part: len(captions) for part, (_, captions) in self.data.items()},
-            **self.folder.provenance(),
-        }
+    def source(self) -> Source:
+        """The protocol, and the pickles with their checksums."""
+        how = f"SentEval's COCO ranking, folds of {self.fold_images} images, captions in their images' order"
+        return self.folder.source(how)
 
     def _loss(
         self, maps: nn.ModuleList, data: tuple[Tensor, Tensor], rows: tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -6,20 +6,15 @@ recalls. Dev: the accuracy on dev, also for MRPC; for SICK-R and STS-B Pearson; 
 of all 28, which the authors' script prints beside the papers' average. An empty sentence is encoded as ".", as there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 
 from cse.errors import MissingResource, UserError, combine
-from cse.eval.coco import Coco
-from cse.eval.items import with_prefix
-from cse.eval.probing import FILES, Probing
-from cse.eval.score import AVERAGE
-from cse.eval.sts import Sts
-from cse.eval.transfer import Transfer
-from cse.provenance import Average, ItemScores, Nature, Provenance
+from cse.eval.items import parts_of
+from cse.eval.probing import FILES
+from cse.score import Average, Score, Source, values
 from cse.sources.senteval import SUBSETS
 from cse.types import Encode, Evaluator
 
@@ -46,16 +41,10 @@ class Declutr(Evaluator):
     """
 
     splits = ("test", "dev")
-    natures: ClassVar[Mapping[str, Nature]] = {
-        name: replace(nature, headline=True, kind="other")
-        for part in (Transfer, Sts, Probing, Coco)
-        for name, nature in {**part.natures, "average": AVERAGE, "*": AVERAGE}.items()
-    }
-    more_than_encoding = True
 
     def __init__(self, parts: dict[str, Evaluator | None]):
         self.parts = {name: part for name, part in parts.items() if part is not None}
-        self.last: tuple[Encode | None, dict[str, float]] = (None, {})
+        self.last: tuple[Encode | None, list[Score]] = (None, [])
 
     def prepare(self) -> None:
         """Prepare every part. Raises UserError with the part's own key, and one MissingResource for all parts."""
@@ -73,48 +62,41 @@ class Declutr(Evaluator):
             only_network = all(one.__cause__ is not None for one in missing)
             raise combine(missing) from (missing[0] if only_network else None)
 
-    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+    def __call__(self, encode: Encode, split: str) -> list[Score]:
         """The parts' scores and their averages. The parts are scored once for both splits."""
         if self.last[0] is not encode:  # SentEval's fits give both splits at once
-            words = with_full_stops(encode)
-            parts = {name: part(words, "test") for name, part in self.parts.items()}
-            self.last = encode, {f"{name}/{key}": value for name, part in parts.items() for key, value in part.items()}
-        scores = self.last[1]
-        return scores | averages(scores, split) if split == "test" else averages(scores, split)
-
-    def items(self, split: str) -> ItemScores:
-        """On test the items of every part and of the averages; {} on dev."""
-        if split == "dev":
-            return {}
-        items: ItemScores = {}
-        for name, part in self.parts.items():
-            items |= with_prefix(f"{name}/", part.items("test"))
-        return items | averaged(self.last[1], split)
+            words, scores = with_full_stops(encode), []
+            for name, part in self.parts.items():
+                scores += [replace(one.within(f"{name}/"), headline=True) for one in part(words, "test")]
+            self.last = encode, scores
+        known = {one.name: one for one in self.last[1]}
+        found = []
+        for name, average in averaged(known, split).items():
+            of = [known[one] for one in parts_of(average)]
+            rows, altered = sum(one.rows for one in of), any(one.altered for one in of)
+            value, items = mean(average, values(of)), average if split == "test" else None
+            found.append(Score(name, value, rows, "average of scores, points of 100", altered=altered, items=items))
+        return [*known.values(), *found] if split == "test" else found
 
     def texts(self) -> Iterator[str]:
         """The texts of every part."""
         for part in self.parts.values():
             yield from part.texts()
 
-    def provenance(self) -> Provenance:
-        """The provenance of each part, and the files of all."""
-        parts = {name: part.provenance() for name, part in self.parts.items()}
+    def source(self) -> Source:
+        """The protocols, files and problems of all parts."""
+        sources = {name: part.source() for name, part in self.parts.items()}
+        protocols = "; ".join(f"{name}: {of['protocol']}" for name, of in sources.items())
         return {
-            "protocol": "DeCLUTR: mean of Downstream (18 tasks) and Probing (10 tasks)",
-            "parts": parts,
-            "files": {file: entry for part in parts.values() for file, entry in part.get("files", {}).items()},
-            "partial": any(part.get("partial", False) for part in parts.values()),
+            "protocol": f"DeCLUTR: mean of Downstream (18 tasks) and Probing (10 tasks); {protocols}",
+            "files": {file: entry for of in sources.values() for file, entry in of.get("files", {}).items()},
+            "problems": [f"{name}: {problem}" for name, of in sources.items() for problem in of.get("problems", [])],
         }
 
 
 def with_full_stops(encode: Encode) -> Encode:
     """`encode` with a full stop for each empty text."""
     return lambda texts: encode([text or "." for text in texts])
-
-
-def averages(scores: dict[str, float], split: str) -> dict[str, float]:
-    """Downstream, Probing, (D + P) / 2 and the mean of all tasks of a split. scores: `<part>/<task>/<statistic>`."""
-    return {name: mean(average, scores) for name, average in averaged(scores, split).items()}
 
 
 def averaged(scores: Iterable[str], split: str) -> dict[str, Average]:
@@ -140,7 +122,7 @@ def averaged(scores: Iterable[str], split: str) -> dict[str, Average]:
 
 def mean(average: Average, scores: dict[str, float]) -> float:
     """The mean of the named scores; an inner list counts as one."""
-    return float(np.mean([scores[one] if isinstance(one, str) else mean(one, scores) for one in average]))
+    return float(np.mean([mean(one, scores) if isinstance(one, list) else scores[str(one)] for one in average]))
 
 
 def _named(name: str, missing: set[str]) -> str:

@@ -8,20 +8,15 @@ The sets are small, and words are not sentences: enough to see that training has
 """
 
 import importlib.util
-from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
 from cse.errors import MissingResource
 from cse.eval.files import DataFolder
-from cse.eval.score import AVERAGE
 from cse.eval.senteval.data import Examples, Row, labelled
-from cse.eval.sts import SPEARMAN, Readers, ScoredPairs
-from cse.provenance import Nature
+from cse.eval.sts import Readers, ScoredPairs
 
 LEE_DOCUMENTS = 50
 WORD_PAIRS = {"simlex": ("simlex999.txt", 999), "wordsim": ("wordsim353.tsv", 353)}
@@ -31,9 +26,8 @@ class Demo(ScoredPairs):
     """Spearman x100 of cosines with human scores on each set, and the plain average of the three."""
 
     splits = ("dev",)
-    natures: ClassVar[Mapping[str, Nature]] = {"spearman": replace(SPEARMAN, kind="other"), "average": AVERAGE}
+    statistics = ("spearman",)
     protocol = "Spearman x100 of cosines with human scores; average of 3"
-    pictured = "lee"
 
     def __init__(self) -> None:
         what = "the test data in gensim's wheel; reinstall it (pip install -e '.[demo]')"

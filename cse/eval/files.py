@@ -7,10 +7,10 @@ import zlib
 from collections.abc import Callable, Iterable, Sized
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from cse.errors import MissingResource, UserError
-from cse.provenance import DataFile, DataSources, Problem
+from cse.score import DataFile, Source
 from cse.sources import fetch
 from cse.sources.catalogue import DATASETS
 
@@ -18,6 +18,14 @@ MAX_UNPACKED = 2**28  # bytes of an unpacked .gz file; the largest, SNLI's sente
 
 T = TypeVar("T")
 Raw = TypeVar("Raw")
+
+
+class Problem(NamedTuple):
+    """A fault in the data. split, task: of the scores that it affects; None: those of every split or task."""
+
+    split: str | None
+    task: str | None
+    problem: str
 
 
 class DataFolder:
@@ -73,7 +81,7 @@ class DataFolder:
     def require(self, data: Sized) -> None:
         """Raise MissingResource if `data` is empty: there is nothing to score."""
         if not data:
-            why = f" ({self.problems[0]['problem']})" if self.problems else ""
+            why = f" ({self.problems[0].problem})" if self.problems else ""
             raise MissingResource(f"{self.key}={self.path}: none of the files to score exists{why}")
 
     def read_bytes(self, name: str) -> bytes:
@@ -145,18 +153,17 @@ class DataFolder:
             raise UserError(f"{problem}: restore the file{self.hint}.")
         self._note(problem)
 
-    def provenance(self) -> DataSources:
-        """The source, the sha256 and rows of every file that was read, and the problems that were noted."""
-        return {
-            "source": self.path,
-            "files": self.files,
-            "partial": bool(self.problems),
-            "problems": self.problems,
-        }
+    def altered(self, split: str, *tasks: str) -> bool:
+        """Whether something is wrong with the data of these tasks, all by default, in a split."""
+        return any(one.split in (None, split) and (not tasks or one.task in (None, *tasks)) for one in self.problems)
+
+    def source(self, protocol: str) -> Source:
+        """The place, the sha256 and rows of every file that was read, and the problems that were noted."""
+        problems = [": ".join(filter(None, one)) for one in self.problems]
+        return {"protocol": protocol, "place": self.path, "files": self.files, "problems": problems}
 
     def _note(self, problem: str) -> None:
-        split, task = self.scope
-        self.problems.append({"split": split, "task": task, "problem": problem})
+        self.problems.append(Problem(*self.scope, problem))
 
 
 def senteval_folder(path: str | None, allow_partial: bool = False) -> DataFolder:

@@ -8,11 +8,10 @@ memory, and uniformity one (B, B) block at a time.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
@@ -23,15 +22,14 @@ from torch.nn.functional import normalize
 from cse.errors import UserError
 from cse.eval.files import senteval_folder
 from cse.eval.senteval.data import Examples, read_table
-from cse.eval.sts import cosines, pair_cosines
+from cse.eval.sts import cosines
 from cse.progress import track
-from cse.provenance import Nature, Provenance
 from cse.ranges import Ascending, Count, Name, Split
+from cse.score import Score, Source
 from cse.types import Encode, Evaluator
 
 StsbFile = Literal["train", "dev", "test"]
 
-CLOUD = Nature("", decimals=3, kind="geometry")
 CHUNK = 4096  # rows; a (4096, 4096) float32 block takes 64 MiB
 
 
@@ -138,7 +136,7 @@ def cosine_histograms(
     }
 
 
-class GeometryProvenance(Provenance):
+class GeometrySource(Source):
     """cosine_histograms: the number of bins, their range, and the counts by split and bucket of gold scores."""
 
     cosine_histograms: dict[str, object]
@@ -149,19 +147,8 @@ class Geometry(Evaluator):
 
     parts: the files that make up a split (SimCSE's authors: all of STS-B). Positives are pairs with gold > threshold,
     or >= if `inclusive`. Uniformity, effective rank, isotropy and mean cosine are over the split's sentences, each
-    once or, with `duplicates`, as often as it occurs. Histograms of cosines by gold bucket go into the provenance.
+    once or, with `duplicates`, as often as it occurs. Histograms of cosines by gold bucket go into the source.
     """
-
-    natures: ClassVar[Mapping[str, Nature]] = {
-        "alignment": replace(CLOUD, unit="mean squared distance of positives", lower_is_better=True),
-        "uniformity": replace(CLOUD, unit="log of the mean of exp(-2 squared distance)", lower_is_better=True),
-        "uniformity_without_log": replace(
-            CLOUD, unit="mean of exp(-2 squared distance)", lower_is_better=True, decimals=4
-        ),
-        "effective_rank": replace(CLOUD, unit="effective rank, dimensions", decimals=1),
-        "isotropy": replace(CLOUD, unit="isotropy, of 1"),
-        "mean_cosine": replace(CLOUD, unit="mean cosine of two sentences", lower_is_better=True),
-    }
 
     def __init__(
         self,
@@ -198,11 +185,7 @@ class Geometry(Evaluator):
         self.folder.require(self.pairs)
         self.splits = tuple(self.pairs)
 
-    def scores(self, split: str) -> tuple[str, ...]:
-        """The names of all scores; the same for every split."""
-        return tuple(self.natures)
-
-    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+    def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Alignment, uniformity (with and without the log), effective rank, isotropy and mean cosine."""
         self.prepare()
         pairs = self.pairs[split]
@@ -214,36 +197,31 @@ class Geometry(Evaluator):
         self.histograms[split] = cosine_histograms(cosines_N, pairs.labels_N, self.gold_edges, self.bins)
         place = {text: row for row, text in enumerate(sentences)}
         cloud_ND = vectors_ND if self.duplicates else vectors_ND[list(place.values())]
-        return {
-            "alignment": float(alignment(first_ND[positive_N], second_ND[positive_N])),
-            "uniformity": float(uniformity(cloud_ND)),
-            "uniformity_without_log": float(uniformity(cloud_ND, log=False)),
-            "effective_rank": effective_rank(cloud_ND),
-            "isotropy": isotropy(cloud_ND),
-            "mean_cosine": mean_cosine(cloud_ND),
-        }
+        altered = self.folder.altered(split)
+        close = partial(Score, rows=int(positive_N.sum()), lower_is_better=True, altered=altered)
+        spread = partial(Score, rows=len(cloud_ND), altered=altered)
+        low = partial(spread, lower_is_better=True)
+        apart = float(alignment(first_ND[positive_N], second_ND[positive_N]))
+        potential = float(uniformity(cloud_ND, log=False))
+        return [
+            close("alignment", apart, unit="mean squared distance of positives"),
+            low("uniformity", float(uniformity(cloud_ND)), unit="log of the mean of exp(-2 squared distance)"),
+            low("uniformity_without_log", potential, unit="mean of exp(-2 squared distance)"),
+            spread("effective_rank", effective_rank(cloud_ND), unit="effective rank, dimensions"),
+            spread("isotropy", isotropy(cloud_ND), unit="isotropy, of 1"),
+            low("mean_cosine", mean_cosine(cloud_ND), unit="mean cosine of two sentences"),
+        ]
 
     def texts(self) -> list[str]:
         """The sentences of every split."""
         return [text for pairs in self.pairs.values() for text in pairs.texts()]
 
-    def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray]:
-        """(cosines_N, gold_N) of the split's pairs, for plots."""
-        self.prepare()
-        return pair_cosines(encode, self.pairs[split])
-
-    def provenance(self) -> GeometryProvenance:
-        """Positive pairs (behind alignment) and sentences of each split, histograms of cosines, and the files."""
-        positives = {split: int(self._positive(pairs).sum()) for split, pairs in self.pairs.items()}
-        texts = {split: pairs.texts() for split, pairs in self.pairs.items()}
-        rows = {split: len(one if self.duplicates else set(one)) for split, one in texts.items()}
+    def source(self) -> GeometrySource:
+        """The protocol, histograms of cosines, and the files."""
         sign, times = ">=" if self.inclusive else ">", "with duplicates" if self.duplicates else "each once"
-        return {
-            "protocol": f"positives: STS-B gold {sign} {self.threshold:g}; sentences {times}",
-            "rows": {"alignment": {**positives}, **rows},
-            "cosine_histograms": {"bins": self.bins, "range": [-1, 1], **self.histograms},
-            **self.folder.provenance(),
-        }
+        protocol = f"positives: STS-B gold {sign} {self.threshold:g}; sentences {times}"
+        histograms = {"bins": self.bins, "range": [-1, 1], **self.histograms}
+        return {**self.folder.source(protocol), "cosine_histograms": histograms}
 
     def _positive(self, pairs: Examples) -> np.ndarray:
         return pairs.labels_N >= self.threshold if self.inclusive else pairs.labels_N > self.threshold

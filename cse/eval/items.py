@@ -9,7 +9,7 @@ plots/cosines_<when>.json has {evaluator: {split: [cosines, gold scores]}}, befo
 
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Literal
@@ -20,8 +20,7 @@ from pydantic import TypeAdapter
 from cse.dotted import Json
 from cse.errors import first_line
 from cse.files import replaced_file, write_text
-from cse.provenance import Average, Items, ItemScores
-from cse.types import Encode, Evaluator
+from cse.score import Average, Behind, Items, ItemScores, Score
 
 FILE = "items.npz"
 VERSION = 1
@@ -33,25 +32,31 @@ DAMAGED = (
 LARGEST = 64 << 20  # bytes unpacked: float32 values and gold of eight million items
 
 
-def keep_items(folder: Path, evaluators: Mapping[str, Evaluator], splits: Mapping[str, Sequence[str]]) -> Json:
-    """Write the items of the evaluators' last scores. Returns the entry for results.json.
+def keep_items(folder: Path, scores: Iterable[Score]) -> Json:
+    """Write the items of the scores. Returns the entry for results.json. Raises RunError if the disk refuses.
 
-    Raises RunError if the file cannot be written.
+    What is inside an average, and no score itself, is named by its place in it.
     """
-    items: ItemScores = {}
-    for name, chosen in splits.items():
-        for split in chosen:
-            items |= with_prefix(f"{split}/{name}/", evaluators[name].items(split))
     arrays: dict[str, np.ndarray] = {}
     about: Json = {"version": VERSION, "scores": {}, "averages": {}}
-    for number, (score, one) in enumerate(items.items()):
-        if isinstance(one, Items):
-            about["scores"][score] = {"kind": one.kind, "array": number}
-            arrays |= {f"{number}.values": _small(one.values_N), f"{number}.gold": _small(one.gold_N)}
-            if one.units_UN is not None:
-                arrays[f"{number}.units"] = _small(one.units_UN)
-        else:
-            about["averages"][score] = one
+
+    def keep(name: str, items: Behind) -> str:
+        """Keep what is behind a score. Returns the name under which it is kept."""
+        if isinstance(items, str):
+            return items
+        if isinstance(items, list):
+            about["averages"][name] = [keep(f"{name}/{number}", one) for number, one in enumerate(items)]
+        elif isinstance(items, Items):
+            number = len(about["scores"])
+            about["scores"][name] = {"kind": items.kind, "array": number}
+            arrays.update({f"{number}.values": _small(items.values_N), f"{number}.gold": _small(items.gold_N)})
+            if items.units_UN is not None:
+                arrays[f"{number}.units"] = _small(items.units_UN)
+        return name
+
+    for score in scores:
+        if score.items is not None:
+            keep(score.name, score.items)
     with replaced_file(folder / FILE) as temporary:
         arrays["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
         np.savez_compressed(temporary, allow_pickle=False, **arrays)
@@ -95,29 +100,17 @@ def parts_of(average: Average) -> list[str]:
     return [part for one in average for part in ([one] if isinstance(one, str) else parts_of(one))]
 
 
-def with_prefix(prefix: str, items: ItemScores) -> ItemScores:
-    """The items, with `prefix` in front of every score's name."""
+def keep_cosines(folder: Path, when: Literal["before", "after"], scores: Iterable[Score]) -> None:
+    """Write the cosines and gold scores of each evaluator's first score of pairs, for each split.
 
-    def renamed(average: Average) -> Average:
-        return [prefix + one if isinstance(one, str) else renamed(one) for one in average]
-
-    return {prefix + score: one if isinstance(one, Items) else renamed(one) for score, one in items.items()}
-
-
-def keep_cosines(
-    folder: Path, when: Literal["before", "after"], evaluators: Mapping[str, Evaluator], encode: Encode
-) -> None:
-    """Write the cosines and gold scores of every evaluator that has pairs.
-
-    Before training only those of its first split, which is scored anyway; the others would cost encoder passes.
     Raises RunError if the file cannot be written.
     """
     stored: dict[str, dict[str, list[list[float]]]] = {}
-    for name, evaluator in evaluators.items():
-        for split in evaluator.splits[:1] if when == "before" else evaluator.splits:
-            pairs = evaluator.cosines(encode, split)
-            if pairs is not None:
-                stored.setdefault(name, {})[split] = [values.astype(float).tolist() for values in pairs]
+    for score in scores:
+        split, evaluator, _ = score.name.split("/", 2)
+        if isinstance(score.items, Items) and score.items.kind == "cosines":
+            pairs = [score.items.values_N.tolist(), score.items.gold_N.astype(float).tolist()]
+            stored.setdefault(evaluator, {}).setdefault(split, pairs)
     write_text(folder / "plots" / f"cosines_{when}.json", json.dumps(stored))
 
 

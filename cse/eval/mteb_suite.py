@@ -12,17 +12,17 @@ import hashlib
 import importlib.util
 import json
 import logging
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from annotated_types import MinLen
 
 from cse.errors import MissingResource, UserError, first_line
-from cse.eval.score import AVERAGE
+from cse.eval.score import mean_of
 from cse.progress import track
-from cse.provenance import Nature, Problem, Provenance
 from cse.ranges import Count, Name
+from cse.score import Score, Source
 from cse.types import Encode, Evaluator
 
 if TYPE_CHECKING:  # mteb takes 20 s to import
@@ -38,7 +38,7 @@ PAPER_METRIC = {"PairClassification": "cosine_ap"}
 PROBES = ["A sentence.", "The cat sat on the mat.", "Stocks fell sharply on Monday.", " ".join(map(str, range(700)))]
 
 
-class MtebProvenance(Provenance):
+class MtebSource(Source):
     """model: the name and revision under which mteb caches the results. tasks: the data and metric of each."""
 
     model: dict[str, str]
@@ -56,8 +56,6 @@ class Mteb(Evaluator):
     """
 
     splits = ("test",)
-    natures: ClassVar[Mapping[str, Nature]] = {"*": Nature("the task's score x 100"), "average": AVERAGE}
-    more_than_encoding = True
 
     def __init__(
         self,
@@ -79,7 +77,7 @@ class Mteb(Evaluator):
         self.tasks: list[AbsTask] = []
         self.local: dict[str, str] = {}  # sha256 of the data of tasks that are given as objects
         self.revision = ""  # of the encoder scored last
-        self.problems: list[Problem] = []
+        self.problems: dict[str, str] = {}  # by task that could not be scored
 
     def prepare(self) -> None:
         """Find the tasks and load the data of task objects; mteb loads the data of named tasks when it scores them."""
@@ -106,31 +104,31 @@ class Mteb(Evaluator):
             raise MissingResource("eval=mteb needs the package mteb: pip install -e '.[mteb]'")
         return "mteb is installed; each task's data comes from the hub when first used"
 
-    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+    def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Score every task that is not in the cache, and average the categories whose tasks are all scored.
 
         Raises MissingResource if tasks cannot be scored and allow_partial does not leave them out.
         """
         self.prepare()
         self.revision = "-".join(filter(None, (self.label, encoder_digest(encode))))
-        self.problems = []
-        scores, metrics = {}, {}
+        self.problems, scores = {}, {}
         for task in track(self.tasks, lambda task: task.metadata.name):
             name = task.metadata.name
             try:
-                scores[name] = metrics[f"{name}/{metric(task)}"] = self._score(task, encode)
+                value, rows = self._score(task, encode), sum(count_samples(task).values())
+                scores[name] = Score(f"{name}/{metric(task)}", value, rows, "the task's score x 100")
             except Exception as error:  # data loaders have no common exception
                 if any(part.data_loaded for part in parts(task)):  # so the encoder or the score failed
                     raise
-                self.problems.append({"split": None, "task": name, "problem": first_line(error)[:200]})
+                self.problems[name] = first_line(error)[:200]
         if self.problems and not (self.allow_partial and scores):
-            first = "; ".join(f"{one['task']}: {one['problem']}" for one in self.problems[:3])
+            first = "; ".join(f"{task}: {problem}" for task, problem in [*self.problems.items()][:3])
             raise MissingResource(
                 f"{len(self.problems)} of {len(self.tasks)} MTEB tasks could not be scored ({first}). Run again where "
                 f"the data can be reached ({self.cache} keeps the others' scores), or with allow_partial=true"
             )
         whole = {key: names for key, names in self.groups().items() if scores.keys() >= set(names)}
-        return metrics | {key: float(np.mean([scores[name] for name in names])) for key, names in whole.items()}
+        return [*scores.values(), *(mean_of(key, [scores[name] for name in names]) for key, names in whole.items())]
 
     def _score(self, task: AbsTask, encode: Encode) -> float:
         """100 x the metric's mean over splits and subsets, rounded to six decimals as in mteb's cache."""
@@ -156,8 +154,8 @@ class Mteb(Evaluator):
             groups.setdefault(f"{task.metadata.type}/average", []).append(task.metadata.name)
         return groups | {"average": [task.metadata.name for task in self.tasks]}
 
-    def provenance(self) -> MtebProvenance:
-        """The samples, data set and metric of each task, and the name under which mteb caches the results."""
+    def source(self) -> MtebSource:
+        """The data set and metric of each task, and the name under which mteb caches the results."""
         import mteb
 
         tasks: dict[str, dict[str, object]] = {
@@ -171,16 +169,12 @@ class Mteb(Evaluator):
             }
             for task in self.tasks
         }
-        counts = {task.metadata.name: count_samples(task) for task in self.tasks}
-        sums = {key: sum(sum(counts[name].values()) for name in names) for key, names in self.groups().items()}
         return {
             "protocol": f"mteb {mteb.__version__}, {self.benchmark or 'chosen tasks'}",
             "model": {"name": self.name, "revision": self.revision},
             "tasks": tasks,
-            "rows": {**{name: {**splits} for name, splits in counts.items()}, **sums},
             "revisions": {name: str(about["sha256"] or about["revision"]) for name, about in tasks.items()},
-            "partial": bool(self.problems),
-            "problems": self.problems,
+            "problems": [f"{task}: {problem}" for task, problem in self.problems.items()],
         }
 
 

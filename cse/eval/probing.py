@@ -16,6 +16,7 @@ from cse.eval.senteval.data import Parts, Row, in_columns, in_sentevals_order, w
 from cse.eval.senteval.suite import Suite, Task, embedded
 from cse.eval.senteval.validation import Mode, Procedure
 from cse.ranges import Name, OneOf
+from cse.score import Score
 from cse.types import Encode
 
 FILES = {  # in the order of DeCLUTR's Table S4
@@ -57,7 +58,7 @@ class Probing(Suite):
         data = DataFolder(folder, "eval.probing.folder", what, allow_partial)
         super().__init__(data, {task: Task(partial(read, task=task), "split") for task in tasks}, mode, classifiers)
 
-    def score_task(self, task: str, parts: Parts, encode: Encode) -> dict[str, float]:
+    def score_task(self, task: str, parts: Parts, encode: Encode) -> list[Score]:
         """Accuracy and dev accuracy of a task; only this task's 120k embeddings are in memory."""
         return super().score_task(task, parts, embedded(encode, parts.values()))
 

@@ -1,6 +1,6 @@
 """Search in image captions: the captions nearest to a query, and whether captions of one image find each other.
 
-    search   the k nearest captions of each query by cosine (the visual paper's Table C.1), a table in the provenance
+    search   the k nearest captions of each query by cosine (the visual paper's Table C.1), a table in the source
     recall   each caption is a query over the others of its split; it is a hit at k if a caption of its image is among
              the first k. Ties count as misses, so an encoder that maps everything to one point finds nothing.
 
@@ -8,9 +8,9 @@ N captions, D embedding width, Q queries, B queries of a chunk. Only one chunk's
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -20,8 +20,8 @@ from torch import Tensor
 from cse.eval.files import DataFolder
 from cse.eval.geometry import unit_rows
 from cse.progress import track
-from cse.provenance import Items, ItemScores, Nature, Provenance
 from cse.ranges import Count, Name, Split
+from cse.score import Items, Score, Source
 from cse.types import Encode, Evaluator
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ Caption = tuple[str, str]
 MAX_COSINES = 2**26  # of a chunk: 256 MiB
 
 
-class RetrievalProvenance(Provenance):
+class RetrievalSource(Source):
     """searched: the number of captions searched. top: by query, [cosine, caption] of the nearest, best first."""
 
     searched: int
@@ -40,17 +40,12 @@ class RetrievalProvenance(Provenance):
 
 
 class Retrieval(Evaluator):
-    """`recall@<k>` in percent and `median_rank` of each split; the captions found for `queries` go into the provenance.
+    """`recall@<k>` in percent and `median_rank` of each split; the captions found for `queries` go into the source.
 
     captions: the folder of `image TAB index TAB caption` files (.tsv or .tsv.gz). rows: the official number of captions
     of the files that have one. parts: the files of each split, for recall. search: the files that are searched along
     with the split `test`.
     """
-
-    natures: ClassVar[Mapping[str, Nature]] = {
-        "*": Nature("recall, %"),
-        "median_rank": Nature("median rank", lower_is_better=True, decimals=1),
-    }
 
     def __init__(
         self,
@@ -69,7 +64,6 @@ class Retrieval(Evaluator):
         self.parts = {str(split): names for split, names in parts.items()}
         self.rows, self.splits, self.top_k = rows, tuple(parts), top_k
         self.files: dict[str, list[Caption]] = {}
-        self.ranks: dict[str, np.ndarray] = {}  # by split, of captions whose image has another caption
         self.hits: dict[str, list[tuple[float, str]]] = {}  # by query, nearest first
 
     def prepare(self) -> None:
@@ -87,11 +81,7 @@ class Retrieval(Evaluator):
         self.splits = tuple(split for split in self.splits if self._captions(self.parts[split]))
         self.folder.require(self.splits)
 
-    def scores(self, split: str) -> tuple[str, ...]:
-        """A recall for each k and the median rank."""
-        return (*(f"recall@{k}" for k in self.ks), "median_rank")
-
-    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+    def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Recalls and median rank of the split's captions. On test this also searches for the queries."""
         self.prepare()
         rows = self._captions(self.parts[split])
@@ -106,31 +96,26 @@ class Retrieval(Evaluator):
         else:
             vectors_ND = encode(captions)
         images = np.array([image for image, _ in rows])
-        ranks = self.ranks[split] = ranks_of_same_image(vectors_ND[: len(captions)], images)
-        scores = {f"recall@{k}": 100 * float((ranks <= k).mean()) for k in self.ks}
-        return scores | {"median_rank": float(np.median(ranks))}
-
-    def items(self, split: str) -> ItemScores:
-        """Whether each caption has another one of its image among the first k."""
-        return {
-            f"recall@{k}": Items("accuracy", (self.ranks[split] <= k).astype(np.uint8), np.ones_like(self.ranks[split]))
-            for k in self.ks
-        }
+        ranks = ranks_of_same_image(vectors_ND[: len(captions)], images)
+        about = partial(Score, rows=len(captions), altered=self.folder.altered(split))
+        scores = []
+        for k in self.ks:
+            hits_N = (ranks <= k).astype(np.uint8)
+            items = Items("accuracy", hits_N, np.ones_like(ranks))
+            scores.append(about(f"recall@{k}", 100 * float(hits_N.mean()), unit="recall, %", items=items))
+        median = float(np.median(ranks))
+        return [*scores, about("median_rank", median, unit="median rank", lower_is_better=True)]
 
     def texts(self) -> Iterator[str]:
         """The captions of all files."""
         for _, caption in self._captions([*self.files]):
             yield caption
 
-    def provenance(self) -> RetrievalProvenance:
-        """The captions of each split, and the hits of the last search."""
-        return {
-            "protocol": "cosine; a caption's positives are the other captions of its image, ties count against it",
-            "rows": {split: len(self._captions(names)) for split, names in self.parts.items()},
-            "searched": len(self._captions(self.search)),
-            "top": {query: [[score, caption] for score, caption in hits] for query, hits in self.hits.items()},
-            **self.folder.provenance(),
-        }
+    def source(self) -> RetrievalSource:
+        """The protocol, the files, and the hits of the last search."""
+        how = "cosine; a caption's positives are the other captions of its image, ties count against it"
+        top: dict[str, list[list[float | str]]] = {query: [[*hit] for hit in hits] for query, hits in self.hits.items()}
+        return {**self.folder.source(how), "searched": len(self._captions(self.search)), "top": top}
 
     def _captions(self, names: list[str]) -> list[Caption]:
         """The captions of these files, as far as the files exist."""

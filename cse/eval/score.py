@@ -1,63 +1,20 @@
-"""Score an encoder with every evaluator. Scores are named <split>/<evaluator>/<score>; each text is encoded once.
-
-An evaluator declares what its scores are (unit, direction, headline); `nature` looks that up by a score's name.
-"""
+"""Score an encoder with every evaluator. Scores are named <split>/<evaluator>/<score>; each text is encoded once."""
 
 import logging
-import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
-import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from cse.config import groups
 from cse.errors import UserError
 from cse.progress import showing
-from cse.provenance import Nature, Provenance
+from cse.score import Score, Scores, Source
 from cse.types import Encode, Evaluator
 
 log = logging.getLogger("cse")
 
 MAX_MEMOIZED = 200_000  # texts: the seven STS tasks have 29,469, all SentEval transfer tasks about 130,000
-
-ACCURACY, DEV_ACCURACY = Nature("accuracy, %"), Nature("accuracy on dev, %", headline=False)
-AVERAGE = Nature("average of scores, points of 100")
-UNDECLARED = {
-    "loss": Nature("loss", lower_is_better=True, decimals=4, headline=False),
-    "perplexity": Nature("perplexity", lower_is_better=True),
-    "seconds": Nature("seconds", lower_is_better=True),
-    "*": Nature(""),
-}
-"""For numbers that no evaluator declares, such as those of training."""
-
-
-def nature(key: str) -> Nature:
-    """What the score `<split>/<evaluator>/<score>` is, as its evaluator declares it; for `train/...`, by its name."""
-    split, _, rest = key.partition("/")
-    evaluator, _, name = rest.partition("/")
-    declared = {} if split == "train" else declared_natures(evaluator, *groups.folders_of("eval"))
-    last = (name or rest or split).rpartition("/")[2]
-    return next(found[word] for word in (last, "*") for found in (declared, UNDECLARED) if word in found)
-
-
-@cache
-def declared_natures(evaluator: str, *folders: Path) -> Mapping[str, Nature]:
-    """The `natures` of the class that the first <evaluator>.yaml in the folders names; {} if there is no such file."""
-    # os.path.isfile, because Path.is_file raises for a name that is too long
-    found = [path for folder in folders if os.path.isfile(path := folder / f"{evaluator}.yaml")]
-    for file in reversed(groups.included(found[0]) if found else []):
-        if target := yaml.safe_load(file.read_text(encoding="utf-8")).get("_target_"):
-            module, _, name = target.rpartition(".")
-            try:
-                return getattr(import_module(module), name).natures
-            except (ImportError, AttributeError) as error:
-                log.warning("%s: %s; higher scores are taken to be better", file, error)
-    return {}
 
 
 class MemoizedEncode:
@@ -96,18 +53,14 @@ def class_of(evaluator: object) -> str:
     return f"{type(evaluator).__module__}.{type(evaluator).__qualname__}"
 
 
-def check_provenance(name: str, evaluator: Evaluator) -> None:
-    """Raise UserError if a prepared evaluator's provenance is not a cse.provenance.Provenance."""
-    cls, provenance = class_of(evaluator), evaluator.provenance()
-    wrong = ""
+def check_source(name: str, evaluator: Evaluator) -> None:
+    """Raise UserError if a prepared evaluator's source is not a cse.score.Source."""
     try:
-        if not {"rows", "parts"} & set(TypeAdapter(Provenance).validate_python(provenance)):
-            wrong = "has neither rows nor parts"
+        TypeAdapter(Source).validate_python(evaluator.source())
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         wrong = f"{'.'.join(map(str, first['loc']))}={first['input']!r}: {first['msg']}"
-    if wrong:
-        raise UserError(f"eval.{name}: {cls}: provenance() {wrong}; see cse.types.Provenance")
+        raise UserError(f"eval.{name}: {class_of(evaluator)}: source() {wrong}; see cse.score.Source") from error
 
 
 def score(
@@ -115,19 +68,32 @@ def score(
     splits: Mapping[str, Sequence[str]],
     encode: Encode,
     level: int = logging.INFO,
-    into: dict[str, float] | None = None,
-) -> dict[str, float]:
+    into: Scores | None = None,
+) -> Scores:
     """Every score of every evaluator on its chosen splits, by `<split>/<evaluator>/<score>`; shows the progress.
 
     level: of the log line that each evaluator gets when it is done. into: a dict to fill and return, so that a failure
     leaves what was scored before it.
     """
-    metrics = {} if into is None else into
+    scores = {} if into is None else into
     for name, chosen in splits.items():
         for split in chosen:
             started = time.perf_counter()
             with showing(f"{name} {split}"):
-                scores = evaluators[name](encode, split)
-            metrics |= {f"{split}/{name}/{key}": float(value) for key, value in scores.items()}
+                found = evaluators[name](encode, split)
+            named = (one.within(f"{split}/{name}/") for one in found)
+            scores |= {one.name: one for one in named}
             log.log(level, "%-10s %s, %.1f s", name, split, time.perf_counter() - started)
-    return metrics
+    return scores
+
+
+def mean_of(name: str, scores: Sequence[Score]) -> Score:
+    """The mean of several scores."""
+    return Score(
+        name,
+        float(np.mean([one.value for one in scores])),
+        rows=sum(one.rows for one in scores),
+        unit="average of scores, points of 100",
+        altered=any(one.altered for one in scores),
+        items=[one.name for one in scores],
+    )

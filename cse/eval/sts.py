@@ -11,7 +11,7 @@ decimals first (SimCSE's print_table).
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from annotated_types import MinLen
@@ -19,25 +19,14 @@ from scipy.stats import pearsonr, spearmanr
 
 from cse.errors import UserError
 from cse.eval.files import DataFolder, senteval_folder
-from cse.eval.score import AVERAGE
+from cse.eval.score import mean_of
 from cse.eval.senteval.data import Examples, read_subset, read_table
-from cse.provenance import Items, ItemScores, Nature, Provenance, RowCounts
 from cse.ranges import Name, OneOf, Widths
+from cse.score import Items, Score, Source
 from cse.sources.senteval import SUBSETS
 from cse.types import Encode, Evaluator
 
-SPEARMAN = Nature("Spearman's correlation x 100", kind="sts")
-PEARSON = Nature("Pearson's correlation x 100", headline=False, kind="sts")
-NATURES: Mapping[str, Nature] = {
-    "spearman": SPEARMAN,
-    "spearman_mean": replace(SPEARMAN, headline=False),
-    "spearman_wmean": replace(SPEARMAN, headline=False),
-    "pearson": PEARSON,
-    "pearson_mean": PEARSON,
-    "pearson_wmean": PEARSON,
-    "average": replace(AVERAGE, kind="sts"),
-}
-"""The natures of sentence pairs' scores."""
+CORRELATIONS = {"spearman": spearmanr, "pearson": pearsonr}
 
 Tasks = dict[str, list[Examples]]
 """The subsets of each task: pairs and their human scores."""
@@ -59,51 +48,48 @@ def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
     return np.clip(np.nan_to_num(cosines_N, nan=0.0, posinf=0.0, neginf=0.0), -1, 1)
 
 
-def pair_cosines(encode: Encode, pairs: Examples) -> tuple[np.ndarray, np.ndarray]:
-    """(cosines_N, gold_N) of N pairs."""
-    return cosines(*np.split(encode(pairs.texts()), 2)), pairs.labels_N
-
-
 def joined(subsets: list[Items]) -> Items:
     """The items of all subsets together."""
     if len(subsets) == 1:
         return subsets[0]
     values_N, gold_N = zip(*((one.values_N, one.gold_N) for one in subsets), strict=True)
-    return Items("spearman", np.concatenate(values_N), np.concatenate(gold_N))
+    return Items("cosines", np.concatenate(values_N), np.concatenate(gold_N))
 
 
-def correlations(subsets: list[Items]) -> dict[str, float]:
+def correlations(subsets: list[Items], statistics: Iterable[str] = CORRELATIONS) -> list[Score]:
     """Spearman and Pearson x100 of cosines with human scores, the subsets joined as `all`, `mean` and `wmean`."""
     whole, sizes = joined(subsets), [len(one.gold_N) for one in subsets]
-    scores: dict[str, float] = {}
-    for name, correlate in (("spearman", spearmanr), ("pearson", pearsonr)):
-        scores[name] = 100 * float(correlate(whole.values_N, whole.gold_N)[0])
+    scores = []
+    for name in statistics:
+        ranks, correlate = name == "spearman", CORRELATIONS[name]
+        of = partial(Score, rows=sum(sizes), unit=f"{name.capitalize()}'s correlation x 100")
+        value = 100 * float(correlate(whole.values_N, whole.gold_N)[0])
+        scores.append(of(name, value, items=whole if ranks else None, headline=ranks))
         if len(subsets) > 1:
             parts = [100 * float(correlate(one.values_N, one.gold_N)[0]) for one in subsets]
-            scores[f"{name}_mean"] = float(np.mean(parts))
-            scores[f"{name}_wmean"] = float(np.average(parts, weights=sizes))
+            mean, weighted = float(np.mean(parts)), float(np.average(parts, weights=sizes))
+            scores.append(of(f"{name}_mean", mean, items=[*subsets] if ranks else None, headline=False))
+            scores.append(of(f"{name}_wmean", weighted, headline=False))
     return scores
 
 
 class ScoredPairs(Evaluator):
     """Base class of evaluators of sentence pairs. A subclass has the `readers` of its tasks and a `protocol`.
 
-    Scores are `<task>/<statistic>` for the statistics in `natures`, without the task for the task `unnamed`.
-    averaged: the tasks of the average, which needs all of them. widths: numbers of leading channels to score as well,
-    under names such as `width96/<task>/<statistic>`. pictured: the task whose cosines are plotted.
+    Scores are `<task>/<statistic>` for each of `statistics`, without the task for the task `unnamed`. averaged: the
+    tasks of the average, which needs all of them. widths: numbers of leading channels to score as well, under names
+    such as `width96/<task>/<statistic>`.
     """
 
     splits: tuple[str, ...] = ("dev", "test")
-    natures: ClassVar[Mapping[str, Nature]] = NATURES
+    statistics: tuple[str, ...] = ("spearman", "pearson")
     protocol: str
     unnamed: str | None = None
-    pictured: str | None = None
 
     def __init__(self, folder: DataFolder, averaged: Iterable[str], widths: Iterable[int] | None = None):
         self.folder, self.averaged = folder, list(averaged)
         self.cuts: dict[str, int | None] = {"": None, **{f"width{width}/": width for width in widths or ()}}
         self.tasks: dict[str, Tasks] = {}
-        self.scored: dict[str, dict[str, list[Items]]] = {}  # by split and task: cosines and human scores
 
     def readers(self, split: str) -> Readers:
         """The functions that read the subsets of each task."""
@@ -124,68 +110,44 @@ class ScoredPairs(Evaluator):
         self.folder.require(self.tasks)
         self.splits = tuple(self.tasks)
 
-    def name(self, task: str, statistic: str) -> str:
-        """A score's name. task: with its width, if it has one."""
-        *width, bare = task.split("/")
-        return "/".join([*width, *([] if bare == self.unnamed else [bare]), statistic])
-
-    def scores(self, split: str) -> tuple[str, ...]:
-        """Spearman and, if `natures` has it, Pearson of each task, and the average."""
-        tasks, statistics = self.readers(split), [one for one in ("spearman", "pearson") if one in self.natures]
-        names = [self.name(cut + task, one) for cut in self.cuts for task in tasks for one in statistics]
-        return (*names, *self._averages(tasks))
-
-    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+    def __call__(self, encode: Encode, split: str) -> list[Score]:
         """`<task>/spearman`, `/pearson` and their means over subsets; `average` if all of its tasks have data."""
         self.prepare()
-        self.scored[split] = self._scored(encode, self.tasks[split])
-        scores = {
-            self.name(task, statistic): value
-            for task, subsets in self.scored[split].items()
-            for statistic, value in correlations(subsets).items()
-            if statistic in self.natures
-        }
-        averages = self._averages(self.tasks[split]).items()
-        return scores | {name: self.average([scores[part] for part in parts]) for name, parts in averages}
+        tasks = self.tasks[split]
+        scores, averages = [], []
+        for cut, of in self._cosines(encode, tasks).items():
+            spearmans: dict[str, Score] = {}
+            for task, subsets in of.items():
+                altered = self.folder.altered(split, task)
+                named = [replace(one, altered=altered) for one in correlations(subsets, self.statistics)]
+                found = [one.within(cut if task == self.unnamed else f"{cut}{task}/") for one in named]
+                spearmans[task] = found[0]
+                scores += found
+            if self.averaged and set(self.averaged) <= set(tasks):
+                averaged = [spearmans[task] for task in self.averaged]
+                mean = self.average([one.value for one in averaged])
+                averages.append(replace(mean_of(f"{cut}average", averaged), value=mean))
+        return scores + averages
 
-    def _scored(self, encode: Encode, tasks: Tasks) -> dict[str, list[Items]]:
-        """The cosines of each task's pairs at each width; all sentences of all tasks go to `encode` in one call."""
+    def _cosines(self, encode: Encode, tasks: Tasks) -> dict[str, dict[str, list[Items]]]:
+        """The cosines of each task's pairs at each cut; all sentences of all tasks go to `encode` in one call."""
         sets = [pairs for subsets in tasks.values() for pairs in subsets]
         vectors_ND = encode([text for pairs in sets for text in pairs.texts()])
         width = vectors_ND.shape[1]
         if too_wide := [cut for cut in self.cuts.values() if (cut or 0) > width]:  # only now known for a function
             raise UserError(f"widths={too_wide}: the embeddings are {width} wide")
         ends = np.cumsum([len(pairs) for pairs in sets for _ in range(2)])[:-1]
-        found: dict[str, list[Items]] = {}
-        for prefix, cut in self.cuts.items():
+        found: dict[str, dict[str, list[Items]]] = {}
+        for name, cut in self.cuts.items():
             halves = iter(np.split(vectors_ND[:, :cut], ends))
             for task, subsets in tasks.items():
-                found[prefix + task] = [
-                    Items("spearman", cosines(next(halves), next(halves)), pairs.labels_N, pairs.units_UN)
-                    for pairs in subsets
-                ]
+                pairs = [(cosines(next(halves), next(halves)), of.labels_N, of.units_UN) for of in subsets]
+                found.setdefault(name, {})[task] = [Items("cosines", *one) for one in pairs]
         return found
 
     def average(self, spearmans: list[float]) -> float:
         """The mean of the tasks' Spearman scores."""
         return float(np.mean(spearmans))
-
-    def items(self, split: str) -> ItemScores:
-        """The pairs behind each task's Spearman correlation: all subsets joined, and one by one for their mean."""
-        items: ItemScores = {}
-        for task, subsets in self.scored[split].items():
-            items[self.name(task, "spearman")] = joined(subsets)
-            if len(subsets) > 1:
-                parts = {f"{task}/spearman/{number}": subset for number, subset in enumerate(subsets)}
-                items |= parts | {f"{task}/spearman_mean": list(parts)}
-        for name, averaged in self._averages(self.tasks[split]).items():
-            items[name] = [*averaged]
-        return items
-
-    def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """(cosines_N, gold_N) of the pictured task's pairs; None without a pictured task."""
-        self.prepare()
-        return None if self.pictured is None else pair_cosines(encode, *self.tasks[split][self.pictured])
 
     def texts(self) -> Iterator[str]:
         """The sentences of every split and task."""
@@ -194,19 +156,9 @@ class ScoredPairs(Evaluator):
                 for pairs in subsets:
                     yield from pairs.texts()
 
-    def provenance(self) -> Provenance:
-        """Pairs of each task (by split, if the evaluator has several), and the files."""
-        rows: RowCounts = {}
-        for split, tasks in self.tasks.items():
-            counts: RowCounts = {task: sum(map(len, subsets)) for task, subsets in tasks.items()}
-            rows |= {split: counts} if len(type(self).splits) > 1 else counts
-        return {"protocol": self.protocol, "rows": rows, **self.folder.provenance()}
-
-    def _averages(self, tasks: Iterable[str]) -> dict[str, list[str]]:
-        """The scores behind each width's average; {} unless `tasks` has all tasks of the average."""
-        if not self.averaged or not set(self.averaged) <= set(tasks):
-            return {}
-        return {f"{cut}average": [self.name(cut + task, "spearman") for task in self.averaged] for cut in self.cuts}
+    def source(self) -> Source:
+        """The protocol and the files."""
+        return self.folder.source(self.protocol)
 
 
 class Stsb(ScoredPairs):
@@ -217,7 +169,7 @@ class Stsb(ScoredPairs):
     """
 
     protocol = "Spearman and Pearson x100 of cosines with gold scores"
-    unnamed = pictured = "STS-B"
+    unnamed = "STS-B"
 
     def __init__(
         self,

@@ -1,17 +1,16 @@
 """SentEval transfer: how well a linear classifier solves a task from frozen embeddings."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from annotated_types import MinLen
 
 from cse.eval.files import senteval_folder
 from cse.eval.senteval import data
-from cse.eval.senteval.suite import Suite, Task, embedded, features
+from cse.eval.senteval.suite import Suite, Task, embedded, features, scored_rows
 from cse.eval.senteval.validation import Mode, Procedure
-from cse.provenance import Items, Nature
 from cse.ranges import Name, OneOf
+from cse.score import Items, Score
 from cse.types import Encode
 
 TASKS = {
@@ -34,15 +33,6 @@ class Transfer(Suite):
     """
 
     averaged = SIMCSE_SEVEN
-    natures: ClassVar[Mapping[str, Nature]] = {
-        **Suite.natures,
-        "f1": Nature("F1, %", headline=False),
-        "spearman": Nature("Spearman's correlation x 100", headline=False),
-        "pearson": Nature("Pearson's correlation x 100"),
-        "dev_spearman": Nature("Spearman's correlation on dev x 100", headline=False),
-        "dev_pearson": Nature("Pearson's correlation on dev x 100", headline=False),
-        "mse": Nature("mean squared error", lower_is_better=True, decimals=3, headline=False),
-    }
 
     def __init__(
         self,
@@ -57,17 +47,24 @@ class Transfer(Suite):
         super().__init__(senteval_folder(senteval, allow_partial), chosen, mode, classifiers)
         self.regression = regression
 
-    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+    def __call__(self, encode: Encode, split: str) -> list[Score]:
         """The scores of every task that has data; all their sentences go to `encode` in one call."""
         self.prepare()
         examples = [examples for parts in self.data.values() for examples in parts.values()]
         return super().__call__(embedded(encode, examples), split)
 
-    def score_task(self, task: str, parts: data.Parts, encode: Encode) -> dict[str, float]:
+    def score_task(self, task: str, parts: data.Parts, encode: Encode) -> list[Score]:
         """A task's accuracies, or the regression's statistics."""
         if self.tasks[task].scheme != "regression":
             return super().score_task(task, parts, encode)
         x, y = features(parts, encode, "regression")
-        scores, predicted_N = self.regression.run(x, y)
-        self.scored[f"{task}/spearman"] = Items("spearman", predicted_N, y["test"])
-        return scores
+        found, predicted_N = self.regression.run(x, y)
+        tested, chosen = scored_rows(parts)
+        dev = f"dev_{self.regression.stop_on}"
+        items = Items("spearman", predicted_N, y["test"])
+        return [
+            Score("pearson", found["pearson"], tested, "Pearson's correlation x 100"),
+            Score("spearman", found["spearman"], tested, "Spearman's correlation x 100", items=items, headline=False),
+            Score("mse", found["mse"], tested, "mean squared error", lower_is_better=True, headline=False),
+            Score(dev, found[dev], chosen, "correlation on dev x 100", headline=False),
+        ]

@@ -9,7 +9,7 @@
 import heapq
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TypeGuard
 
@@ -39,7 +39,7 @@ class Jsonl:
             file.writelines(map(json_line, kept))
         self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 (open as long as the run)
 
-    def log(self, metrics: dict[str, float], step: int) -> None:
+    def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
         """Write the metrics of a step, by name."""
         self.step = step
         self._write("metrics", **metrics)

@@ -5,6 +5,7 @@ import json
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing_extensions import TypedDict  # typing's can be checked by pydantic f
 from cse.config.groups import CONF_DIR, PACKAGE_DIR, own_folders
 from cse.dotted import Config, Json
 from cse.errors import UserError
+from cse.score import Score
 
 PACKAGES = (
     *("cse-lab", "torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
@@ -28,29 +30,28 @@ LONGEST = 1000  # characters of a name in such a file
 LIBYAML = 8 << 10  # characters of YAML, too few to nest so deeply that libyaml, which recurses in C, crashes
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
-Score = Annotated[float, Field(ge=-1e38, le=1e38)]  # within float32, so that squares are within float64
+Number = Annotated[float, Field(ge=-1e38, le=1e38)]  # within float32, so that squares are within float64
 Plain = dict[str, JsonValue]
 Cosine = Annotated[float, Field(ge=-1.001, le=1.001)]  # of float32
 STRICT = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
 
 
 @with_config(STRICT)
-class Problem(TypedDict, total=False):
-    """Something wrong with an evaluator's data; see cse.provenance."""
+class ScoreRecord(TypedDict, total=False):
+    """What a score is, beside its value in `metrics`; see cse.score.Score."""
 
-    split: str | None
-    task: str | None
-    problem: Required[str]
+    rows: Count
+    unit: str
+    lower_is_better: bool
+    altered: bool
 
 
 @with_config(STRICT)
 class DataRecord(TypedDict, total=False):
-    """The part of an evaluator's provenance that reports and cards show; see cse.provenance."""
+    """The part of an evaluator's source that reports and cards show; see cse.score.Source."""
 
     files: dict[str, Plain]
-    parts: "dict[str, DataRecord]"
-    rows: Plain
-    problems: list[Problem]
+    problems: list[JsonValue]  # sentences; of older editions, mappings
     top: dict[str, list[Annotated[list[float | str], Field(min_length=2, max_length=2)]]]  # of retrieval, by query
     tasks: dict[str, Plain]  # of mteb
     model: Plain
@@ -65,7 +66,8 @@ class Results(TypedDict, total=False):
 
     status: Required[Literal["running", "done", "failed", "interrupted"]]
     config: Required[Plain]
-    metrics: Required[dict[str, Score | None]]
+    metrics: Required[dict[str, Number | None]]
+    scores: dict[str, ScoreRecord]
     seed: Count | None
     command: str | None
     git_commit: str | None
@@ -190,6 +192,12 @@ def first_results(config: Config, device: str, precision: str) -> Json:
         "precision": precision,
         "metrics": {},
     }
+
+
+def scores_of(scores: Mapping[str, Score]) -> Json:
+    """The scores as results.json has them: their values in `metrics`, and what each is in `scores`."""
+    about = {name: one.about() for name, one in scores.items()}
+    return {"metrics": {name: one.value for name, one in scores.items()}, "scores": about}
 
 
 def command_line() -> str:

@@ -21,8 +21,8 @@ from cse.dotted import Config, Json
 from cse.errors import UserError
 from cse.files import checksum
 from cse.record.events import Event, metric_events
-from cse.record.results import Cosine, Plain, Score, checked, parsed, read_results, read_text
-from cse.record.scores import partial_scores
+from cse.record.results import Cosine, Number, Plain, checked, parsed, read_results, read_text
+from cse.score import Score
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ NOWHERE = object()
 SETTINGS: TypeAdapter[Plain] = TypeAdapter(Plain)
 WORDS = TypeAdapter(tuple[str, ...])
 CHOSEN = TypeAdapter(dict[str, dict[str, str | None]])
-Pairs = tuple[list[Cosine], list[Score]]
+Pairs = tuple[list[Cosine], list[Number]]
 COSINES = TypeAdapter(dict[str, dict[str, Pairs]])
 CHOICES = re.compile(r"^    choices:\n(?:      .*\n)+", re.MULTILINE)
 """The part of hydra.yaml that is read. Most runs of a folder have the same one, which is parsed once."""
@@ -62,9 +62,15 @@ class Run:
         return self.results.get("versions", {})
 
     @cached_property
+    def scores(self) -> dict[str, Score]:
+        """Its scores, by name. A run of an older edition recorded no more than their values."""
+        about = self.results.get("scores", {})
+        return {name: Score(name, value, **about.get(name, {})) for name, value in self.metrics.items()}
+
+    @property
     def altered(self) -> frozenset[str]:
         """Its scores on incomplete or altered data (allow_partial)."""
-        return partial_scores(self.metrics, self.results.get("data") or {})
+        return frozenset(name for name, score in self.scores.items() if score.altered)
 
     def group(self, name: str) -> Config:
         """The settings of a group such as `trainer`; {} if the run has none."""
@@ -117,6 +123,11 @@ def plain(value: object) -> Any:
         return float(value) if isinstance(value, (str, int)) else value
     except (ValueError, OverflowError):
         return value
+
+
+def described(runs: Iterable[Run], name: object) -> Score:
+    """The score of this name in the first run that has it, for its unit and direction; an empty one if none has."""
+    return next((run.scores[name] for run in runs if isinstance(name, str) and name in run.scores), Score("", 0.0))
 
 
 def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:

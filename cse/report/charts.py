@@ -15,8 +15,7 @@ import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
 from cse.columns import printable
-from cse.eval.score import nature
-from cse.record.runs import plain
+from cse.record.runs import described, plain
 from cse.report.comparison import Comparison
 from cse.report.frame import format_short
 
@@ -137,7 +136,7 @@ def by_setting(comparison: Comparison, keys: Sequence[str], metric: str, colours
             text=np.where(np.isnan(means), "", written),
             texttemplate="%{text}",
             colorscale="Cividis",
-            reversescale=nature(metric).lower_is_better,
+            reversescale=described(comparison.runs, metric).lower_is_better,
             showscale=False,
         )
     ]

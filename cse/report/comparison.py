@@ -13,8 +13,7 @@ import pandas as pd
 from cse.config.groups import choices
 from cse.config.keys import repeats_a_run
 from cse.config.spelling import typed, values_of
-from cse.eval.score import nature
-from cse.record.runs import Run, grouped
+from cse.record.runs import Run, described, grouped
 from cse.record.scores import ALTERED
 from cse.record.status import DONE, STATES, Status, status_of
 from cse.report.frame import differing, format_setting, label, settings_frame, short_names
@@ -59,7 +58,7 @@ class Comparison:
         done = self.frame[self.metrics].astype(float).where(self.frame["state"] == DONE)
         of_seeds = done.groupby([self.setting, self.frame[self.seed].map(str)]).mean()  # a copy is no further seed
         scores = of_seeds.groupby(level=0).agg(["mean", "std"])
-        lowest_first = nature(self.best_by).lower_is_better
+        lowest_first = described(self.runs, self.best_by).lower_is_better
         return scores.sort_values((self.best_by, "mean"), ascending=lowest_first, kind="stable")
 
     @property

@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cse.errors import UserError
-from cse.eval.score import nature
-from cse.record.runs import Run, grouped, same
+from cse.record.runs import Run, described, grouped, same
 from cse.report.cells import Cell, compare
 from cse.report.comparison import Comparison
 from cse.report.frame import format_setting
@@ -204,7 +203,7 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
     others = [one for one in known if one != first]
     if first is None or score is None or not others:
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
-    sign = -1 if nature(score).lower_is_better else 1
+    sign = -1 if described(comparison.runs, score).lower_is_better else 1
     cell, passed, lines = cell_of(comparison, first, score), True, []
     against = {one: cell_of(comparison, one, score) for one in others}
     if not all(of.values for of in (cell, *against.values())):

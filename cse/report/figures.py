@@ -11,8 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cse.eval.score import nature
-from cse.record.runs import Run, grouped, plain, read_cosines
+from cse.record.runs import Run, described, grouped, plain, read_cosines
 from cse.record.scores import IS_ALTERED
 from cse.report import published
 from cse.report.plot import Plot
@@ -49,7 +48,7 @@ def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
     altered = any(is_shown(plot, name) for runs in series.values() for run in runs for name in run.altered)
     figure.suptitle(f"{title}\n{IS_ALTERED}" if altered else title)
     if plot.kind in ("curve", "scatter", "path", "distribution"):
-        name_axes(axes, plot, printed)
+        name_axes(axes, plot, runs, printed)
         add_legend(figure, axes, legend_title(plot, axes))
     return figure
 
@@ -227,13 +226,13 @@ DRAW: dict[str, Callable[[Plot, Series], Figure | None]] = {
 }
 
 
-def name_axes(axes: Axes, plot: Plot, printed: PublishedFigure | None) -> None:
+def name_axes(axes: Axes, plot: Plot, runs: list[Run], printed: PublishedFigure | None) -> None:
     """Put words and units above the axes' names, which are those of the command line."""
     if printed and plot.kind == "curve":
         axes.set_xlabel(f"{printed.x}\n{axes.get_xlabel()}")
-    if unit := nature(plot.x).unit:
+    if unit := described(runs, plot.x).unit:
         axes.set_xlabel(f"{unit}\n{axes.get_xlabel()}")
-    if unit := nature(plot.y).unit:
+    if unit := described(runs, plot.y).unit:
         axes.set_ylabel(f"{unit}\n{axes.get_ylabel()}")
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from cse.config.keys import entry, is_science
 from cse.dotted import Json, flattened
 from cse.record.runs import Run, Where, same
-from cse.record.scores import IS_ALTERED, problems_of
+from cse.record.scores import IS_ALTERED
 from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Status, status_of
 from cse.report.frame import format_value, varying
 
@@ -94,7 +94,8 @@ def changed_texts(runs: list[Run]) -> list[str]:
 def data_problems(runs: list[Run]) -> list[str]:
     """What is wrong with the data of marked scores, after what the mark means; none without such scores."""
     sources = [source for run in runs if run.altered for source in run.results["data"].items()]
-    problems = list(dict.fromkeys(line for name, source in sources for line in problems_of(name, source)))
+    words = (f"partial: {name}: {one}" for name, source in sources for one in source.get("problems", []))
+    problems = list(dict.fromkeys(words))
     more = [f"partial: {len(problems) - SINGLY} more problems"] if len(problems) > SINGLY else []
     return [IS_ALTERED, *problems[:SINGLY], *more] if problems else []
 
@@ -125,10 +126,9 @@ def scoring(run: Run) -> dict[str, str]:
 
 
 def _checksum(source: Json) -> str:
-    """8 hex digits that identify an evaluator's protocol and files, and those of its parts."""
+    """8 hex digits that identify an evaluator's protocol and files."""
     files = {name: file.get("sha256") for name, file in source.get("files", {}).items()}
-    parts = {name: _checksum(part) for name, part in source.get("parts", {}).items()}
-    text = json.dumps([source.get("protocol"), files, source.get("revisions"), parts], sort_keys=True)
+    text = json.dumps([source.get("protocol"), files, source.get("revisions")], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 

@@ -17,7 +17,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from cse.columns import printable
-from cse.eval.score import nature
 from cse.record.heartbeat import clock
 from cse.record.runs import Run
 from cse.record.status import status_of
@@ -195,7 +194,8 @@ def settings_table(comparison: Comparison) -> pd.DataFrame:
     """A line for each setting, the best first, with means and deviations as numbers, which sort."""
     table = comparison.settings.copy()
     for metric in comparison.chosen:
-        scores = comparison.scores[metric].round(nature(metric).decimals)
+        scores = comparison.scores[metric]
+        scores = scores.round(2 if scores["mean"].abs().max() >= 1 else 4)
         table[[metric, f"± {metric}"]] = scores[["mean", "std"]].astype(object).where(scores.notna(), "")
     marked = [sorted({name for run in comparison.runs_by_setting[one] for name in run.altered}) for one in table.index]
     if any(marked):

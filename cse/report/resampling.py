@@ -17,10 +17,10 @@ import numpy as np
 
 from cse.errors import UserError
 from cse.eval.items import read_items
-from cse.provenance import Average, Items, ItemScores
 from cse.record.runs import Run
 from cse.report.spec import Metric
 from cse.report.statistics import Interval
+from cse.score import Average, Items, ItemScores
 
 RESAMPLES = 1000
 CELLS = 2**21  # weights in memory at once
@@ -113,7 +113,7 @@ def _draws(size: int, resamples: int, rng: np.random.Generator) -> np.ndarray:
 
 def _scores(items: Items, weights_RN: np.ndarray) -> np.ndarray:
     """The score (R,) of items with these weights."""
-    if items.kind == "spearman":
+    if items.kind in ("cosines", "spearman"):
         return 100 * _spearman(items.values_N, items.gold_N, weights_RN)
     right_N = items.values_N == items.gold_N
     if items.kind == "accuracy":

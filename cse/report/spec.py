@@ -38,12 +38,11 @@ from pydantic import BaseModel, BeforeValidator, ValidationError
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.eval.items import parts_of
-from cse.eval.score import nature
-from cse.provenance import Average
 from cse.record.runs import Where
 from cse.report.claims import MARGINS, Claim, names
 from cse.report.plot import CLOSED, Plot
 from cse.report.published import Published
+from cse.score import Average
 
 Aggregate = Literal["mean", "max", "q75", "q50", "best"]
 Metric = str | Average
@@ -199,7 +198,7 @@ def quantity(claim: Claim, spec: Spec) -> str:
 
 def is_geometry(metric: Metric | None) -> bool:
     """Whether a metric says how embeddings are spread, not how good they are: no other score can stand in for it."""
-    return isinstance(metric, str) and nature(metric).kind == "geometry"
+    return isinstance(metric, str) and "/geometry/" in metric
 
 
 def scored_by(spec: Spec, score: str) -> Spec:

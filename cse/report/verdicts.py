@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cse.eval.score import nature
-from cse.record.runs import Run, same
+from cse.record.runs import Run, described, same
 from cse.report.cells import Cell, compare
 from cse.report.claims import MARGINS, Claim
 from cse.report.spec import Spec
@@ -69,7 +68,7 @@ def seed_sd_of(column: str, spec: Spec, filled: list[Cell]) -> float | None:
     if several:
         return pooled_sd(several)
     metrics = {str(spec.metric_of(cell.row, column)) for cell in filled}
-    return spec.seed_sd if all(nature(metric).kind == "sts" for metric in metrics) else None
+    return spec.seed_sd if all("/sts" in metric for metric in metrics) else None
 
 
 def mark_ties(cells: Sequence[Cell], confidence: float) -> None:
@@ -80,8 +79,8 @@ def mark_ties(cells: Sequence[Cell], confidence: float) -> None:
     cells = [cell for cell in cells if cell.values and cell.metric]
     if len(cells) < 2:
         return
-    metric = cells[0].metric  # of a mean of several scores more is better
-    sign = 1 if isinstance(metric, str) and nature(metric).lower_is_better else -1
+    runs, metric = cells[0].runs, cells[0].metric  # of a mean of several scores more is better
+    sign = 1 if described(runs, metric).lower_is_better else -1
     best = min(cells, key=lambda cell: sign * float(np.mean(list(cell.values.values()))))
     best.tied = True
     order = [cell for cell in cells if cell is not best]

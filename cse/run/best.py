@@ -19,6 +19,7 @@ from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.run.card import base_model, model_card
 from cse.run.record import Record
+from cse.score import Scores
 from cse.training.loop import Training
 from cse.training.settings import Parts
 from cse.types import Evaluator
@@ -59,7 +60,7 @@ def recover_best(folder: Path, training: Training) -> None:
         training.best_step, training.best_score = 0, None
 
 
-def save_best(record: Record, parts: Parts, step: int, scores: dict[str, float]) -> str:
+def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:
     """Replace best/ with the encoder as it is now. Returns the checksum of its weights.
 
     Raises RunError, and leaves the old best/, if the disk refuses.
@@ -67,7 +68,7 @@ def save_best(record: Record, parts: Parts, step: int, scores: dict[str, float])
     folder = record.folder / "best"
     config = record.results["config"]
     with replaced_folder(folder) as temporary:
-        card = model_card(record.results | {"best_step": step}, scores)
+        card = model_card(record.results | {"best_step": step}, scores.values())
         save_encoder(parts.encoder, temporary, parts.objective.test_head(), card)
         if parts.encoder.lora:  # peft names a folder of this machine
             adapter = temporary / "adapter" / "adapter_config.json"
@@ -88,6 +89,6 @@ def score_best(
     if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=ALIKE):
         encode.rows.update(known)
     splits = {name: list(evaluator.splits) for name, evaluator in evaluators.items()}
-    score(evaluators, splits, encode, into=record.metrics)
-    record.results["items"] = keep_items(record.folder, evaluators, splits)
-    keep_cosines(record.folder, "after", evaluators, encode)
+    found = score(evaluators, splits, encode, into=record.scores).values()
+    record.results["items"] = keep_items(record.folder, found)
+    keep_cosines(record.folder, "after", found)

@@ -217,14 +217,14 @@ def build_evaluators(cfg: DictConfig | None, splits: Sequence[str] | None = None
 
     splits: those to score (None: all). An evaluator that has none of them is left without its data.
     """
-    from cse.eval.score import check_provenance
+    from cse.eval.score import check_source
 
     def prepare(name: str, part: Evaluator) -> None:
         chosen = tuple(split for split in part.splits if splits is None or split in splits)
         if chosen:
             part.splits = chosen
             part.prepare()
-            check_provenance(name, part)
+            check_source(name, part)
 
     evaluators, attempt = make_evaluators(cfg), Attempts()
     for name, part in evaluators.items():

@@ -8,7 +8,7 @@ import math
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,8 @@ from cse.errors import RunError, UserError
 from cse.files import file_lock, write_text
 from cse.model.load import locate
 from cse.record.results import parsed, read_text
-from cse.record.scores import partial_scores
+from cse.record.scores import ALTERED, shown
+from cse.score import Score, in_short
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 
@@ -97,15 +98,15 @@ Please cite:
 """
 
 
-def model_card(record: Json, scores: Mapping[str, float]) -> str:
-    """The text of README.md. record: results.json. scores: x100, by name (test/sts/STS12/spearman)."""
+def model_card(record: Json, scores: Iterable[Score]) -> str:
+    """The text of README.md. record: results.json."""
     from huggingface_hub import ModelCardData
 
     config, weights = record["config"], record.get("weights") or {}
     objective, base = objective_name(config), base_model(config)
     title = f"{NAMES.get(objective, objective)} from {base or config['model']['name'].rpartition('/')[2]}"
     data = DATASETS.get(config["data"]["name"])
-    altered = partial_scores(scores, record.get("data") or {})
+    finite = [score for score in scores if math.isfinite(score.value)]
     about = ModelCardData(
         base_model=base,
         datasets=[data.repo] if data is not None and data.repo else None,
@@ -115,7 +116,7 @@ def model_card(record: Json, scores: Mapping[str, float]) -> str:
         pipeline_tag=TASK,
         tags=["sentence-transformers", "feature-extraction", TASK, "cse", objective],
         model_name=title,
-        eval_results=index_of(scores, altered) or None,
+        eval_results=index_of(finite) or None,
     )
     text = BODY.format(
         title=title,
@@ -126,32 +127,31 @@ def model_card(record: Json, scores: Mapping[str, float]) -> str:
         settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
         command=shareable(record["command"]),
         data=data_in_words(config),
-        rows="\n".join(rows_of(scores, altered).values()),
+        rows="\n".join(rows_of(finite).values()),
         pooling=config["model"]["pooling"] or "as the checkpoint records it",
         citation="\n".join(bibtex(entry) for entry in cited(config)),
     )
     return f"---\n{about.to_yaml()}\n---\n\n{text}"
 
 
-def rows_of(scores: Mapping[str, float], altered: Iterable[str]) -> dict[str, str]:
-    """The lines of the card's table, by score; without NaN."""
-    finite = {key: value for key, value in scores.items() if math.isfinite(value)}
-    return {key: f"| {key} | {value:.2f}{' †' * (key in altered)} |" for key, value in finite.items()}
+def rows_of(scores: Iterable[Score]) -> dict[str, str]:
+    """The lines of the card's table, by score."""
+    return {score.name: f"| {shown(score)} | {in_short(score.value)} |" for score in scores}
 
 
-def index_of(scores: Mapping[str, float], altered: Iterable[str]) -> "list[EvalResult]":
-    """The scores that leaderboards may show, as the hub's model-index: no NaN, nothing on altered data."""
+def index_of(scores: Iterable[Score]) -> "list[EvalResult]":
+    """The scores that leaderboards may show, as the hub's model-index: nothing on altered data."""
     from huggingface_hub import EvalResult
 
     results = []
-    for key in (key for key, value in scores.items() if math.isfinite(value) and key not in altered):
-        split, *scored, metric = key.split("/")
+    for score in (score for score in scores if not score.altered):
+        split, *scored, metric = score.name.split("/")
         dataset = "/".join(scored)
-        results.append(EvalResult(TASK, dataset, dataset, metric, round(scores[key], 4), dataset_split=split))
+        results.append(EvalResult(TASK, dataset, dataset, metric, round(score.value, 4), dataset_split=split))
     return results
 
 
-def refresh(best: Path, evaluation: Json) -> None:
+def refresh(best: Path, evaluation: Json, scores: Iterable[Score]) -> None:
     """Put the scores of a finished cse-eval of best/ onto its card, and leave everything else there as it is.
 
     evaluation: its results.json. A card without a table of scores is left as it is, and one that cannot be written:
@@ -159,19 +159,20 @@ def refresh(best: Path, evaluation: Json) -> None:
     """
     from huggingface_hub import ModelCard
 
-    file, scores = best / "README.md", evaluation["metrics"]
-    altered = partial_scores(scores, evaluation["data"])
+    file, finite = best / "README.md", [score for score in scores if math.isfinite(score.value)]
+    new = rows_of(finite)
     try:
         with file_lock(file):  # several evaluations may end at once
             card = ModelCard.load(file, ignore_metadata_errors=True)
             if (table := SCORES.search(card.text)) is None:
                 log.info("card       %s has no table of scores, and stays as it is", file)
                 return
-            rows = {row.split("|")[1].strip(): row for row in table[0].splitlines()} | rows_of(scores, altered)
+            names = {row: row.split("|")[1].strip(f" {ALTERED}") for row in table[0].splitlines()}
+            rows = {name: row for row, name in names.items()} | new
             card.text = SCORES.sub(lambda _: "".join(f"{row}\n" for row in rows.values()), card.text, count=1)
             before = card.data.eval_results or []
-            kept = [one for one in before if f"{one.dataset_split}/{one.dataset_type}/{one.metric_type}" not in scores]
-            card.data.eval_results = [*kept, *index_of(scores, altered)] or None
+            kept = [one for one in before if f"{one.dataset_split}/{one.dataset_type}/{one.metric_type}" not in new]
+            card.data.eval_results = [*kept, *index_of(finite)] or None
             write_text(file, str(card))
             copy_mteb(best, evaluation)
     except (OSError, ValueError, yaml.YAMLError, UserError, RunError) as error:

@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 from cse.config.compose import resolved
 from cse.errors import UserError
 from cse.eval.items import keep_cosines, keep_items
-from cse.eval.score import MemoizedEncode, nature, score
+from cse.eval.score import MemoizedEncode, score
 from cse.record import scores
 from cse.record.heartbeat import Heartbeat
 from cse.record.runs import read_run, weights_sum
@@ -21,6 +21,7 @@ from cse.run.compatible import check_scored_widths
 from cse.run.folder import RunFolder, check_unused
 from cse.run.record import Record
 from cse.run.subject import Subject, load, sentences, trained_seed, whitened
+from cse.score import values
 from cse.types import Evaluator
 
 log = logging.getLogger("cse")
@@ -52,33 +53,29 @@ def score_into(
     with Record(folder, resolved(cfg), kind="eval", device=subject.device, trackers=trackers) as record:
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
         encode = MemoizedEncode(subject.encode)
-        score(evaluators, splits, encode, into=record.metrics)
-        keep_cosines(folder, "after", evaluators, encode)
-        sources = {name: scores.source(one.provenance(), cfg.dtype) for name, one in evaluators.items()}
+        found = list(score(evaluators, splits, encode, into=record.scores).values())
+        keep_cosines(folder, "after", found)
+        sources = {name: one.source() for name, one in evaluators.items()}
         record.conclude(
             "done",
             data=sources,
-            items=keep_items(folder, evaluators, splits),
+            items=keep_items(folder, found),
             encoder=subject.described,
             weights_sum=weights_sum(cfg.checkpoint),
             seed=trained_seed(Path(cfg.checkpoint).expanduser()) if cfg.checkpoint else None,
             dtype=cfg.dtype,
         )
-        rows = scores.rows_of(record.metrics, sources, subject.described, record.results["versions"])
-        notes = scores.footnotes(rows)
-        problems = [line for name, source in sources.items() for line in scores.problems_of(name, source)]
-        headline = [row for row in rows if nature(row["score"]).headline]
-        short = [
-            row | {"value": f"{record.metrics[row['score']]:.{nature(row['score']).decimals}f}"} for row in headline
-        ]
-        scores.write(folder, rows, short, [*notes, *problems])
-        record.trackers.log(record.metrics, 0)
-        record.trackers.table("scores", list(rows[0]), [list(row.values()) for row in rows])
-        notes += [*problems[:1], f"all {len(rows)} scores and {len(problems)} problems: {folder / 'scores.md'}"]
-        log.info("\n%s", scores.to_table(headline, notes))
-        record.trackers.finish(0, record.metrics)
+        frame = scores.to_frame(found, sources, cfg.dtype, subject.described, record.results["versions"])
+        notes, problems = scores.footnotes(frame), scores.problems_of(sources)
+        scores.write(folder, found, frame, [*notes, *problems])
+        numbers = values(found)
+        record.trackers.log(numbers, 0)
+        record.trackers.table("scores", list(frame.columns), frame.to_numpy().tolist())
+        notes += [*problems[:1], f"all {len(found)} scores and {len(problems)} problems: {folder / 'scores.md'}"]
+        log.info("\n%s", scores.to_table([one for one in found if one.headline], notes))
+        record.trackers.finish(0, numbers)
     if (best := shared_folder(cfg)) is not None:
-        refresh(best, record.results)
+        refresh(best, record.results, found)
 
 
 def shared_folder(cfg: DictConfig) -> Path | None:

@@ -2,14 +2,15 @@
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from cse.dotted import Config
 from cse.files import write_json
-from cse.record.results import first_results
+from cse.record.results import first_results, scores_of
+from cse.score import Scores
 from cse.tracking.about import About
 from cse.tracking.trackers import Tracker, Trackers
 
@@ -38,7 +39,7 @@ class Record:
         self.folder, self.kind, self.writes = folder, kind, writes
         self.resumed_at, self.builders = resumed_at, trackers
         self.step, self.started = resumed_at or 0, time.monotonic()
-        self.metrics: dict[str, float] = {}
+        self.scores: Scores = {}
         self.results = first_results(config, device, precision)
 
     def __enter__(self) -> "Record":
@@ -64,10 +65,10 @@ class Record:
     def conclude(self, status: Literal["done", "interrupted", "failed"], **more: object) -> None:
         """Write the final status, the scores, and more."""
         seconds = round(time.monotonic() - self.started, 1)
-        self.write(status=status, wall_seconds=seconds, metrics=self.metrics, **more)
+        self.write(status=status, wall_seconds=seconds, **scores_of(self.scores), **more)
 
-    def log(self, step: int, metrics: dict[str, float]) -> None:
-        """Send a step's numbers to every tracker."""
+    def log(self, step: int, metrics: dict[str, float], lower_is_better: Collection[str] = ()) -> None:
+        """Send a step's numbers to every tracker; see Tracker.log."""
         if self.writes:
             self.step = step
-            self.trackers.log(metrics, step)
+            self.trackers.log(metrics, step, lower_is_better)

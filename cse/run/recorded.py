@@ -13,6 +13,7 @@ from cse.model.integrity import loading
 from cse.model.load import load_encoder, local_folder
 from cse.model.recorded import recorded_modules
 from cse.run.startup import random_states_kept
+from cse.score import values
 from cse.sources import hub
 from cse.training.loop import Training
 
@@ -51,4 +52,4 @@ def scores_as_recorded(model: DictConfig, training: Training) -> dict[str, float
             log.warning("%s; training is not compared with the recorded use", error)
             return None
         splits = {name: ["dev"] for name in training.watched}
-        return score(training.parts.evaluators, splits, encoder.encode, logging.DEBUG)
+        return values(score(training.parts.evaluators, splits, encoder.encode, logging.DEBUG).values())

@@ -18,7 +18,6 @@ from cse.config.keys import identity
 from cse.data.overlap import overlap
 from cse.dotted import Config
 from cse.errors import Interrupted, MissingResource
-from cse.eval.items import keep_cosines
 from cse.record.heartbeat import Heartbeat
 from cse.record.runs import read_run
 from cse.run import slurm
@@ -55,8 +54,6 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
             training, record = begun
             heartbeat.steps = training.steps
             with record, explained():  # explained inside the record, so that results.json has the explanation
-                if is_first and training.step == 0:
-                    keep_cosines(folder.path, "before", training.parts.evaluators, training.encode())
                 if use := record.results["recorded"]:
                     scores = scores_as_recorded(cfg.model, training)
                     record.results["recorded"] = None if scores is None else use | {"scores": scores}
@@ -64,7 +61,7 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
                 outcome = training.run(on_best=keep_best, log=record.log, signals=signals)
                 if is_first:
                     if outcome.best_step == 0:  # no selection: keep the last step
-                        keep_best(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})
+                        keep_best(outcome.steps, {})
                     known = training.known(outcome.best_step or outcome.steps)
                     score_best(record, training.parts.evaluators, accelerator.device, known)
                     conclude(record, training.parts, outcome)

@@ -4,6 +4,7 @@ import logging
 import math
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -14,15 +15,15 @@ from cse.config.compose import resolved
 from cse.data.overlap import Overlap, in_words
 from cse.device import is_gpu, peak_memory, total_memory
 from cse.dotted import Config
-from cse.eval.score import nature
 from cse.files import write_text
-from cse.record.scores import partial_scores, problems_of
+from cse.record.scores import IS_ALTERED, problems_of, shown
 from cse.record.status import duration
 from cse.run.build import make, precision_name
 from cse.run.card import copy_mteb, model_card
 from cse.run.plots import draw
 from cse.run.record import Record
 from cse.run.steps import steps_of
+from cse.score import in_short, values
 from cse.training.forecast import STEPS, forecast
 from cse.training.loop import Training
 from cse.training.settings import Outcome, Parts, Trainer
@@ -60,12 +61,10 @@ def print_forecast(training: Training) -> None:
     about = forecast(training)
     dev_scores = len({*range(0, training.steps, training.eval_every), training.steps}) if about.dev_score else 0
     seconds = training.steps * about.step + dev_scores * about.dev_score + about.last_scores
-    slow = ", ".join(name for name, one in parts.evaluators.items() if one.more_than_encoding)
-    left_out = f", without what {slow} computes from its vectors" if slow else ""
     print_fields(
         negatives=f"{parts.objective.negatives(trainer.batch_size):,} an anchor",
         time=f"{training.steps:,} steps of {about.step:.3g} s, {dev_scores} dev scores of {about.dev_score:.3g} s, "
-        f"{about.last_scores:.3g} s to encode the rest at the end: {duration(seconds)}{left_out}",
+        f"{about.last_scores:.3g} s to encode the rest at the end: {duration(seconds)}, and what is fitted on vectors",
         memory=f"{about.memory / 2**30:.1f} of {total_memory(device) / 2**30:.0f} GiB at the peak",
         work=f"{training.steps * about.flop / 1e15:.3g} PFLOP in {training.steps:,} steps; this machine sustains "
         f"{about.flop / about.step / 1e12:.3g} TFLOP a second",
@@ -122,13 +121,13 @@ def warmup_in_words(warmup: int | float) -> str:
 
 def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
     """What is wrong with the evaluators' data: the first problem, and how many there are; "" if it is whole."""
-    lines = [line for name, one in evaluators.items() for line in problems_of(name, one.provenance())]
+    lines = problems_of({name: one.source() for name, one in evaluators.items()})
     return f"{lines[0].removeprefix('partial: ')}; {len(lines)} such problem(s) in results.json" if lines else ""
 
 
 def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     """Write all that a finished run leaves beside its encoder: results.json, model card, plots, the final log lines."""
-    folder, metrics, trackers = record.folder, record.metrics, record.trackers
+    folder, metrics, trackers = record.folder, values(record.scores.values()), record.trackers
     best_step = outcome.best_step or outcome.steps
     record.conclude(
         "done",
@@ -137,10 +136,10 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         seconds=round(outcome.seconds, 1),
         tokens_per_second=round(outcome.tokens_per_second, 1),
         peak_memory=peak_memory(parts.encoder.device),
-        data={name: evaluator.provenance() for name, evaluator in parts.evaluators.items()},
+        data={name: evaluator.source() for name, evaluator in parts.evaluators.items()},
         training_data=parts.batches.text.provenance(),
     )
-    write_text(folder / "best" / "README.md", model_card(record.results, metrics))
+    write_text(folder / "best" / "README.md", model_card(record.results, record.scores.values()))
     copy_mteb(folder / "best", record.results)
     if test := {name: score for name, score in metrics.items() if name.startswith("test/")}:
         trackers.log(test, outcome.steps)  # dashboards draw a curve of one point
@@ -154,8 +153,8 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     print_fields(partial=partial_in_words(parts.evaluators))
     select, not_better = str(parts.trainer.select), ""
     for name, scores in untrained.items():
-        then = scores.get(select, math.nan)
-        if outcome.best_score is not None and not nature(select).better(outcome.best_score, then):
+        best = record.scores.get(select)
+        if best and select in scores and not best.better_than(replace(best, value=scores[select])):
             not_better = f", no better than untrained ({name})"
     log.info(
         f"\nfolder     {folder}\n"
@@ -173,20 +172,19 @@ def print_scores(record: Record, untrained: Mapping[str, Mapping[str, float]]) -
 
     untrained: scores by column; the last column is where training started.
     """
-    metrics, altered = record.metrics, partial_scores(record.metrics, record.results["data"])
-    columns, rows, shown = ["score", *untrained, "after"], [], []
-    for name, after in metrics.items():
-        numbers = [*(scores.get(name, math.nan) for scores in untrained.values()), after]
+    columns, rows, headline = ["score", *untrained, "after"], [], []
+    for name, score in record.scores.items():
+        numbers = [*(scores.get(name, math.nan) for scores in untrained.values()), score.value]
         rows.append((name, *numbers))
-        if nature(name).headline:
-            cells = [*(f"{one:.2f}" for one in numbers), f"{after - numbers[-2]:+.2f}"]
-            mark = ["partial" if name in altered else "whole"] if altered else []
-            shown.append((name, *("" if "nan" in cell else cell for cell in cells), *mark))
+        if score.headline:
+            cells = [*map(in_short, numbers), f"{score.value - numbers[-2]:+.2f}"]
+            headline.append((shown(score), *("" if "nan" in cell else cell for cell in cells)))
     record.trackers.table("scores", columns, rows)
-    if shown:
-        head = (*columns, "gain", *(["data"] if altered else []))
-        log.info("\n%s", in_columns([head, *shown], right=range(1, len(head))))
+    if headline:
+        log.info("\n%s", in_columns([(*columns, "gain"), *headline], right=range(1, len(columns) + 1)))
+        if any(score.altered for score in record.scores.values()):
+            log.info("%s", IS_ALTERED)
         if note := record.results["config"]["note"]:
             log.info("\n%s", note)
-    if len(shown) < len(rows):
-        log.info("%d more scores in results.json", len(rows) - len(shown))
+    if len(headline) < len(rows):
+        log.info("%d more scores in results.json", len(rows) - len(headline))

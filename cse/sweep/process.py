@@ -19,6 +19,7 @@ from cse.files import check_links, make_folder
 from cse.record.heartbeat import read_beat
 from cse.record.runs import Run, read_run, weights_sum
 from cse.record.status import DONE, FAILED, RUNNING
+from cse.score import Score
 from cse.sweep import jobs
 from cse.training.signals import SIGNALS, SignalForwarder
 
@@ -27,11 +28,14 @@ DONE_BEFORE, KILLED, INTERRUPTED, NOT_RUN = "done before", "killed", "interrupte
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job in one start. score: name and value. detail: the reason, or what to do. seconds: it took."""
+    """What became of a job in one start. score: the one that selects. detail: the reason, or what to do.
+
+    seconds: it took.
+    """
 
     job: str
     state: str
-    score: tuple[str, float] | None = None
+    score: Score | None = None
     detail: str = ""
     seconds: float = 0.0
 
@@ -139,12 +143,12 @@ def differences(job: jobs.Job, run: Run) -> list[str]:
     return [f"{key}={before[key]} (now {now[key]})" for key in now if key in before and before[key] != now[key]]
 
 
-def score_of(run: Run) -> tuple[str, float] | None:
-    """The name and value of the score that selects; if nothing selects, of the first average, else the first score.
+def score_of(run: Run) -> Score | None:
+    """The score that selects; if nothing selects, the first average, else the first score.
 
     None if there is no score, or it is NaN (null in results.json).
     """
-    metrics, selected = run.results["metrics"], str(run.get("trainer.select"))
-    averages = [name for name in metrics if name.endswith("average")]
-    name = selected if selected in metrics else next(iter([*averages, *metrics]), None)
-    return None if name is None or metrics[name] is None else (name, metrics[name])
+    names, selected = list(run.results["metrics"]), str(run.get("trainer.select"))
+    averages = [name for name in names if name.endswith("average")]
+    name = selected if selected in names else next(iter([*averages, *names]), None)
+    return run.scores.get(str(name))

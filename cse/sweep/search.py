@@ -19,7 +19,6 @@ from smac.runhistory.dataclasses import TrialInfo, TrialValue
 from smac.runhistory.enumerations import StatusType
 
 from cse.config.spelling import overrides_of
-from cse.eval.score import nature
 from cse.files import check_links, json_line, json_lines
 from cse.sweep.jobs import decides
 from cse.sweep.line import Line
@@ -30,7 +29,7 @@ from cse.sweep.start import Runner, Start
 def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
     """Ask, run and tell until all trials have a score, from this or an earlier start. row: the search's overrides.
 
-    Searches `key=interval(a,b)` (uniform) and `key=choice(...)`, and looks for the best score that selects.
+    Searches `key=interval(a,b)` (uniform) and `key=choice(...)`, for the best of the score that selects.
     """
     settings = line.search
     axes = {one.key_or_group: one for one in overrides_of(row) if one.is_sweep_override()}
@@ -43,11 +42,12 @@ def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
         trials = [optimiser.ask() for _ in range(min(settings.batch, settings.n_trials - count))]
         jobs = [line.table.job(merged([*row, *overrides_from(axes, trial.config)])) for trial in trials]
         for trial, outcome in zip(trials, run(jobs, start), strict=True):
-            optimiser.tell(trial, trial_value(outcome.score))
-            if outcome.score is not None:
-                name, value = outcome.score
+            score = outcome.score
+            cost = None if score is None else score.value if score.lower_is_better else -score.value
+            optimiser.tell(trial, trial_value(cost))
+            if cost is not None:
                 with open(memory, "a", encoding="utf-8") as lines:
-                    lines.write(json_line({"config": dict(trial.config), "name": name, "score": value}))
+                    lines.write(json_line({"config": dict(trial.config), "cost": cost}))
         count += len(trials)
 
 
@@ -77,17 +77,15 @@ def overrides_from(axes: dict[str, Override], config: Configuration) -> list[str
 
 def replay(optimiser: Facade, memory: Path) -> int:
     """Tell a new SMAC the trials of earlier starts. Returns their number."""
-    lines = [line for line in json_lines(memory) if line is not None]
+    lines = [line for line in json_lines(memory) if line is not None and "cost" in line]
     for line in lines:
         config = Configuration(optimiser.scenario.configspace, values=line["config"])
-        score = line.get("name", ""), line["score"]  # an older version kept no name, and took more to be better
-        optimiser.tell(TrialInfo(config, seed=0), trial_value(score), save=False)
+        optimiser.tell(TrialInfo(config, seed=0), trial_value(line["cost"]), save=False)
     return len(lines)
 
 
-def trial_value(score: tuple[str, float] | None) -> TrialValue:
-    """A job's score (name, value) as a cost for SMAC to minimise; None, from a job that failed, is a crash."""
-    if score is None:
+def trial_value(cost: float | None) -> TrialValue:
+    """What SMAC minimises; None, from a job that failed, is a crash."""
+    if cost is None:
         return TrialValue(cost=math.inf, status=StatusType.CRASHED)
-    name, value = score
-    return TrialValue(cost=value if nature(name).lower_is_better else -value)
+    return TrialValue(cost=cost)

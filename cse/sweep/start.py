@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cse.columns import in_columns, printable
 from cse.record.status import DONE, FAILED, RUNNING
+from cse.score import Score, in_short
 from cse.sweep.jobs import Job
 from cse.sweep.process import DONE_BEFORE, INTERRUPTED, KILLED, NOT_RUN, Outcome
 from cse.training.signals import SignalForwarder
@@ -25,7 +26,7 @@ class Start:
     def record(self, outcome: Outcome) -> None:
         """Keep a job's outcome and print it."""
         self.outcomes[outcome.job] = outcome
-        text = outcome.detail if outcome.score is None else "{} {:.2f}".format(*outcome.score)
+        text = outcome.detail if outcome.score is None else in_words(outcome.score)
         line = f"{time.strftime('%H:%M:%S')}  {outcome.state:11}  {outcome.job}  {text}"
         print(printable(line).rstrip(), flush=True)
 
@@ -48,13 +49,18 @@ class Start:
         outcomes = [self.outcomes.get(name, Outcome(name, NOT_RUN)) for name in names]
         rows = [("job", "state", "score", "time", "")]
         for one in outcomes:
-            score = "" if one.score is None else "{} {:.2f}".format(*one.score)
+            score = "" if one.score is None else in_words(one.score)
             rows.append((one.job, one.state, score, f"{one.seconds:.0f} s" if one.seconds else "", one.detail))
         print(in_columns(rows))
         states = Counter(outcome.state for outcome in outcomes)
         done = states[DONE] + states[DONE_BEFORE]
         others = [f"{states[one]} {one}" for one in (FAILED, KILLED, INTERRUPTED, RUNNING) if states[one]]
         print(printable(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}; {report}"))
+
+
+def in_words(score: Score) -> str:
+    """A score's name and value."""
+    return f"{score.name} {in_short(score.value)}"
 
 
 Runner = Callable[[Sequence[Job], Start], list[Outcome]]

@@ -1,6 +1,6 @@
 """TensorBoard: curves, plots and HParams, without an account: `tensorboard --logdir SWEEP_FOLDER`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from cse.dotted import Json, flattened
@@ -19,7 +19,7 @@ class Tensorboard:
         self.config = about.config
         self.step = resume_step or 0
 
-    def log(self, metrics: dict[str, float], step: int) -> None:
+    def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
         """Metrics of one step, by name."""
         self.step = step
         for name, value in metrics.items():

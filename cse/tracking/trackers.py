@@ -3,7 +3,7 @@
 import logging
 import math
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -23,8 +23,8 @@ class Tracker(Protocol):
     patience: float
     """The seconds that `finish` may take."""
 
-    def log(self, metrics: dict[str, float], step: int) -> None:
-        """Log the metrics of one step, by name."""
+    def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
+        """Log the metrics of one step, by name. lower_is_better: those of them that are better when lower."""
 
     def image(self, name: str, path: Path, step: int) -> None:
         """Log a picture in a PNG file."""
@@ -99,10 +99,10 @@ class Trackers:
             except Exception as error:
                 warn(build.func.__name__, "could not start", error)
 
-    def log(self, metrics: dict[str, float], step: int) -> None:
+    def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
         """Log the metrics of one step, by name. As below, raises RunError if metrics.jsonl cannot be written."""
         self.jsonl.log(metrics, step)
-        self._submit(lambda tracker: tracker.log(metrics, step))
+        self._submit(lambda tracker: tracker.log(metrics, step, lower_is_better))
 
     def image(self, name: str, path: Path, step: int) -> None:
         """Log a picture in a PNG file."""

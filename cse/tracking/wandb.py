@@ -7,12 +7,11 @@ all settings below `settings`. Its summary has the best value so far of each dev
 """
 
 import logging
-import math
 import os
 import secrets
 import shlex
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,7 +21,6 @@ from typing_extensions import TypedDict
 
 from cse.dotted import Config, Json
 from cse.errors import in_short
-from cse.eval.score import nature
 from cse.files import write_json
 from cse.ranges import Name, Positive
 from cse.record.events import read_events
@@ -76,6 +74,7 @@ class Wandb:
 
         self.wandb, self.folder, self.about, self.artifact = wandb, Path(folder), about, artifact
         self.patience = finish_timeout + 5  # seconds, so that W&B's own limit and message come first
+        self.dev: dict[str, list[float]] = {}  # every value of each dev score so far
         self.best: dict[str, float] = {}
         self.run_file = self.folder / "wandb" / "run.json"
         self.identity: Json = {"id": id or secrets.token_hex(4), "project": project, "entity": entity}
@@ -106,7 +105,7 @@ class Wandb:
             log.info("%-10s %s", "W&B", self.where)
 
     def _resume(self) -> None:
-        """Read which W&B run this folder belongs to, and the best of its dev scores."""
+        """Read which W&B run this folder belongs to, and its dev scores."""
         try:
             before = dict(checked(TypeAdapter(RunFile), self.run_file))
             if any(before[key] != self.identity[key] for key in ("entity", "project")):
@@ -117,7 +116,7 @@ class Wandb:
         except (OSError, ValueError) as error:
             log.warning("%s is ignored (%s): this is a new W&B run", self.run_file, error)
         for event in read_events(self.folder / "metrics.jsonl"):
-            self._keep_best(event)
+            self._keep(event)
 
     def _start_online(self) -> Any:
         """Start the run online, or offline with a warning that says why."""
@@ -150,11 +149,12 @@ class Wandb:
         pieces = sorted(Path(self.run.dir).parents[1].glob(f"offline-run-*-{self.run.id}"))
         return shlex.join(["wandb", "sync", *(str(piece) for piece in pieces if not any(piece.glob("*.synced")))])
 
-    def log(self, metrics: dict[str, float], step: int) -> None:
+    def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
         """Log the metrics of one step, by name."""
         self.run.log({**metrics, "train/step": step})
-        if better := self._keep_best(metrics):
-            self.run.summary.update(better)
+        for name in self._keep(metrics):
+            self.best[name] = (min if name in lower_is_better else max)(self.dev[name])
+        self.run.summary.update(self.best)
 
     def image(self, name: str, path: Path, step: int) -> None:
         """Log a picture in a PNG file."""
@@ -184,12 +184,12 @@ class Wandb:
         with suppress(Exception, SystemExit):  # SystemExit would end this process with W&B's exit code
             self.wandb.teardown()
 
-    def _keep_best(self, metrics: Json) -> dict[str, float]:
-        """Update `best` with a step's metrics, and return what got better. JSON has null for NaN."""
-        dev = {name: math.nan if x is None else x for name, x in metrics.items() if name.startswith("dev/")}
-        better = {name: x for name, x in dev.items() if nature(name).better(x, self.best.get(name, math.nan))}
-        self.best |= better
-        return better
+    def _keep(self, metrics: Json) -> list[str]:
+        """Keep a step's dev scores that are numbers, and return their names. JSON has null for NaN."""
+        found = {name: x for name, x in metrics.items() if name.startswith("dev/") and x is not None and x == x}
+        for name, value in found.items():
+            self.dev.setdefault(name, []).append(value)
+        return [*found]
 
     def _upload(self, summary: Json) -> None:
         """Upload best/, if there is one, as a model and the results as results, with the choices and scores."""

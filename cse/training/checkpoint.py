@@ -45,6 +45,7 @@ class About(TypedDict):
     step: Natural
     best_step: Natural
     best_score: float | None
+    lower_is_better: bool
     curve: list[tuple[int, dict[str, float]]]
     seconds: NonNegative
     tokens: Natural

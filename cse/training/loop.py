@@ -1,13 +1,13 @@
 """The loop: score the untrained encoder, train, score every N steps, keep the best, be resumable at any moment."""
 
 import logging
-import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from accelerate import Accelerator
@@ -16,7 +16,9 @@ from torch import nn
 
 from cse.device import data_workers, is_gpu
 from cse.errors import Interrupted, UserError
-from cse.eval.score import MemoizedEncode, nature, score
+from cse.eval.items import keep_cosines
+from cse.eval.score import MemoizedEncode, score
+from cse.score import Scores, values
 from cse.training import checkpoint
 from cse.training.distributed import Agreement, follow_encoding, gather_objects, lead_encoding, world_size
 from cse.training.momentum import MomentumEncoder
@@ -29,11 +31,17 @@ from cse.types import Batch
 
 log = logging.getLogger(__name__)
 
-Scores = dict[str, float]
-Callback = Callable[[int, Scores], None]
-"""Called with a step and its numbers, on the main process only."""
+Numbers = dict[str, float]
+
+
+class Callback(Protocol):
+    """Called with a step and its numbers, on the main process only; see cse.tracking.trackers.Tracker.log."""
+
+    def __call__(self, step: int, metrics: Numbers, lower_is_better: Collection[str] = ()) -> None: ...
+
+
 OnBest = Callable[[int, Scores], str | None]
-"""The same, and it returns the checksum of what it exported."""
+"""Called with a step and its scores, on the main process only. Returns the checksum of what it exported."""
 
 
 class Training:
@@ -63,12 +71,13 @@ class Training:
         self.update = Update(parts, self.modules, accelerator, steps=schedule)
         self.eval_every = in_steps(trainer.eval_every, schedule)
         self.watched = watched(trainer, parts.evaluators)
-        self.dev_data = {name: parts.evaluators[name].provenance().get("files", {}) for name in self.watched}
+        self.dev_data = {name: parts.evaluators[name].source().get("files", {}) for name in self.watched}
         self.inputs = parts.inputs()
         self.step, self.best_step = 0, 0
         self.best_score: float | None = None
+        self.lower_is_better = False  # of trainer.select, known from its first score on
         self.best_sum: str | None = None  # of the export, where it is known
-        self.curve: list[tuple[int, Scores]] = []
+        self.curve: list[tuple[int, Numbers]] = []
         self.seconds, self.tokens = 0.0, 0
         self.encoding: tuple[int, MemoizedEncode] | None = None  # of the step it was made at
         self.saver = checkpoint.Saver(folder)
@@ -93,7 +102,7 @@ class Training:
                 raise ValueError(f"step {about['step']} of {self.planned}, the best {about['best_step']}")
         checkpoint.restore(tensors, self.modules, self.update.plain_optimizers(), self.folder)
         self.step, self.best_step, self.best_score = about["step"], about["best_step"], about["best_score"]
-        self.best_sum = about.get("best_sum")
+        self.best_sum, self.lower_is_better = about.get("best_sum"), about["lower_is_better"]
         self.curve = [(step, scores) for step, scores in about["curve"]]
         self.seconds, self.tokens = about["seconds"], about["tokens"]
         self.watch.losses = about["watch"]["losses"]
@@ -123,7 +132,7 @@ class Training:
                 if scores:
                     progress.update(self.step, scores)
             since = self._clocks()
-            while self.step < self.steps and not self.watch.is_over(self.curve):
+            while self.step < self.steps and not self.watch.is_over(self.curve, self.lower_is_better):
                 started = time.perf_counter()
                 logged = (self.step + 1) % trainer.log_every == 0 or self.step + 1 == self.steps
                 wishes.ask()
@@ -134,7 +143,7 @@ class Training:
                 self.step += 1
                 self.watch.add(self.step, values)
                 self.seconds += time.perf_counter() - started
-                shown: Scores = {}
+                shown: Numbers = {}
                 if logged:
                     rates, since = self._rates(since), self._clocks()
                     metrics |= {"train/step": self.step, "train/epoch": self.step / self.epoch_steps} | rates
@@ -151,7 +160,7 @@ class Training:
                     shown |= self._evaluate(on_best, log, signals)
                 if shown:
                     progress.update(self.step, shown)
-                if saves or self.watch.is_over(self.curve):
+                if saves or self.watch.is_over(self.curve, self.lower_is_better):
                     self._save()
         return self.outcome()
 
@@ -206,7 +215,7 @@ class Training:
         gather_objects(None)
         raise signals.interruption(f"step {self.step} of {self.steps} is saved; ")
 
-    def _evaluate(self, on_best: OnBest, log: Callback, signals: Signals) -> Scores:
+    def _evaluate(self, on_best: OnBest, log: Callback, signals: Signals) -> Numbers:
         """Score dev, and call on_best if the selecting score is strictly the best so far. Returns that score."""
         if not self.watched:
             return {}
@@ -220,36 +229,40 @@ class Training:
             except Interrupted as error:
                 stopped = error.code - 128
             if not stopped:
-                log(self.step, scores | {"train/step": self.step})
+                lower = [name for name, one in scores.items() if one.lower_is_better]
+                log(self.step, values(scores.values()) | {"train/step": self.step}, lower)
+                if self.step == 0:
+                    keep_cosines(self.folder, "before", scores.values())
                 if self.trainer.select is not None and self._is_best(scores):
                     self.best_sum = on_best(self.step, scores)
         else:
             follow_encoding(self.encode())
-        outcome = self.best_step, self.best_score, scores, stopped
-        self.best_step, self.best_score, scores, stopped = gather_objects(outcome)[0]
+        outcome = self.best_step, self.best_score, self.lower_is_better, values(scores.values()), stopped
+        self.best_step, self.best_score, self.lower_is_better, found, stopped = gather_objects(outcome)[0]
         if stopped:
             self._stop(stopped, signals)
-        self.curve.append((self.step, scores))
-        self.watch.check_scores(self.curve)
-        shown = self.trainer.select or next(iter(scores))
-        return {shown: scores[shown]}
+        self.curve.append((self.step, found))
+        self.watch.check_scores(self.curve, self.lower_is_better)
+        shown = self.trainer.select or next(iter(found))
+        return {shown: found[shown]}
 
     def _is_best(self, scores: Scores) -> bool:
         """Whether this step is the best so far, which is then noted. Step 0, the untrained encoder, does not count."""
-        select, best = str(self.trainer.select), math.nan if self.best_score is None else self.best_score
-        if select not in scores:
-            raise no_such_score(select, scores)
-        value = scores[select]
-        if self.step == 0 or not nature(select).better(value, best):
+        if self.trainer.select not in scores:
+            raise no_such_score(str(self.trainer.select), scores)
+        score = scores[self.trainer.select]
+        self.lower_is_better = score.lower_is_better
+        best = None if self.best_score is None else replace(score, value=self.best_score)
+        if self.step == 0 or not score.better_than(best):
             return False
-        self.best_step, self.best_score = self.step, value
+        self.best_step, self.best_score = self.step, score.value
         return True
 
     def _clocks(self) -> tuple[float, int, float]:
         """Seconds of training, tokens seen, and seconds spent waiting for the second modality's data, so far."""
         return self.seconds, self.tokens, 0.0 if self.parts.aux is None else self.parts.aux.seconds_waited
 
-    def _rates(self, since: tuple[float, int, float]) -> Scores:
+    def _rates(self, since: tuple[float, int, float]) -> Numbers:
         """Tokens per second and, with a second modality, the share of time spent waiting for it, since then."""
         seconds, tokens, waited = (after - before for after, before in zip(self._clocks(), since, strict=True))
         rates = {"train/tokens_per_second": tokens / seconds}
@@ -265,6 +278,7 @@ class Training:
             "step": self.step,
             "best_step": self.best_step,
             "best_score": self.best_score,
+            "lower_is_better": self.lower_is_better,
             "best_sum": self.best_sum,
             "curve": self.curve,
             "seconds": self.seconds,

@@ -98,7 +98,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run's results. best_score: of trainer.select, at best_step. curve: (step, scores) of every evaluation."""
+    """A run's results. best_score: of trainer.select, at best_step. curve: (step, dev scores) of every evaluation."""
 
     steps: int
     best_step: int
@@ -111,18 +111,16 @@ class Outcome:
 def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
     """The names of the evaluators that score dev in training: the one of `trainer.select`, and those of `watch`.
 
-    Raises UserError for a score that none of them gives. They need not be prepared.
+    Raises UserError for one that scores no dev split. They need not be prepared.
     """
-    select = trainer.select
-    able = {name: one.scores("dev") for name, one in evaluators.items() if "dev" in one.splits}
-    scores = [f"dev/{name}/{score}" for name, names in able.items() for score in names or ("...",)]
+    able = [name for name, one in evaluators.items() if "dev" in one.splits]
     if unable := [name for name in trainer.watch if name not in able]:
         raise UserError(f"trainer.watch={unable}: gives no dev score (those that do: {', '.join(able)})")
-    if select is None:
+    if trainer.select is None:
         return list(dict.fromkeys(trainer.watch))
-    split, name, score = (*select.split("/", 2), "", "")[:3]
-    if split != "dev" or name not in able or (able[name] and score not in able[name]):
-        raise no_such_score(select, scores)
+    split, name, score = (*trainer.select.split("/", 2), "", "")[:3]
+    if split != "dev" or name not in able or not score:
+        raise no_such_score(trainer.select, [f"dev/{name}/..." for name in able])
     return list(dict.fromkeys([name, *trainer.watch]))
 
 

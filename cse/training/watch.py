@@ -8,6 +8,7 @@ step's rows, which `data.preview=FOLDER/anomaly.json` shows.
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,7 +19,6 @@ from torch import Tensor
 from cse.config.spelling import line_to_resume, spell_value
 from cse.data.loader import Batches
 from cse.errors import RunError
-from cse.eval.score import nature
 from cse.files import write_json
 from cse.training.settings import Trainer
 
@@ -80,24 +80,24 @@ class Watch:
         holds = f"best/ holds step {best_step}" if best_step else "nothing was exported yet"
         raise RunError(f"{what} at step {step}; {holds}. {advice}; {self._keep_rows(step, what)}")
 
-    def check_scores(self, curve: Curve) -> None:
+    def check_scores(self, curve: Curve, lower_is_better: bool) -> None:
         """Warn, once, when the selecting score has not got better for `trainer.patience` evaluations."""
         select, patience = self.trainer.select, self.trainer.patience
-        if select is None or patience is None or evaluations_since_best(curve, select) != patience:
+        if select is None or patience is None or evaluations_since_best(curve, select, lower_is_better) != patience:
             return
         step, scores = curve[-1]
-        best = best_of(curve, select)
+        best = best_of(curve, select, lower_is_better)
         than = f"is better than the {best[0]:.2f} of step {best[1]}" if best else "is a number"
         what = f"no {select} of the last {patience} evaluations {than}"
         ends = f"now {scores[select]:.2f}; trainer.stop_early={str(self.trainer.stop_early).lower()}"
         log.warning("step %d: %s (%s); %s", step, what, ends, self._keep_rows(step, what))
 
-    def is_over(self, curve: Curve) -> bool:
-        """Whether the run should stop early, because its score gets no better."""
+    def is_over(self, curve: Curve, lower_is_better: bool) -> bool:
+        """Whether the run should stop early, because its score no longer gets better."""
         select, patience = self.trainer.select, self.trainer.patience
         if not self.trainer.stop_early or select is None or patience is None:
             return False
-        return evaluations_since_best(curve, select) >= patience
+        return evaluations_since_best(curve, select, lower_is_better) >= patience
 
     def _is_stuck(self, loss: float) -> bool:
         """Whether with this logged loss the last CONSTANT are equal, for the first time."""
@@ -127,18 +127,16 @@ class Watch:
         return f"its rows: {line_to_resume(self.folder, f'data.preview={spell_value(str(path))}')}"
 
 
-def best_of(curve: Curve, select: str) -> tuple[float, int] | None:
+def best_of(curve: Curve, select: str, lower_is_better: bool) -> tuple[float, int] | None:
     """(score, step) of the first best evaluation, step 0 (the untrained encoder) left out; None if all are NaN."""
-    best, better = (math.nan, 0), nature(select).better
-    for step, scores in curve:
-        if step > 0 and better(scores[select], best[0]):
-            best = scores[select], step
-    return best if best[1] else None
+    known = [(scores[select], step) for step, scores in curve if step > 0 and not math.isnan(scores[select])]
+    best = min if lower_is_better else max
+    return best(known, key=itemgetter(0), default=None)  # the first of equals
 
 
-def evaluations_since_best(curve: Curve, select: str) -> int:
+def evaluations_since_best(curve: Curve, select: str, lower_is_better: bool) -> int:
     """The number of evaluations after the best one, or after step 0 if there is none."""
-    best = best_of(curve, select)
+    best = best_of(curve, select, lower_is_better)
     return sum(step > (best[1] if best else 0) for step, _ in curve)
 
 

@@ -13,6 +13,8 @@ from made_up import Rows, pairs
 from scipy.stats import spearmanr
 
 from cse.eval.items import read_items
+from cse.record.scores import checksum
+from cse.score import in_short
 
 
 def results(folder: Path) -> dict:
@@ -99,21 +101,19 @@ def test_all_files_and_the_terminal_have_the_same_scores(cse_eval, tiny_bert, tm
     folder, content = tmp_path / "eval", results(tmp_path / "eval")
     source, metrics = content["data"]["stsb"], content["metrics"]
     with open(folder / "scores.csv") as file:
-        table = {row["score"]: row for row in csv.DictReader(file)}
+        table = {row["name"]: row for row in csv.DictReader(file)}
     told, page = (re.sub(" +", " ", text) for text in (capsys.readouterr().out, (folder / "scores.md").read_text()))
     assert list(table) == list(metrics)
     for name, row in table.items():
         assert float(row["value"]) == pytest.approx(metrics[name], abs=5e-5)
-        assert (row["rows"], row["data"], row["dtype"], row["split"]) == (
-            "40",
-            "partial",
-            "fp32",
-            name.partition("/")[0],
-        )
-        assert (row["sha256"], row["protocol"]) == (source["sha256"], source["protocol"])
+        kept = {key: str(value) for key, value in content["scores"][name].items()}
+        assert {key: row[key] for key in kept} == kept
+        assert (row["altered"], row["dtype"], row["protocol"]) == ("True", "fp32", source["protocol"])
+        assert row["sha256"] == checksum(source)
         assert f"torch={content['versions']['torch']}" in row["versions"]
-        assert f"| {name} | {row['value']} | 40 | partial |" in page
-        assert (f"{name} {row['value']} 40 partial" in told) == name.endswith(("/spearman", "/average"))
+        assert f"| {name} † | {row['value']} | {row['rows']} |" in page
+        shown = f"{name} † {in_short(metrics[name])} {row['rows']}"
+        assert (shown in told) == name.endswith(("/spearman", "/average"))
     assert f" & {metrics['test/stsb/spearman']:.2f} " in (folder / "scores.tex").read_text()
     items = read_items(folder)["test/stsb/spearman"]  # of every pair, for intervals over them and the histograms
     again = 100 * spearmanr(items.values_N, items.gold_N)[0]
@@ -158,7 +158,7 @@ def test_data_of_splits_that_are_not_chosen_is_not_needed(cse_eval, word_vectors
         words = [f"splits={split}", f"eval=[stsb,{other}]", f"paths.senteval={place}", f"hydra.run.dir={folder}"]
         assert cse_eval(*moved, *words) == 0
         assert {name.partition("/")[0] for name in results(folder)["metrics"]} == {split}
-        assert not [one for one in results(folder)["data"]["stsb"]["problems"] if "missing" in one["problem"]]
+        assert not [one for one in results(folder)["data"]["stsb"]["problems"] if "missing" in one]
 
 
 def test_max_length_and_dtype_reach_the_encoder(cse_eval, tiny_bert, tmp_path):
@@ -181,4 +181,4 @@ def test_minilm_has_the_published_figures(cse_eval, minilm, shared, tmp_path):
     found = results(tmp_path / "eval")
     assert found["metrics"]["dev/stsb/spearman"] == pytest.approx(86.7170, abs=1e-3)
     assert found["metrics"]["test/stsb/spearman"] == pytest.approx(82.0325, abs=1e-3)
-    assert not found["data"]["stsb"]["partial"]
+    assert not found["data"]["stsb"]["problems"]

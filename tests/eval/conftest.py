@@ -41,16 +41,16 @@ def minilm_encode(minilm) -> Callable[[str], Encode]:
 
 
 @pytest.fixture(autouse=True)
-def _every_score_is_declared(monkeypatch):
-    """Checks in every test that all scores of conf/eval's evaluators have a nature."""
+def _every_score_says_what_it_is(monkeypatch):
+    """Checks in every test that all scores of conf/eval's evaluators have a name of their own, a unit and rows."""
     for name in choices("eval"):
         module, _, cls = yaml.safe_load(file_of("eval", name).read_text())["_target_"].rpartition(".")
         found = getattr(import_module(module), cls)
 
         def checked(self, encode, split, score=found.__call__):
             scores = score(self, encode, split)
-            undeclared = {key.rpartition("/")[2] for key in scores} - set(self.natures)
-            assert not undeclared or "*" in self.natures
+            assert len({one.name for one in scores}) == len(scores)
+            assert all(one.unit for one in scores)
             return scores
 
         monkeypatch.setattr(found, "__call__", checked)

@@ -11,6 +11,7 @@ import torch
 from cse.errors import MissingResource, UserError
 from cse.eval.coco import CAPTIONS, Coco, recalls
 from cse.eval.senteval.pickles import read_pickle
+from cse.score import values
 
 COLOURS = ["red", "blue", "green", "black", "white", "brown", "pink", "grey"]
 
@@ -85,17 +86,18 @@ def test_the_loss_is_the_sum_of_hinges():
 
 def test_matching_captions_and_images_are_found(folder, bag_of_letters):
     encode, suite = Mock(wraps=bag_of_letters), evaluator(folder)
-    scores = suite(encode, "test")
+    found = suite(encode, "test")
+    scores = values(found)
     ((captions,),) = (call.args for call in encode.call_args_list)
     assert len(captions) == CAPTIONS * (60 + 16 + 16)  # the sixth caption of each image is left out
     assert captions[0] == "red aaaa 0 ."
     assert scores["t2i/recall@1"] > 60  # 12.5 by chance
     assert scores["average"] == np.mean([value for key, value in scores.items() if "recall" in key])
     assert 0 < scores["dev_average"] <= 100
-    assert suite(bag_of_letters, "test") == scores  # the same seed, the same fit
-    provenance = suite.provenance()
-    assert provenance["rows"] == {"train": 300, "dev": 80, "test": 80}
-    assert len(provenance["files"]["valid.pkl"]["sha256"]) == 64
+    assert suite(bag_of_letters, "test") == found  # the same seed, the same fit
+    assert {one.rows for one in found} == {80}
+    assert [one.name for one in found if one.lower_is_better] == ["i2t/median_rank", "t2i/median_rank"]
+    assert len(suite.source()["files"]["valid.pkl"]["sha256"]) == 64
 
 
 def test_missing_and_damaged_pickles_are_named(folder):

@@ -3,7 +3,8 @@
 import pytest
 
 from cse.errors import MissingResource
-from cse.eval.declutr import DOWNSTREAM, PROBING, Declutr, averages
+from cse.eval.declutr import DOWNSTREAM, PROBING, Declutr, averaged, mean
+from cse.score import Score, values
 from cse.types import Evaluator
 
 # DeCLUTR v1, Tables S3 and S4, test, and Table 1's Downstream, Probing, Avg. MRPC is (accuracy, F1).
@@ -33,11 +34,15 @@ ROWS = {
 
 def scores_of(downstream: list, probing: list, column: int = 0) -> dict[str, float]:
     found = {}
-    for table, values, names in ((DOWNSTREAM, downstream, TASKS), (PROBING, probing, PROBES)):
-        for task, value in zip(names, values, strict=True):
+    for table, column_of, names in ((DOWNSTREAM, downstream, TASKS), (PROBING, probing, PROBES)):
+        for task, value in zip(names, column_of, strict=True):
             keys = table[task][column]
             found |= dict(zip(keys, value if isinstance(value, tuple) else (value,), strict=False))
     return found
+
+
+def averages(scores: dict[str, float], split: str) -> dict[str, float]:
+    return {name: mean(average, scores) for name, average in averaged(scores, split).items()}
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -87,21 +92,25 @@ class Part(Evaluator):
         self.seen.append(encode(["", "a b"]))
         return self.given
 
-    def provenance(self):
-        return {"files": {"a": {"sha256": "0"}}, "partial": True}
+    def source(self):
+        return {"protocol": "mine", "files": {"a": {"sha256": "0"}}, "problems": ["x"]}
 
 
 def test_parts_are_scored_once_for_both_splits_with_full_stops_for_empty_sentences():
-    part = Part({f"{task}/accuracy": 80.0 for task in PROBES})
+    part = Part([Score(f"{task}/accuracy", 80.0, 2, "%", altered=task == "Depth", headline=False) for task in PROBES])
     suite = Declutr({"probing": part, "coco": None})
     suite.prepare()
     encode = list
-    scores = suite(encode, "test")
-    assert scores["probing/Depth/accuracy"] == scores["probing"] == 80
-    assert "probing/Depth/accuracy" not in suite(encode, "dev")
+    scores = {one.name: one for one in suite(encode, "test")}
+    assert scores["probing/Depth/accuracy"].value == scores["probing"].value == 80
+    assert scores["probing"].rows == 2 * len(PROBES)
+    assert scores["probing"].altered
+    assert scores["probing"].items == [[f"probing/{task}/accuracy"] for task in PROBES]
+    assert all(one.headline for one in scores.values())
+    assert "probing/Depth/accuracy" not in values(suite(encode, "dev"))
     assert part.seen == ["prepared", [".", "a b"]]
-    assert suite.provenance()["partial"] is True
-    assert suite.provenance()["files"] == {"a": {"sha256": "0"}}
+    assert suite.source()["problems"] == ["probing: x"]
+    assert suite.source()["files"] == {"a": {"sha256": "0"}}
 
 
 def test_one_error_names_the_keys_of_all_missing_parts():

@@ -40,8 +40,18 @@ def test_a_problem_says_which_scores_it_concerns(folder):
     folder.attempt(lambda data: data.expect("a.txt", 2, 3), task="C")
     folder.expect("a.txt", 2, 3)  # outside an attempt: concerns every split and task
     folder.expect("a.txt", 2, None)
-    scopes = [(problem["split"], problem["task"]) for problem in folder.provenance()["problems"]]
+    scopes = [(problem.split, problem.task) for problem in folder.problems]
     assert scopes == [("dev", "B"), (None, "C"), (None, None)]
+    assert len(folder.source("mine")["problems"]) == 3
+
+
+def test_a_problem_alters_the_scores_that_it_concerns(folder):
+    folder.attempt(lambda data: data.expect("a.txt", 2, 3), task="STS12")
+    folder.attempt(lambda data: data.expect("a.txt", 2, 3), "dev")
+    altered = {(split, task): folder.altered(split, *task) for split in ("dev", "test")
+               for task in (("STS12",), ("STS13",), ("STS12", "STS13"), ())}  # fmt: skip
+    assert [task for (split, task), found in altered.items() if split == "test" and not found] == [("STS13",)]
+    assert all(found for (split, _), found in altered.items() if split == "dev")
 
 
 def test_no_rows_are_missing_data_and_a_wrong_number_is_an_error(folder, tmp_path):

@@ -17,6 +17,7 @@ from cse.eval.geometry import (
     mean_cosine,
     uniformity,
 )
+from cse.score import values
 from cse.sources.made_up import PAIRS
 
 
@@ -119,7 +120,8 @@ def evaluator(folder, **changes) -> Geometry:
 
 def test_alignment_is_over_positives_and_the_rest_over_distinct_sentences(toy_senteval, bag_of_letters):
     found = evaluator(toy_senteval)
-    scores = found(bag_of_letters, "dev")
+    named = {one.name: one for one in found(bag_of_letters, "dev")}
+    scores = values(named.values())
     pairs = found.pairs["dev"]
     positive = pairs.labels_N > 1
     assert 0 < positive.sum() < PAIRS
@@ -130,12 +132,10 @@ def test_alignment_is_over_positives_and_the_rest_over_distinct_sentences(toy_se
     assert scores["alignment"] == pytest.approx(float(alignment(x[positive], y[positive])))
     assert scores["uniformity"] == pytest.approx(loop_uniformity(distinct.astype(float), 2.0), rel=1e-5)
     assert scores["uniformity_without_log"] == pytest.approx(math.exp(scores["uniformity"]), rel=1e-5)
-    provenance = found.provenance()
-    assert provenance["rows"]["alignment"]["dev"] == positive.sum()
-    assert provenance["rows"]["dev"] == len(distinct)
-    assert sum(map(sum, provenance["cosine_histograms"]["dev"].values())) == PAIRS
-    cosines, gold = found.cosines(bag_of_letters, "dev")
-    assert len(cosines) == len(gold) == PAIRS
+    assert named["alignment"].rows == positive.sum()
+    assert named["uniformity"].rows == len(distinct)
+    assert [one.name for one in named.values() if not one.lower_is_better] == ["effective_rank", "isotropy"]
+    assert sum(map(sum, found.source()["cosine_histograms"]["dev"].values())) == PAIRS
 
 
 def test_a_split_without_data_is_an_error_or_left_out(toy_senteval):
@@ -145,12 +145,12 @@ def test_a_split_without_data_is_an_error_or_left_out(toy_senteval):
     found = evaluator(toy_senteval, allow_partial=True)
     found.prepare()
     assert found.splits == ("test",)
-    assert [problem["split"] for problem in found.provenance()["problems"]] == ["dev"]
+    assert [problem.partition(":")[0] for problem in found.source()["problems"]] == ["dev"]
 
 
 def test_duplicates_thresholds_and_parts_of_the_evaluator(toy_senteval, bag_of_letters):
-    plain = evaluator(toy_senteval)(bag_of_letters, "test")
-    all_of_it = evaluator(toy_senteval, duplicates=True)(bag_of_letters, "test")
+    plain = values(evaluator(toy_senteval)(bag_of_letters, "test"))
+    all_of_it = values(evaluator(toy_senteval, duplicates=True)(bag_of_letters, "test"))
     assert all_of_it["uniformity"] != plain["uniformity"]
     assert all_of_it["alignment"] == plain["alignment"]
     strict = evaluator(toy_senteval)
@@ -159,8 +159,7 @@ def test_duplicates_thresholds_and_parts_of_the_evaluator(toy_senteval, bag_of_l
     counts = []
     for inclusive in (False, True):
         found = evaluator(toy_senteval, threshold=highest, inclusive=inclusive)
-        found.prepare()
-        counts.append(found.provenance()["rows"]["alignment"]["dev"])
+        counts.append(found(bag_of_letters, "dev")[0].rows)
     assert counts == [1, 2]
     with pytest.raises(UserError, match=r"geometry\.threshold"):  # above all scores
         evaluator(toy_senteval, threshold=6.0).prepare()
@@ -178,7 +177,7 @@ MINILM = {"mean": (0.2672, 0.2360, -3.8487, -3.8408), "cls": (0.1163, 0.1017, -1
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_minilm_has_the_measured_geometry(shared, minilm_encode, pooling):
     senteval, encode = shared / "data" / "senteval", minilm_encode(pooling)
-    with_4 = evaluator(senteval, threshold=4.0, inclusive=True)(encode, "dev")
-    above_4 = evaluator(senteval, threshold=4.0, duplicates=True)(encode, "dev")
+    with_4 = values(evaluator(senteval, threshold=4.0, inclusive=True)(encode, "dev"))
+    above_4 = values(evaluator(senteval, threshold=4.0, duplicates=True)(encode, "dev"))
     found = (with_4["alignment"], above_4["alignment"], with_4["uniformity"], above_4["uniformity"])
     assert found == pytest.approx(MINILM[pooling], abs=1e-4)

@@ -7,37 +7,22 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from cse.eval.declutr import Declutr
 from cse.eval.demo import Demo
 from cse.eval.items import FILE, keep_cosines, keep_items, read_items
-from cse.provenance import Items
-from cse.types import Evaluator
-
-
-class Given(Evaluator):
-    """An evaluator with given items on test, and two pairs for plots."""
-
-    splits = ("dev", "test")
-
-    def __init__(self, items):
-        self.given = items
-
-    def items(self, split):
-        return self.given if split == "test" else {}
-
-    def cosines(self, encode, split):
-        return np.array([0.25, 0.5], np.float32), np.array([0.0, 5.0])
+from cse.score import Items, Score, values
 
 
 def test_items_are_read_back_without_a_pickle(tmp_path):
     rng = np.random.default_rng(0)
     pairs = Items("spearman", rng.normal(size=40), rng.uniform(0, 5, 40), np.stack([np.arange(40), np.arange(40) // 2]))
     rows = Items("accuracy", rng.integers(0, 3, 300), rng.integers(0, 3, 300))
-    given = {"a/spearman": pairs, "b/accuracy": rows, "average": ["a/spearman", ["b/accuracy", ["b/f1"]]]}
-    entry = keep_items(tmp_path, {"both": Given(given)}, {"both": ["dev", "test"]})
+    given = [Score("a/spearman", 1.0, items=pairs), Score("b/accuracy", 1.0, items=rows), Score("none", 1.0)]
+    given.append(Score("average", 1.0, items=["a/spearman", ["b/accuracy", ["b/f1"]]]))
+    entry = keep_items(tmp_path, [one.within("test/both/") for one in given])
     assert entry == {"file": FILE, "version": 1, "scores": 2}
     found = read_items(tmp_path)
-    assert found["test/both/average"] == ["test/both/a/spearman", ["test/both/b/accuracy", ["test/both/b/f1"]]]
+    assert set(found) > {"test/both/a/spearman", "test/both/b/accuracy", "test/both/average"}
+    assert leaves(found, "test/both/average") == ["test/both/a/spearman", "test/both/b/accuracy", "test/both/b/f1"]
     assert found["test/both/a/spearman"].values_N == pytest.approx(pairs.values_N, abs=1e-6)
     assert (found["test/both/a/spearman"].units_UN == pairs.units_UN).all()
     assert (found["test/both/b/accuracy"].gold_N == rows.gold_N).all()
@@ -46,11 +31,24 @@ def test_items_are_read_back_without_a_pickle(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
 
 
+def leaves(items, name: str) -> list[str]:
+    """The scores below a name, through the averages inside an average."""
+    if not isinstance(items.get(name), list):
+        return [name]
+    return [leaf for part in items[name] for leaf in leaves(items, part)]
+
+
+def test_items_inside_an_average_are_kept(tmp_path):
+    subsets = [Items("cosines", np.arange(3.0), np.arange(3.0)), Items("cosines", np.ones(4), np.ones(4))]
+    keep_items(tmp_path, [Score("test/sts/STS12/spearman_mean", 1.0, items=subsets)])
+    found = read_items(tmp_path)
+    assert [len(found[name].gold_N) for name in found["test/sts/STS12/spearman_mean"]] == [3, 4]
+
+
 @pytest.fixture
 def kept(tmp_path) -> Path:
     """items.npz of one score."""
-    one = Given({"a/spearman": Items("spearman", np.ones(3), np.ones(3))})
-    keep_items(tmp_path, {"both": one}, {"both": ["test"]})
+    keep_items(tmp_path, [Score("test/both/a/spearman", 1.0, items=Items("spearman", np.ones(3), np.ones(3)))])
     return tmp_path / FILE
 
 
@@ -77,33 +75,23 @@ def test_a_strangers_file_is_refused_before_it_takes_memory(kept, change):
 
 
 def test_the_demos_items_reproduce_its_scores(tmp_path, bag_of_letters):
-    demo = Demo()
-    scores = demo(bag_of_letters, "dev")
-    keep_items(tmp_path, {"demo": demo}, {"demo": ["dev"]})
+    scores = [one.within("dev/demo/") for one in Demo()(bag_of_letters, "dev")]
+    keep_items(tmp_path, scores)
+    expected = values(scores)
     found = read_items(tmp_path)
     for name in ("lee", "simlex", "wordsim"):
         items = found[f"dev/demo/{name}/spearman"]
-        assert 100 * spearmanr(items.values_N, items.gold_N)[0] == pytest.approx(scores[f"{name}/spearman"], abs=0.05)
+        again = 100 * spearmanr(items.values_N, items.gold_N)[0]
+        assert again == pytest.approx(expected[f"dev/demo/{name}/spearman"], abs=0.05)
     assert found["dev/demo/average"] == [f"dev/demo/{name}/spearman" for name in ("lee", "simlex", "wordsim")]
     assert len(np.unique(found["dev/demo/lee/spearman"].units_UN)) == 50
 
 
-def test_declutrs_averages_name_the_scores_that_they_are_over(bag_of_letters):
-    part = Given({"CR/accuracy": Items("accuracy", np.zeros(2), np.ones(2))})
-    row = Declutr({"transfer": part})
-    row.last = bag_of_letters, {"transfer/CR/accuracy": 0.0, "transfer/MRPC/accuracy": 1.0, "transfer/MRPC/f1": 1.0}
-    items = row.items("test")
-    (name,) = (name for name in items if name.startswith("downstream_without_MR_"))
-    assert items[name] == [["transfer/CR/accuracy"], ["transfer/MRPC/accuracy", "transfer/MRPC/f1"]]
-    assert items["transfer/CR/accuracy"] is part.given["CR/accuracy"]
-    assert row.items("dev") == {}
-
-
-@pytest.mark.parametrize(("when", "splits"), [("before", ["dev"]), ("after", ["dev", "test"])])
-def test_cosines_of_pairs_are_kept_before_training_only_of_the_first_split(tmp_path, when, splits):
-    class Unpaired(Evaluator):
-        splits = ("test",)
-
-    keep_cosines(tmp_path, when, {"pairs": Given({}), "other": Unpaired()}, encode=lambda texts: None)
-    stored = json.loads((tmp_path / "plots" / f"cosines_{when}.json").read_text())
-    assert stored == {"pairs": {split: [[0.25, 0.5], [0.0, 5.0]] for split in splits}}
+def test_cosines_of_the_first_pairs_of_each_evaluator_are_kept(tmp_path):
+    pairs = Items("cosines", np.array([0.25, 0.5]), np.array([0.0, 5.0]))
+    other = Items("accuracy", np.ones(2), np.ones(2))
+    behind = {"dev/mine/f1": other, "dev/mine/a": pairs, "dev/mine/b": other, "test/mine/a": pairs}
+    scores = [Score(name, 1.0, items=items) for name, items in behind.items()]
+    keep_cosines(tmp_path, "after", scores)
+    stored = json.loads((tmp_path / "plots" / "cosines_after.json").read_text())
+    assert stored == {"mine": {split: [[0.25, 0.5], [0.0, 5.0]] for split in ("dev", "test")}}

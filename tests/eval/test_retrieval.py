@@ -10,6 +10,7 @@ import pytest
 from cse.errors import MissingResource, UserError
 from cse.eval import retrieval
 from cse.eval.retrieval import Retrieval, ranks_of_same_image, top_k
+from cse.score import values
 
 WORDS = ["dog", "cat", "bus", "tree", "boat", "hat"]
 
@@ -76,17 +77,16 @@ def test_the_nearest_texts_are_those_of_a_loop_for_any_chunk(monkeypatch, chunk)
 
 def test_recall_of_each_split_and_the_hits_of_the_search(folder, bag_of_letters):
     encode, found = Mock(wraps=bag_of_letters), evaluator(folder)
-    dev, test = found(encode, "dev"), found(encode, "test")
+    dev, test = values(of_dev := found(encode, "dev")), values(found(encode, "test"))
     (captions,), (searched,) = (call.args for call in encode.call_args_list)
-    assert set(dev) == set(found.scores("dev")) == {"recall@1", "recall@5", "median_rank"}
+    assert set(dev) == {"recall@1", "recall@5", "median_rank"}
     ranks = ranks_of_same_image(bag_of_letters(captions), np.repeat(np.arange(6), 3))
     assert dev["recall@1"] == 100 * np.mean(ranks <= 1)
     assert dev["recall@5"] == 100 * np.mean(ranks <= 5) >= dev["recall@1"]
     assert len(searched) == 8 + 26 + 2
     assert test["recall@5"] > 0
-    provenance = found.provenance()
-    assert (provenance["rows"], provenance["searched"]) == ({"dev": 18, "test": 8}, 26)
-    assert [len(hits) for hits in provenance["top"].values()] == [2, 2]
+    assert ({one.rows for one in of_dev}, found.source()["searched"]) == ({18}, 26)
+    assert [len(hits) for hits in found.source()["top"].values()] == [2, 2]
 
 
 def test_missing_and_damaged_captions_are_named(folder):
@@ -105,16 +105,16 @@ def test_missing_and_damaged_captions_are_named(folder):
 
 def test_own_files_of_captions_and_missing_ones_left_out(folder, bag_of_letters):
     mine = evaluator(folder, rows={}, ks=[3], parts={"test": ["test.tsv.gz"]}, search=["val.tsv"])
-    assert set(mine(bag_of_letters, "test")) == {"recall@3", "median_rank"}
-    assert mine.provenance()["searched"] == 18
+    assert set(values(mine(bag_of_letters, "test"))) == {"recall@3", "median_rank"}
+    assert mine.source()["searched"] == 18
     (folder / "val.tsv").unlink()
     with pytest.raises(MissingResource, match=r"val\.tsv"):
         evaluator(folder).prepare()
     rest = evaluator(folder, allow_partial=True)
     rest.prepare()
     assert rest.splits == ("test",)
-    assert "recall@1" in rest(bag_of_letters, "test")
-    assert rest.provenance()["problems"][0]["split"] == "dev"
+    assert "recall@1" in values(rest(bag_of_letters, "test"))
+    assert rest.source()["problems"][0].startswith("dev: ")
     unsearched = evaluator(folder, search=[], parts={"test": ["test.tsv.gz"]})
-    assert "recall@1" in unsearched(bag_of_letters, "test")
-    assert unsearched.provenance()["top"] == {}
+    assert "recall@1" in values(unsearched(bag_of_letters, "test"))
+    assert unsearched.source()["top"] == {}

@@ -1,4 +1,4 @@
-"""The checks of an evaluator before it scores, memoized encoding, and the natures of scores."""
+"""The checks of an evaluator before it scores, memoized encoding, and what a score carries."""
 
 import math
 from unittest.mock import Mock
@@ -7,38 +7,29 @@ import numpy as np
 import pytest
 
 from cse.errors import UserError
-from cse.eval.score import MemoizedEncode, check_class, check_provenance, nature
-from cse.provenance import Nature
+from cse.eval.score import MemoizedEncode, check_class, check_source, mean_of
+from cse.score import Items, Score
 from cse.types import Evaluator
 
 
 class Mine(Evaluator):
     splits = ("test",)
-    natures = {"mean": Nature("a mean", lower_is_better=True)}
 
-    def __init__(self, provenance):
-        self.about = provenance
+    def __init__(self, source):
+        self.about = source
 
-    def provenance(self):
+    def source(self):
         return self.about
 
 
-def test_a_provenance_may_have_rows_or_parts_and_keys_of_its_own():
-    check_provenance("mine", Mine({"protocol": "", "rows": {"task": {"dev": 3}, "average": 3}, "of_my_own": object()}))
-    check_provenance("mine", Mine({"protocol": "", "parts": {"a": {"protocol": "", "rows": {"test": 1}}}}))
+def test_a_source_may_have_keys_of_its_own():
+    check_source("mine", Mine({"protocol": "", "of_my_own": object()}))
 
 
-@pytest.mark.parametrize(
-    ("provenance", "key"),
-    [
-        ({"protocol": ""}, "rows"),
-        ({"protocol": "", "parts": {"a": {"protocol": "", "rows": 5}}}, "parts.*a.*rows.*=5"),
-        (None, "None"),
-    ],
-)
-def test_a_wrong_provenance_is_refused_by_class_and_key(provenance, key):
+@pytest.mark.parametrize(("source", "key"), [({}, "protocol"), ({"protocol": "", "files": 5}, "files"), (None, "None")])
+def test_a_wrong_source_is_refused_by_class_and_key(source, key):
     with pytest.raises(UserError, match=rf"^eval\.mine: .*test_score\.Mine.*{key}") as caught:
-        check_provenance("mine", Mine(provenance))
+        check_source("mine", Mine(source))
     assert "\n" not in str(caught.value)
 
 
@@ -60,36 +51,30 @@ def test_each_text_is_encoded_once_unless_there_are_too_many_to_keep(limit, batc
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "best", "expected"),
+    ("lower", "value", "best", "expected"),
     [
-        ("dev/stsb/spearman", 2.0, 1.0, True),
-        ("dev/stsb/spearman", 1.0, 1.0, False),
-        ("dev/geometry/alignment", 1.0, 2.0, True),
-        ("test/declutr/coco/i2t/median_rank", 1.0, 2.0, True),
-        ("train/loss", 1.0, 2.0, True),
-        ("test/of_nobody/score", 2.0, 1.0, True),
-        ("dev/stsb/spearman", math.nan, 1.0, False),
-        ("dev/stsb/spearman", 1.0, math.nan, True),
-        ("dev/stsb/spearman", math.nan, math.nan, False),
+        (False, 2.0, 1.0, True),
+        (False, 1.0, 1.0, False),
+        (True, 1.0, 2.0, True),
+        (True, 2.0, 1.0, False),
+        (False, math.nan, 1.0, False),
+        (False, 1.0, math.nan, True),
+        (False, math.nan, math.nan, False),
+        (True, 1.0, None, True),
+        (True, math.nan, None, False),
     ],
 )
-def test_better_values_by_direction_and_never_nan(key, value, best, expected):
-    assert nature(key).better(value, best) is expected
+def test_better_values_by_direction_and_never_nan(lower, value, best, expected):
+    other = None if best is None else Score("a", best)
+    assert Score("a", value, lower_is_better=lower).better_than(other) is expected
 
 
-def test_which_scores_are_headlines():
-    shown = ["test/sts/STS12/spearman", "test/sts/average", "test/transfer/MR/accuracy", "dev/demo/lee/spearman",
-             "test/declutr/transfer/MR/dev_accuracy"]  # fmt: skip
-    others = ["test/sts/STS12/pearson", "test/sts/STS12/spearman_mean", "test/transfer/MR/dev_accuracy"]
-    assert [key for key in [*shown, *others] if nature(key).headline] == shown
+def test_a_run_names_a_score_and_what_it_is_over_by_split_and_evaluator():
+    items = Items("accuracy", np.ones(1), np.ones(1))
+    average = Score("average", 1.0, items=["a", ["b", items]]).within("test/mine/")
+    assert (average.name, average.items) == ("test/mine/average", ["test/mine/a", ["test/mine/b", items]])
 
 
-def test_an_evaluator_in_a_users_folder_declares_its_scores(tmp_path, monkeypatch):
-    (tmp_path / "eval").mkdir()
-    (tmp_path / "eval" / "mine.yaml").write_text(f"_target_: {__name__}.Mine\n")
-    (tmp_path / "eval" / "on_mine.yaml").write_text("defaults:\n  - mine\n  - _self_\n")
-    (tmp_path / "eval" / "gone.yaml").write_text("_target_: no_such_module.Mine\n")
-    assert not nature("test/mine/mean").lower_is_better
-    monkeypatch.setenv("CSE_CONF", str(tmp_path))
-    assert nature("test/mine/mean") == nature("test/on_mine/mean") == Mine.natures["mean"]
-    assert not nature("test/gone/mean").lower_is_better
+def test_a_mean_is_altered_with_any_of_its_scores():
+    mean = mean_of("average", [Score("a", 1.0, rows=2), Score("b", 2.0, rows=3, altered=True)])
+    assert (mean.value, mean.rows, mean.altered, mean.items) == (1.5, 5, True, ["a", "b"])

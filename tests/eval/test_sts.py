@@ -13,7 +13,7 @@ from cse.eval.sts import Sts, Stsb, correlations, cosines
 from cse.model.export import save_encoder
 from cse.model.heads import MLPHead
 from cse.model.load import load_encoder
-from cse.provenance import Items
+from cse.score import Items, values
 from cse.sources.made_up import PAIRS
 from cse.sources.senteval import SICK_FILES, STSB_ROWS, SUBSETS
 
@@ -27,8 +27,7 @@ def test_all_mean_and_wmean_have_the_authors_values():
     cuts = np.cumsum([5, 7])
     pairs = zip(np.split(cosines(first, second), cuts), np.split(np.array(GOLD), cuts), strict=True)
     subsets = [Items("spearman", *pair) for pair in pairs]
-    scores = correlations(subsets)
-    assert scores == pytest.approx(
+    assert values(correlations(subsets)) == pytest.approx(
         {
             "spearman": -5.7971294,
             "spearman_mean": -6.7499508,
@@ -39,16 +38,16 @@ def test_all_mean_and_wmean_have_the_authors_values():
         },
         rel=1e-6,
     )
-    alone = [correlations([subset])["spearman"] for subset in subsets]
+    alone = [correlations([subset])[0].value for subset in subsets]
     assert alone == pytest.approx([-5.1298918, 42.857143, -57.977104])
 
 
 def test_cosines_of_broken_vectors_are_0_and_of_equal_ones_exactly_1():
     x = np.array([[1.0, 0], [0, 0], [np.nan, 1], [np.inf, 1], [3, 3]], np.float32)
     y = np.array([[-2.0, 0], [1, 1], [1, 1], [np.inf, 1], [5, 5]], np.float32)
-    values = cosines(x, y)
-    assert values == pytest.approx([-1, 0, 0, 0, 1])
-    assert np.abs(values).max() <= 1
+    found = cosines(x, y)
+    assert found == pytest.approx([-1, 0, 0, 0, 1])
+    assert np.abs(found).max() <= 1
     assert cosines(x, x).tolist() == [1, 0, 0, 0, 1]
     many_ND = np.random.default_rng(0).standard_normal((500, 7)).astype(np.float32)
     assert (cosines(many_ND, many_ND) == 1).all()
@@ -61,7 +60,8 @@ def test_all_sentences_are_encoded_in_one_call_and_rounded_scores_are_averaged(t
     golds.write_text("\n1.0\n" + golds.read_text().split("\n", 1)[1])
     encode, evaluator = Mock(wraps=bag_of_letters), Sts(str(toy_senteval))
     evaluator.prepare()
-    scores = evaluator(encode, "test")
+    found = evaluator(encode, "test")
+    scores = values(found)
     ((given,),) = (call.args for call in encode.call_args_list)
     assert "never" not in given
     assert "a b" in given
@@ -69,21 +69,23 @@ def test_all_sentences_are_encoded_in_one_call_and_rounded_scores_are_averaged(t
     assert {key.split("/")[1] for key in scores if "/" in key} == {
         f"{kind}{suffix}" for kind in ("spearman", "pearson") for suffix in ("", "_mean", "_wmean")
     }
-    found = evaluator.provenance()
-    assert found["rows"] == {**{year: PAIRS * len(sets) for year, sets in SUBSETS.items()}, "STS-B": 12, "SICK-R": 12}
-    assert found["partial"] is False
-    assert len(found["files"]["SICK/SICK_test_annotated.txt"]["sha256"]) == 64
+    rows = {f"{year}/spearman": PAIRS * len(sets) for year, sets in SUBSETS.items()}
+    rows |= {"STS-B/spearman": 12, "SICK-R/spearman": 12}
+    assert {one.name: one.rows for one in found if one.name in rows} == rows
+    assert found[-1].rows == sum(rows.values())
+    assert not any(one.altered for one in found)
+    assert len(evaluator.source()["files"]["SICK/SICK_test_annotated.txt"]["sha256"]) == 64
 
 
 def test_dev_and_test_are_scored_separately_and_sick_in_addition(toy_senteval, bag_of_letters):
     evaluator = Stsb(str(toy_senteval), with_sickr=True)
-    dev, test = evaluator(bag_of_letters, "dev"), evaluator(bag_of_letters, "test")
+    found = {one.name: one for one in evaluator(bag_of_letters, "dev")}
+    dev, test = values(found.values()), values(evaluator(bag_of_letters, "test"))
     assert dev["pearson"] != test["pearson"]
     assert dev["average"] == (dev["spearman"] + dev["SICK-R/spearman"]) / 2
-    assert evaluator.provenance()["rows"]["dev"] == {"STS-B": PAIRS, "SICK-R": PAIRS}
-    assert evaluator.items("dev")["average"] == ["spearman", "SICK-R/spearman"]
-    assert (evaluator.cosines(bag_of_letters, "dev")[1] == evaluator.tasks["dev"]["STS-B"][0].labels_N).all()
-    assert Sts(str(toy_senteval)).cosines(bag_of_letters, "test") is None
+    assert found["average"].items == ["spearman", "SICK-R/spearman"]
+    assert (found["spearman"].items.gold_N == evaluator.tasks["dev"]["STS-B"][0].labels_N).all()
+    assert [one.name for one in found.values() if one.headline] == ["spearman", "SICK-R/spearman", "average"]
 
 
 @pytest.mark.parametrize(
@@ -102,17 +104,16 @@ def test_altered_data_is_an_error_that_names_the_file_or_marks_the_scores_as_par
     with pytest.raises(UserError, match=path.name):
         Sts(str(toy_senteval)).prepare()
     evaluator = Sts(str(toy_senteval), allow_partial=True)
-    assert "average" in evaluator(bag_of_letters, "test")
-    found = evaluator.provenance()
-    assert found["partial"] is True
-    assert {problem["task"] for problem in found["problems"]} == {task}
+    altered = {one.name.split("/")[0] for one in evaluator(bag_of_letters, "test") if one.altered}
+    assert altered == {task, "average"}
+    assert all(problem.startswith(f"test: {task}: ") for problem in evaluator.source()["problems"])
 
 
 def test_a_missing_file_is_named_and_six_tasks_have_no_average(toy_senteval, bag_of_letters):
     (toy_senteval / "STS/STSBenchmark/sts-test.csv").unlink()
     with pytest.raises(MissingResource, match=r"sts-test\.csv.*paths\.senteval"):
         Sts(str(toy_senteval)).prepare()
-    scores = Sts(str(toy_senteval), allow_partial=True)(bag_of_letters, "test")
+    scores = values(Sts(str(toy_senteval), allow_partial=True)(bag_of_letters, "test"))
     assert {"average", "STS-B/spearman"}.isdisjoint(scores)
     assert "STS12/spearman" in scores
     evaluator = Stsb(str(toy_senteval), with_sickr=True, allow_partial=True)
@@ -123,11 +124,8 @@ def test_a_missing_file_is_named_and_six_tasks_have_no_average(toy_senteval, bag
 def test_only_chosen_tasks_are_read_and_scored_without_an_average(toy_senteval, bag_of_letters):
     (toy_senteval / "STS/STSBenchmark/sts-test.csv").unlink()
     evaluator = Sts(str(toy_senteval), tasks=["SICK-R", "STS12"])
-    scores = evaluator(bag_of_letters, "test")
+    scores = values(evaluator(bag_of_letters, "test"))
     assert {name.split("/")[0] for name in scores} == {"STS12", "SICK-R"}
-    assert set(evaluator.scores("test")) < set(scores)
-    assert "average" not in evaluator.items("test")
-    assert set(evaluator.provenance()["rows"]) == {"STS12", "SICK-R"}
 
 
 @pytest.mark.parametrize("score", ["5.1", "-0.2", "nan", "high"])
@@ -153,7 +151,7 @@ def test_without_a_folder_the_hubs_copy_gives_the_same_scores(toy_senteval, tmp_
         for part in ("STS", "SICK"):
             archive.add(toy_senteval / part, part)
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"senteval.tar": tar.read_bytes()})
-    assert Sts(None)(bag_of_letters, "test") == Sts(str(toy_senteval))(bag_of_letters, "test")
+    assert values(Sts(None)(bag_of_letters, "test")) == values(Sts(str(toy_senteval))(bag_of_letters, "test"))
     assert len(toy_hub.downloads()) == 1
 
 
@@ -195,7 +193,7 @@ MINILM = {
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_minilm_scores_as_published(shared, minilm_encode, pooling):
     encode, senteval = minilm_encode(pooling), str(shared / "data" / "senteval")
-    scores = Sts(senteval)(encode, "test")
+    scores = values(Sts(senteval)(encode, "test"))
     expected = MINILM[pooling]
     for task in TASKS:
         spearman, mean, wmean, pearson = expected[task]
@@ -207,7 +205,7 @@ def test_minilm_scores_as_published(shared, minilm_encode, pooling):
             assert scores[f"{task}/spearman_mean"] == pytest.approx(mean, abs=joined)
             assert scores[f"{task}/spearman_wmean"] == pytest.approx(wmean, abs=joined)
     assert round(scores["average"], 2) == expected["average"]
-    dev = Stsb(senteval, with_sickr=True)(encode, "dev")
+    dev = values(Stsb(senteval, with_sickr=True)(encode, "dev"))
     found = (dev["spearman"], dev["pearson"], dev["SICK-R/spearman"], dev["SICK-R/pearson"])
     assert found == pytest.approx(expected["dev"], abs=0.001)
 
@@ -226,14 +224,14 @@ def test_scores_of_a_width_are_those_of_the_truncated_encoder(tiny_bert, toy_sen
     texts = ["kadan lofel miga", "sta nu"]
     assert theirs.encode(texts) == pytest.approx(ours.encode(texts)[:, :8], abs=1e-5)
     evaluator = Stsb(str(toy_senteval), with_sickr=True, widths=[16, 8])
-    scores = evaluator(ours.encode, "dev")
-    cut = Stsb(str(toy_senteval), with_sickr=True)(theirs.encode, "dev")
+    found = {one.name: one for one in evaluator(ours.encode, "dev")}
+    scores = values(found.values())
+    cut = values(Stsb(str(toy_senteval), with_sickr=True)(theirs.encode, "dev"))
     assert {f"width8/{name}": value for name, value in cut.items()} == pytest.approx(
         {name: value for name, value in scores.items() if name.startswith("width8/")}, abs=1e-3
     )
     assert {name for name in scores if "/" not in name} == {"spearman", "pearson", "average"}
-    assert set(evaluator.scores("dev")) == set(scores)
-    assert evaluator.items("dev")["width8/average"] == ["width8/spearman", "width8/SICK-R/spearman"]
+    assert found["width8/average"].items == ["width8/spearman", "width8/SICK-R/spearman"]
 
 
 @pytest.mark.parametrize("widths", ["[0]", "[8,8]", "[33]"])

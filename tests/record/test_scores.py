@@ -1,10 +1,7 @@
-"""The rows of scores: the data behind each, how much there is, and whether it is whole."""
-
-import pytest
+"""Tables of scores: the checksum of what they rest on, the suites to paste, and marks on altered data."""
 
 from cse.record import scores
-
-ABOUT = {"sha256": "", "protocol": "", "dtype": "fp32"}
+from cse.score import Score
 
 
 def test_the_checksum_of_the_hubs_data_follows_their_revisions():
@@ -16,79 +13,30 @@ def test_the_checksum_of_the_hubs_data_follows_their_revisions():
     assert scores.checksum(files) == "3d6ca651ba2d032dcf64f44154e405b76624af6fed229900c8211d242fabea39"
 
 
-@pytest.mark.parametrize(
-    ("counts", "score", "split", "expected"),
-    [
-        ({"STS12": 3, "SICK-R": 4}, "STS12/spearman_wmean", "test", 3),
-        ({"STS12": 3, "SICK-R": 4}, "average", "test", 7),
-        ({"dev": {"STS-B": 5, "SICK-R": 1}, "test": {"STS-B": 6}}, "spearman", "dev", 5),
-        ({"dev": {"STS-B": 5, "SICK-R": 1}, "test": {"STS-B": 6}}, "SICK-R/pearson", "dev", 1),
-        ({"dev": {"STS-B": 5, "SICK-R": 1}, "test": {"STS-B": 6}}, "average", "dev", 6),
-        ({"MR": {"all": 9}, "SST2": {"train": 5, "dev": 2, "test": 3}}, "MR/accuracy", "test", 9),
-        ({"MR": {"all": 9}, "SST2": {"train": 5, "dev": 2, "test": 3}}, "SST2/accuracy", "test", 3),
-        ({"MR": {"all": 9}, "SST2": {"train": 5, "dev": 2, "test": 3}}, "SST2/dev_accuracy", "test", 2),
-        ({"TREC": {"train": 5, "test": 3}}, "TREC/dev_accuracy", "test", 5),
-        ({"MR": {"all": 9}, "SST2": {"train": 5, "dev": 2, "test": 3}}, "average", "test", 12),
-        ({"MR": {"all": 9}, "SST2": {"test": 3}, "average": {"MR": {"all": 9}}}, "average", "test", 9),
-        ({"MR": {"all": 9}, "SST2": {"test": 3}, "average": {"MR": {"all": 9}}}, "dev_average", "test", 9),
-        ({"alignment": {"dev": 3}, "dev": 8}, "alignment", "dev", 3),
-        ({"alignment": {"dev": 3}, "dev": 8}, "uniformity", "dev", 8),
-        ({"A": {"dev": 4}, "STS/average": 4, "average": 4}, "STS/average", "test", 4),
-        ({"A": {"dev": 4}, "B": {"dev": 2}, "average": 4}, "average", "test", 4),
-        ({}, "average", "test", ""),
-        ({"parts": {"transfer": {"rows": {"MR": {"all": 9}}}}}, "transfer/MR/accuracy", "test", 9),
-        ({"parts": {"sts": {"rows": {"STS12": 3, "STS13": 4}}}}, "sts/average", "test", 7),
-        ({"parts": {"sts": {"rows": {"STS12": 3, "STS13": 4}}}}, "downstream", "test", ""),
-    ],
-)
-def test_the_rows_behind_a_score(counts, score, split, expected):
-    source = {**(counts if "parts" in counts else {"rows": counts}), **ABOUT}
-    (row,) = scores.rows_of({f"{split}/x/{score}": 1.0}, {"x": source}, "an encoder", {})
-    assert row["rows"] == str(expected)
-
-
-def test_a_problem_marks_the_rows_that_it_concerns():
-    problems = [{"split": None, "task": "STS12", "problem": "x"}, {"split": "dev", "task": None, "problem": "y"}]
-    marked = {(split, task): scores.is_partial({"problems": problems}, split, {task} - {""})
-              for split in ("dev", "test") for task in ("STS12", "STS13", "")}  # fmt: skip
-    assert marked == {("dev", "STS12"): True, ("dev", "STS13"): True, ("dev", ""): True,
-                      ("test", "STS12"): True, ("test", "STS13"): False, ("test", ""): True}  # fmt: skip
-    metrics = ["dev/sts/average", "test/sts/STS13/spearman", "test/sts/STS12/spearman", "test/coco/r1", "odd"]
-    assert scores.partial_scores(metrics, {"sts": {"problems": problems}}) == {metrics[0], metrics[2]}
-    whole = {"parts": {"sts": {"problems": problems}, "coco": {}}}
-    assert scores.is_partial(whole, "test", set())
-    assert scores.problems_of("declutr", whole) == [
-        "partial: declutr/sts: STS12: x", "partial: declutr/sts: dev: y",
-    ]  # fmt: skip
-
-
-def test_an_average_is_marked_by_its_own_tasks():
-    rows = {"MR": {"all": 9}, "SST5": {"test": 3}, "average": {"MR": {"all": 9}}}
-    problems = [{"split": None, "task": "SST5", "problem": "x"}]
-    metrics = {f"test/x/{score}": 1.0 for score in ("average", "MR/accuracy", "SST5/accuracy")}
-    found = scores.rows_of(metrics, {"x": {"rows": rows, "problems": problems, **ABOUT}}, "an encoder", {})
-    assert [row["data"] for row in found] == ["whole", "whole", "partial"]
-
-
-def test_a_score_of_leading_channels_rests_on_the_data_of_the_whole():
-    source = {"rows": {"dev": 12}, "problems": [{"task": "STS12", "split": "dev", "problem": "holds 12 rows"}]}
-    names = ["width96/spearman", "spearman", "width96/STS12/spearman", "width96/STS13/spearman"]
-    assert [scores.is_altered(source, "dev", name) for name in names] == [True, True, True, False]
+def test_altered_scores_are_marked_in_every_file(tmp_path):
+    found = [Score("test/sts/STS12/spearman", 70.0, rows=3, altered=True), Score("test/sts/average", 0.5, rows=9)]
+    frame = scores.to_frame(found, {"sts": {"protocol": "mine"}}, "fp32", "an encoder", {"torch": "2"})
+    scores.write(tmp_path, found, frame, scores.footnotes(frame))
+    lines = (tmp_path / "scores.csv").read_text().splitlines()
+    assert lines[0].startswith("name,value,rows,unit,lower_is_better,altered,")
+    assert lines[1].startswith("test/sts/STS12/spearman,70.0000,3,,False,True,")
+    assert "| test/sts/STS12/spearman † | 70.0000 | 3 |" in (tmp_path / "scores.md").read_text()
+    assert r"70.00 $\dagger$ & 0.5000" in (tmp_path / "scores.tex").read_text()
+    assert "allow_partial" in scores.to_table(found, scores.footnotes(frame))
 
 
 def test_a_suite_is_one_line_to_paste_with_the_average_last():
     tasks = ["STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R"]
-    metrics = {"test/sts/average": 75.0} | {f"test/sts/{task}/spearman": 70.0 + n for n, task in enumerate(tasks)}
-    metrics |= {"test/sts/width96/STS12/spearman": 60.0, "test/transfer/MR/accuracy": 80.0, "dev/stsb/spearman": 50.0}
-    metrics |= {f"test/mteb/T{n}/accuracy": float(n) for n in range(20)}
-    sources = {name: {"rows": {}, **ABOUT} for name in ("sts", "transfer", "stsb", "mteb")}
-    sources["sts"]["problems"] = [{"split": None, "task": "STS13", "problem": "x"}]
-    found = scores.suites(scores.rows_of(metrics, sources, "an encoder, mean pooling", {}))
+    numbers = {"test/sts/average": 75.0} | {f"test/sts/{task}/spearman": 70.0 + n for n, task in enumerate(tasks)}
+    numbers |= {"test/sts/width96/STS12/spearman": 60.0, "test/transfer/MR/accuracy": 80.0, "dev/stsb/spearman": 50.0}
+    numbers |= {f"test/mteb/T{n}/accuracy": float(n) for n in range(20)}
+    named = [Score(name, value, altered="STS13" in name) for name, value in numbers.items()]
+    found = scores.suites(named, "an encoder")
     assert list(found) == ["sts, test", "transfer, test", "stsb, dev", "mteb, test"]
     sts = found["sts, test"]
     assert list(sts) == ["", *tasks, "Avg."]
     assert sts[""].tolist() == ["an encoder", "an encoder, 96 wide"]
-    assert sts.iloc[0, 1:4].tolist() == ["70.0000", "71.0000 †", "72.0000"]
-    assert sts.iloc[1, 1:].tolist() == ["60.0000", *[""] * 7]
+    assert sts.iloc[0, 1:4].tolist() == ["70.00", "71.00 †", "72.00"]
+    assert sts.iloc[1, 1:].tolist() == ["60.00", *[""] * 7]
     assert list(found["transfer, test"]) == ["", "MR"]
     assert found["mteb, test"].shape == (20, 2)  # too many for a page's width

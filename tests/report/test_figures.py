@@ -43,7 +43,7 @@ def test_score_against_lambda_maximum_and_quartile(grid):
         "roberta q75": [(0.001, 6.75), (0.01, 16.75), (0.1, 26.75)],
     }
     assert axes.get_xscale() == "log"
-    assert axes.get_ylabel() == "Spearman's correlation x 100\ndev/stsb/spearman"  # the split is in the name
+    assert axes.get_ylabel() == "points\ndev/stsb/spearman"  # the split is in the name
     assert axes.get_xlabel() == "lambda\nobjective.lambd"
     assert axes.get_legend().get_title().get_text() == "model"
     assert "paper: best of BERT (Table 1)" in [note.get_text() for note in axes.texts]

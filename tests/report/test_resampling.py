@@ -7,12 +7,11 @@ from scipy.stats import bootstrap, spearmanr
 from sklearn.metrics import f1_score
 
 from cse.eval.items import keep_items
-from cse.provenance import Items
 from cse.report import resampling
 from cse.report.differences import differences
 from cse.report.findings import judge_claims
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
-from cse.types import Evaluator
+from cse.score import Items, Score
 
 METRIC = "test/sts/average"
 
@@ -78,10 +77,8 @@ def test_p_counts_the_resamples_on_the_rarer_side():
     assert (spread.p(), spread.p(2.0), spread.p(5.0)) == pytest.approx((2 * 6 / 20, 2 * 8 / 20, 1.0))
 
 
-class Given(Evaluator):
+class Given:
     """What an encoder of some noise makes of two tasks."""
-
-    splits = ("test",)
 
     def __init__(self, noise, seed):
         truth, rng = np.random.default_rng(0), np.random.default_rng(seed)
@@ -89,8 +86,9 @@ class Given(Evaluator):
         self.made = {f"{task}/spearman": Items("spearman", gold + noise * rng.normal(size=len(gold)), gold)
                      for task, gold in golds.items()}  # fmt: skip
 
-    def items(self, split):
-        return {**self.made, "average": list(self.made)}
+    def scores(self):
+        behind = {**self.made, "average": list(self.made)}
+        return [Score(name, 0.0, items=items).within("test/sts/") for name, items in behind.items()]
 
     def average(self):
         return float(np.mean([100 * spearmanr(one.values_N, one.gold_N)[0] for one in self.made.values()]))
@@ -104,7 +102,7 @@ def scored(leave):
         given = Given(noise, 10 * (seed or draw) + len(name))
         config = {"case": name.partition("-")[0]} | ({} if seed is None else {"seed": seed})
         folder = leave(name, config, {METRIC: given.average()})
-        keep_items(folder, {"sts": given}, {"sts": ["test"]})
+        keep_items(folder, given.scores())
 
     return make
 

@@ -161,10 +161,12 @@ def test_runs_that_differ_in_more_than_their_seed_are_noted(table3, tmp_path):
 
 def table_of(metric, **rows):
     """A table of one column, of {row: values by seed}, and the rows that tie with its best."""
-    cells = {}
+    cells, results = {}, {"scores": {metric: {"lower_is_better": "uniformity" in metric}}}
     for row, scores in rows.items():
         cells[row] = {"Avg.": (cell := Cell(row, "Avg.", metric=metric))}
-        seeds = {f"{seed}": [Run(Path("nowhere"), "done", {}, {}, {metric: of}, {})] for seed, of in enumerate(scores)}
+        seeds = {
+            f"{seed}": [Run(Path("nowhere"), "done", {}, {}, {metric: of}, results)] for seed, of in enumerate(scores)
+        }
         cell.fill(seeds, lambda runs: runs[0].metrics[metric])
     table = Table(Published("A table", "test", ["Avg."]), cells)
     mark_ties(table.all_cells, 0.95)

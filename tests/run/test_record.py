@@ -19,7 +19,7 @@ class Recorder:
     def __init__(self, folder, about, resume_step, received):
         received.append(about)
 
-    def log(self, metrics, step):
+    def log(self, metrics, step, lower_is_better):
         pass
 
     def finish(self, exit_code, summary):

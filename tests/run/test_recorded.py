@@ -42,7 +42,7 @@ def test_the_recorded_use_is_scored_and_changes_no_number_of_the_run(small_run, 
     shown = f"{theirs['dev/stsb/spearman']:.2f}"
     line = next(line for line in found["log"].splitlines() if "dev/stsb/spearman " in line and shown in line)
     before = f"{found['curve'][0][1]['dev/stsb/spearman']:.2f}"
-    assert line.split()[1:3] == [shown, before]
+    assert line.split()[2:4] == [shown, before]
     assert "recorded   mean pooling" in found["log"]
 
 

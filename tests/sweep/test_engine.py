@@ -15,6 +15,7 @@ from cse.config.compose import composed, without_hydra
 from cse.errors import Interrupted
 from cse.record.heartbeat import Heartbeat
 from cse.record.runs import Run, weights_sum
+from cse.score import Score
 from cse.sweep import engine, jobs, pool, process
 from cse.sweep.budget import WANTED, in_words
 
@@ -157,7 +158,9 @@ def test_after_a_signal_running_jobs_save_and_no_other_starts(many, tmp_path, ca
 )
 def test_the_score_of_a_job_is_the_selecting_one_else_an_average(metrics, score):
     results = {"metrics": metrics, "config": {"trainer": {"select": "dev/c"}}}
-    assert process.score_of(Run(Path(), "done", results["config"], {}, {}, results)) == score
+    known = {name: value for name, value in metrics.items() if value is not None}
+    found = process.score_of(Run(Path(), "done", results["config"], {}, known, results))
+    assert (found and (found.name, found.value)) == score
 
 
 def test_wandb_gets_the_sweep_as_group_and_the_job_as_name():
@@ -198,7 +201,7 @@ def test_smac_finds_the_best_and_continues_where_it_stopped(many, tmp_path, monk
         asked.append(float(given["objective.log10_covariance"]))
         if len(asked) == 3:
             return process.Outcome(job.name, "failed")
-        return process.Outcome(job.name, "done", (score, sign * abs(asked[-1] + 3)))
+        return process.Outcome(job.name, "done", Score(score, sign * abs(asked[-1] + 3), lower_is_better=sign > 0))
 
     monkeypatch.setattr(process, "run", run)
     line = "sweep=noncontrastive/table1_vicreg case=eda_0.1 model=bert hydra.sweeper.batch=2 hydra.sweeper.n_trials="

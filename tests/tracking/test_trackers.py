@@ -27,14 +27,14 @@ class Recorder:
 
 
 class Breaks(Recorder):
-    def log(self, metrics, step):
+    def log(self, metrics, step, lower_is_better):
         raise ConnectionError("the\nserver is gone")
 
 
 class Hangs(Recorder):
     patience = 0.1
 
-    def log(self, metrics, step):
+    def log(self, metrics, step, lower_is_better):
         threading.Event().wait()
 
 
@@ -56,7 +56,7 @@ def test_every_tracker_gets_every_event(tmp_path):
     trackers.finish(0, {"a": 1})
     assert events == [
         ("start", ABOUT, 0),
-        ("log", {"train/loss": 1.0}, 1),
+        ("log", {"train/loss": 1.0}, 1, ()),
         ("image", "loss", tmp_path / "loss.png", 1),
         ("table", "scores", ["a"], [[1]]),
         ("finish", 0, {"a": 1}),

@@ -118,6 +118,7 @@ def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(environment, t
     for resume_step in (None, 125, 250, None):
         run = start(tmp_path, "offline", resume_step=resume_step)
         ids.append(run.run.id)
+        run.log({"dev/stsb/spearman": 60.0, "dev/geometry/alignment": 0.4}, 300, ["dev/geometry/alignment"])
         best.append(run.best)
         lines.append(run.where)
         run.finish(0, {})
@@ -127,7 +128,8 @@ def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(environment, t
         time.sleep(1)  # the name of a piece's folder has seconds
     assert ids[0] == ids[1] == ids[2] != ids[3]
     known = {"dev/stsb/spearman": 79.5, "dev/geometry/alignment": 0.2}
-    assert best == [{}, known, known, {}]
+    fresh = {"dev/stsb/spearman": 60.0, "dev/geometry/alignment": 0.4}
+    assert best == [fresh, known, known, fresh]
     assert lines[2] == " ".join(["wandb sync", *(str(path.parent) for path in offline_files(tmp_path)[1:3])])
 
 

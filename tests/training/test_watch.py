@@ -79,38 +79,38 @@ def test_collapse_ends_the_run(watch, rank, ends):
 def test_scores_that_stop_rising_are_warned_of_once_for_each_best(watch, caplog):
     values = [9, 1, 3, 2, 2, 2, 2, 4, 3, 3, 3]
     for end in range(1, len(values) + 1):
-        watch.check_scores(scored(*values[:end]))
+        watch.check_scores(scored(*values[:end]), False)
     said = [record.message for record in caplog.records]
     assert [message.partition(":")[0] for message in said] == ["step 5", "step 10"]
     assert "3.00 of step 2" in said[0]
-    watch.check_scores(scored(9, float("nan"), 3, 2, 2, 2))
+    watch.check_scores(scored(9, float("nan"), 3, 2, 2, 2), False)
     assert "3.00 of step 2" in caplog.records[-1].message
-    assert not watch.is_over(scored(*values))
+    assert not watch.is_over(scored(*values), False)
     watch.trainer.stop_early = True
-    assert watch.is_over(scored(*values))
+    assert watch.is_over(scored(*values), False)
     watch.trainer.patience = None
-    assert not watch.is_over(scored(*values))
+    assert not watch.is_over(scored(*values), False)
 
 
 def test_the_least_score_is_best_where_less_is_better(watch, caplog):
     watch.trainer.select = select = "dev/geometry/uniformity"
     values = [-9, math.nan, -2, -3, -2, -2.5, -2]
     curve = [(step, {select: value}) for step, value in enumerate(values)]
-    assert best_of(curve[:2], select) is None
-    assert best_of(curve, select) == (-3, 3)
+    assert best_of(curve[:2], select, True) is None
+    assert best_of(curve, select, True) == (-3, 3)
     for end in range(1, len(curve) + 1):
-        watch.check_scores(curve[:end])
+        watch.check_scores(curve[:end], True)
     assert [record.message.partition(":")[0] for record in caplog.records] == ["step 6"]
     watch.trainer.stop_early = True
-    assert [watch.is_over(curve[:end]) for end in (-1, len(curve))] == [False, True]
+    assert [watch.is_over(curve[:end], True) for end in (-1, len(curve))] == [False, True]
 
 
 def test_scores_that_are_never_a_number_are_warned_of(watch, caplog):
     """As Spearman's correlation of embeddings that collapsed, with stop_on_collapse=false."""
-    watch.check_scores(scored(9, *[math.nan] * 3))
+    watch.check_scores(scored(9, *[math.nan] * 3), False)
     assert len(caplog.records) == 1
     watch.trainer.stop_early = True
-    assert watch.is_over(scored(9, *[math.nan] * 3))
+    assert watch.is_over(scored(9, *[math.nan] * 3), False)
 
 
 @pytest.fixture

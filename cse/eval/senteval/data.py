@@ -35,7 +35,7 @@ Row = tuple[Any, ...]
 class Examples:
     """N labelled sentences, or pairs of them; sentences[0][i] (and sentences[1][i]) belong to labels_N[i].
 
-    labels_N: classes or human scores. units_UN: for pairs that share texts, see cse.provenance.Items.
+    labels_N: classes or human scores. units_UN: for pairs that share texts, see cse.score.Items.
     """
 
     sentences: tuple[list[str], ...]

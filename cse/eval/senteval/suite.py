@@ -9,16 +9,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from operator import itemgetter
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from cse.eval.files import DataFolder
-from cse.eval.score import ACCURACY, AVERAGE, DEV_ACCURACY, MemoizedEncode
+from cse.eval.score import MemoizedEncode, mean_of
 from cse.eval.senteval.data import Examples, Parts
 from cse.eval.senteval.validation import SCHEMES, Arrays, Mode, Procedure
 from cse.progress import track
-from cse.provenance import ItemScores, Nature, Provenance, RowCounts
+from cse.score import Score, Source, values
 from cse.types import Encode, Evaluator
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class Task:
     f1: bool = False
 
 
-class SuiteProvenance(Provenance):
+class SuiteSource(Source):
     """classifier: its settings. folds: the accuracy of each outer fold, by task."""
 
     classifier: dict[str, object]
@@ -44,13 +44,6 @@ class Suite(Evaluator):
     """Base class of Transfer and Probing. mode: which of `classifiers` to use."""
 
     splits = ("test",)
-    natures: ClassVar[Mapping[str, Nature]] = {
-        "accuracy": ACCURACY,
-        "dev_accuracy": DEV_ACCURACY,
-        "average": AVERAGE,
-        "dev_average": replace(AVERAGE, headline=False),
-    }
-    more_than_encoding = True
     averaged: tuple[str, ...]
     """The tasks of the average, which needs all of them."""
 
@@ -58,13 +51,7 @@ class Suite(Evaluator):
         self.folder, self.tasks = folder, tasks
         self.mode, self.settings = mode, classifiers[mode]
         self.data: dict[str, Parts] = {}
-        self.scored: ItemScores = {}
         self.folds: dict[str, list[float]] = {}  # by task: accuracy of each outer fold, for the encoder scored last
-
-    @property
-    def whole(self) -> bool:
-        """Whether every task of the average has data."""
-        return set(self.averaged) <= set(self.data)
 
     def prepare(self) -> None:
         """Read all tasks. Raises MissingResource or UserError."""
@@ -73,45 +60,42 @@ class Suite(Evaluator):
             self.data = {name: parts for name, parts in found.items() if parts is not None}
             self.folder.require(self.data)
 
-    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
-        """The scores of every task that has data, one after the other."""
+    def __call__(self, encode: Encode, split: str) -> list[Score]:
+        """The scores of every task that has data, one after the other, and `average` and `dev_average` over `averaged`,
+        unless one of these tasks has no data."""
         self.prepare()
-        scores: dict[str, float] = {}
+        found: dict[str, list[Score]] = {}
         for task, parts in track(list(self.data.items()), itemgetter(0)):
             start = time.perf_counter()
-            statistics = self.score_task(task, parts, encode)
-            log.info("%s %s (%.0f s)", task, statistics, time.perf_counter() - start)
-            scores |= {f"{task}/{statistic}": value for statistic, value in statistics.items()}
-        return scores | self.averages(scores)
+            scores = self.score_task(task, parts, encode)
+            log.info("%s %s (%.0f s)", task, values(scores), time.perf_counter() - start)
+            altered = self.folder.altered(split, task)
+            found[task] = [replace(one.within(f"{task}/"), altered=altered) for one in scores]
+        named = {one.name: one for scores in found.values() for one in scores}
+        if set(self.averaged) <= set(found):
+            for name in ("", "dev_"):
+                average = mean_of(f"{name}average", [named[f"{task}/{name}accuracy"] for task in self.averaged])
+                named[average.name] = replace(average, headline=not name)
+        return [*named.values()]
 
-    def score_task(self, task: str, parts: Parts, encode: Encode) -> dict[str, float]:
-        """The accuracies of a task, and F1 if it reports it; the items behind them go into `scored`."""
+    def score_task(self, task: str, parts: Parts, encode: Encode) -> list[Score]:
+        """The accuracies of a task, and F1 if it reports it."""
         scheme, procedure = self.tasks[task].scheme, self.settings
         classifier = replace(procedure["fit"], **(procedure["snli"] if scheme == "snli" else {}))
         found = SCHEMES[scheme](*features(parts, encode, scheme), classifier, procedure["kfold"])
         if found.folds:
             self.folds[task] = found.folds
-        self.scored[f"{task}/accuracy"] = found.items
-        scores = {"accuracy": found.test, "dev_accuracy": found.dev}
+        tested, chosen = scored_rows(parts)
+        scores = [
+            Score("accuracy", found.test, tested, "accuracy, %", items=found.items),
+            Score("dev_accuracy", found.dev, chosen, "accuracy on dev, %", headline=False),
+        ]
         if self.tasks[task].f1:
             from sklearn.metrics import f1_score
 
-            scores["f1"] = round(100 * float(f1_score(found.items.gold_N, found.items.values_N)), 2)
-            self.scored[f"{task}/f1"] = replace(found.items, kind="f1")
+            f1, items = round(100 * float(f1_score(found.items.gold_N, found.items.values_N)), 2), found.items
+            scores.append(Score("f1", f1, tested, "F1, %", items=replace(items, kind="f1"), headline=False))
         return scores
-
-    def averages(self, scores: dict[str, float]) -> dict[str, float]:
-        """`average` and `dev_average` of the accuracies of `averaged`; {} unless all of these tasks have data."""
-        if not self.whole:
-            return {}
-        return {
-            f"{part}average": float(np.mean([scores[f"{task}/{part}accuracy"] for task in self.averaged]))
-            for part in ("", "dev_")
-        }
-
-    def items(self, split: str) -> ItemScores:
-        """The test rows of each task, and what their average is over."""
-        return self.scored | ({"average": [f"{task}/accuracy" for task in self.averaged]} if self.whole else {})
 
     def texts(self) -> Iterator[str]:
         """The sentences of all parts of each task."""
@@ -119,19 +103,20 @@ class Suite(Evaluator):
             for examples in parts.values():
                 yield from examples.texts()
 
-    def provenance(self) -> SuiteProvenance:
-        """The classifier, the rows of each task's parts, the accuracy of each outer fold, and the files."""
-        rows: RowCounts = {task: {part: len(examples) for part, examples in parts.items()}
-                           for task, parts in self.data.items()}  # fmt: skip
-        if self.whole:
-            rows["average"] = {task: rows[task] for task in self.averaged}
+    def source(self) -> SuiteSource:
+        """The classifier, the accuracy of each outer fold, and the files."""
         return {
-            "protocol": f"SentEval's torch logistic regression, mode {self.mode}",
+            **self.folder.source(f"SentEval's torch logistic regression, mode {self.mode}"),
             "classifier": asdict(self.settings["fit"]) | {"kfold": self.settings["kfold"]},
             "folds": self.folds,
-            "rows": rows,
-            **self.folder.provenance(),
         }
+
+
+def scored_rows(parts: Parts) -> tuple[int, int]:
+    """The rows behind a task's score and its dev score: without a dev set, train or all rows chose the strength."""
+    tested = next(parts[part] for part in ("test", "all") if part in parts)
+    chosen = next(parts[part] for part in ("dev", "train", "all") if part in parts)
+    return len(tested), len(chosen)
 
 
 def embedded(encode: Encode, examples: Iterable[Examples]) -> MemoizedEncode:

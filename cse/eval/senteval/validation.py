@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from cse.dotted import Config
 from cse.eval.senteval.logreg import LogisticRegression
-from cse.provenance import Items
+from cse.score import Items
 
 SEED = 1111  # SentEval's, for the folds
 

@@ -1,0 +1,117 @@
+"""What an evaluator returns: scores that carry what they are, and the source of the data that they rest on."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Required
+
+from typing_extensions import TypeAliasType, TypedDict  # typing's can be checked by pydantic from Python 3.12 on
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Items:
+    """The N items behind a score: the encoder's answer to each, and the right one.
+
+    kind: how the score is computed from values_N and gold_N, times 100: the correlation of cosines, or of other numbers
+    (spearman), with human scores; accuracy or f1 of predicted and true classes. units_UN: if items share something
+    (pairs their documents), the numbers of the units to which each belongs; None if they are independent.
+    """
+
+    kind: Literal["cosines", "spearman", "accuracy", "f1"]
+    values_N: "np.ndarray"
+    gold_N: "np.ndarray"
+    units_UN: "np.ndarray | None" = None
+
+
+Average = TypeAliasType("Average", "list[str | Average]")
+"""The names of the scores whose mean a score is; a list inside it counts once."""
+
+ItemScores = dict[str, Items | Average]
+"""What is behind each score, by name."""
+
+Behind = TypeAliasType("Behind", "Items | str | Sequence[Behind] | None")
+"""What a score is computed from: items; another score, by name; the mean of several; None if that is not kept."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """One number of an evaluator.
+
+    name: `STS12/spearman`; in a run with the split and the evaluator's key before it, `test/sts/STS12/spearman`. rows:
+    of data behind it, 0 if unknown. unit: the label of an axis. altered: whether its data is incomplete or changed
+    (allow_partial). items: what it was computed from. headline: whether a table on the
+    terminal shows it.
+    """
+
+    name: str
+    value: float
+    rows: int = 0
+    unit: str = ""
+    lower_is_better: bool = False
+    altered: bool = False
+    items: Behind = None
+    headline: bool = True
+
+    def better_than(self, other: "Score | None") -> bool:
+        """Whether it is better than another value of the same score. NaN never is; any number beats None and NaN."""
+        if math.isnan(self.value) or other is None or math.isnan(other.value):
+            return not math.isnan(self.value)
+        return self.value < other.value if self.lower_is_better else self.value > other.value
+
+    def within(self, prefix: str) -> "Score":
+        """The score with `prefix` before its name and before the names in its average."""
+        return replace(self, name=prefix + self.name, items=renamed(prefix, self.items))
+
+    def about(self) -> dict[str, int | str | bool]:
+        """What results.json keeps beside its value."""
+        return {
+            "rows": self.rows,
+            "unit": self.unit,
+            "lower_is_better": self.lower_is_better,
+            "altered": self.altered,
+        }
+
+
+Scores = dict[str, Score]
+"""By name."""
+
+
+def renamed(prefix: str, items: Behind) -> Behind:
+    """What is behind a score, with `prefix` before every name."""
+    if isinstance(items, str):
+        return prefix + items
+    return [renamed(prefix, one) for one in items] if isinstance(items, list) else items
+
+
+def values(scores: Iterable[Score]) -> dict[str, float]:
+    """The numbers alone, by name."""
+    return {score.name: score.value for score in scores}
+
+
+def in_short(value: float) -> str:
+    """A score as tables show it: two decimals, four below 1."""
+    return f"{value:.2f}" if abs(value) >= 1 or value == 0 else f"{value:.4f}"
+
+
+class DataFile(TypedDict, total=False):
+    """A data file: its checksum, and how many usable rows it has."""
+
+    sha256: str
+    rows: int
+
+
+class Source(TypedDict, total=False):
+    """What an evaluator's scores rest on, JSON-ready; an evaluator may add keys of its own.
+
+    place: the folder or hub name of the data. revisions: by data set, what identifies its version if no file's checksum
+    does. problems: what is wrong with the data, a sentence each.
+    """
+
+    protocol: Required[str]
+    place: str | None
+    files: dict[str, DataFile]
+    revisions: dict[str, str]
+    problems: list[str]
