@@ -76,7 +76,8 @@ class Results(TypedDict, total=False):
     code: str | None
     error: str | None
     versions: dict[str, str]
-    steps: Count | None
+    steps: Count | None  # taken, once the run has ended
+    total_steps: Count | None  # that it will take
     best_step: Count | None
     seconds: NonNegativeFloat | None
     wall_seconds: NonNegativeFloat | None

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 
 from cse.config.spelling import line_to_resume
-from cse.record.heartbeat import Beat, clock, read_beat
+from cse.record.heartbeat import clock, read_beat
 from cse.record.runs import Run, read_run
 
 DONE, RUNNING, STOPPED, FAILED = "done", "running", "stopped", "failed"
@@ -33,7 +33,7 @@ def status_of(run: Run, now: float | None = None) -> Status:
         return Status(FAILED, "its results.json cannot be read")
     beat = read_beat(run.folder)
     if beat is not None and beat.is_alive(now):
-        return Status(RUNNING, f"{progress(run, beat)}{beat.host}, process {beat.pid}")
+        return Status(RUNNING, f"{progress(run)}{beat.host}, process {beat.pid}")
     if beat is None and read_run(run.folder).status != run.status:
         return Status(RUNNING, "it ended while this report was made")  # so its scores are in no table
     since = f"killed after {clock(beat.time)}" if beat else "killed"
@@ -41,18 +41,19 @@ def status_of(run: Run, now: float | None = None) -> Status:
     return Status(STOPPED, since + again)
 
 
-def progress(run: Run, beat: Beat) -> str:
+def progress(run: Run) -> str:
     """How far a run is, if that is known, to be put before its host: step 120 of 1,000, 3 min left."""
     logged = [(event["step"], event["time"]) for event in run.events() if isinstance(event.get("time"), float)]
     if not logged:
         return "starting, "
     (first, began), (step, at) = logged[0], logged[-1]
-    if beat.steps is None:
+    total = run.results.get("total_steps")
+    if total is None:
         return f"step {step:,}, "
-    if step >= beat.steps:
+    if step >= total:
         return f"all {step:,} steps, scoring, "
-    left = (at - began) / (step - first) * (beat.steps - step) if step > first else None
-    return f"step {step:,} of {beat.steps:,}, " + ("" if left is None else f"{duration(left)} left, ")
+    left = (at - began) / (step - first) * (total - step) if step > first else None
+    return f"step {step:,} of {total:,}, " + ("" if left is None else f"{duration(left)} left, ")
 
 
 def duration(seconds: float) -> str:

@@ -52,7 +52,6 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
             if begun is None:
                 return
             training, record = begun
-            heartbeat.steps = training.steps
             with record, explained():  # explained inside the record, so that results.json has the explanation
                 if use := record.results["recorded"]:
                     scores = scores_as_recorded(cfg.model, training)
@@ -137,6 +136,7 @@ def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
     )
     layers = encoder.backbone.config.num_hidden_layers
     shape = f"{type(encoder.backbone).__name__}, {layers} layers of {encoder.dim}, {encoder.size}"
+    record.results["total_steps"] = training.steps
     record.results["architecture"] = f"{shape}, {encoder.pooling} pooling"
     if record.writes:
         before = read_run(training.folder).results if training.step else {}

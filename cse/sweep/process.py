@@ -77,7 +77,7 @@ def run(job: jobs.Job, folder: Path, signals: SignalForwarder, gpu: str | None =
 def known_outcome(job: jobs.Job, folder: Path) -> Outcome | None:
     """The outcome of a job that needs no process (done, running here, or scoring a run that is not done), or None."""
     before, beat = read_run(folder), read_beat(folder)
-    if beat is not None and beat.lives_here():
+    if beat is not None and beat.is_alive(time.time()):
         return Outcome(job.name, RUNNING, detail=f"process {beat.pid} on {beat.host}")
     if before.status == DONE:
         changes = differences(job, before)

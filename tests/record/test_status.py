@@ -17,9 +17,9 @@ def beating(leave):
 
     def make(age):
         events = [{"time": NOW - 100.0 + step, "train/loss": 1.0} for step in range(51)]
-        folder = leave("a", {"seed": 1}, status="running", events=events)
+        folder = leave("a", {"seed": 1}, status="running", events=events, total_steps=150)
         beat = folder / "heartbeat.json"
-        beat.write_text(json.dumps({"host": "elsewhere", "pid": 1, "steps": 150}))
+        beat.write_text(json.dumps({"host": "elsewhere", "pid": 1, "since": NOW - age}))
         os.utime(beat, (NOW - age, NOW - age))
         return folder
 

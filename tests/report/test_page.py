@@ -37,7 +37,7 @@ def comparison(leave, compared, tmp_path):
                       overrides=[f"trainer.lr={lr}", f"model.name={model}", "data.path=[]", f"seed={seed}",
                                  f"note={EVIL}"])  # fmt: skip
     beat = tmp_path / "runs" / "12" / "heartbeat.json"
-    beat.write_text(json.dumps({"host": "elsewhere", "pid": 7, "steps": 10}))
+    beat.write_text(json.dumps({"host": "elsewhere", "pid": 7, "since": 0}))
     os.utime(beat, (time.time() + 3600,) * 2)  # however slow this test is
     return compared()
 

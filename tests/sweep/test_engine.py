@@ -59,7 +59,7 @@ def test_a_job_that_another_process_runs_is_left_alone(many, tmp_path):
     with Heartbeat(folder) as other:
         other.take()
         assert many(line) == (0, {"m_2": "running", "m_3": "done"})
-        (folder / "heartbeat.json").write_text(json.dumps({"host": "elsewhere", "pid": 1}))
+        (folder / "heartbeat.json").write_text(json.dumps({"host": "elsewhere", "pid": 1, "since": 0}))
         assert many(line, "fail m_2") == (0, {"m_2": "running", "m_3": "done before"})
         (folder / "heartbeat.json").unlink()
     assert many(line) == (0, {"m_2": "done", "m_3": "done before"})
