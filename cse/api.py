@@ -182,10 +182,10 @@ def _job(
             if asked and Path(asked).resolve() != place.resolve():
                 raise UserError(f"{origin} continues in that folder: leave out {asked}, or start a new run with rerun=")
         check_place(place)
-        cfg, line = without_hydra(config), spelled
-        if origin and origin.word == "rerun":
-            line = resume.line_of_rerun(origin.folder, spelled)
-        with logging_by(config, place, [PROGRAMS[command], *words, *spell_settings(settings)]):
+        cfg, line, typed = without_hydra(config), spelled, [*words, *spell_settings(settings)]
+        if origin:
+            line = typed = resume.whole_line(origin, spelled)
+        with logging_by(config, place, [PROGRAMS[command], *typed]):
             if origin is None:
                 fit.fit(cfg, command, composed=config, words=spelled)
             fit.check(cfg, command, place)

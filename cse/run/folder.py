@@ -1,7 +1,6 @@
 """A run's folder: made once nothing can refuse the run any more, with a record of how the run was started."""
 
 import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,10 +42,6 @@ class RunFolder:
         for name, text in self.files.items():
             write_text(self.path / name, text)
         begin_log_files()
-
-    def command(self) -> str:
-        """The command line that starts this run again; unlike `rerun=`, it needs no other run's folder."""
-        return shlex.join(["cse-train", *yaml.safe_load(self.files[".hydra/overrides.yaml"])])
 
     def resume_hint(self) -> str:
         """What to tell the user when a run stopped early."""

@@ -15,7 +15,8 @@ from omegaconf import DictConfig, OmegaConf
 from cse.config.compose import composed, is_group, without_hydra
 from cse.config.groups import CONF_DIR, choices, groups, own_folders
 from cse.config.keys import KEYS, entry, key_of
-from cse.config.spelling import NOT_PATHS, overrides_of, spell_value, values_of
+from cse.config.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, spell_value, values_of
+from cse.config.spelling import typed as as_typed
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.results import checked
@@ -80,12 +81,13 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
     return config
 
 
-def line_of_rerun(folder: Path, words: Sequence[str]) -> list[str]:
-    """The words that start the rerun without its FOLDER: that run's own words, then these."""
-    typed = [word for word in words if key_of(word) != "rerun"]
-    keys = {key_of(word) for word in typed}
-    own = [word for word in read_run(folder).overrides if not key_of(word).startswith("hydra")]
-    return [*(word for word in own if key_of(word) not in keys), *typed]
+def whole_line(origin: Origin, words: Sequence[str]) -> list[str]:
+    """The words that start the run without the origin's folder, as typed: that run's own words, then these."""
+    given = [word for word in words if key_of(word) != origin.word]
+    keys = {"resume", "rerun", *UPLOADS, *map(key_of, given)}
+    own = [word for word in read_run(origin.folder).overrides if key_of(word) not in keys]
+    line = [*(word for word in own if word == ONE_OF_MANY or not key_of(word).startswith("hydra")), *given]
+    return line if ONE_OF_MANY in line else list(map(as_typed, line))  # a sweep's job has paths in quotes
 
 
 def choices_of(recorded: Config, chosen: Sequence[str]) -> list[str]:

@@ -116,8 +116,6 @@ def begin(
         folder.make()
     record = make_record(cfg, config, training)
     record.results |= {"overlap": found, "recorded": {"use": use, "scores": {}} if use else None}
-    if cfg.rerun is not None:
-        record.results["command"] = folder.command()
     return training, record
 
 

@@ -56,6 +56,16 @@ def test_one_change_in_a_new_folder_on_the_same_bytes(cse_train, tmp_path, capsy
     assert not (tmp_path / "third").exists()
 
 
+def test_a_resumed_run_keeps_the_words_of_its_first_line(cse_train, tmp_path):
+    """By which a report names its setting, and advises the line that trains more seeds of it."""
+    (tmp_path / "lines.txt").rename(tmp_path / "my lines.txt")
+    assert cse_train("rerun=first", "data.path=my lines.txt", "hydra.run.dir=own") == 0
+    assert cse_train("resume=own", "trainer.max_steps=3") == 0
+    words = shlex.split(json.loads((tmp_path / "own" / "results.json").read_text())["command"])
+    assert {"objective=simcse", "data.path=my lines.txt", "trainer.max_steps=3"} < set(words)
+    assert not {"resume=own", "rerun=first", "trainer.max_steps=2"} & set(words)
+
+
 def test_the_weights_that_it_starts_from_must_be_the_same(cse_train, tmp_path, tiny_bert, capsys):
     model = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
     assert cse_train(*LINE, f"model.name={model}", "hydra.run.dir=own") == 0
