@@ -68,7 +68,7 @@ class Training:
         self.steps = min(trainer.max_steps or self.planned, self.planned)
         check_settings(trainer, parts.encoder, accelerator.mixed_precision)
         schedule = trainer.schedule_steps or self.planned
-        self.update = Update(parts, self.modules, accelerator, steps=schedule)
+        self.update = Update(parts, self.modules, accelerator, steps=schedule, seed=batches.seed)
         self.eval_every = in_steps(trainer.eval_every, schedule)
         self.watched = watched(trainer, parts.evaluators)
         self.dev_data = {name: parts.evaluators[name].source().get("files", {}) for name in self.watched}

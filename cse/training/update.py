@@ -11,9 +11,11 @@ from accelerate import Accelerator
 from accelerate.optimizer import AcceleratedOptimizer
 from torch import Tensor, nn
 
+from cse.device import random_state, set_random_state
 from cse.errors import UserError
 from cse.eval.geometry import alignment, effective_rank, uniformity
 from cse.model.encoder import Encoder
+from cse.tensors import seeded
 from cse.training import optim
 from cse.training.distributed import average_gradients
 from cse.training.momentum import MomentumEncoder
@@ -24,6 +26,7 @@ from cse.types import AuxModality, Batch, Encoded
 Metrics = dict[str, Tensor | float]
 """A step's numbers by name. Tensors stay on their device: reading one would wait for it."""
 
+AUX_STREAM = 2  # beside those of cse.data.stream
 
 ANY_ENCODER = ("bias", "LayerNorm.weight", "layer_norm.weight", "norm.weight")
 """Names that recipes exclude from decay for every encoder, though none has all of them."""
@@ -32,14 +35,15 @@ ANY_ENCODER = ("bias", "LayerNorm.weight", "layer_norm.weight", "norm.weight")
 class Update:
     """The optimizers of a run and the two kinds of update that use them; `modules` are already on their device.
 
-    steps: the length of the schedules, of which the text's warms up for `warmup`. With optimizer=separate, as in
-    NonLing-CSE, there are two AdamW objects, each with moments of its own for the encoder.
+    steps: the length of the schedules, of which the text's warms up for `warmup`. seed: of the second modality's
+    dropout. With optimizer=separate, as in NonLing-CSE, there are two AdamW objects, each with moments of its own for
+    the encoder.
     """
 
-    def __init__(self, parts: Parts, modules: dict[str, nn.Module], accelerator: Accelerator, steps: int):
+    def __init__(self, parts: Parts, modules: dict[str, nn.Module], accelerator: Accelerator, *, steps: int, seed: int):
         self.trainer, self.aux = parts.trainer, parts.aux
         self.encoder, self.objective = parts.encoder, parts.objective
-        self.modules, self.accelerator, self.steps = modules, accelerator, steps
+        self.modules, self.accelerator, self.steps, self.seed = modules, accelerator, steps, seed
         self.warmup = in_steps(self.trainer.warmup, steps)
         self.text_encoder = compiled(self.encoder) if self.trainer.compile else self.encoder
         self.text_step, self.chunks = partial(plain_step, scale=self.trainer.gather_scale), None
@@ -85,7 +89,7 @@ class Update:
             for name, part in {"loss": loss.total, **loss.parts}.items():
                 metrics[name] = metrics.get(name, 0.0) + part.detach() / self.trainer.accumulate
         if self.joint and self.aux is not None:
-            metrics |= self.aux_backward(self.aux, next(aux_batches))
+            metrics |= self.aux_backward(self.aux, step, next(aux_batches))
         lr = optim.learning_rate(self.trainer.schedule, self.trainer.lr, step, self.steps, self.warmup)
         norm = self.apply("optimizer", self.trained, step=step, lr=lr, clip=self.trainer.clip)
         if separate is not None and separate.order == "text_first":
@@ -96,17 +100,23 @@ class Update:
         """Add one batch's gradient to the update's."""
         self.accelerator.backward(total / self.trainer.accumulate)
 
-    def aux_backward(self, aux: AuxModality, batch: Any) -> Metrics:
-        """Loss and gradient of images or sound. The loss is of this process's rows alone, as published."""
+    def aux_backward(self, aux: AuxModality, step: int, batch: Any) -> Metrics:
+        """Loss and gradient of images or sound. The loss is of this process's rows alone, as published.
+
+        Its dropout depends on (seed, step, process) alone: the text's is that of a run without images or sound.
+        """
+        of_text = random_state()
+        torch.manual_seed(seeded(self.seed, AUX_STREAM, step, self.accelerator.process_index).initial_seed())
         with self.accelerator.autocast():
             x_BTD, labels_B = aux.tokens(batch)
             loss = aux.loss(self.encoder(x_BTD=x_BTD).pooled_BD, labels_B)
         self.accelerator.backward(loss.total * aux.weight)
+        set_random_state(of_text)
         return {f"aux/{name}": part.detach() for name, part in {"loss": loss.total, **loss.parts}.items()}
 
     def aux_update(self, aux: AuxModality, step: int, batch: Any) -> Metrics:
         """The second modality's own update, with an optimizer and a schedule of its own."""
-        metrics = self.aux_backward(aux, batch)
+        metrics = self.aux_backward(aux, step, batch)
         lr = optim.learning_rate(aux.schedule, aux.lr, step, self.steps, 0)
         norm = self.apply("aux_optimizer", [self.encoder, aux], step=step, lr=lr, clip=aux.clip)
         return metrics | {"aux/lr": lr, "aux/grad_norm": norm}

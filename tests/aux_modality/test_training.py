@@ -44,6 +44,18 @@ def test_images_in_other_orders_and_with_other_heads(changes, small_run, images,
     assert all(np.isfinite(step["train/aux/loss"]) for step in steps)
 
 
+@pytest.mark.parametrize("order", ["aux_first", "text_first"])
+def test_without_weight_the_text_learns_what_it_learns_alone(order, small_run, images, tmp_path, cse_train):
+    """The same dropout of the text too, so that a run without images is what one with them is compared with."""
+    line = [*small_run, "trainer.max_steps=3"]
+    assert cse_train([*line, f"hydra.run.dir={tmp_path}/alone"]) == 0
+    assert cse_train([*line, *images, "aux_modality.weight=0", f"aux_modality.order={order}"]) == 0
+    alone, beside = (load_file(tmp_path / name / "last/state.safetensors") for name in ("alone", "run"))
+    assert {name.partition("/")[0] for name in alone} == {"encoder", "objective", "optimizer", "random"}
+    for name, tensor in alone.items():
+        assert torch.equal(tensor, beside[name]), name
+
+
 def test_the_weight_scales_the_gradient_of_the_second_modality(small_run, images, tmp_path, cse_train):
     norms = []
     for weight in (1.0, 3.0):

@@ -63,7 +63,7 @@ def trained(tiny_bert, modality):
         for module in modules.values():
             module.to("cpu" if card is None else DEVICE)
         parts = SimpleNamespace(trainer=make(config.trainer), encoder=encoder, objective=objective, aux=aux)
-        update = Update(parts, modules, Accelerator(cpu=True), steps=10)
+        update = Update(parts, modules, Accelerator(cpu=True), steps=10, seed=0)
         batches = (batch_for(objective, rows, seed) for seed, rows in enumerate((8, 8, 7, 6, 8, 8)))
         others = None if aux is None else aux.batches(0)
         for step in range(2):

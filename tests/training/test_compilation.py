@@ -80,7 +80,8 @@ def test_updates_survive_a_backend_that_reuses_its_memory(accumulate, tiny_bert,
         torch.manual_seed(0)
         encoder, objective = load_encoder(tiny_bert, "cls", dropout=0.0, packed=False), make("simcse", 32).float()
         modules = {"encoder": encoder, "objective": objective}
-        update = Update(SimpleNamespace(trainer=trainer, aux=None, **modules), modules, Accelerator(cpu=True), steps=9)
+        parts = SimpleNamespace(trainer=trainer, aux=None, **modules)
+        update = Update(parts, modules, Accelerator(cpu=True), steps=9, seed=0)
         batches = (batch_for(objective, 8, seed) for seed in range(2 * accumulate))
         for step in range(2):
             update(step, batches, repeat(None))

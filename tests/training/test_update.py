@@ -81,7 +81,7 @@ def test_updates_of_text_and_of_a_second_modality_follow_their_own_rules(order, 
     )  # fmt: skip
     parts = SimpleNamespace(trainer=trainer, aux=aux, encoder=encoder, objective=objective)
     modules = {"encoder": encoder, "objective": objective, "aux": aux}
-    update = Update(parts, modules, Accelerator(cpu=True), steps=UPDATES)
+    update = Update(parts, modules, Accelerator(cpu=True), steps=UPDATES, seed=0)
     batches = iter([batch_for(objective, 8, seed) for seed in range(2 * UPDATES)])
     told = [update(step, batches, iter(images[step:]))[0] for step in range(UPDATES)]
 
