@@ -1,30 +1,37 @@
-"""README's picture of a report's page, light and dark: python -m benchmarks.picture reports/PAPER/TABLE/report.html
+"""README's picture of the study, light and dark, from the table of its RESULTS.md: python -m benchmarks.picture
 
-Writes docs/_static/table.png and table_dark.png. Needs Chromium.
+Writes docs/_static/study.png and study_dark.png.
 """
 
-import shutil
-import subprocess
-import sys
-import tempfile
+import re
 from pathlib import Path
 
-STATIC = Path(__file__).parents[1] / "docs" / "_static"
-WIDTH, HEIGHT = 800, 640
+from matplotlib import pyplot
+
+ROOT = Path(__file__).parents[1]
+STATIC = ROOT / "docs" / "_static"
+ROW = re.compile(
+    r"^\| (.+?) \| [^|]+ \| ([\d.]+)(?: ± ([\d.]+))? \| [^|]+ \| [^|]+ \|$", re.MULTILINE
+)  # of five columns
+LOOKS = {"study": ("#1f2328", "#ffffff", "#0969da"), "study_dark": ("#e6edf3", "#0d1117", "#4493f8")}
 
 
 def main() -> None:
-    """Two pictures of the top of the page that is named."""
-    browser = shutil.which("chromium") or shutil.which("google-chrome") or sys.exit("picture: needs Chromium")
-    page = Path(sys.argv[1]).resolve().as_uri()
-    for name, scheme in (("table", 1), ("table_dark", 0)):
-        with tempfile.TemporaryDirectory() as folder:
-            flags = [
-                *("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={folder}"),
-                *(f"--window-size={WIDTH},{HEIGHT}", f"--blink-settings=preferredColorScheme={scheme}"),
-                f"--screenshot={STATIC / name}.png",
-            ]
-            subprocess.run([browser, *flags, page], check=True, capture_output=True)
+    """A point for each arm, with its standard deviation over seeds, in both looks."""
+    rows = ROW.findall((ROOT / "benchmarks" / "study" / "RESULTS.md").read_text(encoding="utf-8"))[::-1]
+    places, means = range(len(rows)), [float(mean) for _, mean, _ in rows]
+    for name, (ink, paper, colour) in LOOKS.items():
+        figure, axes = pyplot.subplots(figsize=(8, 3.4), layout="constrained", facecolor=paper)
+        axes.errorbar(means, places, xerr=[float(sd or 0) for *_, sd in rows], fmt="o", color=colour, capsize=3)
+        axes.set_yticks(places, [arm for arm, *_ in rows])
+        axes.set_xlabel("average of seven STS tests, Spearman x100, ± sd of five seeds")
+        axes.set_facecolor(paper)
+        axes.grid(axis="x", alpha=0.25)
+        axes.tick_params(colors=ink, length=0)
+        axes.xaxis.label.set_color(ink)
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        figure.savefig(STATIC / f"{name}.png", dpi=150)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from omegaconf import DictConfig
 
-from cse.config.compose import composed, explaining, refuse_sizes, refuse_words, without_hydra
+from cse.config.compose import composed, explaining, refuse_words, without_hydra
 from cse.config.groups import PROGRAMS
 from cse.config.keys import key_of
 from cse.config.spelling import MULTIRUN, ONE_OF_MANY, spell, spell_settings, values_of
@@ -214,7 +214,5 @@ def _composed(command: str, words: Sequence[str]) -> tuple[DictConfig, resume.Or
     with explaining(words, command):
         origin = resume.started_from(words) if command == "train" else None
         refuse_words(words, command)
-        if ONE_OF_MANY not in words:
-            refuse_sizes(words)
         config = composed(command, words) if origin is None else resume.resumed(origin, words)
         return validate(config, command), origin

@@ -98,19 +98,6 @@ def refuse_words(words: Sequence[str], command: str) -> None:
                     raise UserError(no_choice(group, choice))
 
 
-def refuse_sizes(words: Sequence[str]) -> None:
-    """Raise UserError for a size that scale=laptop would replace with its own."""
-    if "scale=laptop" not in words:
-        return
-    sizes = OmegaConf.load(Path(CONF_DIR) / "scale" / "laptop.yaml")
-    own = {f"trainer.{key}": f"scale.trainer.{key}" for key in sizes.trainer}
-    own |= {"model.name": "scale.model", "aux_modality.data.batch_size": "scale.aux_batch"}
-    wrong = [word for word in words if key_of(word) in own]
-    if wrong:
-        instead = " ".join(f"{own[key_of(word)]}={value_of(word)}" for word in wrong)
-        raise UserError(f"{' '.join(wrong)}: scale=laptop has a size of its own for it; give {instead}")
-
-
 @contextmanager
 def explaining(words: Sequence[str], command: str) -> Iterator[None]:
     """Turn an error of Hydra or OmegaConf in the block into a UserError.

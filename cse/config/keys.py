@@ -84,7 +84,7 @@ PATHS = (
     *("resume", "rerun", "checkpoint", "paths", "hydra.run.dir", "hydra.sweep.dir", "whitening.fit", "model.name"),
     *("data.path", "data.cache_dir", "data.rows.file", "data.rows.folder", "eval.coco.folder", "eval.probing.folder"),
     *("augmentation.cache_dir", "augmentation.wordnet_dir", "aux_modality.weights", "aux_modality.data.folder"),
-    *("aux_modality.data.files", "aux_modality.data.cache", "scale.sentences", "scale.pairs", "scale.documents"),
+    *("aux_modality.data.files", "aux_modality.data.cache"),
     *("objective.teacher", "objective.second_teacher"),
 )
 """The keys whose value is or may be a file or a folder: it is used as it is typed, and never parsed."""

@@ -11,7 +11,7 @@ ARTICLES = "test/test_data/enwiki-latest-pages-articles1.xml-p000000010p00003030
 END = re.compile(r"(?<=[a-z0-9)\]\"'”’][.!?])[\"'”’)]*\s+(?=[\"'“‘(]?[A-Z0-9])")  # not after J. or U.S.
 NOT_PROSE = re.compile(r"^\s*([*#:;|!{}=]|\||File:|Image:|Category:|thumb\|)|[|{}=]{1}\s*\w*\s*=|\b(px|align|style)\b")
 MIN_WORDS, MAX_WORDS = 5, 60
-DOCUMENT = 256  # words at least: room for four anchors of scale=laptop's spans
+DOCUMENT = 256  # words at least: room for four short anchors
 
 
 def wikipedia_sentences() -> Iterator[tuple[str]]:

@@ -39,7 +39,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     plots = [plot.showing(config["score"]) for plot in spec.figures]
     folders = folders or [sweep.place([])]  # where `cse-train sweep=...` puts them
     runs = mark_departures(runs_of_sweep(sweep, folders, config), sweep.name, spec.seed)
-    expected = planned(sweep, scale_of(runs))
+    expected = planned(sweep)
     if config["score"]:
         spec = scored_by(spec, config["score"])
         runs = [replace(run, departures=(*run.departures, f"score={config['score']}")) for run in runs]
@@ -105,18 +105,12 @@ def read_sweep(sweep: str) -> tuple[jobs.Sweep, Config, str]:
     return content, content.report, name
 
 
-def scale_of(runs: list[Run]) -> str:
-    """laptop if all trained runs are of that size, else paper."""
-    sizes = {str(run.choices.get("scale")) for run in runs if "trainer" in run.config}
-    return "laptop" if sizes == {"laptop"} else "paper"
-
-
-def planned(sweep: jobs.Sweep, scale: str) -> list[Config]:
+def planned(sweep: jobs.Sweep) -> list[Config]:
     """The axes' values of every job of a grid; [] for a search, whose trials are not known beforehand."""
     if sweep.sweeper != "basic":
         return []
     combinations = []
-    for job in expanded(sweep.axes([f"scale={scale}"])):
+    for job in expanded(sweep.axes([])):
         own = sorted((axis for axis in job if not is_idle(axis, job, sweep)), key=lambda axis: key_of(axis) == "seed")
         values = {key_of(axis): yaml.safe_load(unquoted(axis)) for axis in own}
         if values and values not in combinations:

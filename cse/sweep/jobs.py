@@ -9,7 +9,6 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
                           `of: PAPER/TABLE/CASE` it scores the run of another sweep's case
     same_runs_as          the sweep whose folder these jobs share, so that one run serves several tables
     search_each           the axes that are not searched: every combination of their values gets its own search
-    laptop                axes with fewer values, or fewer cases, for scale=laptop, which also runs three seeds
     report                what the runs are compared with (cse.report.spec)
 
 What several tables of a paper share is in a file one folder deeper, which their `defaults` name.
@@ -37,8 +36,7 @@ from cse.sweep.overrides import digest, expanded, in_older_spelling, merged
 CONFIGS = {program: config for config, program in PROGRAMS.items()}
 """The config that each program composes."""
 
-OWN_KEYS = ("cases", "report", "same_runs_as", "search_each", "laptop")
-SEEDS = "1,2,3"  # for scale=laptop, if the sweep has no seeds of its own
+OWN_KEYS = ("cases", "report", "same_runs_as", "search_each")
 SHARED = {"model", "paths", "smoke", "scale", "tracker", "allow_partial"}  # keys that cse-eval shares with cse-train
 SLUG = 80  # most characters of a folder's name before its hash
 
@@ -110,7 +108,6 @@ class Sweep(BaseModel):
     report: Config | None = None
     same_runs_as: str | None = None
     search_each: list[str] = []
-    laptop: Axes = {}
 
     @property
     def folder(self) -> Path:
@@ -138,8 +135,6 @@ class Sweep(BaseModel):
         given = {key_of(argument) for argument in arguments}
         axes = {"case": ",".join(self.cases)} if self.cases else {}
         axes |= self.params
-        if scale_of(arguments) == "laptop":
-            axes = {"seed": SEEDS, **axes, **self.laptop}
         return [f"{key}={values}" for key, values in axes.items() if key not in given]
 
     def searches(self, arguments: Sequence[str]) -> list[list[str]]:

@@ -92,7 +92,6 @@ class Line(BaseModel):
 
     def check(self) -> None:
         """Raise UserError if the line cannot start jobs, MissingResource if it needs a package that is missing."""
-        composition.refuse_sizes(self.own)
         if "RANK" in os.environ:
             raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
         if self.parallel > 1 and self.launcher != "basic":

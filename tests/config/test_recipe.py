@@ -148,7 +148,6 @@ def test_a_recipes_name_is_of_choices_and_its_file_opens_with_its_source(group):
     ("model=roberta objective=barlow augmentation=eda", ["no recipe for barlow with roberta", "barlow_roberta_eda"]),
     ("model=roberta experiment=visualcse variant=released",
      ["simcse_roberta", "visual_simcse_roberta", "then experiment=visualcse", "then variant=released"]),
-    ("scale=laptop", ["no recipe for simcse with bert", "then scale=laptop"]),
     ("objective=declutr model=bert", ["no recipe for declutr with bert"]),
     ("aux_modality=visual model=rubert",
      ["no recipe for simcse with rubert", "no recipe for visual beside simcse with rubert"]),

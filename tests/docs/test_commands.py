@@ -4,7 +4,6 @@ A training run or an evaluation gets smoke=true, a line of many jobs dry_run=tru
 Commands that cannot be run here are in NOT_RUN, with the reason. An unknown command fails the test.
 """
 
-import json
 import os
 import re
 import runpy
@@ -140,12 +139,8 @@ def world(tmp_path_factory, tiny_bert) -> Path:
         run = api.train("smoke=true", "tracker=none", f"paths.cache={place}/cache", folder="FOLDER")
     finally:
         os.chdir(before)
-    for name in ("outputs/DATE/TIME", "runs/laptop/whitenedcse/table4/job", "multirun/seed/job"):
+    for name in ("outputs/DATE/TIME", "runs/whitenedcse/table4/job", "multirun/seed/job"):
         shutil.copytree(place / run.folder, place / name)
-    record = place / "runs/laptop/whitenedcse/table4/job/results.json"
-    results = json.loads(record.read_text(encoding="utf-8"))
-    results["metrics"]["dev/demo/average"] = 50.0  # which scale=laptop scores, but smoke does not
-    record.write_text(json.dumps(results), encoding="utf-8")
     (place / "sentence-transformers" / "all-MiniLM-L6-v2").symlink_to(place / "FOLDER" / "best")
     (place / "bert-base-uncased").symlink_to(tiny_bert)
     return place

@@ -43,9 +43,9 @@ def test_two_texts_under_one_name_are_noticed(leave, runs):
 def test_what_all_runs_depart_in_is_one_line(leave, runs):
     for seed in range(3):
         leave(f"run-{seed}", {"seed": seed, "model": "minilm", "objective.m": 2 if seed else 3}, {})
-    small = [replace(run, departures=("scale=laptop", "scale.trainer.max_steps=6")) for run in runs()]
+    small = [replace(run, departures=("smoke=true", "trainer.max_steps=6")) for run in runs()]
     assert deviations({"model": "bert", "objective.m": 3}, [*small, *small]) == [
-        "model=minilm (paper: bert), scale.trainer.max_steps=6 (not in the sweep), scale=laptop (not in the sweep)",
+        "model=minilm (paper: bert), smoke=true (not in the sweep), trainer.max_steps=6 (not in the sweep)",
         "2 of 3 runs: objective.m=2 (paper: 3)",
     ]
 

@@ -20,7 +20,6 @@ from cse.sweep.needs import needs_of_table
         ("whitenedcse/table1", "case=bert_whitening eval.sts.parts.test=[STS12]",
          "bert_whitening-test__STS12_-78983e25"),
         ("nonling/table_d1", "case=visual_bert seed=3 model=minilm", "visual_bert-seed_3-model_minilm-38c592b7"),
-        ("noncontrastive/table2", "scale=laptop", "bert_avg-scale_laptop-739648c9"),
         ("nonling/table4", "case=visual_simclr_bert", "visual_simclr_bert-97342ab0"),
         ("nonling/table_f1", "case=visual_cifar_bert", "visual_cifar_bert-da19ade0"),
         ("declutr/figure2", "smoke=true trainer.chunk=8",
@@ -50,7 +49,6 @@ def test_the_command_line_replaces_axes_and_overrides_cases():
     assert len(table.jobs(["case=simcse_bert,visual_bert", "seed=1,2,3"])) == 6
     assert table.place([]) == Path("runs/nonling/table3")
     assert table.place(["smoke=true"]) == Path("runs/smoke/nonling/table3")  # never among real scores
-    assert table.place(["scale=laptop"]) == Path("runs/laptop/nonling/table3")
     arguments = table.jobs(["case=simcse_bert", "seed=1", "model=minilm"])[0].arguments
     assert arguments[0] == "sweep=nonling/table3"
     assert [a for a in arguments if a.startswith("model=")] == ["model=minilm"]
