@@ -21,7 +21,7 @@ from cse.record.results import command_line
 from cse.run.build import check_selection
 from cse.sweep.jobs import CONFIGS, Job
 from cse.sweep.line import Line, read
-from cse.sweep.pool import idle_gpus, run_here
+from cse.sweep.pool import idle_gpus, run_here, shares_of
 from cse.sweep.start import Runner, Start
 from cse.training.signals import SignalForwarder
 
@@ -34,6 +34,7 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     line = read(arguments, program)
     planned = line.jobs()
     check_settings(planned)
+    shares = shares_of(planned, line.parallel) if line.launcher == "basic" else []
     if line.dry_run:
         from cse.sweep import plan
 
@@ -43,7 +44,7 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
 
             cluster.show(line, planned)
         return 0
-    run, again = runner_of(line), command_line()
+    run, again = runner_of(line, shares), command_line()
     make_folder(line.folder, "hydra.sweep.dir")
     count = f"jobs: {len(planned)}" if line.is_grid else f"searches: {len(planned)} of {line.trials} trials"
     print(f"{line.title}  {count}  folder: {line.folder}")
@@ -65,10 +66,10 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     return 1 if start.failure else 0
 
 
-def runner_of(line: Line) -> Runner:
+def runner_of(line: Line, shares: Sequence[str | None]) -> Runner:
     """What runs the jobs on this machine or a cluster. Raises UserError for an invalid value of hydra.launcher.*."""
     if line.launcher == "basic":
-        return partial(run_here, parallel=line.parallel)
+        return partial(run_here, shares=shares)
     from cse.sweep.cluster import executor_of, run_on_cluster
 
     return partial(run_on_cluster, executor=executor_of(line))

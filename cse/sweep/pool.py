@@ -1,43 +1,70 @@
-"""Run jobs on this machine: several at a time, each in its own process, on its own GPU if there are any."""
+"""Run jobs on this machine: several at a time, each in its own process, on its own GPUs if there are any."""
 
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
+from cse.config import scale
+from cse.errors import UserError
 from cse.sweep import process
 from cse.sweep.jobs import Job
 from cse.sweep.process import NOT_RUN, Outcome
 from cse.sweep.start import Start
 
 
-def run_here(planned: Sequence[Job], start: Start, parallel: int = 1) -> list[Outcome]:
-    """Run jobs, `parallel` at a time. Returns their outcomes in the same order."""
-    gpus = visible_gpus() if parallel > 1 else []
+def run_here(planned: Sequence[Job], start: Start, shares: Sequence[str | None] = (None,)) -> list[Outcome]:
+    """Run jobs, as many at a time as there are shares (see shares_of). Returns their outcomes in the same order."""
     slots: SimpleQueue[str | None] = SimpleQueue()
-    for number in range(parallel):
-        slots.put(gpus[number % len(gpus)] if gpus else None)
+    for share in shares:
+        slots.put(share)
 
     def run(job: Job) -> Outcome:
         if refusal := start.refusal():
             outcome = Outcome(job.name, NOT_RUN, detail=refusal)
         else:
-            gpu = slots.get()
+            share = slots.get()
             try:
-                outcome = process.run(job, start.folder / job.name, start.signals, gpu)
+                outcome = process.run(job, start.folder / job.name, start.signals, share)
             finally:
-                slots.put(gpu)  # after an error too, or the next job would wait for ever
+                slots.put(share)  # after an error too, or the next job would wait for ever
         start.record(outcome)
         return outcome
 
-    with ThreadPoolExecutor(parallel) as threads:
+    with ThreadPoolExecutor(len(shares)) as threads:
         return list(threads.map(run, planned))
+
+
+def shares_of(planned: Sequence[Job], parallel: int) -> list[str | None]:
+    """What each of `parallel` jobs sees of this machine's GPUs, as CUDA_VISIBLE_DEVICES has it; None: all of them.
+
+    A job gets as many as it has devices. Jobs of one device may share a GPU; raises UserError if others would.
+    """
+    gpus = visible_gpus()
+    devices = max(map(devices_of, planned)) if gpus else 1
+    if devices > 1 and devices * parallel > len(gpus):
+        raise UserError(
+            f"jobs.parallel={parallel} trainer.devices={devices}: that takes {devices * parallel} GPUs, and "
+            f"{len(gpus)} are visible here"
+        )
+    if parallel == 1 or not gpus:
+        return [None] * parallel
+    each = [range(first, first + devices) for first in range(0, devices * parallel, devices)]
+    return [",".join(gpus[number % len(gpus)] for number in numbers) for numbers in each]
 
 
 def idle_gpus(job: Job, parallel: int) -> int:
     """How many of this machine's GPUs stay idle while `parallel` jobs like this one run."""
-    devices = job.composed().trainer.devices if job.program == "cse-train" else 1
-    return max(0, len(visible_gpus()) - devices * parallel)
+    return max(0, len(visible_gpus()) - devices_of(job) * parallel)
+
+
+def devices_of(job: Job) -> int:
+    """How many devices a job works on; 1 if its own process will refuse what it was given."""
+    config = job.composed()
+    if job.program != "cse-train" or scale.is_smoke(config):
+        return 1
+    devices = config.trainer.devices
+    return devices if isinstance(devices, int) else 1
 
 
 def visible_gpus() -> list[str]:

@@ -45,12 +45,12 @@ class Outcome:
         return self.state in (FAILED, KILLED, INTERRUPTED)
 
 
-def run(job: jobs.Job, folder: Path, signals: SignalForwarder, gpu: str | None = None) -> Outcome:
+def run(job: jobs.Job, folder: Path, signals: SignalForwarder, gpus: str | None = None) -> Outcome:
     """Run one job, unless it is done or already running.
 
-    signals: forwards signals to its process. gpu: the only GPU that it sees; None for all.
+    signals: forwards signals to its process. gpus: those that it sees, as CUDA_VISIBLE_DEVICES has them; None: all.
     """
-    environment = {"PYTHONUNBUFFERED": "1"} | ({} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu})
+    environment = {"PYTHONUNBUFFERED": "1"} | ({} if gpus is None else {"CUDA_VISIBLE_DEVICES": gpus})
     try:
         if (known := known_outcome(job, folder)) is not None:
             return known

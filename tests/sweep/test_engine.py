@@ -12,11 +12,11 @@ import pytest
 from omegaconf import OmegaConf
 
 from cse.config.compose import composed, without_hydra
-from cse.errors import Interrupted
+from cse.errors import Interrupted, UserError
 from cse.record.heartbeat import Heartbeat
 from cse.record.runs import Run, weights_sum
 from cse.score import Score
-from cse.sweep import engine, jobs, pool, process
+from cse.sweep import engine, jobs, line, pool, process
 from cse.sweep.budget import WANTED, in_words
 
 LINE = "sweep=whitenedcse/table5 tracker=none"  # m = 2, 3, 4, 5
@@ -112,6 +112,25 @@ def test_parallel_jobs_have_their_own_gpus_and_idle_ones_are_mentioned(many, tmp
     assert many("-m seed=1,2")[0] == 0
     assert "1 of this machine's GPUs are idle: jobs.parallel" in capsys.readouterr().out
     assert starts(tmp_path / "multirun") == {"see": os.environ.get("CUDA_VISIBLE_DEVICES", "-")}
+
+
+@pytest.mark.parametrize(("words", "shares"), [
+    ("jobs.parallel=2 trainer.devices=2", ["4,5", "6,7"]),
+    ("jobs.parallel=2 trainer.devices=1,2", ["4,5", "6,7"]),
+    ("jobs.parallel=2 trainer.devices=2 smoke=true", ["4", "5"]),  # smoke has one device
+    ("jobs.parallel=5", ["4", "5", "6", "7", "4"]),
+    ("trainer.devices=3", [None]),
+    ("jobs.parallel=2 trainer.devices=3", "6 GPUs"),
+    ("trainer.devices=8", "8 GPUs"),
+])  # fmt: skip
+def test_a_job_has_as_many_gpus_as_devices_or_the_line_is_refused(monkeypatch, words, shares):
+    monkeypatch.setattr(pool, "visible_gpus", lambda: ["4", "5", "6", "7"])
+    read = line.read(["-m", "seed=1,2,3", *words.split()], "cse-train")
+    if isinstance(shares, list):
+        assert pool.shares_of(read.jobs(), read.parallel) == shares
+        return
+    with pytest.raises(UserError, match=shares):
+        engine.main(["-m", "seed=1,2,3", *words.split()])
 
 
 @pytest.mark.parametrize(("named", "gpus"), [("", ["0", "1"]), ("3,5", ["3", "5"]), ("", [])])
