@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from http.client import HTTP_PORT, HTTPS_PORT
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -61,7 +62,7 @@ def settle_hub() -> bool:
     address = urlsplit(os.environ.get("HF_ENDPOINT", HUB))
     if {address.scheme, "all"} & getproxies().keys() and not proxy_bypass(address.hostname or ""):
         return True
-    if answers(address.hostname, address.port or 443):
+    if answers(address.hostname, address.port or (HTTP_PORT if address.scheme == "http" else HTTPS_PORT)):
         return True
     os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"
     return False

@@ -31,6 +31,21 @@ def test_the_hub_is_used_if_it_answers_or_there_is_a_proxy(monkeypatch, toy_hub,
     assert os.environ["HF_HUB_OFFLINE"] == ("1" if not can_be_used else settings.get("HF_HUB_OFFLINE", ""))
 
 
+@pytest.mark.parametrize(("endpoint", "address"), [
+    ("http://mirror", ("mirror", 80)),
+    ("https://mirror/hub", ("mirror", 443)),
+    ("http://mirror:8080", ("mirror", 8080)),
+])  # fmt: skip
+def test_a_mirror_is_asked_at_its_own_port(monkeypatch, endpoint, address):
+    asked = []
+    for name, value in {"HF_ENDPOINT": endpoint, "HF_HUB_OFFLINE": "", "HF_DATASETS_OFFLINE": ""}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(startup, "getproxies", dict)
+    monkeypatch.setattr(startup, "answers", lambda *where: asked.append(where) or True)
+    assert startup.settle_hub()
+    assert asked == [address]
+
+
 def test_the_hubs_clients_log_nothing(toy_hub, caplog):
     from cse.sources import hub
 
