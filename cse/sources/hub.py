@@ -54,14 +54,15 @@ def file(repo: Repo, path: str) -> Path:
     If the cache knows that the repository has no such file, the hub is not asked either. An interrupted download is
     continued.
     """
-    from huggingface_hub import _CACHED_NO_EXIST, hf_hub_download
+    from huggingface_hub import _CACHED_NO_EXIST, constants, hf_hub_download
 
     known = _in_cache(repo, path)
     if isinstance(known, str):
         return Path(known)
     if known is _CACHED_NO_EXIST:
         raise MissingResource(f"{repo.asked}: the {repo.kind} {repo.name} has no {path}; {repo.instead}")
-    log.info("hub        %s: fetching %s", repo.name, path)
+    if not constants.HF_HUB_OFFLINE:
+        log.info("hub        %s: fetching %s", repo.name, path)
     with refusals(repo):
         return Path(hf_hub_download(repo.name, path, repo_type=repo.kind, revision=repo.revision))
 

@@ -21,7 +21,7 @@ def corpus(name: str = "lab/corpus") -> hub.Repo:
     return hub.Repo(name, "dataset", "data=corpus", "use data=text")
 
 
-def test_a_file_comes_through_a_broken_connection_then_from_the_cache_then_offline(toy_hub, monkeypatch):
+def test_a_file_comes_through_a_broken_connection_then_from_the_cache_then_offline(toy_hub, monkeypatch, caplog):
     toy_hub.add("datasets/lab/corpus", TEXTS)
     toy_hub.breaks = 1  # the client continues where the connection broke
     first = hub.file(corpus(), "lines.txt")
@@ -31,6 +31,9 @@ def test_a_file_comes_through_a_broken_connection_then_from_the_cache_then_offli
     assert hub.file(corpus(), "lines.txt") == first
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert hub.file(corpus(), "lines.txt") == first
+    with caplog.at_level("INFO", "cse"), pytest.raises(MissingResource, match="HF_HUB_OFFLINE"):
+        hub.file(corpus(), "README.md")
+    assert "README.md" not in caplog.text  # nothing says that it is fetched
     assert len(toy_hub.requests) == asked
 
 
