@@ -45,7 +45,7 @@ class DataFolder:
         find: Callable[[], Path] | None = None,
     ):
         self.path, self.key, self.what, self.allow_partial, self.find = path, key, what, allow_partial, find
-        self.hint = "" if allow_partial is None else " (allow_partial=true scores what is there, and marks it)"
+        self.hint = " (allow_partial=true scores what is there, and marks it)" if allow_partial is False else ""
         self.files: dict[str, DataFile] = {}
         self.problems: list[Problem] = []
         self.scope: tuple[str | None, str | None] = (None, None)  # split and task of what is being read

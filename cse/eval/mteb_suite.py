@@ -123,9 +123,10 @@ class Mteb(Evaluator):
                 self.problems[name] = first_line(error)[:200]
         if self.problems and not (self.allow_partial and scores):
             first = "; ".join(f"{task}: {problem}" for task, problem in [*self.problems.items()][:3])
+            otherwise = "" if self.allow_partial else ", or with allow_partial=true"
             raise MissingResource(
                 f"{len(self.problems)} of {len(self.tasks)} MTEB tasks could not be scored ({first}). Run again where "
-                f"the data can be reached ({self.cache} keeps the others' scores), or with allow_partial=true"
+                f"the data can be reached ({self.cache} keeps the others' scores){otherwise}"
             )
         whole = {key: names for key, names in self.groups().items() if scores.keys() >= set(names)}
         return [*scores.values(), *(mean_of(key, [scores[name] for name in names]) for key, names in whole.items())]

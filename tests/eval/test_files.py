@@ -37,6 +37,7 @@ def test_lines_end_only_at_newlines_and_a_damaged_one_is_named(folder, tmp_path)
 def test_a_problem_says_which_scores_it_concerns(folder):
     assert folder.attempt(lambda data: data.read("a.txt", "utf-8"), "dev", "A") == "one\ntwo\n"
     assert folder.attempt(lambda data: data.read("b.txt", "utf-8"), "dev", "B") is None
+    assert "allow_partial" not in folder.problems[0].problem  # it was given
     folder.attempt(lambda data: data.expect("a.txt", 2, 3), task="C")
     folder.expect("a.txt", 2, 3)  # outside an attempt: concerns every split and task
     folder.expect("a.txt", 2, None)
@@ -59,7 +60,7 @@ def test_no_rows_are_missing_data_and_a_wrong_number_is_an_error(folder, tmp_pat
         folder.expect("a.txt", 0, 3)
     with pytest.raises(MissingResource, match=r"paths\.x="):
         folder.require([])
-    with pytest.raises(UserError, match=r"a\.txt .*3"):
+    with pytest.raises(UserError, match=r"a\.txt .*3.*allow_partial=true"):
         DataFolder(str(tmp_path), "paths.x", "a folder of x").expect("a.txt", 2, 3)
 
 

@@ -202,8 +202,11 @@ def test_a_named_task_has_the_benchmarks_splits_and_subsets(tmp_path):
 @pytest.mark.nightly
 def test_a_task_without_data_is_named_and_the_others_are_kept(local_task, tmp_path, counted):
     tasks = [local_task, "STSBenchmark"]
-    with pytest.raises(MissingResource, match=r"1 of 2 .*STSBenchmark"):
+    with pytest.raises(MissingResource, match=r"1 of 2 .*STSBenchmark.*allow_partial=true"):
         evaluator(tmp_path, tasks=tasks)(counted, "test")
+    with pytest.raises(MissingResource) as error:
+        evaluator(tmp_path, tasks=["STSBenchmark"], allow_partial=True)(counted, "test")
+    assert "allow_partial" not in str(error.value)
     suite = evaluator(tmp_path, tasks=tasks, allow_partial=True)
     assert set(values(suite(counted, "test"))) == {"LocalSTS/cosine_spearman"}
     assert [problem.partition(":")[0] for problem in suite.source()["problems"]] == ["STSBenchmark"]
