@@ -1,11 +1,13 @@
 """Imports are declared, and a run on text imports nothing of images and sound."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 from packaging.requirements import Requirement
@@ -51,6 +53,15 @@ def test_every_dependency_is_imported():
     used = {canonicalize_name(owner) for name in imported() for owner in owners.get(name, ())}
     declared = {canonicalize_name(Requirement(one).name) for one in PROJECT["dependencies"]}
     assert declared - used == set(NOT_IMPORTED)
+
+
+@pytest.mark.parametrize("library", ["hydra", "wandb"])
+def test_a_contract_on_a_library_binds_all_modules_but_those_that_it_names(library):
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (contract,) = (one for one in contracts if one.get("forbidden_modules") == [library])
+    modules = {name for _, name, _ in iter_modules(cse.__path__)}
+    bound = {name.removeprefix("cse.") for name in contract["source_modules"]}
+    assert modules - bound == modules & set(re.findall(r"\w+", contract["name"]))
 
 
 def test_every_pin_satisfies_its_requirement():
