@@ -106,5 +106,4 @@ def check(job: Job) -> None:
     """Compose a job and check all its settings. Raises UserError, or Hydra's error for an unknown key or choice."""
     config = validate(job.composed(), CONFIGS[job.program])
     if job.program == "cse-train" and not scale.is_smoke(config):  # a smoke test selects by a score of its own
-        scale.fit(config)
         check_selection(config)

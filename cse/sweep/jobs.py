@@ -24,7 +24,6 @@ from typing import Annotated, Literal
 from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError, model_validator
 
-from cse.config import scale
 from cse.config.compose import SWITCH, composed, nearest, without_hydra
 from cse.config.groups import PROGRAMS, file_of
 from cse.config.keys import changes_a_table, key_of, names_a_job
@@ -56,13 +55,6 @@ class Job:
     def composed(self) -> DictConfig:
         """Its config, with the node `hydra`."""
         return composed(CONFIGS[self.program], self.arguments)
-
-    def fitted(self) -> DictConfig:
-        """Its config fitted to its scale; for a smoke test the config before shrinking, which needs no made-up data."""
-        config = self.composed()
-        if not scale.is_smoke(config):
-            scale.fit(config)
-        return config
 
 
 class Case(BaseModel):

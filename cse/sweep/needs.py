@@ -95,7 +95,7 @@ def needs_of(planned: Sequence[Job]) -> list[Need]:
         if (key := (job.program, *words)) in seen:
             continue
         seen.add(key)
-        config = job.fitted()
+        config = job.composed()
         encoders = [] if job.scores else encoders_of(config)
         found |= dict.fromkeys([*(Need(name, True, config) for name in encoders), *datasets_in(config)])
     return list(found)

@@ -18,7 +18,7 @@ def show(line: Line, planned: Sequence[Job]) -> None:
         if job.program != "cse-train":
             rows.append((job.name, "only scored"))
             continue
-        config = job.fitted()
+        config = job.composed()
         steps, select = steps_of(config), config.trainer.select
         rows.append((job.name, f"{steps:,}" if steps else "?"))
     print(in_columns(rows))

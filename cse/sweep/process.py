@@ -131,7 +131,7 @@ def differences(job: jobs.Job, run: Run) -> list[str]:
     if job.program != "cse-train":
         known, name = run.results.get("weights_sum"), run.get("checkpoint")
         return [f"other weights in checkpoint={name}"] if known and weights_sum(name) not in (known, None) else []
-    config = job.fitted()
+    config = job.composed()
     if scale.is_smoke(config):  # its settings were shrunk
         return []
     now, before = (

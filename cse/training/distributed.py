@@ -10,7 +10,7 @@ end serves all of them; the price is that it does not overlap with the backward 
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
 from datetime import timedelta
@@ -136,28 +136,28 @@ def gather_objects(value: T) -> list[T]:
 
 
 class Agreement:
-    """The maximum of one number per process, exchanged between hosts while their devices work.
+    """The maximum over processes of each of a few numbers, exchanged between hosts while their devices work.
 
     Every process calls `ask` before a step and `answer` after it. The messages go through gloo, on CPUs, even where
-    gradients go through NCCL. number: returns this process's number.
+    gradients go through NCCL. numbers: returns this process's own.
     """
 
-    def __init__(self, number: Callable[[], int]):
-        self.own_number = number
+    def __init__(self, numbers: Callable[[], Sequence[int]]):
+        self.own_numbers = numbers
         self.group = cpu_group() if world_size() > 1 else None
 
     def ask(self) -> None:
-        """Send this process's number, if there are others."""
+        """Send this process's numbers, if there are others."""
         if self.group is not None:
-            self.number = torch.tensor([self.own_number()], dtype=torch.int32)
-            self.message = dist.all_reduce(self.number, dist.ReduceOp.MAX, self.group, async_op=True)
+            self.numbers = torch.tensor(self.own_numbers(), dtype=torch.int32)
+            self.message = dist.all_reduce(self.numbers, dist.ReduceOp.MAX, self.group, async_op=True)
 
-    def answer(self) -> int:
-        """The largest number sent by the last `ask`; of a single process, its number now."""
+    def answer(self) -> list[int]:
+        """The largest of each number sent by the last `ask`; of a single process, its numbers now."""
         if self.group is None:
-            return self.own_number()
+            return list(self.own_numbers())
         self.message.wait()
-        return int(self.number.numpy()[0])
+        return self.numbers.tolist()
 
 
 @contextmanager

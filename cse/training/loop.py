@@ -124,7 +124,7 @@ class Training:
         """
         trainer = self.trainer
         batches, aux_batches = self.batches(), self.aux_batches()
-        wishes = Agreement(lambda: 2 * int(signals.requested or 0) + self._is_late())  # to stop, and to save
+        wishes = Agreement(lambda: (int(signals.requested or 0), self._is_late()))  # to stop, and to save
         progress = Progress(self.steps, self.step, self.accelerator.is_main_process)
         with signals.waiting(True), self.saver, progress:
             if self._is_due() and self.step not in dict(self.curve):  # a resumed run may have been stopped right here
@@ -150,7 +150,7 @@ class Training:
                     if self.accelerator.is_main_process:
                         log(self.step, metrics)
                     shown = {"loss": metrics["train/loss"], "tokens/s": rates["train/tokens_per_second"]}
-                stops, late = divmod(wishes.answer(), 2)
+                stops, late = wishes.answer()
                 saves = late or self.step % (trainer.save_every or self.eval_every) == 0 or self.step == self.steps
                 if logged or stops or saves or self._is_due():  # nothing broken is scored or saved
                     self.watch.check(metrics, self.best_step)
