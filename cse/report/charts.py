@@ -41,7 +41,7 @@ TEMPLATE = go.layout.Template(
 def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     """{title: chart}, of those that have data."""
     scored = [metric for metric in comparison.chosen if comparison.scores[metric, "mean"].notna().any()]
-    by, points = str(comparison.best_by), curves_of(comparison)
+    by, points = str(comparison.compared_by), curves_of(comparison)
     curves = dict(list(points.groupby("metric")))
     first = [name for name in (by, "train/loss") if name in curves]
     charts: dict[str, go.Figure] = {}
@@ -75,10 +75,10 @@ def escape(text: str) -> str:
 def strongest_first(comparison: Comparison) -> list[str]:
     """The keys that differ, sorted by how much of the ranking score's variance they explain, adjusted for the number of
     their values: a key with a value for each run explains nothing."""
-    scores = pd.to_numeric(comparison.frame[comparison.best_by])
+    scores = comparison.of_seeds[comparison.compared_by]
 
     def unexplained(key: str) -> float:
-        groups = scores.groupby(comparison.frame[key].map(repr))
+        groups = scores.groupby([repr(comparison.value(setting, key)) for setting, _ in scores.index])
         free = scores.count() - groups.ngroups
         return float(((scores - groups.transform("mean")) ** 2).sum()) / free if free > 0 else math.inf
 
@@ -87,11 +87,11 @@ def strongest_first(comparison: Comparison) -> list[str]:
 
 def colours_of(comparison: Comparison) -> Colours:
     """The colour of each setting."""
-    if not comparison.keys or comparison.best_by is None:
+    if not comparison.keys or comparison.compared_by is None:
         return dict.fromkeys(comparison.scores.index, COLOURS[0])
     key = strongest_first(comparison)[0]
-    values = {one: format_short(comparison.runs_by_setting[one][0].get(key)) for one in comparison.scores.index}
-    order = in_order(comparison.runs_by_setting[one][0].get(key) for one in values)
+    values = {one: format_short(comparison.value(one, key)) for one in comparison.scores.index}
+    order = in_order(comparison.value(one, key) for one in values)
     many = len(order) > len(COLOURS)
     colours = sample_colorscale("Viridis", np.linspace(0.1, 0.9, len(order))) if many else COLOURS
     return {one: colours[order.index(value)] for one, value in values.items()}
@@ -113,27 +113,31 @@ def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
 
 
 def by_setting(comparison: Comparison, keys: Sequence[str], metric: str, colours: Colours) -> list:
-    """For one key, every run with quartiles, mean and deviation; for two, a heat map of means, with deviations."""
-    scores = pd.to_numeric(comparison.frame[metric]).dropna()
-    columns = [[comparison.runs[place].get(key) for place in scores.index] for key in keys]
+    """For one key, every seed with quartiles, mean and deviation; for two, a heat map of means, with deviations."""
+    scores = comparison.of_seeds[metric].dropna()
+    settings = [setting for setting, _ in scores.index]
+    columns = [[comparison.value(setting, key) for setting in settings] for key in keys]
     texts = [pd.Series([format_short(value) for value in values], scores.index) for values in columns]
     orders = [in_order(values) for values in columns]
+    altered = pd.Series([comparison.mark(metric, setting) for setting in settings], scores.index)
     if len(keys) == 1:
         marks = {"boxmean": "sd", "boxpoints": "all"}
-        colour = {text: colours[comparison.setting[place]] for place, text in texts[0].items()}
+        colour = dict(zip(texts[0], (colours[setting] for setting in settings), strict=True))
         boxes = {one: scores[texts[0] == one] for one in orders[0]}
-        return [go.Box(x=[escape(one)] * len(of), y=of, marker_color=colour[one], **marks) for one, of in boxes.items()]
-    groups = scores.groupby([texts[1], texts[0]])
-    means, sds = (
-        of.unstack().reindex(index=orders[1], columns=orders[0]).to_numpy() for of in (groups.mean(), groups.std())
-    )
-    written = np.char.add(np.char.mod("%.2f", means), np.where(np.isnan(sds), "", np.char.mod("<br>± %.2f", sds)))
+        names = {one: escape(one) + altered[texts[0] == one].max() for one in boxes}
+        return [go.Box(x=[names[one]] * len(of), y=of, marker_color=colour[one], **marks) for one, of in boxes.items()]
+    by = [texts[1], texts[0]]
+    cells = scores.groupby(by).agg(["mean", "std"]).assign(mark=altered.groupby(by).max())
+    cells["text"] = [
+        f"{mean:.2f}{'' if np.isnan(sd) else f'<br>± {sd:.2f}'}{mark}" for mean, sd, mark in cells.to_numpy()
+    ]
+    means, written = (cells[name].unstack().reindex(index=orders[1], columns=orders[0]) for name in ("mean", "text"))
     return [
         go.Heatmap(
-            z=means,
+            z=means.to_numpy(),
             x=list(map(escape, orders[0])),
             y=list(map(escape, orders[1])),
-            text=np.where(np.isnan(means), "", written),
+            text=written.fillna("").to_numpy(),
             texttemplate="%{text}",
             colorscale="Cividis",
             reversescale=described(comparison.runs, metric).lower_is_better,
@@ -150,13 +154,13 @@ def in_order(values: Iterable[object]) -> list[str]:
 
 def parallel(comparison: Comparison, keys: Sequence[str], metrics: Sequence[str], colours: Colours) -> go.Figure:
     """A line for each setting through its values and scores. Ticks lie above the lines, on their own background."""
-    scores = comparison.scores.loc[comparison.scores[comparison.best_by, "mean"].notna()]
-    runs = [comparison.runs_by_setting[setting][0] for setting in scores.index]
+    scores = comparison.scores.loc[comparison.scores[comparison.compared_by, "mean"].notna()]
     names, heights, ticks = [*(comparison.keys[key] for key in keys), *metrics], [], []
     for place, name in enumerate([*keys, *metrics]):
         if place < len(keys):
-            order = in_order(run.get(name) for run in runs)
-            values = np.array([order.index(format_short(run.get(name))) for run in runs], float)
+            chosen = [comparison.value(setting, name) for setting in scores.index]
+            order = in_order(chosen)
+            values = np.array([order.index(format_short(value)) for value in chosen], float)
             marks = list(enumerate(order))[:: math.ceil(len(order) / TICKS)]
         else:
             values = scores[name, "mean"].to_numpy(float)
@@ -174,7 +178,7 @@ def parallel(comparison: Comparison, keys: Sequence[str], metrics: Sequence[str]
     figure.update_xaxes(
         side="top",
         tickvals=list(range(len(names))),
-        ticktext=[name.replace("/", "/<br>") for name in map(escape, names)],
+        ticktext=[escape(name).replace("/", "/<br>") + comparison.mark(name, *scores.index) for name in names],
     )
     for x, y, text in ticks:
         figure.add_annotation(
@@ -184,22 +188,24 @@ def parallel(comparison: Comparison, keys: Sequence[str], metrics: Sequence[str]
 
 
 def curves_of(comparison: Comparison) -> pd.DataFrame:
-    """Everything that runs logged more than once, thinned: run, setting, metric, step and value of each point.
+    """Everything that runs logged more than once, thinned: metric, setting, seed, step, value and run of each point.
 
-    If the runs are many, those of the best settings.
+    A seed's runs, which are copies, have one curve, their mean. If the runs are many, those of the best settings.
     """
-    parts = [pd.DataFrame(columns=["run", "setting", "metric", "step", "value"])]
+    parts = [pd.DataFrame(columns=["run", "setting", "seed", "metric", "step", "value"])]
     best_first = ((run, setting) for setting in comparison.scores.index for run in comparison.runs_by_setting[setting])
     for run, setting in islice(best_first, RUNS):
         events = pd.DataFrame(run.events()).drop(columns=NO_METRICS, errors="ignore")
         if len(events):
             scores = events.set_index("step").astype(float).rename_axis(columns="metric")
             points = scores.stack().dropna().reset_index(name="value")
-            names = {"run": escape(comparison.name(run)), "setting": setting}
+            names = {"run": escape(comparison.name(run)), "setting": setting, "seed": str(run.get(comparison.seed))}
             parts.append(thinned(points, POINTS, ["metric"]).assign(**names))
     points = pd.concat(parts[1:] or parts, ignore_index=True)
     curves = points.groupby(["metric", "run"]).ngroups
-    return thinned(points, max(2, ALL_POINTS // max(1, curves)), ["metric", "run"])
+    points = thinned(points, max(2, ALL_POINTS // max(1, curves)), ["metric", "run"])
+    copies = points.groupby(["metric", "setting", "seed", "step"], as_index=False)
+    return copies.agg({"value": "mean", "run": "first"})
 
 
 def thinned(points: pd.DataFrame, most: int, curve: list[str]) -> pd.DataFrame:
@@ -213,14 +219,15 @@ def thinned(points: pd.DataFrame, most: int, curve: list[str]) -> pd.DataFrame:
 
 
 def curve_lines(points: pd.DataFrame, comparison: Comparison, colours: Colours) -> list:
-    """A line for each run, and for a setting with several runs their mean as a thick line; at its end the setting's
+    """A line for each seed, and for a setting with several seeds their mean as a thick line; at its end the setting's
     place in the table."""
     lines, ends = [], {}
+    metric = points["metric"].iloc[0]
     for setting, of in points.groupby("setting"):
-        several = of["run"].nunique() > 1
-        for run, own in of.groupby("run"):
+        several = of["seed"].nunique() > 1
+        for _, own in of.groupby("seed"):
             line = {"color": colours[setting], "width": 1 if several else 2.5}
-            about = f"{run}<br>{escape(comparison.label(setting))}<br>%{{x}}: %{{y:.4g}}<extra></extra>"
+            about = f"{own['run'].iloc[0]}<br>{escape(comparison.label(setting))}<br>%{{x}}: %{{y:.4g}}<extra></extra>"
             lines.append(
                 go.Scatter(x=own["step"], y=own["value"], mode="lines", line=line, hovertemplate=about,
                            opacity=0.45 if several else 1)
@@ -236,6 +243,7 @@ def curve_lines(points: pd.DataFrame, comparison: Comparison, colours: Colours) 
     for setting in sorted(named, key=lambda setting: ends[setting][1]):
         x, y = ends[setting]
         lowest = max(y, lowest + apart)  # so that numbers do not overlap
-        place = {"x": [x], "y": [lowest], "text": [f" <b>{named[setting]}</b>"], "textfont_color": colours[setting]}
+        text = f" <b>{named[setting]}</b>{comparison.mark(metric, setting)}"
+        place = {"x": [x], "y": [lowest], "text": [text], "textfont_color": colours[setting]}
         lines.append(go.Scatter(place, mode="text", textposition="middle right", cliponaxis=False, hoverinfo="skip"))
     return lines

@@ -30,7 +30,8 @@ class Comparison:
     """folders: those that were searched. keys: {dotted key that differs: its short name}. seed: the key of seeds.
 
     metrics: every score of any finished run, in the order of the runs' results; chosen: those that tables show.
-    best_by: the score that ranks the settings; None without scores.
+    best_by: the dev score that ranks the settings; None without one, as a test score selects nothing.
+    compared_by: the score of differences, gates and colours: best_by if tables show it; None without scores.
     frame: a row for each run with its state, settings, scores and origin, as in runs.csv.
     """
 
@@ -42,6 +43,7 @@ class Comparison:
     metrics: list[str]
     chosen: list[str]
     best_by: str | None
+    compared_by: str | None
     frame: pd.DataFrame
 
     @cached_property
@@ -51,19 +53,23 @@ class Comparison:
         return values.groupby(list(self.keys), sort=False).ngroup() if self.keys else pd.Series(0, self.frame.index)
 
     @cached_property
-    def scores(self) -> pd.DataFrame:
-        """A row for each setting, the best first: (metric, mean | std) over the seeds of its finished runs."""
-        if self.best_by is None:
-            return pd.DataFrame(index=self.setting.unique())
+    def of_seeds(self) -> pd.DataFrame:
+        """A row for each setting and seed: every score's mean over its finished runs, as a copy is no further seed."""
         done = self.frame[self.metrics].astype(float).where(self.frame["state"] == DONE)
-        of_seeds = done.groupby([self.setting, self.frame[self.seed].map(str)]).mean()  # a copy is no further seed
-        scores = of_seeds.groupby(level=0).agg(["mean", "std"])
-        lowest_first = described(self.runs, self.best_by).lower_is_better
-        return scores.sort_values((self.best_by, "mean"), ascending=lowest_first, kind="stable")
+        return done.groupby([self.setting, self.frame[self.seed].map(str)]).mean()
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """A row for each setting: (metric, mean | std) over its seeds. Sorted by best_by, else by compared_by."""
+        by = self.best_by or self.compared_by
+        if by is None:
+            return pd.DataFrame(index=self.setting.unique())
+        scores = self.of_seeds.groupby(level=0).agg(["mean", "std"])
+        return scores.sort_values((by, "mean"), ascending=described(self.runs, by).lower_is_better, kind="stable")
 
     @property
     def best(self) -> int | None:
-        """The number of the best setting; None if no run has the score that ranks."""
+        """The number of the best setting; None if no run has a dev score."""
         if self.best_by is None or self.scores[self.best_by, "mean"].isna().all():
             return None
         return int(self.scores.index[0])
@@ -76,19 +82,28 @@ class Comparison:
             found.setdefault(number, []).append(run)
         return found
 
+    def value(self, setting: int, key: str) -> object:
+        """The setting's value of a key that differs."""
+        return self.runs_by_setting[setting][0].get(key)
+
     def label(self, setting: int) -> str:
         """The setting as text: lr=3e-05, model=bert."""
         return label(self.runs_by_setting[setting][0], self.keys)
 
+    def mark(self, metric: str, *settings: int) -> str:
+        """The mark of a score that a run of these settings has on incomplete or altered data; "" without such a run."""
+        runs = (run for setting in settings for run in self.runs_by_setting[setting])
+        return f" {ALTERED}" if any(metric in run.altered for run in runs) else ""
+
     def score_text(self, setting: int, metric: str) -> str:
         """mean ± sd, marked if data was altered; "" without a run."""
         mean, sd = self.scores.loc[setting, metric]
-        mark = f" {ALTERED}" if any(metric in run.altered for run in self.runs_by_setting[setting]) else ""
-        return "" if pd.isna(mean) else f"{mean:.2f}" + ("" if pd.isna(sd) else f" ± {sd:.2f}") + mark
+        spread = "" if pd.isna(sd) else f" ± {sd:.2f}"
+        return "" if pd.isna(mean) else f"{mean:.2f}{spread}{self.mark(metric, setting)}"
 
     @cached_property
     def settings(self) -> pd.DataFrame:
-        """A row for each setting, the best first: its values as text, its number of finished runs, and of runs."""
+        """A row for each setting, sorted as `scores`: its values as text, its number of finished runs, and of runs."""
         of_setting = {setting: self.runs_by_setting[setting] for setting in self.scores.index}
         rows = [
             [*(format_setting(runs[0], key) for key in self.keys), sum(run.status == "done" for run in runs), len(runs)]
@@ -97,7 +112,7 @@ class Comparison:
         return pd.DataFrame(rows, index=list(of_setting), columns=[*self.keys.values(), "done", "runs"])
 
     def table(self) -> pd.DataFrame:
-        """A line for each setting, the best first and starred, with the chosen scores. All cells are text."""
+        """A line for each setting, the best one starred, with the chosen scores. All cells are text."""
         values, counts = self.settings.iloc[:, :-2], self.settings.iloc[:, -2:].map(str)
         done, runs = counts.iloc[:, 0], counts.iloc[:, 1]
         table = pd.concat([values, done.where(done == runs, done + " of " + runs).rename("runs")], axis=1)
@@ -138,6 +153,8 @@ class Comparison:
             if "None" not in seeds and len(runs) > len(seeds):
                 found.append(f"{name}: {len(runs)} runs of {len(seeds)} seeds, each of which counts once")
             found += mixed(name, runs, self.seed, settings=bool(differ))
+        if self.compared_by and not self.best_by:
+            found.append("No setting is marked as the best: there is no dev score, and a test score selects nothing.")
         return found
 
     def name(self, run: Run) -> str:
@@ -171,11 +188,12 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     done = [run for run in runs if run.status == "done"]
     # a score without a split is not ours, and may have the name of a column of runs.csv
     metrics = list(dict.fromkeys(name for run in done for name in run.metrics if "/" in name))
-    selects = dict.fromkeys(str(run.get("trainer.select")) for run in done)
-    best_by = next((name for name in [*selects, *averages(metrics), *metrics] if name in metrics), None)
     chosen = [name for name in metrics if any(fnmatch(name, pattern) for pattern in patterns)]
-    if patterns and chosen and best_by not in chosen:
-        best_by = [*averages(chosen), *chosen][0]
+    dev, chosen_dev = ([name for name in of if name.startswith("dev/")] for of in (metrics, chosen))
+    ranking, shown = chosen_dev or dev, chosen or metrics
+    selects = dict.fromkeys(str(run.get("trainer.select")) for run in done)
+    best_by = next((name for name in [*selects, *averages(ranking), *ranking] if name in ranking), None)
+    compared_by = best_by if best_by in shown else next(iter([*averages(shown), *shown]), None)
     few = metrics if len(metrics) <= FEW else averages(metrics)
     keys = short_names(differing(begun, seed))
     statuses = [status_of(run) for run in runs]
@@ -186,8 +204,9 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
         keys=keys,
         seed=seed,
         metrics=metrics,
-        chosen=chosen if patterns else list(dict.fromkeys([*([best_by] if best_by else []), *few])),
+        chosen=chosen if patterns else list(dict.fromkeys([*filter(None, [compared_by]), *few])),
         best_by=best_by,
+        compared_by=compared_by,
         frame=frame_of(runs, statuses, list(dict.fromkeys([*keys, seed])), metrics),
     )
 

@@ -51,7 +51,8 @@ class Differences:
     @property
     def title(self) -> str:
         """The table's heading."""
-        best = "the best, " if self.reference == self.comparison.best else ""
+        by = "" if self.score == self.comparison.best_by else f" by {self.comparison.best_by}"
+        best = f"the best{by}, " if self.reference == self.comparison.best else ""
         return f"{self.score}: difference to {best}{self.comparison.label(self.reference)}"
 
     def table(self) -> pd.DataFrame:
@@ -116,14 +117,14 @@ class Differences:
 
 
 def differences(comparison: Comparison, baseline: str | None, confidence: float) -> Differences | None:
-    """Compare each setting with the best one, or the baseline; None if fewer than two have the score that ranks.
+    """Compare each setting with the first, which is the best, or the baseline; None if fewer than two have the score.
 
     Raises UserError for a baseline that names no setting, or several.
     """
-    best, score = comparison.best, comparison.best_by
-    reference = best if baseline is None else setting_named(comparison, baseline)
-    if reference is None or score is None:
+    score = comparison.compared_by
+    if score is None:
         return None
+    reference = int(comparison.scores.index[0]) if baseline is None else setting_named(comparison, baseline)
     ranked = [one for one in comparison.scores.index if not math.isnan(comparison.scores.loc[one, (score, "mean")])]
     chosen = list(dict.fromkeys([reference, *ranked[:MOST]]))
     if len(chosen) < 2 or reference not in ranked:
@@ -198,10 +199,12 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
     A difference counts if it is told apart from one of `least`, with the seeds that a verdict needs, on whole data.
     """
     first = comparison.best if len(comparison.folders) == 1 else setting_named(comparison, comparison.folders[0])
-    score = comparison.best_by
+    score = comparison.compared_by
+    if first is None:
+        raise UserError(f"gate={least:g}: no dev score says which setting is the best: name it, runs=[A,B]")
     known = [setting_named(comparison, baseline)] if baseline else list(comparison.runs_by_setting)
     others = [one for one in known if one != first]
-    if first is None or score is None or not others:
+    if score is None or not others:
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
     sign = -1 if described(comparison.runs, score).lower_is_better else 1
     cell, passed, lines = cell_of(comparison, first, score), True, []

@@ -95,7 +95,7 @@ def show_comparison(comparison: Comparison, differences: Differences | None, con
         console.print(Text.assemble(state, " ", comparison.name(run), (f"  {status.detail}", "dim")), soft_wrap=True)
     if len(pending) > MANY:
         console.print(Text(f"and {len(pending) - MANY} more, in runs.csv", style="dim"))
-    if comparison.best is None:
+    if comparison.compared_by is None:
         return
     console.print()
     show_table(comparison.table(), console, fixed=1 + len(comparison.keys))
@@ -110,6 +110,8 @@ def show_comparison(comparison: Comparison, differences: Differences | None, con
         for note in differences.notes:
             console.print(Text(note, style="dim"), soft_wrap=True)
     by, best = str(comparison.best_by), comparison.best
+    if best is None:
+        return
     words = Text(f"\n* best by {by}: {comparison.label(best)}: ")
     console.print(Text.assemble(words, (comparison.score_text(best, by), "bold")), soft_wrap=True)
     if again := comparison.more_seeds(best):

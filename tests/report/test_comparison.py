@@ -53,7 +53,7 @@ def test_a_copy_of_a_run_is_no_further_seed(leave, compared):
     assert [note for note in comparison.notes if "3 runs of 2 seeds" in note]
 
 
-@pytest.mark.parametrize("score", ["test/retrieval/median_rank", "dev/geometry/uniformity", "dev/mine/loss"])
+@pytest.mark.parametrize("score", ["dev/retrieval/median_rank", "dev/geometry/uniformity", "dev/mine/loss"])
 def test_the_least_wins_where_less_is_better(score, leave, compared):
     for lr, value in ((1e-5, 9.0), (3e-5, 3.0)):
         leave(f"{lr}", {"trainer.lr": lr, "seed": 1}, {score: value})
@@ -88,10 +88,23 @@ def test_the_command_of_a_sweeps_run_names_its_case_and_not_what_that_sets(leave
     assert line[2:-1] == ["sweep=whitenedcse/figure3", "case=simcse_bert", "smoke=true", "seed=2,3,4"]
 
 
-def test_patterns_choose_the_scores_and_what_ranks(grid_of_runs, compared):
+def test_patterns_choose_the_scores_and_a_dev_score_the_best(leave, grid_of_runs, compared):
+    """However test scores rank the settings."""
+    leave("lucky", {"trainer.lr": 1.0, "seed": 1}, {"test/sts/STS12/a": 99.0, "dev/stsb/spearman": 1.0})
     chosen = compared(metrics=["test/sts/STS12/*"])
     assert chosen.chosen == [f"test/sts/STS12/{kind}" for kind in "abcd"]
-    assert chosen.best_by == "test/sts/STS12/a"
+    assert (chosen.best_by, chosen.compared_by) == ("dev/stsb/spearman", "test/sts/STS12/a")
+    assert chosen.label(chosen.best) == "lr=3e-05, temperature=0.1"
+    assert compared(metrics=["dev/stsb/pearson", "test/*"]).best_by == "dev/stsb/pearson"
+
+
+def test_a_test_score_marks_no_best(leave, compared):
+    for lr in (1, 2):
+        leave(f"{lr}", {"trainer.lr": lr, "trainer.select": "test/sts/average"}, {"test/sts/average": 70.0 + lr})
+    comparison = compared()
+    assert (comparison.best, comparison.best_by, comparison.compared_by) == (None, None, "test/sts/average")
+    assert comparison.table()[""].tolist() == ["", ""]
+    assert [note for note in comparison.notes if "a test score selects nothing" in note]
 
 
 @pytest.mark.parametrize(("width", "is_terminal"), [(60, True), (20, False)])
@@ -131,7 +144,7 @@ def test_retrieved_captions_stand_side_by_side(leave, compared):
     asked = {"a": {"dog": [[0.9, "a dog"], [0.8, "dogs"]], "cat": [[0.7, "a cat"]]}, "b": {"dog": [[0.6, "a hog"]]}}
     for name, top in (asked | {"c": {}}).items():
         leave(name, {"checkpoint": name}, {"test/retrieval/recall@1": 1.0}, data={"retrieval": {"top": top}})
-    assert compared().notes == [
+    assert compared().notes[:3] == [
         "dog, nearest #1: checkpoint=a: a dog | checkpoint=b: a hog",
         "dog, nearest #2: checkpoint=a: dogs",
         "cat, nearest #1: checkpoint=a: a cat",

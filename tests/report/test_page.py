@@ -165,6 +165,32 @@ def test_a_setting_has_the_colour_of_what_explains_most(leave, compared):
     assert {line.line.color for line in charts["Parallel coordinates"].data} == set(colours.values())
 
 
+@pytest.mark.parametrize(("other", "third"), [("a", 3), ("b", 1)])
+def test_charts_count_a_copy_once_and_mark_altered_scores_as_the_table_does(leave, compared, other, third):
+    """Boxes of one key, a heat map of two, and the curves."""
+    for name, lr, model, seed, score in [("one", 1, "a", 1, 46.0), ("copy", 1, "a", 1, 46.0), ("two", 1, "a", 2, 48.0),
+                                         ("other", 2, "a", 1, 40.0), ("third", 1, other, third, 48.0)]:  # fmt: skip
+        config = {"trainer.lr": lr, "model.name": model, "seed": seed}
+        events = [{"dev/x/average": score + step} for step in range(3)]
+        leave(name, config, {"dev/x/average": score}, events=events, altered="dev/x" if name == "copy" else None)
+    comparison = compared()
+    charts = draw_charts(comparison)
+    shown = comparison.table().iloc[:, -1].tolist()
+    if other == "b":
+        assert "47.00 ± 1.41 †" in shown
+        (heat,) = charts["Score by setting"].data
+        assert "47.00<br>± 1.41 †" in heat.text.flat
+        assert "48.00" in heat.text.flat  # of the other model, and not altered
+    else:
+        boxes = {box.x[0]: list(box.y) for box in charts["Score by setting"].data}
+        assert boxes == {"1 †": [46.0, 48.0, 48.0], "2": [40.0]}
+    curves = [line for line in charts["Curves"].data if line.mode == "lines"]
+    means = [line for line in curves if line.hoverinfo == "skip"]
+    assert len(curves) == 4 + 1  # one for each seed of each setting, and a mean
+    assert means[0].y[-1] == pytest.approx(49.0 if other == "b" else 48 + 4 / 3)
+    assert [line.text[0][-1] for line in charts["Curves"].data if line.mode == "text"].count("†") == 1
+
+
 def test_a_sweep_without_runs_says_what_starts_it(printed):
     report = Report("t", "", [printed("whitenedcse", "table4", "NOT RUN")], [], [], [], "https://x.test", "cse-train x")
     page = sweep_page(report)
