@@ -43,8 +43,6 @@ def text_encoding(name: str) -> str:
 
 
 Encoding = Annotated[str, AfterValidator(text_encoding)]
-Preview = Natural | Annotated[list[Count], MinLen(1)] | Name
-"""The first N rows, the rows with these numbers (from 1), or the rows that a run's anomaly.json names."""
 ROWS_PER_BLOCK = 65536  # their offsets are held as Python integers
 TEXTS_PER_CALL = 1000  # per call of the tokenizer: keeps its threads busy and takes little memory
 
@@ -58,8 +56,8 @@ class Text:
     of path, a function that yields the rows of a published corpus; `identity` is then the key of its cache. cache_dir:
     where the memory-mapped rows are kept.
     limit: how many rows to use (a float: which share of them), None for all; the first ones, or a random choice with
-    limit_seed. noise: {delete, insert, swap, seed} of cse.data.noise, applied to every text. preview: the rows whose
-    views the command line prints (cse.run.preview). empty: what to do with unusable rows (cse.data.usable).
+    limit_seed. noise: {delete, insert, swap, seed} of cse.data.noise, applied to every text. preview: of how many rows
+    the command line prints the views (cse.run.preview). empty: what to do with unusable rows (cse.data.usable).
     `len`, `text(i)` and `ids_of(rows)` work after `prepare`.
     """
 
@@ -79,7 +77,7 @@ class Text:
         limit: Count | PositiveShare | None = None,
         limit_seed: Seed | None = None,
         noise: Noise | None = None,
-        preview: Preview = 0,
+        preview: Natural = 0,
         empty: Empty | None = "keep",
     ):
         self.name = name

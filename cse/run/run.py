@@ -96,7 +96,7 @@ def begin(
             raise
     config = resolved(cfg)
     if cfg.data.preview:
-        preview(parts.batches, config["data"]["preview"])
+        preview(parts.batches, cfg.data.preview)
         return None
     training = Training(parts, accelerator, folder.path, identity(config))
     found, use = None, ""

@@ -81,7 +81,7 @@ class Training:
         self.seconds, self.tokens = 0.0, 0
         self.encoding: tuple[int, MemoizedEncode] | None = None  # of the step it was made at
         self.saver = checkpoint.Saver(folder)
-        self.watch = Watch(trainer, batches, folder, accelerator, warmup=self.update.warmup)
+        self.watch = Watch(trainer, warmup=self.update.warmup, scaled=accelerator.scaler is not None)
 
     def start(self, seed: int, resume: bool) -> None:
         """Start fresh, or from last/: weights, moments, random states, the place in the data, the best so far.

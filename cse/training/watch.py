@@ -1,30 +1,23 @@
 """Detect training that goes wrong, and name the step.
 
 A loss or gradient that is not finite, and embeddings that collapse to one direction, end a run. A constant loss and dev
-scores that get no better are logged as warnings. Each leaves anomaly.json in the run's folder with the numbers of that
-step's rows, which `data.preview=FOLDER/anomaly.json` shows.
+scores that get no better are logged as warnings.
 """
 
 import logging
 import math
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from pathlib import Path
 from typing import NoReturn
 
 import torch
-from accelerate import Accelerator
 from torch import Tensor
 
-from cse.config.spelling import line_to_resume, spell_value
-from cse.data.loader import Batches
 from cse.errors import RunError
-from cse.files import write_json
 from cse.training.settings import Trainer
 
 log = logging.getLogger(__name__)
 
-FILE = "anomaly.json"
 COLLAPSED_RANK = 1.05  # effective rank of a batch whose embeddings are nearly one vector
 CHECKED = {  # in the order in which a NaN spreads
     "aux/loss": "the loss of images or sound",
@@ -40,15 +33,14 @@ Curve = Sequence[tuple[int, Mapping[str, float]]]
 
 
 class Watch:
-    """Checks a run's numbers. All processes check, with the same result; only the main one writes.
+    """Checks a run's numbers. All processes check, with the same result.
 
-    warmup: steps at the start, in which a constant loss is no surprise.
+    warmup: steps at the start, in which a constant loss is no surprise. scaled: fp16, whose scaler skips an update with
+    an infinite gradient.
     """
 
-    def __init__(self, trainer: Trainer, batches: Batches, folder: Path, accelerator: Accelerator, *, warmup: int):
-        self.trainer, self.batches, self.folder, self.accelerator = trainer, batches, folder, accelerator
-        self.warmup = warmup
-        scaled = accelerator.scaler is not None  # fp16: the scaler skips an update whose gradient is infinite
+    def __init__(self, trainer: Trainer, *, warmup: int, scaled: bool):
+        self.trainer, self.warmup = trainer, warmup
         self.checked = [name for name in CHECKED if not (scaled and name.endswith("grad_norm"))]
         self.unread: list[tuple[int, dict[str, Tensor]]] = []
         self.losses: list[float] = []  # the last logged ones, which last/ keeps
@@ -73,12 +65,12 @@ class Watch:
             self._end(step, what, best_step, "Lower trainer.lr, or trainer.stop_on_collapse=false")
         if step > self.warmup and self._is_stuck(loss):
             what = f"the loss has been {loss:.6g} for {CONSTANT} logged steps"
-            log.warning("step %d: %s; is trainer.lr too low? %s", step, what, self._keep_rows(step, what))
+            log.warning("step %d: %s; is trainer.lr too low?", step, what)
 
     def _end(self, step: int, what: str, best_step: int, advice: str) -> NoReturn:
-        """Keep the step's rows, and raise the RunError that ends the run. best_step: of best/, 0 for none."""
+        """Raise the RunError that ends the run. best_step: of best/, 0 for none."""
         holds = f"best/ holds step {best_step}" if best_step else "nothing was exported yet"
-        raise RunError(f"{what} at step {step}; {holds}. {advice}; {self._keep_rows(step, what)}")
+        raise RunError(f"{what} at step {step}; {holds}. {advice}")
 
     def check_scores(self, curve: Curve, lower_is_better: bool) -> None:
         """Warn, once, when the selecting score has not got better for `trainer.patience` evaluations."""
@@ -90,7 +82,7 @@ class Watch:
         than = f"is better than the {best[0]:.2f} of step {best[1]}" if best else "is a number"
         what = f"no {select} of the last {patience} evaluations {than}"
         ends = f"now {scores[select]:.2f}; trainer.stop_early={str(self.trainer.stop_early).lower()}"
-        log.warning("step %d: %s (%s); %s", step, what, ends, self._keep_rows(step, what))
+        log.warning("step %d: %s (%s)", step, what, ends)
 
     def is_over(self, curve: Curve, lower_is_better: bool) -> bool:
         """Whether the run should stop early, because its score no longer gets better."""
@@ -115,16 +107,6 @@ class Watch:
                 if not math.isfinite(value):
                     return step, f"{CHECKED[name]} is {value}"
         return None
-
-    def _keep_rows(self, step: int, what: str) -> str:
-        """Write anomaly.json. Returns the command that shows its rows. Raises RunError where the disk refuses."""
-        path, every, batches = self.folder / FILE, self.trainer.accumulate, self.batches
-        if self.accelerator.is_main_process:
-            numbers = range((step - 1) * every, step * every)
-            rows = [batches.text.number(int(row)) for number in numbers for row in batches.rows_of(number)]
-            epoch = numbers[0] // batches.steps_per_epoch
-            write_json(path, {"step": step, "what": what, "epoch": epoch, "rows": rows})
-        return f"its rows: {line_to_resume(self.folder, f'data.preview={spell_value(str(path))}')}"
 
 
 def best_of(curve: Curve, select: str, lower_is_better: bool) -> tuple[float, int] | None:

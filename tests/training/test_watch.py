@@ -1,4 +1,4 @@
-"""Training that goes wrong: the step is named, its rows can be shown, and only broken training ends the run."""
+"""Training that goes wrong: the step is named, and only broken training ends the run."""
 
 import json
 import math
@@ -13,13 +13,9 @@ from cse.training.watch import CHECKED, CONSTANT, Watch, best_of
 
 
 @pytest.fixture
-def watch(tmp_path):
-    """A Watch over batches of two rows; batch n has rows n and n + 100."""
-    trainer = SimpleNamespace(accumulate=2, select="dev/x", patience=3, stop_early=False, stop_on_collapse=True)
-    text = SimpleNamespace(number=lambda row: row + 1)
-    batches = SimpleNamespace(rows_of=lambda number: [number, number + 100], steps_per_epoch=4, text=text)
-    accelerator = SimpleNamespace(scaler=None, mixed_precision="no", is_main_process=True)
-    return Watch(trainer, batches, tmp_path, accelerator, warmup=4)
+def watch():
+    trainer = SimpleNamespace(select="dev/x", patience=3, stop_early=False, stop_on_collapse=True)
+    return Watch(trainer, warmup=4, scaled=False)
 
 
 def scored(*values):
@@ -28,19 +24,16 @@ def scored(*values):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 @pytest.mark.parametrize("name", ["loss", "grad_norm", "aux/loss"])
-def test_the_first_step_that_is_not_finite_is_named_and_its_rows_are_kept(watch, tmp_path, name, value):
+def test_the_first_step_that_is_not_finite_is_named(watch, name, value):
     whole = {key: torch.tensor(1.0) for key in ("loss", "aux/loss", "grad_norm", "lr")}
     for step in range(1, 8):
         watch.add(step, whole | ({name: torch.tensor(value)} if step >= 4 else {}))
     with pytest.raises(RunError, match=f"{CHECKED[name]} is {value} at step 4.* step 2"):
         watch.check({}, best_step=2)
-    kept = json.loads((tmp_path / "anomaly.json").read_text())
-    assert kept == {"step": 4, "what": f"{CHECKED[name]} is {value}", "epoch": 1, "rows": [7, 107, 8, 108]}
 
 
-def test_an_infinite_gradient_under_fp16_is_not_an_error(watch, tmp_path):
-    watch.accelerator.scaler = object()
-    watch = Watch(watch.trainer, watch.batches, tmp_path, watch.accelerator, warmup=4)
+def test_an_infinite_gradient_under_fp16_is_not_an_error(watch):
+    watch = Watch(watch.trainer, warmup=4, scaled=True)
     watch.add(1, {"loss": torch.tensor(1.0), "grad_norm": torch.tensor(float("inf"))})
     watch.check({}, best_step=0)
 
@@ -54,7 +47,7 @@ def logged(watch, losses):
 def test_a_constant_loss_is_warned_of_once_also_across_a_resume(watch, caplog):
     logged(watch, [3.0, 2.0, *[1.0] * (CONSTANT - 1)])
     assert not caplog.records
-    other = Watch(watch.trainer, watch.batches, watch.folder, watch.accelerator, warmup=4)
+    other = Watch(watch.trainer, warmup=4, scaled=False)
     other.losses = watch.losses
     logged(other, [1.0 + 1e-8, *[1.0] * CONSTANT, 2.0])
     assert len(caplog.records) == 1
@@ -71,7 +64,6 @@ def test_a_loss_that_moves_or_is_in_warm_up_is_not_warned_of(watch, caplog):
 def test_collapse_ends_the_run(watch, rank, ends):
     with pytest.raises(RunError, match=r"trainer\.lr") if ends else nullcontext():
         watch.check({"train/step": 3, "train/loss": 1.0, "train/effective_rank": rank}, best_step=0)
-    assert (watch.folder / "anomaly.json").exists() == ends
     watch.trainer.stop_on_collapse = False
     watch.check({"train/step": 3, "train/loss": 1.0, "train/effective_rank": rank}, best_step=0)
 
@@ -113,21 +105,10 @@ def test_scores_that_are_never_a_number_are_warned_of(watch, caplog):
     assert watch.is_over(scored(9, *[math.nan] * 3), False)
 
 
-@pytest.fixture
-def text(sentences):
-    return sentences.read_text().splitlines()
-
-
-def test_a_nan_loss_ends_the_run_and_its_rows_can_be_shown(small_run, cse_train, tmp_path, capsys, text):
-    run = tmp_path / "run"
+def test_a_nan_loss_ends_the_run(small_run, cse_train, tmp_path, capsys):
     assert cse_train([*small_run, "trainer.lr=1e30", "trainer.log_every=5"]) == 1
-    told = capsys.readouterr().err
-    kept = json.loads((run / "anomaly.json").read_text())
-    assert f"{kept['what']} at step {kept['step']}; " in told
-    assert json.loads((run / "results.json").read_text())["status"] == "failed"
-    assert len(set(kept["rows"])) == 8
-    assert cse_train([f"resume={run}", f"data.preview={run}/anomaly.json"]) == 0
-    assert shown(capsys) == [f"row {number}: {text[number - 1]}" for number in kept["rows"]]
+    assert " at step " in capsys.readouterr().err
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["status"] == "failed"
 
 
 def test_a_preview_or_dry_run_leaves_a_run_resumable(small_run, cse_train, tmp_path):
@@ -150,22 +131,10 @@ def test_stop_early_ends_the_run(small_run, cse_train, tmp_path):
     assert json.loads((tmp_path / "run" / "results.json").read_text())["steps"] == results["steps"]
 
 
-@pytest.mark.parametrize("asked", ["[201]", "[]", "/no/anomaly.json", "HERE"])
-def test_a_preview_of_rows_that_do_not_exist_is_refused(small_run, cse_train, capsys, sentences, asked):
-    place = str(sentences) if asked == "HERE" else asked
-    assert cse_train([*small_run, f"data.preview={place}"]) == 2
-    assert place.strip("[]") in capsys.readouterr().err
-
-
-def shown(capsys) -> list[str]:
-    return [line for line in capsys.readouterr().out.splitlines() if line.startswith("row ")]
-
-
-def test_a_preview_numbers_rows_as_the_file_does(small_run, cse_train, capsys, text):
+def test_a_preview_numbers_rows_as_the_file_does(small_run, cse_train, capsys, sentences):
+    text = sentences.read_text().splitlines()
     assert cse_train([*small_run, "data.limit=100", "data.limit_seed=1", "data.preview=2"]) == 0
-    rows = shown(capsys)
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("row ")]
     numbers = [int(row.split()[1].rstrip(":")) for row in rows]
     assert numbers != [1, 2]
     assert rows == [f"row {number}: {text[number - 1]}" for number in numbers]
-    assert cse_train([*small_run, f"data.preview=[{numbers[1]},{numbers[0]}]"]) == 0
-    assert shown(capsys) == rows[::-1]
