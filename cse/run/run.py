@@ -27,7 +27,6 @@ from cse.run.card import read_license_and_language
 from cse.run.folder import RunFolder, check_unused
 from cse.run.preview import preview
 from cse.run.record import Record
-from cse.run.recorded import recorded_use, scores_as_recorded
 from cse.run.rerun import check_same_inputs
 from cse.run.summary import announce, conclude, print_forecast, print_plan
 from cse.training.distributed import join_processes, main_process_first
@@ -53,9 +52,6 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
                 return
             training, record = begun
             with record, explained():  # explained inside the record, so that results.json has the explanation
-                if use := record.results["recorded"]:
-                    scores = scores_as_recorded(cfg.model, training)
-                    record.results["recorded"] = None if scores is None else use | {"scores": scores}
                 keep_best = partial(save_best, record, training.parts)
                 outcome = training.run(on_best=keep_best, log=record.log, signals=signals)
                 if is_first:
@@ -99,11 +95,11 @@ def begin(
         preview(parts.batches, cfg.data.preview)
         return None
     training = Training(parts, accelerator, folder.path, identity(config))
-    found, use = None, ""
+    found = None
     if is_first:
         check_same_inputs(config, training)
-        found, use = overlap(parts.batches.text, parts.evaluators), recorded_use(cfg.model, parts.encoder)
-        announce(config, training, found, use)
+        found = overlap(parts.batches.text, parts.evaluators)
+        announce(config, training, found)
     if cfg.dry_run:
         print_forecast(training)
         return None
@@ -115,7 +111,7 @@ def begin(
         recover_best(folder.path, training)
         folder.make()
     record = make_record(cfg, config, training)
-    record.results |= {"overlap": found, "recorded": {"use": use, "scores": {}} if use else None}
+    record.results["overlap"] = found
     return training, record
 
 

@@ -32,14 +32,12 @@ from cse.types import Evaluator
 log = logging.getLogger("cse")
 
 
-def announce(config: Config, training: Training, found: Overlap, recorded_use: str) -> None:
-    """Log the run in a few lines: what, on what, how long, where. recorded_use: see cse.run.recorded."""
+def announce(config: Config, training: Training, found: Overlap) -> None:
+    """Log the run in a few lines: what, on what, how long, where."""
     parts, encoder, accelerator = training.parts, training.parts.encoder, training.accelerator
     print_fields(
         **method_in_words(config),
         encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {encoder.size}",
-        recorded=recorded_use
-        and f"{recorded_use}, which is how its makers use it; training starts from another encoder",
         data=f"{config['data']['name']}, {len(parts.batches.rows):,} rows",
         overlap=in_words(found) if parts.evaluators else "",
         partial=partial_in_words(parts.evaluators),
@@ -145,17 +143,13 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         trackers.log(test, outcome.steps)  # dashboards draw a curve of one point
     for name, path in draw(folder, parts.trainer.select, best_step, record.results["seed"]).items():
         trackers.image(f"plots/{name}", path, outcome.steps)
-    before, recorded = outcome.curve[0][1] if outcome.curve else {}, record.results["recorded"]
-    untrained = {"before": before}
-    if recorded:
-        untrained = {"recorded": recorded["scores"], **untrained}
-    print_scores(record, untrained)
+    before = outcome.curve[0][1] if outcome.curve else {}
+    print_scores(record, before)
     print_fields(partial=partial_in_words(parts.evaluators))
     select, not_better = str(parts.trainer.select), ""
-    for name, scores in untrained.items():
-        best = record.scores.get(select)
-        if best and select in scores and not best.better_than(replace(best, value=scores[select])):
-            not_better = f", no better than untrained ({name})"
+    best = record.scores.get(select)
+    if best and select in before and not best.better_than(replace(best, value=before[select])):
+        not_better = ", no better than untrained"
     log.info(
         f"\nfolder     {folder}\n"
         f"kept step  {best_step} of {outcome.steps}{not_better}, "
@@ -167,17 +161,14 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     trackers.finish(0, metrics | {"best_step": best_step})
 
 
-def print_scores(record: Record, untrained: Mapping[str, Mapping[str, float]]) -> None:
-    """Send trackers a table of all scores before and after training, and log the headline ones.
-
-    untrained: scores by column; the last column is where training started.
-    """
-    columns, rows, headline = ["score", *untrained, "after"], [], []
+def print_scores(record: Record, untrained: Mapping[str, float]) -> None:
+    """Send trackers a table of all scores before and after training, and log the headline ones."""
+    columns, rows, headline = ["score", "before", "after"], [], []
     for name, score in record.scores.items():
-        numbers = [*(scores.get(name, math.nan) for scores in untrained.values()), score.value]
+        numbers = [untrained.get(name, math.nan), score.value]
         rows.append((name, *numbers))
         if score.headline:
-            cells = [*map(in_short, numbers), f"{score.value - numbers[-2]:+.2f}"]
+            cells = [*map(in_short, numbers), f"{score.value - numbers[0]:+.2f}"]
             headline.append((shown(score), *("" if "nan" in cell else cell for cell in cells)))
     record.trackers.table("scores", columns, rows)
     if headline:

@@ -1,8 +1,11 @@
 """The human judgements in gensim's wheel: how they are read, and MiniLM's measured scores."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from cse.config.compose import composed
 from cse.errors import MissingResource, UserError
 from cse.eval import demo
 from cse.eval.demo import Demo
@@ -49,3 +52,9 @@ def test_minilm_scores_as_measured(evaluator, minilm_encode):
     # Lee's documents are cut nowhere; cut to 128 tokens they give 47.3
     expected = {"lee/spearman": 47.44, "simlex/spearman": 31.50, "wordsim/spearman": 39.02, "average": 39.32}
     assert scores == pytest.approx(expected, abs=0.01)
+
+
+def test_the_demo_and_readme_say_what_the_untouched_minilm_scores(evaluator, minilm_encode):
+    average = f"{evaluator(minilm_encode('mean'), 'dev')['average']:.2f} on average"
+    assert average in composed("train", ["experiment=demo"]).note
+    assert average in (Path(__file__).resolve().parents[2] / "README.md").read_text()

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -148,3 +149,14 @@ def test_a_run_leaves_all_that_is_shared(small_run, cse_train, senteval, tmp_pat
 def test_every_published_objective_is_cited():
     known = {choice for entry in card.references() for choice in entry["keywords"]}
     assert known == {*choices("objective"), *choices("aux_modality")} - {"mlm", "none"}
+
+
+def test_a_resumed_run_keeps_the_licence_and_language_of_its_first_weights(small_run, cse_train, tiny_bert, tmp_path):
+    tuned = tmp_path / "tuned"
+    shutil.copytree(tiny_bert, tuned)
+    (tuned / "README.md").write_text("---\nlicense: mit\nlanguage: en\n---\n")
+    assert cse_train([*small_run, f"model.name={tuned}", "trainer.max_steps=1"]) == 0
+    (tuned / "README.md").unlink()
+    assert cse_train([f"resume={tmp_path}/run", "trainer.max_steps=2"]) == 0
+    about = ModelCard.load(tmp_path / "run" / "best" / "README.md").data
+    assert (about.license, about.language) == ("mit", "en")
