@@ -6,8 +6,8 @@
 
 Every function takes the command line's words; a key that is a Python name may be a keyword: seed=3, model="roberta".
 They may be called any number of times in one process, also in a notebook, but one at a time; each restores the
-environment and the random states. cse.errors.UserError is a mistake in what was asked for, cse.errors.RunError a run
-that could not go on.
+environment. A run seeds the random states itself. cse.errors.UserError is a mistake in what was asked for,
+cse.errors.RunError a run that could not go on.
 """
 
 from __future__ import annotations

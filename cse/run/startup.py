@@ -1,12 +1,10 @@
 """The process around a run. Before the heavy libraries are imported: silence their chatter, and do not wait for a hub
-that does not answer. After the run: restore the environment and the random states.
+that does not answer. After the run: restore the environment.
 """
 
 import logging
 import os
-import random
 import socket
-import sys
 import tempfile
 import threading
 import warnings
@@ -77,27 +75,20 @@ def answers(host: str | None, port: int) -> bool:
 
 
 BUSY = threading.RLock()
-FORKED = threading.Event()  # set in a process forked from one that had torch: it lacks the threads that torch waits for
-os.register_at_fork(after_in_child=lambda: FORKED.set() if "torch" in sys.modules else None)
 
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Run the block with the process to itself, and restore the environment and the random states after it.
+    """Run the block with the process to itself, and restore the environment after it.
 
-    Raises UserError while another thread is in such a block, since the two would change each other's results, and in a
-    fork of a process that had imported torch, which would hang.
+    Raises UserError while another thread is in such a block: the two would draw from the same random states.
     """
-    if FORKED.is_set():
-        raise UserError(
-            "this process was forked from one that had imported torch, and lacks its threads: use start method spawn"
-        )
     if not BUSY.acquire(blocking=False):
         raise UserError(
             "another thread of this process is training or scoring with the same random states: wait until it is done"
         )
     try:
-        with environment_kept(), random_states_kept():
+        with environment_kept():
             yield
     finally:
         BUSY.release()
@@ -113,24 +104,3 @@ def environment_kept() -> Iterator[None]:
         for name in os.environ.keys() - before.keys():
             del os.environ[name]
         os.environ.update({name: value for name, value in before.items() if os.environ.get(name) != value})
-
-
-@contextmanager
-def random_states_kept() -> Iterator[None]:
-    """Restore after the block the random states of Python, numpy and torch, and torch's flags and default dtype."""
-    import numpy as np
-    import torch
-
-    cudnn, python_state, numpy_state = torch.backends.cudnn, random.getstate(), np.random.get_state()
-    flags = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    cudnn_flags, dtype = (cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32), torch.get_default_dtype()
-    cards = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-    try:
-        with torch.random.fork_rng(cards):
-            yield
-    finally:
-        random.setstate(python_state)
-        np.random.set_state(numpy_state)
-        torch.use_deterministic_algorithms(flags[0], warn_only=flags[1])
-        cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32 = cudnn_flags
-        torch.set_default_dtype(dtype)
