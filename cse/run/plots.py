@@ -1,4 +1,4 @@
-"""A run's own figures, from the files in its folder: loss, scores, geometry, and cosines by gold score."""
+"""A run's own figures, from the files in its folder: the curve of its dev scores, and cosines by gold score."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -22,16 +22,10 @@ def draw(folder: Path, select: str | None, best_step: int, seed: int) -> dict[st
     select: the selection metric, drawn first; best_step: the step that was kept; seed: for the titles. Raises RunError
     if the disk refuses.
     """
-    events = metric_events(folder)
-    figures = {
-        "loss": loss(events),
-        "scores": scores(events, select, best_step),
-        "alignment_uniformity": alignment_uniformity(events),
-        **cosines(folder),
-    }
-    drawn = {name: figure for name, figure in figures.items() if figure is not None}
-    files = {name: folder / "plots" / f"{name}.png" for name in drawn}
-    for name, figure in drawn.items():
+    curve = scores(metric_events(folder), select, best_step)
+    figures = ({} if curve is None else {"scores": curve}) | cosines(folder)
+    files = {name: folder / "plots" / f"{name}.png" for name in figures}
+    for name, figure in figures.items():
         title = figure.get_suptitle() or name.replace("_", " and ")
         figure.suptitle(f"{title}\n{'/'.join(folder.absolute().parts[-2:])}, seed {seed}", fontsize=8, wrap=True)
         save(figure, files[name])
@@ -47,26 +41,13 @@ def save(figure: Figure, path: Path) -> None:
             figure.savefig(temporary, dpi=200, format=file.suffix[1:])
 
 
-def loss(events: list[Event]) -> Figure | None:
-    """The training loss, and on an axis of its own that of a second modality, whose scale is another."""
-    text, second = points(events, "train/loss"), points(events, "train/aux/loss")
-    if not text:
-        return None
-    figure, axes = new(4.5, 3)
-    axes.plot(*zip(*text, strict=True), marker="o" * (len(text) == 1))  # a line through one point shows nothing
-    axes.set(xlabel="step", ylabel="training loss, text" if second else "training loss")
-    if second:
-        right = axes.twinx()
-        right.plot(*zip(*second, strict=True), color="tab:orange", marker="o" * (len(second) == 1))
-        right.set_ylabel("training loss, second modality", color="tab:orange")
-    return figure
-
-
 def scores(events: list[Event], select: str | None, best_step: int) -> Figure | None:
     """The selection metric and every Spearman score on dev, step by step."""
     names = dict.fromkeys(name for event in events for name in event)
     spearman = [name for name in names if name.startswith("dev/") and "spearman" in name.split("/")[-1]]
-    curves = {name: of for name in dict.fromkeys([select or "", *spearman]) if (of := points(events, name))}
+    chosen = dict.fromkeys([select or "", *spearman])
+    points = {name: [(event["step"], event[name]) for event in events if name in event] for name in chosen}
+    curves = {name: of for name, of in points.items() if of}
     if not curves:
         return None
     figure, axes = new(4.5, 3)
@@ -76,25 +57,6 @@ def scores(events: list[Event], select: str | None, best_step: int) -> Figure | 
     axes.set(xlabel="step; step 0 is the untrained encoder", ylabel="score on dev")
     axes.legend(fontsize=7)
     return figure
-
-
-def alignment_uniformity(events: list[Event]) -> Figure | None:
-    """The path of the training batches through the plane of uniformity and alignment."""
-    path = points(events, "train/uniformity", "train/alignment")
-    if not path:
-        return None
-    steps, uniformity, alignment = zip(*path, strict=True)
-    figure, axes = new(4.5, 3.6)
-    axes.plot(uniformity, alignment, color="lightgrey", zorder=0)
-    figure.colorbar(axes.scatter(uniformity, alignment, c=steps, s=14), label="step")
-    axes.set(xlabel="uniformity of a batch (lower is better)", ylabel="alignment of its views (lower is better)")
-    return figure
-
-
-def points(events: list[Event], *names: str) -> list[tuple[float, ...]]:
-    """(step, value, ...) of every event that has all these metrics."""
-    found = ((event["step"], *map(event.get, names)) for event in events)
-    return [point for point in found if None not in point]
 
 
 def cosines(folder: Path) -> dict[str, Figure]:

@@ -21,7 +21,7 @@ MOMENTS = {  # (audit event, end of its path) that fill the disk
     "metrics.jsonl": ("open", "metrics.jsonl"),
     "best/": ("os.mkdir", "new.best"),
     "last/": ("os.mkdir", "last"),
-    "a picture": ("open", "loss.png"),
+    "a picture": ("open", "scores.png"),
 }
 
 

@@ -2,16 +2,13 @@
 
 import json
 
-import pytest
-
 from cse.run import plots
 
 EVENTS = [
     {"event": "metrics", "step": 0, "dev/stsb/spearman": 70.0},
-    {"event": "metrics", "step": 1, "train/loss": 2.0, "train/aux/loss": 9.0},
-    {"event": "image", "step": 1, "name": "loss"},
+    {"event": "metrics", "step": 1, "train/loss": 2.0},
+    {"event": "image", "step": 1, "name": "scores"},
     {"event": "metrics", "step": 2, "train/loss": 1.0, "dev/stsb/spearman": 71.0},
-    {"event": "metrics", "step": 2, "train/alignment": 0.2, "train/uniformity": -2.0},
 ]
 
 
@@ -24,23 +21,11 @@ def test_every_figure_that_has_data_is_drawn(tmp_path):
     for when in ("before", "after"):
         (tmp_path / "plots" / f"cosines_{when}.json").write_text('{"it": {"dev": [[0.1, 0.2, 0.9], [0, 1, 5]]}}')
     files = plots.draw(tmp_path, select="dev/stsb/spearman", best_step=2, seed=3)
-    assert list(files) == ["loss", "scores", "alignment_uniformity", "cosines_it_dev"]
+    assert list(files) == ["scores", "cosines_it_dev"]
     assert all(file.read_bytes()[:4] == b"\x89PNG" for file in files.values())
-    loss = files["loss"].with_suffix(".svg").read_text()
-    assert "<svg" in loss
-    assert f"{tmp_path.name}, seed 3" in loss
+    scores = files["scores"].with_suffix(".svg").read_text()
+    assert "<svg" in scores
+    assert f"{tmp_path.name}, seed 3" in scores
     (figure,) = plots.cosines(tmp_path).values()
     counts = [axes.patches[0].get_data().values.sum() for axes in figure.axes]
     assert counts == [1, 1, 1, 1, 0, 0, 0, 0, 1, 1]  # two columns, five rows from 0 to 5
-
-
-def test_a_second_modality_has_an_axis_of_its_own():
-    left, right = plots.loss(EVENTS).axes
-    assert [line.get_xydata().tolist() for line in left.lines] == [[[1, 2], [2, 1]]]
-    assert right.lines[0].get_xydata().tolist() == [[1, 9]]
-    assert len(plots.loss(EVENTS[3:]).axes) == 1
-
-
-@pytest.mark.parametrize(("events", "text"), [(EVENTS[:2], "o"), (EVENTS[:4], "")])
-def test_a_loss_of_one_point_has_a_marker(events, text):
-    assert [line.get_marker() for axes in plots.loss(events).axes for line in axes.lines] == [text, "o"]
