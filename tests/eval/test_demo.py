@@ -55,6 +55,7 @@ def test_minilm_scores_as_measured(evaluator, minilm_encode):
 
 
 def test_the_demo_and_readme_say_what_the_untouched_minilm_scores(evaluator, minilm_encode):
-    average = f"{evaluator(minilm_encode('mean'), 'dev')['average']:.2f} on average"
+    scores = values(evaluator(minilm_encode("mean"), "dev"))
+    average = f"{scores['average']:.2f} on average"
     assert average in composed("train", ["experiment=demo"]).note
     assert average in (Path(__file__).resolve().parents[2] / "README.md").read_text()
