@@ -35,9 +35,8 @@ Writes      into out=FOLDER (reports/FOLDER, reports/A+B, reports/PAPER/TABLE by
                     report.md, report.tex
             sweep=  report.html (figures inside), report.md, report.csv (unrounded), report.tex, figures/*.{png,svg},
                     claims.csv (the paper's claims about the table, and what the runs say)
-Shows       score=dev/stsb/spearman: a sweep's table, figures and claims with this score instead of the paper's
-            seed=KEY: the key in which repetitions differ (seed)
-Compares    confidence=0.95  interval=t|bootstrap  tolerance=0.1 (points that pass)  seed_sd=0.9 (where n is 1)
+Compares    seed=KEY: the key in which repetitions differ (seed)
+            confidence=0.95  interval=t|bootstrap  tolerance=0.1 (points that pass)  seed_sd=0.9 (where n is 1)
 Logs        tracker=auto|wandb|offline|tensorboard: the table and the figures there too
 Exit codes: 0 done (even if runs are missing: the report says which), 1 gate= is not passed or the report could not be
 written, 2 a mistake.
@@ -133,8 +132,6 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     from cse.report import differences, page, terminal
     from cse.report.comparison import compare_runs
 
-    if config["score"]:
-        raise UserError(f"score={config['score']} is for a sweep's table: metrics=[{config['score']}] shows it of runs")
     runs = read_runs(folders)
     if not runs:
         raise UserError(f"runs={', '.join(map(str, folders))} holds no run (no results.json in it)")

@@ -17,7 +17,7 @@ from cse.dotted import Config
 from cse.errors import UserError, first_line
 from cse.ranges import STRICT, Name, NonNegative
 
-TEXT = ("sweep", "out", "score", "baseline")  # never parsed as a number or a list
+TEXT = ("sweep", "out", "baseline")  # never parsed as a number or a list
 
 
 @with_config(STRICT)
@@ -28,7 +28,6 @@ class Reporting(TypedDict):
     runs: list[Name] | None
     out: str | None
     metrics: list[Name]
-    score: str | None
     baseline: str | None
     gate: NonNegative | None
     differ: Annotated[list[Name], Len(2, 2)] | None

@@ -93,16 +93,6 @@ class Claim(BaseModel):
         rest = {key: value for key, value in entry.items() if key not in (form, FORMS[form])}
         return {**rest, "form": form, "left": entry[form], "right": entry[FORMS[form]]}
 
-    def scored_by(self, score: str) -> "Claim":
-        """The claim about another score than the paper's, if it names runs and not cells; a score of geometry stays."""
-
-        def scored(place: Place | str) -> Place | str:
-            if isinstance(place, str) or "metric" not in place or "/geometry/" in place["metric"]:
-                return place
-            return {**place, "metric": score}
-
-        return self.model_copy(update={"left": scored(self.left), "right": scored(self.right)})
-
     @property
     def places(self) -> tuple[Place, Place]:
         """left and right of a claim whose right is not a config key."""

@@ -31,7 +31,7 @@ def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
     Raises UserError if it shows another split than the paper's figure.
     """
     printed = overlay(plot, spec.paper)
-    if printed and not plot.replaced:
+    if printed:
         plot.check_split(printed.split)
     done = [run for run in runs if run.status == "done" and run.matches(plot.where)]
     series = {name: group for name, group in series_of(plot, spec, done).items() if group}
@@ -39,9 +39,7 @@ def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
     if figure is None:
         return None
     title, axes = plot.title or (printed.title if printed else plot.name), figure.axes[0]
-    if plot.replaced:
-        title = f"{title} (not the paper's score)"
-    elif printed and plot.kind == "curve":
+    if printed and plot.kind == "curve":
         add_published(axes, printed)
     elif printed and plot.kind == "scatter":
         add_numbered(axes, printed, list(series))

@@ -77,8 +77,6 @@ def text_table(table: Table) -> pd.DataFrame:
         index=pd.MultiIndex.from_arrays([[cell.row for cell in cells], [names[cell.column] for cell in cells]]),
     )
     texts = texts.loc[:, (texts != "").any()]
-    if table.score:
-        texts = texts.rename(columns={"ours": f"ours, {table.score}"})
     if len(names) <= 2:
         return texts.reset_index(names=["", "score"])
     blocks = []

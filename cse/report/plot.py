@@ -38,7 +38,7 @@ CLOSED = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
 
 class Plot(BaseModel):
-    """One figure's block. replaced: the paper's metric, if another one is shown in its place."""
+    """One figure's block."""
 
     model_config = CLOSED
 
@@ -59,7 +59,6 @@ class Plot(BaseModel):
     evaluator: str = ""
     split: str = ""
     edges: tuple[float, ...] = ()
-    replaced: str | None = None
 
     @model_validator(mode="after")
     def check_keys(self) -> "Plot":
@@ -71,16 +70,6 @@ class Plot(BaseModel):
             raise ValueError(f"{self.name}: a {self.kind} needs {sorted(missing)[0]}")
         if lost := set(self.level) - set(self.series or ()):
             raise ValueError(f"{self.name}: the level {sorted(lost)[0]!r} is not one of its series")
-        return self
-
-    def showing(self, score: str | None) -> "Plot":
-        """The same figure of another score, e.g. dev/stsb/spearman; a kind without a score axis stays as it is."""
-        if score is None:
-            return self
-        if self.kind == "heat":
-            return self.model_copy(update={"replaced": self.z, "z": score})
-        if self.kind in ("curve", "distribution"):
-            return self.model_copy(update={"replaced": self.y, "y": score})
         return self
 
     @property

@@ -76,8 +76,7 @@ def _column(value: object) -> object:
 class Spec(BaseModel):
     """A `report:` block, see above. rows and columns are by published name, in the published order.
 
-    Not from the YAML: axes, the config keys that the sweep varies, except the seed; stands_in, the score that is shown
-    in place of the paper's.
+    Not from the YAML: axes, the config keys that the sweep varies, except the seed.
     """
 
     model_config = CLOSED
@@ -97,7 +96,6 @@ class Spec(BaseModel):
     figures: list[Plot] = []
     claims: list[Claim] = []
     axes: tuple[str, ...] = ()
-    stands_in: str | None = None
 
     @property
     def baselines(self) -> dict[str, str]:
@@ -194,23 +192,3 @@ def quantity(claim: Claim, spec: Spec) -> str:
     found = [spec.columns[column].config or spec.metric_of(row, column) for row in rows for column in columns]
     scores = list(dict.fromkeys(name for one in found for name in scores_in(one)))
     return ", ".join(scores[:2]) + (f" and {len(scores) - 2} more" if len(scores) > 2 else "")
-
-
-def is_geometry(metric: Metric | None) -> bool:
-    """Whether a metric says how embeddings are spread, not how good they are: no other score can stand in for it."""
-    return isinstance(metric, str) and "/geometry/" in metric
-
-
-def scored_by(spec: Spec, score: str) -> Spec:
-    """The report with another score than the paper's. It fills the columns that select runs by a `where` or, if there
-    are none, the last column; those of geometry are left out."""
-    replaced = {
-        name: line.model_copy(update={"metric": score, "config": None})
-        for name, line in spec.columns.items()
-        if not is_geometry(line.metric)
-    }
-    columns = {name: line for name, line in replaced.items() if line.where} or dict(list(replaced.items())[-1:])
-    rows = {name: line.model_copy(update={"metric": None}) for name, line in spec.rows.items()}
-    claims = [claim.scored_by(score).model_copy(update={"quantity": quantity(claim, spec)}) for claim in spec.claims]
-    update = {"rows": rows, "columns": columns, "metric": score, "claims": claims, "stands_in": score}
-    return spec.model_copy(update=update)

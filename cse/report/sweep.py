@@ -22,7 +22,7 @@ from cse.report.comparison import compare_runs
 from cse.report.findings import judge_claims
 from cse.report.page import Picture, Report
 from cse.report.plot import Plot
-from cse.report.spec import Spec, parse, scored_by
+from cse.report.spec import Spec, parse
 from cse.report.statistics import Intervals
 from cse.report.table import build, of_runs
 from cse.run.plots import save
@@ -36,18 +36,14 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     printed = published.table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, printed, where, tolerance=config["tolerance"], seed_sd=config["seed_sd"])
     spec = spec.model_copy(update={"axes": tuple(key for key in sweep.settings if key != spec.seed)})
-    plots = [plot.showing(config["score"]) for plot in spec.figures]
     folders = folders or [sweep.place([])]  # where `cse-train sweep=...` puts them
     runs = mark_departures(runs_of_sweep(sweep, folders, config), sweep.name, spec.seed)
     expected = planned(sweep)
-    if config["score"]:
-        spec = scored_by(spec, config["score"])
-        runs = [replace(run, departures=(*run.departures, f"score={config['score']}")) for run in runs]
     tables = []
     if printed:
         tables = [build(spec, printed, runs, expected, Intervals(config["confidence"], config["interval"]))]
     elif runs:
-        metrics = [metric for plot in plots for metric in plot.metrics]
+        metrics = [metric for plot in spec.figures for metric in plot.metrics]
         tables = [of_runs(compare_runs(runs, folders, metrics, spec.seed), runs, expected)]
     paper = published.read(spec.paper)
     own = paper["tables"].get(block.get("table"), {})  # may have a paper and link of its own
@@ -58,7 +54,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         link=paper.get("link", ""),
         start=f"cse-train sweep={config['sweep']}",
         tables=tables,
-        pictures=[draw(plot, spec, runs, out) for plot in plots],
+        pictures=[draw(plot, spec, runs, out) for plot in spec.figures],
         runs=runs,
         findings=judge_claims(spec, tables[0] if printed else None, runs, config["confidence"]),
     )
@@ -68,14 +64,10 @@ def runs_of_sweep(sweep: jobs.Sweep, folders: list[Path], config: Config) -> lis
     """The runs in the folders, which may hold other tables' too: without cases that neither the sweep nor its claims
     name.
 
-    The sweep's own folder need not exist yet. Raises UserError for a named folder that does not exist, and for a score
-    that no run has.
+    The sweep's own folder need not exist yet. Raises UserError for a named folder that does not exist.
     """
     runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
     cases = sweep.cases and [*sweep.cases, *cases_of((sweep.report or {}).get("claims") or [])]
-    scores = sorted({name for run in runs for name in run.metrics})
-    if config["score"] and scores and config["score"] not in scores:
-        raise UserError(f"score={config['score']}: no run has such a score{nearest(config['score'], scores)}")
     return [run for run in runs if not cases or run.get("case") in (None, *cases)]
 
 

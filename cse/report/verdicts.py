@@ -41,7 +41,7 @@ def judge_cell(cell: Cell, spec: Spec, seed_sd: float | None, confidence: float)
         return NOT_RUN
     if cell.published is None:
         return ""
-    if spec.stands_in or other_setting(cell.runs, spec):
+    if other_setting(cell.runs, spec):
         return OTHER_SETTING
     if column.config:
         return PASS if same(ours.mean, cell.published.mean) else DIFFERS
@@ -105,7 +105,7 @@ def other_setting(runs: Iterable[Run], spec: Spec) -> list[str]:
 def why_not(claim: Claim, sides: Sequence[Cell], spec: Spec) -> str:
     """Why these runs are no test of a claim; "" where they are one."""
     if claim.quantity:
-        instead = spec.stands_in or next((str(cell.metric) for cell in sides if cell.metric), "ours")
+        instead = next((str(cell.metric) for cell in sides if cell.metric), "ours")
         return f"the paper measured {claim.quantity}, and {instead} is another score"
     if claim.form in MARGINS and not claim.control:
         return "the claim names no positive control: without one, runs may be alike because they learnt nothing"

@@ -1,10 +1,8 @@
 """What fills a cell: which runs, which of their scores, and which statistic of these, over the papers' real tables."""
 
-from made_up_tables import TABLE3, built, filled, parsed, values
+from made_up_tables import built, values
 
-from cse.report import layout
-from cse.report.spec import scored_by
-from cse.report.verdicts import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
+from cse.report.verdicts import NOT_RUN, PUBLISHED_ONLY
 
 DEV, TEST = "dev/stsb/spearman", "test/sts/average"
 
@@ -93,17 +91,3 @@ def test_best_is_picked_on_dev_and_scored_on_test(leave, tmp_path):
     for dev, test in [(82.0, 76.0), (83.0, 75.0)]:
         leave(f"{dev}", {"seed": 1, "x": dev}, {DEV: dev, TEST: test}, choices={"objective": "simcse"})
     assert values(built(text, tmp_path).cells["SimCSE-BERT-base"]["Avg."]) == [75.0]
-
-
-def test_another_score_stands_beside_the_papers_and_is_not_subtracted_from_it(leave, runs):
-    """score=dev/demo/average: published | ours, each under its own name, without difference or interval."""
-    for seed in (1, 2):
-        leave(f"a{seed}", {"seed": seed}, {"dev/demo/average": 40.0 + seed}, choices={"experiment": "simcse_bert"})
-    spec, printed = parsed(TABLE3)
-    table = filled(scored_by(spec, "dev/demo/average"), printed, runs())
-    cell = table.cells["SimCSE-BERT-base"]["Avg."]
-    assert (cell.verdict, values(cell)) == (OTHER_SETTING, [41.0, 42.0])
-    assert (cell.difference, cell.interval) == (None, None)
-    assert list(layout.text_table(table))[:4] == ["", "score", "published", "ours, dev/demo/average"]
-    assert not any(remark.startswith("PASS") for remark in layout.remarks(table))
-    assert "SimCSE-BERT-base,Avg.,test,dev/demo/average,75.74," in layout.cells_frame([table]).to_csv(index=False)

@@ -136,8 +136,6 @@ def test_every_number_may_have_an_exponent(key):
         (["runs=runs", "confidence=95"], "confidence=95:"),
         (["runs=${nowhere}"], "nowhere"),
         (["sweep=whitenedcse/table4", "tracker=w"], "tracker=w"),
-        (["sweep=whitenedcse/table4", "runs=runs", "score=test/sts/averag"], "test/sts/average?"),
-        (["runs=runs", "score=test/sts/average"], "metrics=[test/sts/average]"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(three_of_eight, capsys, words, named):

@@ -8,7 +8,6 @@ from scipy import stats
 from cse.cli.reporting import settings
 from cse.report import findings, statistics
 from cse.report.claims import FORMS
-from cse.report.spec import scored_by
 from cse.report.sweep import of_sweep
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
 
@@ -178,7 +177,6 @@ def test_another_setting_and_another_score_are_no_test(judged):
     assert found["three beats two"].found.size == pytest.approx(2.3)
     other = judged(TABLE.replace("{says: three beats two,", "{says: three beats two, quantity: speed,"))
     assert "speed" in other["three beats two"].why
-    assert {one.quantity for one in scored_by(parsed(TABLE)[0], "dev/demo/average").claims} == {TEST}
 
 
 def test_a_trend_whose_points_can_reach_no_such_p_is_not_judged(judged):
@@ -257,8 +255,5 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, runs):
     assert findings.facts(sts12)["n"] == findings.facts(sts12)["p"] == ""
     assert rates.missing == "case=simcse_bert, trainer.lr=3e-05"
     assert rises.missing
-    other = scored_by(spec, TEST)  # has no STS12 at all
-    again = findings.judge_claims(other, filled(other, printed, runs()), runs(), 0.95)[1]
-    assert (again.verdict_text, again.missing) == (NOT_RUN, sts12.missing)
     for text in (findings.findings_frame(found).to_csv(), findings.section(found)):
         assert "HOLDS (1 of 2 parts)" in text and "case=simcse_bert, trainer.lr" in text  # noqa: PT018
