@@ -238,6 +238,10 @@ class AuxModality(nn.Module):
         """Digests of what it learns from, by their names in messages; they do not depend on where it lies."""
         return {}
 
+    def provenance(self) -> dict[str, object]:
+        """What it learns from and by which loss, JSON-ready; see cse.data.stream.Stream.provenance."""
+        return {}
+
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
         """Endless reshuffled batches from number `first` on, by (seed, number) alone; this process's part of each."""
         raise NotImplementedError

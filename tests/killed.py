@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from cse.training import checkpoint
 
 CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
-TIMES = ("time", "train/tokens_per_second", "train/aux/waiting_share")
+TIMES = ("time", "train/tokens_per_second", "train/seconds_per_step", "train/aux/waiting_share")
 
 
 def arguments(small_run: list[str], folder: Path, *more: str) -> list[str]:

@@ -82,6 +82,10 @@ class Modality(AuxModality):
         """See AuxModality."""
         return self.data.inputs
 
+    def provenance(self) -> dict[str, object]:
+        """See AuxModality."""
+        return self.data.provenance() | {"loss": self.kind}
+
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[Any]:
         """See AuxModality. Every process has its own batches, and so its own loss."""
         return self.data.batches(first, rank, world)

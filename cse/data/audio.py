@@ -55,6 +55,8 @@ class AudioBatch(NamedTuple):
 class Speech(Stream[AudioBatch]):
     """Batches of filter banks with their augmentations; conf/aux_modality/audio.yaml explains every value."""
 
+    kind = "clips"
+
     def __init__(
         self,
         folder: Name | None,

@@ -54,6 +54,7 @@ class ImageBatch(NamedTuple):
 class Images(Stream[ImageBatch]):
     """Batches of images with their augmentations; conf/aux_modality/visual.yaml explains every value."""
 
+    kind = "images"
     written_at: list[int | None]  # when each file was last written; None for images of a dataset
 
     def __init__(

@@ -1,11 +1,13 @@
 """Endless batches of images or sound: a batch depends on (seed, its number) alone, and is made ahead by workers."""
 
 import hashlib
+import json
 import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -34,6 +36,9 @@ class Stream(Dataset[B], Generic[B]):
     Raises UserError if there is less than one batch.
     """
 
+    kind = "items"
+    """What the items are, in the plural."""
+
     def __init__(self, labels: np.ndarray, where: str, batch_size: int, workers: int | None, seed: int):
         if len(labels) < batch_size:
             raise UserError(
@@ -54,6 +59,16 @@ class Stream(Dataset[B], Generic[B]):
         Decodes and downloads nothing. Raises MissingResource or UserError, with a cause if only the network failed.
         """
         raise NotImplementedError
+
+    def provenance(self) -> dict[str, object]:
+        """What the run learns from, JSON-ready; source: the folder's own name, or the dataset's on the hub."""
+        return {
+            "source": Path(self.where).absolute().name if Path(self.where).is_dir() else self.where,
+            "kind": self.kind,
+            "items": len(self),
+            "classes": len(np.unique(self.labels)),
+            "digest": hashlib.sha256(json.dumps(self.inputs, sort_keys=True).encode()).hexdigest()[:16],
+        }
 
     def __len__(self) -> int:
         """Items in one pass."""

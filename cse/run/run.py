@@ -131,7 +131,10 @@ def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
     layers = encoder.backbone.config.num_hidden_layers
     shape = f"{type(encoder.backbone).__name__}, {layers} layers of {encoder.dim}, {encoder.size}"
     record.results["total_steps"] = training.steps
-    record.results["architecture"] = f"{shape}, {encoder.pooling} pooling"
+    record.results |= {
+        "architecture": f"{shape}, {encoder.pooling} pooling",
+        "training_data": training.parts.provenance(),
+    }
     if record.writes:
         before = read_run(training.folder).results if training.step else {}
         known = "weights" in before  # a resumed run does not ask the hub again

@@ -135,7 +135,6 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         tokens_per_second=round(outcome.tokens_per_second, 1),
         peak_memory=peak_memory(parts.encoder.device),
         data={name: evaluator.source() for name, evaluator in parts.evaluators.items()},
-        training_data=parts.batches.text.provenance(),
     )
     write_text(folder / "best" / "README.md", model_card(record.results, record.scores.values()))
     copy_mteb(folder / "best", record.results)

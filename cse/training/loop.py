@@ -32,6 +32,13 @@ from cse.types import Batch
 log = logging.getLogger(__name__)
 
 Numbers = dict[str, float]
+SHOWN = {
+    "train/loss": "loss",
+    "train/aux/loss": "aux loss",
+    "train/tokens_per_second": "tokens/s",
+    "train/seconds_per_step": "s/step",
+}
+"""What the progress shows of a logged step, by the name of its number."""
 
 
 class Callback(Protocol):
@@ -149,7 +156,7 @@ class Training:
                     metrics |= {"train/step": self.step, "train/epoch": self.step / self.epoch_steps} | rates
                     if self.accelerator.is_main_process:
                         log(self.step, metrics)
-                    shown = {"loss": metrics["train/loss"], "tokens/s": rates["train/tokens_per_second"]}
+                    shown = {name: metrics[key] for key, name in SHOWN.items() if key in metrics}
                 stops, late = wishes.answer()
                 saves = late or self.step % (trainer.save_every or self.eval_every) == 0 or self.step == self.steps
                 if logged or stops or saves or self._is_due():  # nothing broken is scored or saved
@@ -258,14 +265,15 @@ class Training:
         self.best_step, self.best_score = self.step, score.value
         return True
 
-    def _clocks(self) -> tuple[float, int, float]:
-        """Seconds of training, tokens seen, and seconds spent waiting for the second modality's data, so far."""
-        return self.seconds, self.tokens, 0.0 if self.parts.aux is None else self.parts.aux.seconds_waited
+    def _clocks(self) -> tuple[int, float, int, float]:
+        """Steps, seconds of training, tokens seen, and seconds of waiting for the second modality's data, so far."""
+        waited = 0.0 if self.parts.aux is None else self.parts.aux.seconds_waited
+        return self.step, self.seconds, self.tokens, waited
 
-    def _rates(self, since: tuple[float, int, float]) -> Numbers:
-        """Tokens per second and, with a second modality, the share of time spent waiting for it, since then."""
-        seconds, tokens, waited = (after - before for after, before in zip(self._clocks(), since, strict=True))
-        rates = {"train/tokens_per_second": tokens / seconds}
+    def _rates(self, since: tuple[int, float, int, float]) -> Numbers:
+        """Tokens a second, seconds a step and, with a second modality, the share of time spent waiting for it."""
+        steps, seconds, tokens, waited = (after - before for after, before in zip(self._clocks(), since, strict=True))
+        rates = {"train/tokens_per_second": tokens / seconds, "train/seconds_per_step": seconds / steps}
         return rates if self.parts.aux is None else rates | {"train/aux/waiting_share": waited / seconds}
 
     def _save(self) -> None:

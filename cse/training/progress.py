@@ -28,7 +28,7 @@ class Progress:
         self.stack.close()
 
     def update(self, step: int, numbers: dict[str, float]) -> None:
-        """Show the numbers of a step that was logged or scored: loss, tokens/s or dev scores.
+        """Show the numbers of a step that was logged or scored: losses, speed or dev scores.
 
         On a terminal the latest value of each stays; elsewhere a line has only its own step's.
         """
@@ -43,5 +43,6 @@ class Progress:
 
 def in_words(numbers: dict[str, float]) -> str:
     """The numbers in one line, rounded."""
-    forms = {"loss": "loss {:.4g}", "tokens/s": "{:,.0f} tokens/s"}
+    forms = {"loss": "loss {:.4g}", "aux loss": "aux loss {:.4g}", "tokens/s": "{:,.0f} tokens/s"}
+    forms |= {"s/step": "{:.3g} s/step"}
     return "  ".join(forms.get(name, f"{name} {{:.2f}}").format(value) for name, value in numbers.items())

@@ -77,6 +77,11 @@ class Parts:
     aux: AuxModality | None
     evaluators: dict[str, Evaluator]
 
+    def provenance(self) -> dict[str, object]:
+        """What the run learns from, JSON-ready: the text and, under aux_modality, images or sound."""
+        about = self.batches.text.provenance()
+        return about if self.aux is None else about | {"aux_modality": self.aux.provenance()}
+
     def inputs(self) -> dict[str, str]:
         """Digests of all that the run learns from, by their names in messages. WEIGHTS covers all weights or, if some
         are frozen, those alone, which last/ does not hold."""

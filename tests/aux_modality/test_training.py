@@ -1,6 +1,8 @@
 """Images and sound in whole runs: resumed, in other orders, with other heads, on two processes."""
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +33,30 @@ def test_a_resumed_run_ends_with_the_same_bits(modality, small_run, tmp_path, cs
     assert any(name.startswith("aux_optimizer/") for name in straight)
     for name, tensor in straight.items():
         assert torch.equal(tensor, paused[name]), name
+
+
+@pytest.mark.parametrize(
+    ("modality", "kind", "name"), [("images", "images", "VisualCSE"), ("sounds", "clips", "AudioCSE")]
+)
+def test_what_a_run_learned_from_is_on_record(modality, kind, name, small_run, tmp_path, cse_train, request, capsys):
+    """Under the folder's own name, with the digest of its content: the same in a copy elsewhere."""
+    words = request.getfixturevalue(modality)
+    (folder,) = (Path(word.partition("=")[2]) for word in words if word.startswith("paths."))
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    records = []
+    for place in (folder, copy):
+        line = [*small_run, *words, f"paths.{modality if kind == 'images' else 'audio'}={place}", "trainer.max_steps=1"]
+        assert cse_train([*line, f"hydra.run.dir={tmp_path}/{place.name}-run"]) == 0
+        records.append(json.loads((tmp_path / f"{place.name}-run/results.json").read_text())["training_data"])
+    first, second = (about["aux_modality"] for about in records)
+    assert first == {"source": folder.name, "kind": kind, "items": 16, "classes": 4, "digest": second["digest"],
+                     "loss": "supcon"}  # fmt: skip
+    assert second["source"] == "copy"
+    assert records[0]["digest"] == records[1]["digest"] != first["digest"]
+    card = (tmp_path / "copy-run/best/README.md").read_text()
+    assert f"# {name} from " in card
+    assert f"16 {kind} of 4 classes from `copy` (digest `{first['digest']}`)" in card
+    assert re.search(r"^step 1/1  loss \S+  aux loss \d\S+ .* \S+ s/step", capsys.readouterr().out, re.M)
 
 
 @pytest.mark.parametrize("changes", [

@@ -40,6 +40,15 @@ def test_two_texts_under_one_name_are_noticed(leave, runs):
     assert "data=text" in line
 
 
+def test_other_images_are_noticed(leave, runs):
+    for seed, digest in enumerate(("aa", "aa", "bb")):
+        about = {"name": "demo", "aux_modality": {"source": f"folder{seed}", "digest": digest}}
+        leave(str(seed), {"seed": seed}, {"dev/stsb/spearman": 1.0}, training_data=about)
+    assert mixed("a", runs()[:2], "seed", settings=False) == []
+    (line,) = mixed("a", runs(), "seed", settings=False)
+    assert "aux_modality" in line
+
+
 def test_what_all_runs_depart_in_is_one_line(leave, runs):
     for seed in range(3):
         leave(f"run-{seed}", {"seed": seed, "model": "minilm", "objective.m": 2 if seed else 3}, {})

@@ -64,6 +64,21 @@ def test_the_card_has_scores_data_licence_command_and_citations(tmp_path):
     assert "log_every" not in about.text
 
 
+@pytest.mark.parametrize(("objective", "second", "name"), [
+    ("barlow.BarlowTwins", None, "Barlow Twins"),
+    ("simcse.Simcse", None, "SimCSE"),
+    ("simcse.Simcse", "cse.aux_modality.audio.Audio", "AudioCSE"),
+    ("barlow.BarlowTwins", "cse.aux_modality.visual.Visual", "Barlow Twins + VisualCSE"),
+    ("simcse.Simcse", "mine.touch.Touch", "SimCSE + touch"),
+])  # fmt: skip
+def test_the_card_names_the_method_of_the_second_modality_too(tmp_path, objective, second, name):
+    parts = {
+        "objective": {"_target_": f"cse.objective.{objective}"},
+        "aux_modality": {"_target_": second} if second else {},
+    }
+    assert f"# {name} from lab/tiny\n" in made(tmp_path, config=CONFIG | parts).text
+
+
 def test_the_card_names_no_place_of_this_machine(tmp_path):
     about = made(
         tmp_path,
