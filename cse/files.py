@@ -1,17 +1,15 @@
 """Files and folders that nobody ever sees half written: a temporary name beside the final one, then one rename."""
 
 import contextlib
-import csv
 import errno
 import hashlib
-import io
 import json
 import os
 import re
 import secrets
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -195,26 +193,6 @@ def json_lines(path: Path) -> Iterator[Any]:
                 yield json.loads(line) if is_whole else None
             except (ValueError, RecursionError):
                 yield None
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table as CSV, with an apostrophe before text that a spreadsheet would run as a formula (it begins with =, +, -
-    or @). Numbers stay numbers, also as text (-1.5)."""
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerows([[csv_cell(cell) for cell in row] for row in [header, *rows]])
-    return table.getvalue()
-
-
-def csv_cell(cell: object) -> object:
-    """One cell of `csv_text`."""
-    if not isinstance(cell, str) or len(cell) < 2 or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return cell
-    try:
-        float(cell)
-    except ValueError:
-        return f"'{cell}"
-    return cell
 
 
 def json_line(value: Mapping[str, object]) -> str:

@@ -1,8 +1,8 @@
-"""Text in columns, on terminals and in tables: aligned, and with nothing that a terminal would obey."""
+"""Tables as text: aligned columns, and Markdown and LaTeX that render whatever a cell holds."""
 
-import logging
+import pandas as pd
 
-from cse.columns import PrintableHandler, in_columns, markdown_cell, printable
+from cse.columns import in_columns, to_latex, to_markdown
 
 
 def test_columns_are_as_wide_as_their_widest_cell_and_align_numbers_to_the_right():
@@ -14,13 +14,10 @@ def test_columns_are_as_wide_as_their_widest_cell_and_align_numbers_to_the_right
     ]
 
 
-def test_nothing_that_a_terminal_obeys_is_printed():
-    hostile = "\x1b]0;x\x07\x1b[2J\r\x9b31m\u202e\u2028\u200f\x7f"
-    assert printable(hostile).isprintable()
-    assert len(printable(hostile)) == len(hostile)
-    for harmless in ("plain", "ü 中 👩\u200d🚀 co\xadop", "two\nlines\tand a tab"):
-        assert printable(harmless) == harmless
-    assert "\x1b" not in in_columns([("a", hostile)])
-    assert PrintableHandler().format(logging.makeLogRecord({"msg": "%s", "args": (hostile,)})) == printable(hostile)
-    assert markdown_cell("<img src=x> ![a](b)") == r"\<img src=x> ![a]\(b)"
-    assert markdown_cell("a|b\n# c\x1b") == r"a\|b # c" + chr(0x241B)
+def test_a_name_ends_no_cell_of_a_table():
+    table = pd.DataFrame({"a|b": ["c\nd", "10 % of x_1"]})
+    assert to_markdown(table) == "| a\\|b |\n| --- |\n| c d |\n| 10 % of x_1 |"
+    latex = to_latex(table, "50 %", ["a note\nof two lines"], words=1)
+    assert "10 \\% of x\\_1" in latex
+    assert "50 \\%" in latex
+    assert "% a note of two lines\n" in latex

@@ -1,7 +1,5 @@
 """Files and folders: replaced whole or not at all, and what JSON and CSV can hold."""
 
-import csv
-import io
 import json
 import os
 import tracemalloc
@@ -11,7 +9,6 @@ import pytest
 import torch
 from safetensors import SafetensorError
 
-from cse import files
 from cse.errors import RunError
 from cse.files import json_line, json_lines, replaced_file, replaced_folder, write_json, write_text, written_once
 
@@ -105,10 +102,3 @@ def test_two_writes_of_one_path_at_a_time_do_not_disturb_each_other(tmp_path):
 
     assert (written_once(tmp_path / "cache", inside_another) / "whole").read_text() == "second"
     assert sorted(os.listdir(tmp_path)) == ["cache", "state"]
-
-
-def test_text_in_csv_is_never_a_formula():
-    cells = ["=HYPERLINK(1)", "+cmd", "-cmd", "@x", "\t=1", "-1.5", "+4", "-inf", "-", "", "a=b", "1e-5", -1.5, "a,b"]
-    header, row = csv.reader(io.StringIO(files.csv_text(["=x", *["k"] * 13], [cells])))
-    assert header[0] == "'=x"
-    assert row == [f"'{cell}" if place < 5 else str(cell) for place, cell in enumerate(cells)]

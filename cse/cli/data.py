@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.cli import exits
-from cse.columns import PrintableHandler, printable
 from cse.config.compose import composed, nearest, resolved
 from cse.config.groups import OWN
 from cse.errors import MissingResource, UserError, check_loads
@@ -46,7 +45,7 @@ def main() -> None:
     """The console script. Exit codes: 0 whole, 1 something missing or altered, 2 the user's mistake."""
     with exits.exit_on_error():
         arguments = parser().parse_args()
-        logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[PrintableHandler(sys.stdout)])
+        logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
         sys.exit(arguments.run(arguments))
 
 
@@ -263,9 +262,9 @@ def check_sweep(name: str) -> int:
 def print_states(title: str, good: str, found: Sequence[tuple[str, str]]) -> int:
     """Print each (state, item), and how many items have each state. Returns 0 if all are good, else 1."""
     for state, what in found:
-        print(printable(f"{state:<8} {what}"))
+        print(f"{state:<8} {what}")
     counts = Counter(state for state, _ in found)
-    print(printable(f"{title}: {', '.join(f'{counts[state]} {state}' for state in (good, 'altered', 'missing'))}"))
+    print(f"{title}: {', '.join(f'{counts[state]} {state}' for state in (good, 'altered', 'missing'))}")
     return int(counts[good] < len(found))
 
 

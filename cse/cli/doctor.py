@@ -18,7 +18,6 @@ from omegaconf import DictConfig
 
 from cse.cli.exits import exit_on_error
 from cse.cli.help import DOCTOR
-from cse.columns import printable
 from cse.config.groups import adopt_folders, choices
 from cse.config.spelling import spell, strip_dashes
 from cse.errors import MissingResource, UserError
@@ -219,7 +218,7 @@ def show(findings: list[Finding]) -> None:
         print(group)
         for one in findings:
             if one.group == group:
-                print(printable(f"  {one.name:<20}  {one.state:<7}  {one.note}"))
+                print(f"  {one.name:<20}  {one.state:<7}  {one.note}")
     print("ok: works here; hub: downloaded when first used; missing: the line says what to do")
 
 

@@ -5,7 +5,6 @@ Of the processes of torchrun, accelerate and srun, only the first reports an err
 
 import errno
 import json
-import logging
 import os
 import signal
 import sys
@@ -15,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cse.cli.streams import tolerate_broken_pipe
-from cse.columns import PrintableHandler, printable
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE, cannot_write
 from cse.run import slurm
@@ -28,8 +26,6 @@ FIRST = 10.0  # seconds within which a launcher ends the others, once the first 
 def exit_on_error() -> Iterator[None]:
     """Run a command in the block. It outlives the readers of its output; an error becomes a sentence and a code."""
     tolerate_broken_pipe()
-    logging.lastResort = PrintableHandler(sys.stderr)  # for what is logged before there is a log
-    logging.lastResort.setLevel(logging.WARNING)
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
@@ -79,5 +75,5 @@ def report_error(message: str, code: int) -> int:
     if file := os.environ.get("TORCHELASTIC_ERROR_FILE"):
         failure = {"message": sentence, "extraInfo": {"timestamp": int(time.time())}}
         Path(file).write_text(json.dumps({"message": failure}), encoding="utf-8")
-    print(printable(sentence), file=sys.stderr)
+    print(sentence, file=sys.stderr)
     return code

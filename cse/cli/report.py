@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.cli.exits import exit_on_error
-from cse.columns import printable, to_latex, to_markdown
+from cse.columns import to_latex, to_markdown
 from cse.config.groups import adopt_folders
 from cse.config.spelling import strip_dashes
 from cse.dotted import Config, flattened
 from cse.errors import UserError
-from cse.files import csv_cell, make_folder, write_text
+from cse.files import make_folder, write_text
 
 if TYPE_CHECKING:  # importing numpy and scipy is slow, and --help does not need them
     from collections.abc import Mapping
@@ -167,17 +167,10 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
 
 
 def write(out: Path, files: "Mapping[str, str | DataFrame]") -> None:
-    """Write the files, tables as CSV without formulas, and print their names. Raises UserError if `out` is not usable.
-
-    All but HTML pages, which escape it themselves, are written without control characters, which a terminal would obey.
-    """
+    """Write the files, tables as CSV, and print their names. Raises UserError if `out` is not usable."""
     make_folder(out, "out")
     for name, content in files.items():
-        if not isinstance(content, str):
-            cells = content.rename(columns=csv_cell)
-            cells = cells.assign(**{key: cells[key].map(csv_cell) for key in cells.select_dtypes(["object", "string"])})
-            content = cells.to_csv(index=False)
-        write_text(out / name, content if name.endswith(".html") else printable(content))
+        write_text(out / name, content if isinstance(content, str) else content.to_csv(index=False))
     first, *others = files
     print(f"{out / first}  (also {', '.join(others)})")
 

@@ -4,9 +4,9 @@ A setting has one colour in all charts, given by its value of the key that expla
 number, its place in the table. Every label that comes from a run is escaped, as plotly obeys a few HTML tags.
 """
 
-import html
 import math
 from collections.abc import Iterable, Sequence
+from html import escape
 from itertools import islice
 
 import numpy as np
@@ -14,7 +14,6 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
-from cse.columns import printable
 from cse.record.runs import described, plain
 from cse.report.comparison import Comparison
 from cse.report.frame import format_short
@@ -65,11 +64,6 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     if keys and len(keys) + len(scored) > 2:
         charts["Parallel coordinates"] = parallel(comparison, keys, scored, colours)
     return charts
-
-
-def escape(text: str) -> str:
-    """The text so that plotly shows it literally."""
-    return html.escape(printable(text))
 
 
 def strongest_first(comparison: Comparison) -> list[str]:

@@ -16,7 +16,6 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from cse.columns import printable
 from cse.record.heartbeat import clock
 from cse.record.runs import Run
 from cse.record.status import status_of
@@ -63,22 +62,16 @@ class Report:
 
 @cache
 def templates() -> Environment:
-    """The templates of this package. Every value is made printable and escaped; a missing one is an error."""
+    """The templates of this package. Every value is escaped; a missing one is an error."""
     environment = Environment(
         loader=PackageLoader("cse.report"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=printable_text,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.globals["verdicts"] = COLOURS
     return environment
-
-
-def printable_text(value: object) -> object:
-    """A value of a template; text without what a terminal would obey, unless it is our own HTML (Markup)."""
-    return printable(value) if type(value) is str else value
 
 
 def sweep_page(report: Report) -> str:
@@ -166,8 +159,8 @@ def widget(table: pd.DataFrame, hidden: Sequence[int] = (), colours: Sequence[st
     """
     from itables import to_html_datatable
 
-    escaped = table.map(lambda cell: cell if isinstance(cell, Number) else str(escape(printable(str(cell))))).rename(
-        columns=lambda name: str(escape(printable(name)))
+    escaped = table.map(lambda cell: cell if isinstance(cell, Number) else str(escape(str(cell)))).rename(
+        columns=lambda name: str(escape(name))
     )
     if colours:
         place = '<b class="place" style="border-color:{}">{}</b>'

@@ -1,14 +1,11 @@
 """A report on the terminal."""
 
 import sys
-from collections.abc import Iterator
 
 import pandas as pd
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
+from rich.console import Console
 from rich.text import Text
 
-from cse.columns import printable
 from cse.report import findings
 from cse.report.comparison import Comparison
 from cse.report.differences import Differences
@@ -36,18 +33,9 @@ COLOURS = {
 MANY = 10  # unfinished runs that are named one by one
 
 
-class Printable(Console):
-    """A console that makes texts printable, and leaves its own colour codes."""
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """The segments of a text."""
-        for text, style, control in super().render(renderable, options):
-            yield Segment(text if control else printable(text), style, control)
-
-
 def console() -> Console:
     """The terminal. Into a pipe or a file, lines may be of any length."""
-    return Printable(soft_wrap=not sys.stdout.isatty(), highlight=False)
+    return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
 
 
 def show(tables: list[Table], console: Console) -> None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.columns import PrintableHandler
 from cse.errors import Interrupted, RunError, UserError
 from cse.run import slurm
 from cse.run.folder import RunFolder
@@ -114,7 +113,7 @@ def worker(config: str, folder: RunFolder, log_files: Handed) -> None:
 
     startup.quiet()
     level = logging.ERROR if slurm.is_follower() else logging.INFO
-    logging.basicConfig(level=level, format="%(message)s", handlers=[PrintableHandler()])
+    logging.basicConfig(level=level, format="%(message)s")
     if not slurm.is_follower():
         take_over_log_files(log_files)
     try:

@@ -8,10 +8,8 @@ from pathlib import Path
 
 from omegaconf import DictConfig, open_dict, read_write
 
-from cse.columns import PrintableHandler
 
-
-class Console(PrintableHandler):
+class Console(logging.StreamHandler):
     """Writes to the current standard output, which on a terminal with a live bar writes above the bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -20,7 +18,7 @@ class Console(PrintableHandler):
         super().emit(record)
 
 
-class LogFile(PrintableHandler, logging.FileHandler):
+class LogFile(logging.FileHandler):
     """A file in the run's folder. It keeps its lines in memory until the folder exists; a refused run's are dropped.
 
     filename: in the run's folder. kept: lines so far, also another process's; None once the file is written.

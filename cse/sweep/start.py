@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from cse.columns import in_columns, printable
+from cse.columns import in_columns
 from cse.record.status import DONE, FAILED, RUNNING
 from cse.score import Score, in_short
 from cse.sweep.jobs import Job
@@ -28,7 +28,7 @@ class Start:
         self.outcomes[outcome.job] = outcome
         text = outcome.detail if outcome.score is None else in_words(outcome.score)
         line = f"{time.strftime('%H:%M:%S')}  {outcome.state:11}  {outcome.job}  {text}"
-        print(printable(line).rstrip(), flush=True)
+        print(line.rstrip(), flush=True)
 
     @property
     def failure(self) -> Outcome | None:
@@ -55,7 +55,7 @@ class Start:
         states = Counter(outcome.state for outcome in outcomes)
         done = states[DONE] + states[DONE_BEFORE]
         others = [f"{states[one]} {one}" for one in (FAILED, KILLED, INTERRUPTED, RUNNING) if states[one]]
-        print(printable(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}; {report}"))
+        print(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}; {report}")
 
 
 def in_words(score: Score) -> str:

