@@ -20,7 +20,6 @@ from safetensors import SafetensorError
 from cse.errors import RunError, UserError
 
 ADVICE = "free some space or name another folder, and run it again (with resume=auto if the run had begun)"
-MAX_LINE = 2**20  # characters of a line of JSON: room for a table of thousands of scores
 NO_PLACE = (
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
     *(errno.ENAMETOOLONG, errno.ELOOP),
@@ -40,17 +39,6 @@ def make_folder(path: Path, key: str) -> None:
         reason = error.strerror
     if reason:
         raise UserError(f"{key}={path}: {reason}; name a folder of yours")
-
-
-def check_links(folder: Path) -> None:
-    """Raise UserError for a link directly in a folder that leads out of it: writing there would change other files.
-
-    Subfolders are not checked: in those of a run whole files are replaced, and W&B leaves links of its own.
-    """
-    inside = folder.resolve()
-    for one in folder.iterdir():
-        if one.is_symlink() and not one.resolve().is_relative_to(inside):
-            raise UserError(f"{one} is a link that leads out of the folder, where nothing may be written: remove it")
 
 
 @contextmanager
@@ -108,7 +96,7 @@ def recover(path: Path) -> None:
     """
     ours = re.compile(rf"\.cse-[0-9a-f]{{16}}\.{re.escape(path.name)}")
     for place in path.parent.glob(".cse-*"):
-        if ours.fullmatch(place.name) and not place.is_symlink():  # no write of ours makes a link
+        if ours.fullmatch(place.name):
             _finish(place, path)
 
 
@@ -179,19 +167,15 @@ def read_json(path: Path) -> dict[str, Any]:
 def json_lines(path: Path) -> Iterator[Any]:
     """The value of each line of a file of JSON lines; none if the file is missing.
 
-    None for a line that is not JSON, because another process is writing it or was killed while it did. Memory holds one
-    line at a time, and at most MAX_LINE characters of it: a longer line is None.
+    None for a line that is not JSON, because another process is writing it or was killed while it did.
     """
     if not path.exists():
         return
     with open(path, encoding="utf-8", errors="replace", newline="\n") as lines:  # not at U+2028, as splitlines would
-        while line := lines.readline(MAX_LINE):
-            is_whole = len(line) < MAX_LINE
-            while len(line) == MAX_LINE and not line.endswith("\n"):
-                line = lines.readline(MAX_LINE)
+        for line in lines:
             try:
-                yield json.loads(line) if is_whole else None
-            except (ValueError, RecursionError):
+                yield json.loads(line)
+            except ValueError:
                 yield None
 
 
@@ -232,17 +216,12 @@ def _written(path: Path) -> Iterator[Path]:
 
 
 def _finish(place: Path, path: Path) -> None:
-    """End a write of `path` in the folder `place`: the old folder gets its name back if `path` is missing, and is
-    removed with everything else otherwise. Files that somebody else put into `place` stay, and so does `place`."""
+    """End a write of `path` in the folder `place`: the old folder gets its name back if `path` is missing; the rest is
+    removed."""
     old = place / "old"
     if old.is_dir() and not path.exists():
         old.rename(path)
-    for one in (place / f"new.{path.name}", old):
-        shutil.rmtree(one, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            one.unlink()  # a file, or a link, but never its target
-    with contextlib.suppress(OSError):
-        place.rmdir() if place.is_dir() else place.unlink()
+    shutil.rmtree(place, ignore_errors=True)
 
 
 def _flush(path: Path) -> None:

@@ -1,7 +1,6 @@
-"""results.json: what a run is, from its start on, how it ended and what it scored. Also reads a stranger's safely."""
+"""results.json: what a run is, from its start on, how it ended and what it scored."""
 
 import hashlib
-import json
 import shlex
 import subprocess
 import sys
@@ -24,10 +23,6 @@ PACKAGES = (
     *("cse-lab", "torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
     *("numpy", "scipy", "scikit-learn", "hydra-core", "mteb"),
 )
-
-LARGEST = 4 << 20  # bytes of a file that `read_text` reads
-LONGEST = 1000  # characters of a name in such a file
-LIBYAML = 8 << 10  # characters of YAML, too few to nest so deeply that libyaml, which recurses in C, crashes
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Number = Annotated[float, Field(ge=-1e38, le=1e38)]  # within float32, so that squares are within float64
@@ -107,76 +102,19 @@ def read_finished(folder: Path) -> Json:
     return results
 
 
-def checked(kind: TypeAdapter[Any], file: Path, largest: int = LARGEST) -> Any:
-    """The content of a small JSON or YAML file, of a kind. Raises OSError, or ValueError with a reason of one line."""
+def checked(kind: TypeAdapter[Any], file: Path) -> Any:
+    """The content of a JSON or YAML file, of a kind. Raises OSError, or ValueError with a reason of one line."""
+    content = file.read_bytes()
     try:
-        return kind.validate_python(parsed(read_text(file, largest), file.suffix))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))[:200]
-        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
-
-
-def read_text(path: Path, largest: int = LARGEST) -> str:
-    """A small file, maybe a stranger's. Raises OSError, or ValueError if it is a pipe, too large, or not UTF-8."""
-    if path.exists() and not path.is_file():
-        raise ValueError("it is not a regular file")
-    with open(path, "rb") as file:
-        content = file.read(largest + 1)
-    if len(content) > largest:
-        raise ValueError(f"it is larger than {largest >> 20} MiB")
-    return content.decode()
-
-
-def parsed(text: str, suffix: str) -> Any:
-    """The plain values of JSON or, for ".yaml", YAML.
-
-    Raises ValueError with a reason of one line if the text is malformed or nested too deeply, repeats a name in a
-    mapping, has NaN or infinity, or, in YAML, an alias.
-    """
-    try:
-        if suffix == ".yaml":
-            value = yaml.load(text, _SmallLoader if len(text) <= LIBYAML else _Loader)
-        else:
-            value = json.loads(text, object_pairs_hook=_unique_names, parse_constant=_refuse_constant)
-        if "\\ud" in text.lower():
-            json.dumps(value, ensure_ascii=False, default=str).encode()  # refuses half of a surrogate pair
-        return value
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+        if file.suffix == ".yaml":
+            return kind.validate_python(yaml.load(content, yaml.CSafeLoader))
+        return kind.validate_json(content)
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from error
-
-
-class _NoAliases(yaml.constructor.SafeConstructor):
-    """Builds plain values without aliases: a few aliases of aliases would expand to gigabytes."""
-
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        if node in self.constructed_objects:
-            raise yaml.constructor.ConstructorError(None, None, "found an alias", node.start_mark)
-        return super().construct_object(node, deep)
-
-
-class _SmallLoader(_NoAliases, yaml.CSafeLoader):
-    pass
-
-
-class _Loader(_NoAliases, yaml.SafeLoader):
-    pass
-
-
-def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    mapping = dict(pairs)
-    if any(len(name) > LONGEST for name in mapping):
-        raise ValueError(f"a name in it is longer than {LONGEST} characters")
-    if len(mapping) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)[:80]!r} is twice in a mapping")
-    return mapping
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
 
 
 def first_results(config: Config, device: str, precision: str) -> Json:

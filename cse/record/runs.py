@@ -10,18 +10,19 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from cse.config.spelling import split_flags
 from cse.dotted import Config, Json
 from cse.errors import UserError
 from cse.files import checksum
 from cse.record.events import Event, metric_events
-from cse.record.results import Cosine, Number, Plain, checked, parsed, read_results, read_text
+from cse.record.results import Cosine, Number, Plain, checked, read_results
 from cse.score import Score
 
 log = logging.getLogger(__name__)
@@ -30,12 +31,24 @@ T = TypeVar("T")
 NOWHERE = object()
 SETTINGS: TypeAdapter[Plain] = TypeAdapter(Plain)
 WORDS = TypeAdapter(tuple[str, ...])
-CHOSEN = TypeAdapter(dict[str, dict[str, str | None]])
 Pairs = tuple[list[Cosine], list[Number]]
 COSINES = TypeAdapter(dict[str, dict[str, Pairs]])
-CHOICES = re.compile(r"^    choices:\n(?:      .*\n)+", re.MULTILINE)
-"""The part of hydra.yaml that is read. Most runs of a folder have the same one, which is parsed once."""
 TOKENS = re.compile(r", at most \d+ tokens")
+
+
+class Runtime(TypedDict):
+    """What is read of Hydra's node `runtime`."""
+
+    choices: dict[str, str | None]
+
+
+class Hydra(TypedDict):
+    """What is read of Hydra's node in .hydra/hydra.yaml."""
+
+    runtime: Runtime
+
+
+HYDRA = TypeAdapter(dict[Literal["hydra"], Hydra])
 Where = Config
 """Dotted config keys (or groups) with the value, or list of possible values, that a run must have."""
 
@@ -192,7 +205,7 @@ def read_run(folder: Path) -> Run:
         choices=choices,
         metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
         results=results,
-        overrides=tuple(filter(sets_value, _words(folder, results))),
+        overrides=tuple(_words(folder, results)),
     )
 
 
@@ -210,18 +223,13 @@ def read_cosines(folder: Path, when: Literal["before", "after"]) -> dict[str, di
 
     {} if it kept none and, with a warning, if the file holds something else.
     """
-    read = partial(checked, COSINES, largest=64 << 20)
-    stored: dict[str, dict[str, Pairs]] = _read(read, folder / "plots" / f"cosines_{when}.json", {})
+    stored: dict[str, dict[str, Pairs]] = _read(
+        partial(checked, COSINES), folder / "plots" / f"cosines_{when}.json", {}
+    )
     return {
         name: {split: pairs for split, pairs in of.items() if 0 < len(pairs[0]) == len(pairs[1])}
         for name, of in stored.items()
     }
-
-
-def sets_value(word: str) -> bool:
-    """Whether a word only sets a value. A command that we show has no others: they could run a stranger's code."""
-    key = word.partition("=")[0]
-    return not word.startswith("-") and "._" not in key
 
 
 def _encoder(described: str, config: Config, choices: dict[str, str]) -> str:
@@ -243,17 +251,8 @@ def _choices(folder: Path, results: Json) -> Json:
     """The YAML chosen in each group, from results.json, else from Hydra's record."""
     if isinstance(own := results.get("config", {}).get("choices"), dict):
         return own
-    return _read(_chosen, folder / ".hydra" / "hydra.yaml", {})
-
-
-def _chosen(path: Path) -> Json:
-    block = CHOICES.search(read_text(path))
-    return _parsed_choices(block[0]) if block else {}
-
-
-@cache
-def _parsed_choices(block: str) -> Json:
-    return CHOSEN.validate_python(parsed(block, ".yaml"))["choices"]
+    file: Json = _read(partial(checked, HYDRA), folder / ".hydra" / "hydra.yaml", {})
+    return file["hydra"]["runtime"]["choices"] if file else {}
 
 
 def _read(read: Callable[[Path], T], path: Path, empty: T) -> T:

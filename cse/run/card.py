@@ -20,7 +20,6 @@ from cse.dotted import Config, Json, flattened
 from cse.errors import RunError, UserError
 from cse.files import file_lock, write_text
 from cse.model.load import locate
-from cse.record.results import parsed, read_text
 from cse.record.scores import ALTERED, shown
 from cse.score import Score, in_short
 from cse.sources import hub
@@ -215,12 +214,13 @@ def hyper_parameters(config: Config) -> Config:
 
 def read_license_and_language(name: str) -> Json:
     """The licence and the language that the card of an encoder (model.name) names; {} if it cannot be read."""
+    from huggingface_hub import metadata_load
+
     try:
         place = Path(locate(name))
         repo = hub.Repo(name, "model", f"model.name={name}", "")
-        text = read_text(place / "README.md" if place.is_dir() else hub.file(repo, "README.md"))
-        about = parsed(text.partition("---\n")[2].partition("\n---")[0], ".yaml")
-    except (UserError, OSError, ValueError):
+        about = metadata_load(place / "README.md" if place.is_dir() else hub.file(repo, "README.md"))
+    except (UserError, OSError, ValueError, yaml.YAMLError):
         return {}
     known = {key: about.get(key) for key in ("license", "language")} if isinstance(about, dict) else {}
     lists = {key: value if isinstance(value, list) else [value] for key, value in known.items()}

@@ -10,7 +10,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.config.compose import resolved, without_hydra
 from cse.config.groups import own_folders
-from cse.config.keys import key_of
 from cse.config.spelling import line_to_resume
 from cse.errors import UserError
 from cse.files import make_folder, write_text
@@ -18,9 +17,6 @@ from cse.run.logs import begin_log_files
 
 RUN = "run.yaml"
 """The run's resolved, checked config as data. `resume=FOLDER` reads it; `.hydra/` is for people."""
-
-UPLOADS = ("tracker.wandb.entity", "tracker.wandb.project")
-"""Keys that must be typed again to resume a run: its folder does not decide where its logs are sent."""
 
 ABOUT = f"# {RUN}: this run's settings as data. cse-train resume=FOLDER reads them, and lays what is typed over them.\n"
 
@@ -47,8 +43,7 @@ class RunFolder:
         """What to tell the user when a run stopped early."""
         if not self.writes:
             return "nothing was trained"
-        words = yaml.safe_load(self.files.get(".hydra/overrides.yaml", "[]"))
-        again = line_to_resume(self.path, *(word for word in words if key_of(word) in UPLOADS))
+        again = line_to_resume(self.path)
         if (self.path / "last").is_dir():
             return f"this goes on: {again}"
         if (self.path / RUN).is_file():

@@ -1,7 +1,7 @@
 """`resume=FOLDER` and `rerun=FOLDER`: the settings of a run as data, overridden by what is typed now.
 
-The folder may come from a stranger. Nothing in it is composed, interpolated or given to Hydra as an override, and only
-parts that conf/ or a --config-dir of this command line names are built.
+Nothing in the folder is composed, interpolated or given to Hydra as an override, and only parts that conf/ or a
+--config-dir of this command line names are built: reading a run runs no code.
 """
 
 import re
@@ -15,19 +15,22 @@ from omegaconf import DictConfig, OmegaConf
 from cse.config.compose import composed, is_group, without_hydra
 from cse.config.groups import CONF_DIR, choices, groups, own_folders
 from cse.config.keys import KEYS, entry, key_of
-from cse.config.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, spell_value, values_of
+from cse.config.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, values_of
 from cse.config.spelling import typed as as_typed
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.results import checked
 from cse.record.runs import SETTINGS, newest_run, read_run
-from cse.run.folder import RUN, UPLOADS
+from cse.run.folder import RUN
 
 HYDRAS_KEY = re.compile(r"\._[a-z]+_\.")
 """Finds `_target_`, `_partial_` and the like, by which Hydra builds a part, in a dotted key."""
 
 LISTS = ("eval", "tracker", "experiment", "variant")
 """The groups of which several choices may be chosen at once."""
+
+
+MODE = "tracker.wandb.mode"
 
 
 class Origin(NamedTuple):
@@ -55,8 +58,8 @@ def started_from(words: Sequence[str]) -> Origin | None:
 def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
     """The config of the run, overridden by these words, with Hydra's node as the words give it.
 
-    Raises UserError for a folder that holds no run, for settings that are not plain data, for a part or a place in W&B
-    that neither conf/ nor the words name, and for a word whose key the config does not have.
+    Raises UserError for a folder that holds no run, for settings that are not plain data, for a part that neither conf/
+    nor the words name, and for a word whose key the config does not have.
     """
     recorded, is_rerun = settings_of(origin), origin.word == "rerun"
     typed = [one for one in words if key_of(one) not in ("resume", "rerun", "hydra.run.dir")]
@@ -73,10 +76,11 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
             config[group] = fresh[group]
     for key in (key for key in KEYS if entry(key).once):
         OmegaConf.update(config, key, OmegaConf.select(fresh, key))
+    if OmegaConf.select(config, MODE) == "online" and (now := OmegaConf.select(fresh, MODE)) is not None:
+        OmegaConf.update(config, MODE, now)  # WANDB_MODE may have changed
     config.resume, config.rerun = (fresh.resume, str(origin.folder)) if is_rerun else ("auto", None)
     restore_references(config, fresh, [key_of(one) for one in overrides])
     override(config, overrides)
-    refuse_foreign_uploads(origin, config, fresh, overrides)
     refuse_foreign_parts(origin, config, words)
     return config
 
@@ -84,7 +88,7 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
 def whole_line(origin: Origin, words: Sequence[str]) -> list[str]:
     """The words that start the run without the origin's folder, as typed: that run's own words, then these."""
     given = [word for word in words if key_of(word) != origin.word]
-    keys = {"resume", "rerun", *UPLOADS, *map(key_of, given)}
+    keys = {"resume", "rerun", *map(key_of, given)}
     own = [word for word in read_run(origin.folder).overrides if key_of(word) not in keys]
     line = [*(word for word in own if word == ONE_OF_MANY or not key_of(word).startswith("hydra")), *given]
     return line if ONE_OF_MANY in line else list(map(as_typed, line))  # a sweep's job has paths in quotes
@@ -142,33 +146,6 @@ def settings_of(origin: Origin) -> Config:
         if isinstance(value, str) and "${" in value:
             raise UserError(f"{file}: {key}={value} is a reference, but a run's settings are plain values")
     return settings
-
-
-def refuse_foreign_uploads(origin: Origin, config: DictConfig, fresh: DictConfig, words: Sequence[str]) -> None:
-    """Raise UserError if W&B would send the run elsewhere than conf/, the environment or a typed word says.
-
-    fresh: the config that conf/ and the environment give. If it, or the run, is offline, so is the resumed run, unless
-    a mode is typed.
-    """
-    if not isinstance(OmegaConf.select(config, "tracker.wandb"), DictConfig):
-        return
-    typed, key, quiet = values_of(words), "tracker.wandb.mode", ("offline", "disabled")
-    if key not in typed and (mode := OmegaConf.select(fresh, key)) in quiet:
-        OmegaConf.update(config, key, mode)
-    if OmegaConf.select(config, key) in quiet:
-        return
-    if own := [file for name in ("wandb", ".wandb") if (file := origin.folder / name / "settings").exists()]:
-        raise UserError(
-            f"{own[0]}: a command started in {origin.folder} would send W&B's key to the server named there: remove it"
-        )
-    keys = [key for key in UPLOADS if key not in typed]
-    foreign = [key for key in keys if OmegaConf.select(config, key) != OmegaConf.select(fresh, key)]
-    if foreign:
-        there = " ".join(f"{key}={spell_value(OmegaConf.select(config, key))}" for key in foreign)
-        raise UserError(
-            f"{origin}: W&B would send this run to a place that neither conf/ nor the environment names; if you "
-            f"trust it, type {there} again, else tracker=none, or tracker=wandb for your own place"
-        )
 
 
 def refuse_foreign_parts(origin: Origin, config: DictConfig, words: Sequence[str]) -> None:

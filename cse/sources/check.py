@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from cse.errors import UserError
-from cse.files import sha256, within, write_text
+from cse.files import sha256, write_text
 
 SUMS = "SHA256SUMS"
 KNOWN = Path(__file__).with_name(SUMS)
@@ -70,16 +70,13 @@ def state_of(file: Path, expected: str) -> State:
 
 
 def read_sums(file: Path) -> dict[str, str]:
-    """{name: SHA-256} from a file in the format of sha256sum; {} if there is none.
-
-    Raises UserError for a file that is no text, or that names a file of another folder.
-    """
+    """{name: SHA-256} from a file in the format of sha256sum; {} if there is none. Raises UserError for no text."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
     except ValueError as error:
         raise UserError(f"{file} is damaged: {error}") from error
     pairs = (line.split("  ", 1) for line in lines if "  " in line and not line.startswith("#"))
-    return {name: digest for digest, name in pairs if within(file.parent, name)}
+    return {name: digest for digest, name in pairs}
 
 
 def write_sums(folder: Path, files: Iterable[Path]) -> None:

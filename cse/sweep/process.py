@@ -15,7 +15,7 @@ from cse.config.compose import resolved, without_hydra
 from cse.config.keys import identity, is_science, key_of
 from cse.config.spelling import ONE_OF_MANY, spell_value
 from cse.errors import RunError, UserError
-from cse.files import check_links, make_folder
+from cse.files import make_folder
 from cse.record.heartbeat import read_beat
 from cse.record.runs import Run, read_run, weights_sum
 from cse.record.status import DONE, FAILED, RUNNING
@@ -55,7 +55,6 @@ def run(job: jobs.Job, folder: Path, signals: SignalForwarder, gpus: str | None 
         if (known := known_outcome(job, folder)) is not None:
             return known
         make_folder(folder, "hydra.sweep.dir")
-        check_links(folder)
         command, started = command_of(job, folder), time.monotonic()
         if signals.requested is not None:
             return Outcome(job.name, INTERRUPTED)

@@ -19,7 +19,7 @@ from smac.runhistory.dataclasses import TrialInfo, TrialValue
 from smac.runhistory.enumerations import StatusType
 
 from cse.config.spelling import overrides_of
-from cse.files import check_links, json_line, json_lines
+from cse.files import json_line, json_lines
 from cse.sweep.jobs import decides
 from cse.sweep.line import Line
 from cse.sweep.overrides import digest, merged
@@ -35,7 +35,6 @@ def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
     axes = {one.key_or_group: one for one in overrides_of(row) if one.is_sweep_override()}
     memory = line.folder / ".smac" / f"{digest(filter(decides, row))}-{settings.seed}.jsonl"
     memory.parent.mkdir(parents=True, exist_ok=True)
-    check_links(memory.parent)
     optimiser = optimiser_of(axes, settings, memory.parent)
     count = replay(optimiser, memory)
     while count < settings.n_trials and start.refusal() is None:

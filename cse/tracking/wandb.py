@@ -14,31 +14,19 @@ import threading
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import Field, TypeAdapter
-from typing_extensions import TypedDict
+from typing import Any, Literal
 
 from cse.dotted import Config, Json
 from cse.errors import in_short
-from cse.files import write_json
+from cse.files import read_json, write_json
 from cse.ranges import Name, Positive
 from cse.record.events import read_events
-from cse.record.results import checked
 from cse.tracking.about import About
 
 log = logging.getLogger(__name__)
 
 RESULTS = ("results.json", "metrics.jsonl", "train.log", "scores.csv", "plots")  # in a run's folder, if they exist
 TEARDOWN_SECONDS = 2.0
-
-
-class RunFile(TypedDict):
-    """wandb/run.json: the W&B run of a folder. The file is not trusted: nothing else in it is used."""
-
-    id: Annotated[str, Field(pattern=r"^[\w.-]{1,128}$")]
-    project: str
-    entity: str | None
 
 
 class Wandb:
@@ -106,15 +94,11 @@ class Wandb:
 
     def _resume(self) -> None:
         """Read which W&B run this folder belongs to, and its dev scores."""
-        try:
-            before = dict(checked(TypeAdapter(RunFile), self.run_file))
-            if any(before[key] != self.identity[key] for key in ("entity", "project")):
-                raise ValueError(f"it belongs to {before['entity']}/{before['project']}")
-            self.identity = before
-        except FileNotFoundError:
-            pass
-        except (OSError, ValueError) as error:
-            log.warning("%s is ignored (%s): this is a new W&B run", self.run_file, error)
+        if before := read_json(self.run_file):
+            if all(before[key] == self.identity[key] for key in ("entity", "project")):
+                self.identity = before
+            else:
+                log.warning("%s is of %s/%s: this is a new W&B run", self.run_file, before["entity"], before["project"])
         for event in read_events(self.folder / "metrics.jsonl"):
             self._keep(event)
 

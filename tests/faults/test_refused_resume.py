@@ -1,4 +1,4 @@
-"""A refused resume leaves the run as it was, byte for byte, and still resumable; a stranger's run executes nothing."""
+"""A refused resume leaves the run as it was, byte for byte, and still resumable; reading a run runs no code."""
 
 import hashlib
 import json
@@ -225,7 +225,7 @@ def test_a_refused_run_whose_best_was_being_renamed_resumes(run, cse_train):
     assert not place.exists()
 
 
-def test_a_strangers_run_executes_nothing(run, cse_train, senteval, tmp_path, monkeypatch):
+def test_reading_a_run_runs_no_code(run, cse_train, senteval, tmp_path, monkeypatch):
     """Neither what Hydra, transformers or torch would execute, whether a command succeeds or refuses."""
     ran, hydra, own = tmp_path / "ran", run / ".hydra", run / "conf" / "objective"
     monkeypatch.chdir(tmp_path)

@@ -74,10 +74,9 @@ def test_a_file_of_many_events_takes_the_memory_of_some(tmp_path, monkeypatch, c
 @pytest.mark.parametrize(
     "line",
     ['{"event": "metrics", "step": 1, "a": "x"}', '{"event": "metrics", "step": 1, "a": [1]}',
-     '{"event": "metrics", "step": true}', '{"event": "metrics", "step": -1}', '{"event": [], "step": 1}',
-     '{"event": "metrics", "step": 1, "a": 1' + 400 * "0" + "}", '{"event": "metrics", "step": 1' + 400 * "0" + "}"],
+     '{"event": "metrics", "step": "1"}', '{"event": [], "step": 1}', "5", '{"event": "metr'],
 )  # fmt: skip
-def test_a_stranger_s_event_is_left_out_with_a_line(tmp_path, caplog, line):
+def test_what_is_no_event_is_left_out_with_a_line(tmp_path, caplog, line):
     (tmp_path / "metrics.jsonl").write_text('{"event": "metrics", "step": 0, "train/loss": null}\n' + line + "\n")
     assert [event["step"] for event in read_events(tmp_path / "metrics.jsonl")] == [0]
     assert "line 2" in caplog.text

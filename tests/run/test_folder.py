@@ -24,14 +24,6 @@ def test_the_hint_is_a_command_that_works(tmp_path, writes, saved, hint):
     assert RunFolder(folder, {}, writes).resume_hint() == hint.format(folder)
 
 
-def test_the_hint_repeats_where_w_and_b_was_typed_to_log(tmp_path):
-    """Without these words the resumed run would be refused; it needs none of the others."""
-    words = '["tracker.wandb.entity=lab", "trainer.lr=1e-5", "tracker.wandb.project=mine"]'
-    (tmp_path / "last").mkdir()
-    hint = RunFolder(tmp_path, {".hydra/overrides.yaml": words}).resume_hint()
-    assert hint.endswith(f"resume={tmp_path} tracker.wandb.entity=lab tracker.wandb.project=mine")
-
-
 @pytest.mark.parametrize(
     ("program", "name"), [*product(["cse-train", "cse-eval"], ["best", "last"]), ("cse-eval", "scores.csv")]
 )

@@ -86,19 +86,6 @@ def test_words_that_make_no_rerun_are_refused(cse_train, words):
     assert cse_train(*words, "hydra.run.dir=other") == 2
 
 
-def test_a_strangers_run_puts_no_code_on_the_line_that_repeats_it(cse_train, tmp_path):
-    """The line is shown for the user to run: it may name neither code nor a folder of choices."""
-    words = ["--config-dir=/evil", "+hydra.callbacks.x._target_=os.system", "objective._target_=os.system"]
-    file = tmp_path / "first" / "results.json"
-    results = json.loads(file.read_text())
-    file.write_text(json.dumps(results | {"command": f"{results['command']} {shlex.join(words)}"}))
-    assert cse_train("rerun=first", "seed=7", "hydra.run.dir=second") == 0
-    for text in (json.loads((tmp_path / "second" / "results.json").read_text())["command"],
-                 (tmp_path / "second" / ".hydra" / "overrides.yaml").read_text()):  # fmt: skip
-        assert "data.path=lines.txt" in text
-        assert not any(word in text for word in ("evil", "os.system"))
-
-
 @pytest.mark.parametrize(
     "changes", [{"inputs": [1]}, {"inputs": {"a": 1}}, {"dev_data": "x"}, {"dev_data": {"a": [1]}}]
 )

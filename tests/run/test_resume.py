@@ -1,7 +1,6 @@
 """`resume=FOLDER`: a run's settings are data. Nothing in a folder is composed, interpolated or run as code."""
 
 import json
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -60,43 +59,19 @@ def test_typed_words_override_the_runs_and_some_keys_are_not_taken_from_it(tmp_p
     assert resumed(run, [*words, "dry_run=yes"]).dry_run is True
 
 
-def tracked(**wandb: str | None) -> dict:
-    """The settings of a run that W&B tracks, changed in tracker.wandb."""
-    settings = resolved(cse.compose("smoke=true", "tracker=wandb"))
-    settings["tracker"]["wandb"] |= wandb
-    return settings
-
-
-@pytest.mark.parametrize(("key", "value"), [("entity", "thief"), ("project", "open")])
-def test_a_folder_does_not_decide_where_its_run_is_uploaded(tmp_path, monkeypatch, key, value):
-    """Its word counts if it is typed again, or if nothing is sent; another tracker needs none."""
+def test_the_trackers_mode_is_that_of_now(tmp_path, monkeypatch):
+    """A run that was online is offline where WANDB_MODE says so; one that was offline stays so."""
     monkeypatch.setenv("WANDB_MODE", "online")
-    run = write_run(tmp_path / "run", tracked(**{key: value}))
-    with pytest.raises(UserError, match=f"tracker.wandb.{key}={value}"):
-        resumed(run, ["trainer.max_steps=8"])
-    assert resumed(run, [f"tracker.wandb.{key}={value}"]).tracker.wandb[key] == value
+    settings = resolved(cse.compose("smoke=true", "tracker=wandb", "tracker.wandb.entity=us"))
+    run = write_run(tmp_path / "run", settings)
+    assert (resumed(run, []).tracker.wandb.mode, resumed(run, []).tracker.wandb.entity) == ("online", "us")
     assert resumed(run, ["tracker=none"]).tracker == {}
-    assert resumed(run, ["tracker=wandb"]).tracker.wandb[key] != value
     monkeypatch.setenv("WANDB_MODE", "offline")
     assert resumed(run, []).tracker.wandb.mode == "offline"
-    with pytest.raises(UserError, match=f"tracker.wandb.{key}={value}"):
-        resumed(run, ["tracker.wandb.mode=online"])
+    assert resumed(run, ["tracker.wandb.mode=online"]).tracker.wandb.mode == "online"
     monkeypatch.setenv("WANDB_MODE", "online")
-    assert resumed(write_run(run, tracked(**{key: value}, mode="offline")), []).tracker.wandb.mode == "offline"
-    monkeypatch.setenv(f"WANDB_{key.upper()}", value)
-    assert resumed(write_run(run, tracked(**{key: value})), []).tracker.wandb[key] == value
-
-
-@pytest.mark.parametrize("name", ["wandb", ".wandb"])
-def test_a_folder_does_not_decide_which_server_gets_the_key_of_w_and_b(tmp_path, monkeypatch, name):
-    """W&B reads that file in the working directory, which may be the run's folder."""
-    monkeypatch.setenv("WANDB_MODE", "online")
-    run = write_run(tmp_path / "run", tracked())
-    (run / name).mkdir()
-    (run / name / "settings").write_text("[default]\nbase_url = http://thief.invalid\n")
-    with pytest.raises(UserError, match=f"{name}/settings"):
-        resumed(run, [])
-    assert resumed(run, ["tracker=none"]).tracker == {}
+    settings["tracker"]["wandb"]["mode"] = "offline"
+    assert resumed(write_run(run, settings), []).tracker.wandb.mode == "offline"
 
 
 def test_settings_that_refer_to_a_typed_key_follow_it(tmp_path):
@@ -125,7 +100,7 @@ def test_a_typed_word_is_checked_as_for_a_new_run(run, word):
     ("trainer._call_", True), ("model.trust_remote_code", True),
     ("model.dtype", {"_target_": "builtins.eval", "_args_": ["1"]}), ("eval", [{"_target_": "os.getcwd"}]),
 ])  # fmt: skip
-def test_a_strangers_settings_are_refused_by_key(tmp_path, key, value):
+def test_settings_that_name_code_are_refused_by_key(tmp_path, key, value):
     run = write_run(tmp_path / "run", changed(key, value))
     with pytest.raises(UserError, match=key.rpartition("._target_")[0] or key):
         cse.train(f"resume={run}")
@@ -143,12 +118,8 @@ def test_hydras_files_are_not_read(run, tmp_path):
     assert config.hydra.job.name == "train"
 
 
-ALIASES = "config: &a [x, x]\n" + "".join(f"{b}: &{b} [{9 * f'*{a}, '}]\n" for a, b in pairwise("abcdefghij"))
-
-
 @pytest.mark.parametrize("text", ["", "[1]", "config: [1]", "config: {", "config: {seed: 1}",
-                                  "config: {trainer: {lr: 1}, data: [1]}", "config: {trainer: [1]}", "\0",
-                                  100_000 * "[", 100_000 * "- ", ALIASES, "x" * 2**23])  # fmt: skip
+                                  "config: {trainer: {lr: 1}, data: [1]}", "config: {trainer: [1]}", "\0"])  # fmt: skip
 def test_a_file_without_settings_is_named(tmp_path, text):
     (tmp_path / "run.yaml").write_text(text)
     with pytest.raises(UserError, match=r"run\.yaml"):

@@ -241,14 +241,3 @@ def test_a_search_without_a_sweeps_yaml(many):
     code, states = many("-m hydra/sweeper=smac trainer.lr=interval(1e-5,1e-3) hydra.sweeper.n_trials=3 seed=1")
     assert (code, list(states.values())) == (0, ["done"] * 3)
     assert all(name.startswith("lr_") for name in states)
-
-
-def test_a_link_in_a_jobs_folder_is_not_written_through(many, tmp_path, capsys):
-    many(LINE)
-    folder = next(tmp_path.glob("runs/whitenedcse/table5/m_2*"))
-    (folder / "results.json").unlink()
-    (folder / "job.log").unlink(missing_ok=True)
-    (folder / "job.log").symlink_to(tmp_path / "other.log")
-    assert many(LINE)[1]["m_2"] == "failed"
-    assert "job.log" in capsys.readouterr().out
-    assert not (tmp_path / "other.log").exists()
