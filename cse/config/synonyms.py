@@ -1,25 +1,21 @@
-"""Other trainers' names for our settings: {the last part of a dotted key, as typed: our key}."""
+"""Other trainers' names for our settings, by the last part of a dotted key, and topics that are no setting."""
 
 SYNONYMS = {
-    **dict.fromkeys(("learning_rate", "peak_lr"), "trainer.lr"),
-    **dict.fromkeys(("batch", "bs", "train_batch_size", "per_device_train_batch_size"), "trainer.batch_size"),
-    **dict.fromkeys(("num_epochs", "num_train_epochs", "epoch"), "trainer.epochs"),
-    **dict.fromkeys(("steps", "num_steps"), "trainer.max_steps"),
+    "learning_rate": "trainer.lr",
+    "batch": "trainer.batch_size",
+    "steps": "trainer.max_steps",
     "eval_steps": "trainer.eval_every",
-    **dict.fromkeys(("max_seq_length", "max_len"), "trainer.max_length"),
-    **dict.fromkeys(("gradient_accumulation_steps", "grad_accum"), "trainer.accumulate"),
-    **dict.fromkeys(("mini_batch_size", "micro_batch_size"), "trainer.chunk"),
-    **dict.fromkeys(("fp16", "bf16"), "trainer.precision"),
-    **dict.fromkeys(("warmup_steps", "warmup_ratio"), "trainer.warmup"),
+    "warmup_steps": "trainer.warmup",
+    "warmup_ratio": "trainer.warmup",
     "max_grad_norm": "trainer.clip",
-    **dict.fromkeys(("temperature", "tau"), "objective.temperature"),
-    **dict.fromkeys(("model_name_or_path", "model_name", "encoder"), "model.name"),
-    **dict.fromkeys(("train_file", "data_path"), "data.path"),
-    **dict.fromkeys(("output_dir", "out_dir"), "hydra.run.dir"),
+    "fp16": "trainer.precision",
+    "bf16": "trainer.precision",
+    "train_file": "data.path",
+    "output_dir": "hydra.run.dir",
     "resume_from_checkpoint": "resume",
     "report_to": "tracker",
-    "loss": "objective",
 }
+"""Those that people type and that are too different for difflib, which finds num_train_epochs or max_seq_length."""
 TOPICS = {
     "significance": "cse-report runs=FOLDER: differences between settings, intervals, corrected p (cse-report --help)",
     "repeat": "-m seed=1,2,3: a line once for each seed; cse-report runs=FOLDER: mean and deviation over them",
