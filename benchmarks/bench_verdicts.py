@@ -16,9 +16,9 @@ from cse.record.runs import Run
 from cse.report import published, verdicts
 from cse.report.cells import fill_cell
 from cse.report.findings import Finding, judge_claims
+from cse.report.seeds import power
 from cse.report.spec import Spec, parse
 from cse.report.table import blank
-from cse.sweep.budget import power
 
 SEEDS, EFFECTS = (3, 5, 8), (0.5, 1.0, 2.0)
 ARMS = ("2", "3", "4", "5")  # the rows of WhitenedCSE's Table 5

@@ -9,10 +9,10 @@ from cse.report.cells import QUARTILES, Cell, compare_with_baseline, compare_wit
 from cse.report.comparison import Comparison
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
+from cse.report.seeds import in_words, pooled_sd
 from cse.report.spec import Spec
 from cse.report.statistics import Intervals
 from cse.report.verdicts import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY, judge_cell, mark_ties, seed_sd_of
-from cse.sweep.budget import in_words, pooled_sd
 
 
 @dataclass

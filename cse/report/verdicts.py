@@ -22,9 +22,9 @@ import numpy as np
 from cse.record.runs import Run, described, same
 from cse.report.cells import Cell, compare
 from cse.report.claims import MARGINS, Claim
+from cse.report.seeds import pooled_sd
 from cse.report.spec import Spec
 from cse.report.statistics import Effect, Value, holm, reach_of_noise
-from cse.sweep.budget import pooled_sd
 
 PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
 NOT_RUN, PUBLISHED_ONLY, OTHER_SETTING = "NOT RUN", "PUBLISHED ONLY", "OTHER SETTING"

@@ -1,10 +1,9 @@
-"""What a sweep would do: a line for each job, what its seeds can show, and what is missing on this machine."""
+"""What a sweep would do: a line for each job, and what is missing on this machine."""
 
 from collections.abc import Sequence
 
 from cse.columns import in_columns
 from cse.run.steps import steps_of
-from cse.sweep import budget
 from cse.sweep.jobs import Job
 from cse.sweep.line import Line
 from cse.sweep.needs import needs_of
@@ -13,19 +12,15 @@ from cse.sweep.needs import needs_of
 def show(line: Line, planned: Sequence[Job]) -> None:
     """Print each planned job (of each search, one for example) with its steps, and what is missing."""
     rows = [("job", "steps")]
-    select: str | None = None
     for job in planned:
         if job.program != "cse-train":
             rows.append((job.name, "only scored"))
             continue
-        config = job.composed()
-        steps, select = steps_of(config), config.trainer.select
+        steps = steps_of(job.composed())
         rows.append((job.name, f"{steps:,}" if steps else "?"))
     print(in_columns(rows))
     times = f" x {line.trials} trials" if line.trials > 1 else ""
     print(f"{line.title}: {len(planned)} jobs{times}, in {line.folder}")
-    if line.trials == 1 and (seeds := budget.describe_plan(planned, select, line.folder)):
-        print(seeds)
     if missing := [need.name for need in needs_of(planned) if need.place() is None]:
         fetch = f"cse-data fetch sweep={line.title} (to=FOLDER to carry them over)" if line.table.name else "a run"
         print(f"not here: {', '.join(missing)}; {fetch} gets them where the hub can be reached")

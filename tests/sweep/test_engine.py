@@ -17,7 +17,6 @@ from cse.record.heartbeat import Heartbeat
 from cse.record.runs import Run, weights_sum
 from cse.score import Score
 from cse.sweep import engine, jobs, line, pool, process
-from cse.sweep.budget import WANTED, in_words
 
 LINE = "sweep=whitenedcse/table5 tracker=none"  # m = 2, 3, 4, 5
 
@@ -202,7 +201,6 @@ def test_a_dry_run_shows_the_plan_and_starts_nothing(many, tmp_path, capsys):
     assert engine.main([*LINE.split(), "seed=1,2,3", "dry_run=true"]) == 0
     out = capsys.readouterr().out
     assert out.count("15,625") == 12  # steps of 64 rows are wiki1m
-    assert in_words(0.9, 3, WANTED) in out  # what three seeds can show
     assert "not here: " in out
     assert not many.jobs
     assert not list(tmp_path.iterdir())
