@@ -28,6 +28,5 @@ def tolerate_broken_pipe() -> None:
 
 
 def _tolerant(stream: TextIO) -> TextIO:
-    live = stream is sys.stderr or stream.isatty()
-    pipe = Pipe(stream.fileno(), "w", closefd=False)
-    return io.TextIOWrapper(io.BufferedWriter(pipe), stream.encoding, "backslashreplace", line_buffering=live)
+    pipe = io.BufferedWriter(Pipe(stream.fileno(), "w", closefd=False))
+    return io.TextIOWrapper(pipe, stream.encoding, "backslashreplace", line_buffering=True)
