@@ -51,7 +51,8 @@ docs: $(READY) ## Build the documents into site/; a link that leads nowhere fail
 	$(BIN)/python -m sphinx -q -W --keep-going -d site/.doctrees docs site
 
 bench: $(READY) ## Every benchmark; each writes its part of benchmarks/RESULTS.md
-	for file in benchmarks/bench_*.py; do $(BIN)/python -m benchmarks.$$(basename $$file .py) || exit 1; done
+	failed=; for file in benchmarks/bench_*.py; do $(BIN)/python -m benchmarks.$$(basename $$file .py) || failed="$$failed $$file"; done; \
+	if [ -n "$$failed" ]; then echo "without a figure:$$failed"; exit 1; fi
 
 gpu: $(READY) ## Prove a GPU machine: right, fast, in memory; about 20 minutes, no network (benchmarks/gpu)
 	$(BIN)/python -m benchmarks.gpu

@@ -86,8 +86,8 @@ def neighbours(arguments: list[str], folder: Path, work: Path) -> dict[str, list
         changed = [f"aux_modality.data.{change}" for change in plain]
         config = composed("train", [a for a in arguments if "aux_modality.data.batch_size" not in a] + changed)
         parts = build.build(config, Accelerator())
-        views[name] = next(parts.aux.batches(0, rank=0, world=1))
-    encoder, aux = parts.encoder.eval(), parts.aux.eval()
+        views[name] = next(parts.aux.batches(0, rank=0, world=1))  # type: ignore[union-attr]
+    encoder, aux = parts.encoder.eval(), parts.aux.eval()  # type: ignore[union-attr]
 
     def embedded(name: str) -> tuple[torch.Tensor, torch.Tensor]:
         x_BTD, labels_B = aux.tokens(views[name])

@@ -19,7 +19,7 @@ from cse.config.compose import composed
 from cse.model.encoder import Encoder
 from cse.run.build import make_objective
 from cse.training.step import plain_step
-from cse.types import Batch, Encoded, Tokens
+from cse.types import Batch, Encoded, Objective, Tokens
 
 SHAPES = {"minilm": (384, 6, 12), "bert": (768, 12, 12)}  # width, layers, heads
 OBJECTIVES = {
@@ -46,7 +46,7 @@ def device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def objective_of(overrides: list[str], dim: int, batch: int) -> torch.nn.Module:
+def objective_of(overrides: list[str], dim: int, batch: int) -> Objective:
     config = composed("train", ["data=text", "data.path=unread", *overrides, f"trainer.batch_size={batch}"])
     if "whitening" in config.objective and not any("num_groups" in override for override in overrides):
         config.objective.whitening.num_groups = dim // 2  # as published, pairs of channels
@@ -78,7 +78,7 @@ def main() -> None:
     torch.manual_seed(0)
     encoder = encoder_of(given.model)
 
-    def step(objective: torch.nn.Module, batch: Batch) -> Callable[[], object]:
+    def step(objective: Objective, batch: Batch) -> Callable[[], object]:
         def work() -> None:
             encoder.zero_grad()
             objective.zero_grad()

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import AutoTokenizer, Qwen3Config, Qwen3Model
@@ -18,8 +19,10 @@ from transformers import AutoTokenizer, Qwen3Config, Qwen3Model
 from benchmarks.results import table, write_section
 from cse.model.load import locate
 
-SHAPE = {"hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8,
-         "head_dim": 128, "intermediate_size": 3072, "vocab_size": 151_669}  # fmt: skip  # its config.json
+SHAPE: dict[str, Any] = {  # its config.json
+    "hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8,
+    "head_dim": 128, "intermediate_size": 3072, "vocab_size": 151_669,
+}  # fmt: skip
 
 
 def save(folder: Path) -> float:

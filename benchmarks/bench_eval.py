@@ -32,6 +32,7 @@ from cse.eval.senteval.suite import combined
 from cse.model.encoder import Encoder
 from cse.model.pooling import mean
 from cse.run import startup
+from cse.score import values
 from cse.sources.senteval import SUBSETS
 from cse.types import Encode
 
@@ -136,7 +137,7 @@ def bench_sts(given: argparse.Namespace, config: DictConfig, tasks: list[str], c
         print(f"SentEval's way {theirs[-1]}\nours {ours[-1]:.1f} s", flush=True)
     rows = []
     for task, found in files.items():
-        spearman, own = theirs[-1][task][0], scores[f"test/sts/{task}/spearman"]
+        spearman, own = theirs[-1][task][0], scores[f"test/sts/{task}/spearman"].value
         pairs = [sum(map(len, sets)) for sets in (found.scored, found.beside)]
         seconds = [[way[task][column] for way in theirs] for column in (1, 2)]
         rows.append([task, *map(str, pairs), *map(spread, seconds), f"{spearman:.4f}", f"{own:.4f}",
@@ -226,7 +227,7 @@ def our_transfer(encode: Encode, suite: transfer.Transfer) -> Way:
     started = synchronized()
     encode([text for e in suite.data[task].values() for texts in e.sentences for text in texts])
     between = synchronized()
-    scores = suite(encode, "test")
+    scores = values(suite(encode, "test"))
     found = scores[f"{task}/dev_accuracy"], scores[f"{task}/accuracy"], suite.folds.get(task, [])
     return Way(between - started, synchronized() - between, found)
 

@@ -24,10 +24,10 @@ def make(folder: Path, runs: int) -> None:
     from omegaconf import OmegaConf
 
     from cse.config.compose import composed, resolved, without_hydra
-    from cse.run.folder import records
+    from cse.run.folder import files_to_write
 
     config, random_ = composed("train", ["objective=barlow"]), random.Random(0)
-    files, settings = records(config, without_hydra(config), []), resolved(without_hydra(config))
+    files, settings = files_to_write(config, without_hydra(config), []), resolved(without_hydra(config))
     for number in range(runs):
         setting, seed = divmod(number, 5)
         values = {

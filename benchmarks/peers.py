@@ -6,7 +6,7 @@ their defaults. Each trains in turns, which can be interleaved.
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -105,13 +105,13 @@ def ours(source: str, batch: int, rows: int, folder: Path) -> tuple[Turn, Any]:
     def turn(steps: int) -> float:
         training.steps += steps
         before = training.seconds
-        training.run(on_best=ignore, log=ignore, signals=Signals(""))  # its last step is logged, and so waited for
+        training.run(on_best=ignore, log=ignore, signals=Signals(str))  # its last step is logged, and so waited for
         return training.seconds - before
 
     return turn, parts.batches
 
 
-def ignore(step: int, metrics: dict[str, float]) -> None:
+def ignore(step: int, metrics: Mapping[str, object], lower_is_better: Collection[str] = ()) -> None:
     """Nothing is exported or logged here."""
 
 

@@ -22,9 +22,11 @@ from benchmarks.gpu.commands import Run, train, train_apart
 from benchmarks.gpu.modality import pictures, sound
 from benchmarks.gpu.world import World, batch_for
 from cse.config.compose import composed
+from cse.model.encoder import Encoder
 from cse.run.build import make, make_objective
+from cse.score import values
 from cse.training.step import Chunks, chunked_step, plain_step
-from cse.types import Batch
+from cse.types import Batch, Objective
 
 FP32 = {"loss": 1e-4, "gradient": 1e-4}
 BF16 = {"loss": 0.05, "gradient": 0.25}
@@ -71,7 +73,7 @@ def checks() -> list[Check]:
     ]
 
 
-def parts(world: World, overrides: list[str]) -> tuple[nn.Module, nn.Module, Any]:
+def parts(world: World, overrides: list[str]) -> tuple[Encoder, Objective, Any]:
     """(encoder without dropout, objective, config) on the CPU, of two layers as wide as MiniLM."""
     small = [f"{key}=64" for key in ("objective.head.hidden", "objective.head.out") if "barlow" in overrides[0]
              or "vicreg" in overrides[0]] if world.tiny else []  # fmt: skip
@@ -238,8 +240,8 @@ def scores(world: World) -> Result:
     encoder, _, _ = parts(world, ["objective=simcse"])
     evaluator = Stsb(str(world.senteval()), with_sickr=False, allow_partial=True)
     evaluator.prepare()
-    here = evaluator(encoder.encode, "dev")["spearman"]
-    there = evaluator(encoder.to(world.device).encode, "dev")["spearman"]
+    here = values(evaluator(encoder.encode, "dev"))["spearman"]
+    there = values(evaluator(encoder.to(world.device).encode, "dev"))["spearman"]
     return within({"points": abs(there - here), "score": here}, {"points": SCORE})
 
 

@@ -7,6 +7,7 @@ rounds. No peer has DeCLUTR's spans or Barlow's projector.
 
 import shutil
 import statistics
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,7 +20,9 @@ from benchmarks.gpu.commands import train
 from benchmarks.gpu.world import SHAPES_HERE, World
 
 UNTIMED, STEPS, ROUNDS = 2, 20, 4  # untimed rounds, steps per round, timed rounds
-PEERS = {"hugging face": peers.hugging_face, "sentence-transformers": peers.sentence_transformers}
+PEERS: dict[str, Callable[..., peers.Turn]] = {
+    "hugging face": peers.hugging_face, "sentence-transformers": peers.sentence_transformers,
+}  # fmt: skip
 BATCHES = (64, 256, 512)
 
 
