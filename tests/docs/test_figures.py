@@ -1,0 +1,104 @@
+"""README and the pages quote the figures of benchmarks/RESULTS.md, where each stands with its command and machine."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = (ROOT / "benchmarks" / "RESULTS.md").read_text()
+CLAIMS = (ROOT / "benchmarks" / "CLAIMS.md").read_text()
+MEASURED = re.compile(r"[\d.,]*\d ?(?:s|ms|hours|times|%|MiB|GFLOP)(?!\w)|\d ± ")
+"""What looks like a measured figure."""
+
+
+def said(section: str, words: str) -> str:
+    """What the group in the pattern `words` matches first in the section of RESULTS.md."""
+    return re.findall(words, RESULTS.partition(f"\n## {section}\n")[2].partition("\n## ")[0])[0]
+
+
+def figure(section: str, row: str, column: str) -> str:
+    """A cell of the section's tables, without its unit and spread."""
+    for table in said(section, r"(?s).*").split("\n\n"):
+        head, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()]
+        for cells in rows:
+            if cells[0] == row and column in head:
+                return re.split(r" \(| MiB", cells[head.index(column)])[0]
+    raise LookupError(f"RESULTS.md, {section}: {row}, {column}")
+
+
+MINILM, BERT = (f"Training speed, {shape} shape, batch 64, on the CPU" for shape in ("minilm", "bert"))
+PEER = "Hugging Face Trainer, SimCSE's loss"
+ALL_TASKS = "TREC, MRPC, CR, SICK-E, SST5, SST2, MR"
+TRANSFER = f"Transfer beside SentEval's procedure, every fit: {ALL_TASKS}"
+COST = "Cost of the objectives, minilm shape, batch 64, on the CPU"
+AUX, AUX_COST = "Images and sound beside the text", "What images and sound cost, on the CPU"
+RECIPE = "The whole SimCSE recipe, minilm shape, on the CPU"
+MEMORY = "Memory against the batch, on the CPU"
+BF16 = "bf16 beside float32, on the CPU"
+
+step = {name: figure(MINILM, name, "seconds a step") for name in ("ours", PEER)}
+bert_step = figure(BERT, "ours", "seconds a step")
+gflop = [said(section, r"GFLOP a step: ([\d,]+) for the real tokens") for section in (MINILM, BERT)]
+faster = figure(TRANSFER, ALL_TASKS, "ratio")
+ends = {
+    name: figure("Every objective learns", name, "end")
+    for name in ("simcse", "whitenedcse", "declutr", "declutr, contrastive alone", "barlow, shuffle", "vicreg, shuffle")
+}
+start = figure("Every objective learns", "simcse", "dev, step 0")
+beside = {name: figure(AUX, name, "at the end") for name in ("text alone", "natural_small", "speech_small")}
+ratio = {name: figure(COST, name, "ratio to simcse") for name in ("whitenedcse, m = 3", "barlow, 8192", "vicreg, 8192")}
+aux = {name: figure(AUX_COST, name, "ratio to text alone") for name in ("natural_small", "speech_small")}
+aux_step = {name: figure(AUX_COST, name, "seconds a step") for name in ("text alone", "natural_small")}
+hours, scoring = said(RECIPE, r"[*]([0-9.]+) hours"), figure(RECIPE, "an evaluation on STS-B dev", "share of the whole")
+columns = [f"{name}, {how}" for name in ("simcse", "barlow") for how in ("plain", "in chunks of 64")]
+
+QUOTED = {
+    "README.md": [
+        f"and is {faster} times\n  as fast",
+        f"CLS token from {start} on STS-B dev to between {min(ends.values())} and\n  {max(ends.values())}",
+        f"takes {step['ours']} s on two cores, and {step[PEER]} s in Hugging Face's trainer",
+        f"{re.findall(r'[0-9]+ claims', CLAIMS)[0].removesuffix(' claims')} of the papers' claims",
+    ],
+    "docs/measured.md": [
+        f"the same accuracy in every fold, {faster} times as fast",
+        f"SimCSE, BERT base: STS average | 76.25 | not measured \\*; MiniLM: {start} to {ends['simcse']} |",
+        f"MiniLM: {beside['natural_small']}, {beside['speech_small']}, text alone {beside['text alone']} (three seeds)",
+        f"WhitenedCSE, BERT base | 78.78 | not measured \\*; MiniLM: {start} to {ends['whitenedcse']} |",
+        f"| 75.98 | not measured \\*; MiniLM: {start} to {ends['declutr']} |",
+        f"MiniLM: {start} to {ends['barlow, shuffle']}, {ends['vicreg, shuffle']} |",
+        f"{step[PEER]} s in Hugging Face's trainer | {step['ours']} s |",
+    ],
+    "docs/evaluation.md": [f"in every fold, {faster} times as fast"],
+    "docs/planning.md": [
+        f"GFLOP a step: MiniLM {gflop[0]}, BERT-base {gflop[1]} at batch 64",
+        f"WhitenedCSE three: {ratio['whitenedcse, m = 3']} times SimCSE's time",
+        f"VICReg: {ratio['barlow, 8192']} and {ratio['vicreg, 8192']} times SimCSE's time",
+        f"{aux['natural_small']} and {aux['speech_small']} times the text's step alone",
+        f"({said(MEMORY, r'([0-9]+) MiB. Given up')} MiB of it are",
+        f"{said(MEMORY, r'Given up above ([0-9.]+) GiB')} GiB were free",
+        *(
+            f"| {rows} | {' | '.join(figure(MEMORY, rows, column) for column in columns)} |"
+            for rows in ("256", "1,024", "4,096", "16,384", "65,536")
+        ),
+        f"| {step['ours']}, and {figure(RECIPE, 'a step', 'seconds').removesuffix(' s')} with real text | "
+        f"{hours} hours, from 300 measured steps; {scoring} of it scoring dev",
+        f"| {bert_step} | {float(bert_step) * 15_625 / 3600:.0f} hours of steps, by proportion |",
+        f"was {figure(BF16, 'bf16', 'speed')} times as fast ({said(BF16, r'bf16 .*[(](.*)[)]')})",
+        f"ended at\n{figure(BF16, 'bf16', 'dev, end')}, as in fp32",
+    ],
+    "docs/images-and-sound.md": [
+        f"took {aux['natural_small']} to {aux['speech_small']} times as long",
+        f"{aux_step['text alone']} s, and {aux_step['natural_small']} s with images",
+    ],
+}
+
+
+@pytest.mark.parametrize("page", QUOTED)
+def test_quoted_figures_are_those_of_results(page):
+    """And no figure stands there that is not compared here."""
+    text = (ROOT / page).read_text()
+    assert [one for one in QUOTED[page] if one not in text] == []
+    for one in QUOTED[page]:
+        text = text.replace(one, "")
+    assert MEASURED.findall(text) == []
