@@ -42,7 +42,6 @@ KEYS: dict[str, Key] = {
     "trainer.deterministic": Key("science", fixed=True, harmless=True),
     "trainer.watch": Key("science", fixed=True, harmless=True),  # more scores
     "eval": Key("science", harmless=True),  # more scores, or fewer: each is checked against its own data
-    "scale": Key("science"),  # what it changes is fixed itself
     "smoke": Key("science"),
     "case": Key("science"),  # the name of several settings
     "checkpoint": Key("science"),  # of cse-eval
@@ -66,7 +65,7 @@ KEYS: dict[str, Key] = {
     "data.preview": Key("logging", once=True),
     "choices": Key("logging"),  # this and the next two are what a run says of its own settings
     "sources": Key("logging"),
-    "scale.replaced": Key("logging"),
+    "replaced": Key("logging"),
     # Bookkeeping
     "sweep": Key("bookkeeping", of_line=True),
     "resume": Key("bookkeeping", once=True),

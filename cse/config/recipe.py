@@ -29,7 +29,7 @@ def sources(chosen: Mapping[str, str | None], overrides: Sequence[str]) -> list[
             or f"no recipe for {aux} beside {objective} with {model}: aux_modality/{aux} "
             f"({first_comment('aux_modality', aux)})"
         ]
-    lines += [f"then {word}" for word in overrides if word.startswith(("experiment=", "variant=", "scale="))]
+    lines += [f"then {word}" for word in overrides if word.startswith(("experiment=", "variant="))]
     return [line for line in lines if line]
 
 

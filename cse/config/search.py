@@ -23,7 +23,7 @@ GOES_ON = re.compile(r"^(( *)\w+:.* # ?.*)\n\2 +# ?(.*)$", re.MULTILINE)
 SHOWN = 4
 """How many choices of a group are named beside a setting that they share."""
 
-NO_SETTINGS = ("experiment", "variant", "scale", "sweep")
+NO_SETTINGS = ("experiment", "variant", "sweep")
 """Groups whose choices set keys of other groups."""
 
 

@@ -92,9 +92,9 @@ class Run:
     def get(self, key: str) -> Any:
         """The value at a dotted key, or for a group the YAML chosen in it; None if there is neither.
 
-        Where a scale replaced a typed value, this is the typed one.
+        Where smoke=true replaced a typed value, this is the typed one.
         """
-        stood_for = self.group("scale").get("replaced")
+        stood_for = self.config.get("replaced")
         if isinstance(stood_for, dict) and key in stood_for:
             return stood_for[key]
         found = self._at(key)

@@ -1,4 +1,4 @@
-"""Turn a composed config into the run's own: fill in where its values come from, and shrink it to scale=."""
+"""Turn a composed config into the run's own: fill in where its values come from, and shrink it for smoke=true."""
 
 import logging
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from cse.config import groups, recipe, scale
+from cse.config import groups, recipe, smoke
 from cse.config.keys import key_of
 from cse.errors import UserError
 from cse.files import make_folder
@@ -16,7 +16,7 @@ log = logging.getLogger("cse")
 
 
 def fit(cfg: DictConfig, command: str, *, composed: DictConfig, words: Sequence[str]) -> None:
-    """Change a config in place into the one that the run uses, and log which typed values scale= replaces.
+    """Change a config in place into the one that the run uses, and log which typed values smoke=true replaces.
 
     command: "train" or "evaluate". composed: the config with Hydra's own node, which has the choice of each group.
     words: what was typed.
@@ -27,10 +27,10 @@ def fit(cfg: DictConfig, command: str, *, composed: DictConfig, words: Sequence[
             cfg.sources = recipe.sources(chosen, words)
         cfg.choices = groups.chosen(command, chosen, words, map(str, cfg.eval))
     typed = {key: OmegaConf.select(cfg, key) for key in map(key_of, words)}
-    scale.fit(cfg)
+    smoke.fit(cfg, typed)
     for key, value in typed.items():
         if not isinstance(value, DictConfig) and (now := OmegaConf.select(cfg, key)) != value:
-            log.info("scale      %s=%s was typed, and scale=%s has %s instead", key, value, cfg.scale.name, now)
+            log.info("smoke      %s=%s was typed, and smoke=true has %s instead", key, value, now)
 
 
 def check(cfg: DictConfig, command: str, folder: Path) -> None:

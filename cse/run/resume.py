@@ -71,7 +71,7 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
     for one in chosen:
         group = key_of(one)
         if not group.startswith("hydra"):
-            if group not in recorded or group not in fresh or (is_rerun and group == "scale"):
+            if group not in recorded or group not in fresh:
                 raise UserError(f"{one} cannot be chosen with {origin}: leave it out, or start a new run")
             config[group] = fresh[group]
     for key in (key for key in KEYS if entry(key).once):

@@ -1,4 +1,4 @@
-"""Small made-up resources for scale=smoke: an encoder, text, pictures, speech and score sets, each written once."""
+"""Small made-up resources for smoke=true: an encoder, text, pictures, speech and score sets, each written once."""
 
 import random
 from collections.abc import Sequence

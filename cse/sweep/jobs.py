@@ -36,7 +36,7 @@ CONFIGS = {program: config for config, program in PROGRAMS.items()}
 """The config that each program composes."""
 
 OWN_KEYS = ("cases", "report", "same_runs_as", "search_each")
-SHARED = {"model", "paths", "smoke", "scale", "tracker", "allow_partial"}  # keys that cse-eval shares with cse-train
+SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}  # keys that cse-eval shares with cse-train
 SLUG = 80  # most characters of a folder's name before its hash
 
 
@@ -114,8 +114,8 @@ class Sweep(BaseModel):
 
     def place(self, arguments: Sequence[str]) -> Path:
         """The folder of its jobs, relative to the working directory; smoke tests have one apart from real runs."""
-        is_smoke, size = SWITCH.get(values_of(arguments).get("smoke", "").lower()), scale_of(arguments)
-        return Path("runs", "smoke" if is_smoke else "", "" if size == "paper" else size, self.folder)
+        is_smoke = SWITCH.get(values_of(arguments).get("smoke", "").lower())
+        return Path("runs", "smoke" if is_smoke else "", self.folder)
 
     def jobs(self, arguments: Sequence[str]) -> list[Job]:
         """Every job of the grid with the command line's overrides, in order; equal jobs (of cse-eval) once."""
@@ -206,11 +206,6 @@ def read(name: str) -> Sweep:
 def keys_of_evaluation() -> frozenset[str]:
     """The keys of conf/evaluate.yaml."""
     return frozenset(str(key) for key in composed("evaluate", []))
-
-
-def scale_of(arguments: Sequence[str]) -> str:
-    """The value of scale=, by default paper."""
-    return values_of(arguments).get("scale", "paper")
 
 
 def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -> str:

@@ -21,7 +21,7 @@ from cse.sweep.jobs import Job, read, root_of
 from cse.sweep.overrides import first_values
 from cse.types import AuxModality
 
-DECISIVE = ("model", "checkpoint", "data", "aux_modality", "eval", "paths", "scale")
+DECISIVE = ("model", "checkpoint", "data", "aux_modality", "eval", "paths")
 """Groups whose settings, not only their choice, decide what is read."""
 
 

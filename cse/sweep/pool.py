@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
-from cse.config import scale
 from cse.errors import UserError
 from cse.sweep import process
 from cse.sweep.jobs import Job
@@ -61,7 +60,7 @@ def idle_gpus(job: Job, parallel: int) -> int:
 def devices_of(job: Job) -> int:
     """How many devices a job works on; 1 if its own process will refuse what it was given."""
     config = job.composed()
-    if job.program != "cse-train" or scale.is_smoke(config):
+    if job.program != "cse-train" or config.smoke:
         return 1
     devices = config.trainer.devices
     return devices if isinstance(devices, int) else 1

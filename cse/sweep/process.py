@@ -10,7 +10,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from cse.config import scale
 from cse.config.compose import resolved, without_hydra
 from cse.config.keys import identity, is_science, key_of
 from cse.config.spelling import ONE_OF_MANY, spell_value
@@ -131,7 +130,7 @@ def differences(job: jobs.Job, run: Run) -> list[str]:
         known, name = run.results.get("weights_sum"), run.get("checkpoint")
         return [f"other weights in checkpoint={name}"] if known and weights_sum(name) not in (known, None) else []
     config = job.composed()
-    if scale.is_smoke(config):  # its settings were shrunk
+    if config.smoke:  # its settings were shrunk
         return []
     now, before = (
         {key: value for key, value in identity(settings).items() if is_science(key)}

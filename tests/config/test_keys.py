@@ -8,7 +8,7 @@ from cse.config.groups import choices
 from cse.config.keys import KEYS, changes_a_table, entry, identity, is_science, names_a_job, repeats_a_run
 from cse.dotted import flattened
 
-RECORDED = ("scale.replaced", "choices", "sources")  # in the records of runs, not in conf/
+RECORDED = ("replaced", "choices", "sources")  # in the records of runs, not in conf/
 OF_LINES = ("sweep",)  # a group whose choices set the keys of others
 
 
@@ -34,7 +34,7 @@ def test_no_entry_names_a_key_that_no_config_has():
         ("hydra/launcher", "bookkeeping"),
         ("hydra.launcher.n_jobs", "bookkeeping"),
         ("hydra.job.name", "logging"),
-        ("scale.replaced.eval", "logging"),
+        ("replaced.eval", "logging"),
     ],
 )
 def test_a_key_has_the_role_of_its_own_entry_or_of_its_nearest_parent(key, role):

@@ -1,10 +1,10 @@
-"""scale=smoke: a published corpus keeps its reader and columns and reads a made-up file; what is replaced is logged."""
+"""smoke=true: a published corpus keeps its reader and columns, typed data is used, and what is replaced is logged."""
 
 import pytest
 from hydra.utils import instantiate
 
 from cse.config.compose import composed, without_hydra
-from cse.config.scale import fit
+from cse.config.smoke import fit
 from cse.errors import UserError
 from cse.run.fit import fit as fit_to_run
 from cse.sources.made_up import ROWS
@@ -33,16 +33,40 @@ def test_each_corpus_keeps_its_reader_and_columns(case, tmp_path_factory):
     assert (len(text), text.num_columns) == (ROWS, columns)
 
 
-def test_a_typed_word_that_a_scale_replaces_is_logged_and_no_other(tmp_path, caplog):
+def test_a_typed_word_that_is_replaced_is_logged_and_no_other(tmp_path, caplog):
     given = ["model.name=package://nosuchpkg.x/model", "trainer.batch_size=64", "trainer.lr=1e-5", "data=text"]
     words = ["smoke=true", *given, "data.path=mine.txt", f"paths.cache={tmp_path}"]
-    config = composed("train", words)
+    composition = composed("train", words)
+    config = without_hydra(composition)
     with caplog.at_level("INFO", "cse"):
-        fit_to_run(without_hydra(config), "train", composed=config, words=words)
+        fit_to_run(config, "train", composed=composition, words=words)
     said = caplog.messages
-    for key in ("model.name", "trainer.batch_size", "data.path"):
+    for key in ("model.name", "trainer.batch_size"):
         assert sum(f"{key}=" in line for line in said) == 1, key
-    assert len(said) == 3
+    assert len(said) == 2
+    assert (config.data.path, config.data.limit) == ("mine.txt", 64)
+
+
+@pytest.mark.parametrize(("limit", "rows"), [("null", 64), ("0.5", 64), ("1000", 64), ("7", 7)])
+def test_text_that_is_typed_is_read_and_cut(tmp_path, limit, rows):
+    (tmp_path / "mine.txt").write_text("".join(f"sentence {number}\n" for number in range(500)))
+    words = ["smoke=true", "data=text", f"data.path={tmp_path}/mine.txt", f"data.limit={limit}"]
+    composition = composed("train", [*words, f"paths.cache={tmp_path}"])
+    config = without_hydra(composition)
+    fit_to_run(config, "train", composed=composition, words=words)
+    text = instantiate(config.data)
+    text.prepare()
+    assert (len(text.chosen), text.text(0)) == (rows, "sentence 0")
+
+
+@pytest.mark.parametrize(("aux", "key"), [("visual", "paths.images"), ("audio", "paths.audio")])
+def test_images_and_sound_that_are_typed_are_used(tmp_path, aux, key):
+    made, own = (composed("train", ["smoke=true", f"aux_modality={aux}", f"paths.cache={tmp_path}", *more])
+                 for more in ([], [f"{key}=/mine"]))  # fmt: skip
+    fit(made)
+    fit(own, ["aux_modality", key])
+    assert made.aux_modality.data.folder.startswith(str(tmp_path))
+    assert own.aux_modality.data.folder == "/mine"
 
 
 def test_a_column_that_the_corpus_lacks_fails_in_a_smoke_run_too(tmp_path):
@@ -53,16 +77,14 @@ def test_a_column_that_the_corpus_lacks_fails_in_a_smoke_run_too(tmp_path):
 
 
 def test_an_encoder_that_records_its_pooling_has_one_in_cse_eval_too(tmp_path):
-    config = composed("evaluate", ["scale=smoke", "model=minilm", "eval=[stsb]", f"paths.cache={tmp_path}"])
+    config = composed("evaluate", ["smoke=true", "model=minilm", "eval=[stsb]", f"paths.cache={tmp_path}"])
     assert config.model.pooling is None
     fit(config)
     assert instantiate(config.model).pooling == "mean"
 
 
-def test_smoke_is_scale_smoke_and_keeps_what_it_replaces(tmp_path):
-    configs = [composed("train", [word, f"paths.cache={tmp_path}"]) for word in ("smoke=true", "scale=smoke")]
-    for config in configs:
-        fit(config)
-    assert len({str({key: value for key, value in config.items() if key != "hydra"}) for config in configs}) == 1
-    assert configs[0].scale.replaced["model.name"] == "bert-base-uncased"
-    assert configs[0].scale.replaced["trainer.max_steps"] is None
+def test_what_is_replaced_is_kept(tmp_path):
+    config = composed("train", ["smoke=true", f"paths.cache={tmp_path}"])
+    fit(config)
+    assert config.replaced["model.name"] == "bert-base-uncased"
+    assert config.replaced["trainer.max_steps"] is None

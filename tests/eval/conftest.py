@@ -81,7 +81,7 @@ def transfer_settings() -> dict:
 
 @pytest.fixture
 def toy_senteval(tmp_path, monkeypatch) -> Path:
-    """The made-up STS12..16, STS-B and SICK-R of scale=smoke, with the official counts changed to match."""
+    """The made-up STS12..16, STS-B and SICK-R of smoke=true, with the official counts changed to match."""
     write_senteval(tmp_path)
     monkeypatch.setattr(data, "SUBSETS", {year: dict.fromkeys(sets, PAIRS) for year, sets in data.SUBSETS.items()})
     for task in ("STS-B", "SICK-R"):

@@ -36,7 +36,7 @@ TRAINING = [  # (settings, words that the sentence has to contain)
     ("model._target_=nothing.at.all", "model._target_"),
     ("aux_modality.lr=1", "aux_modality.lr"),
     ("objective=barlow objective.temperature=1", "objective.temperature"),
-    ("scale=laptop", "scale=laptop"),
+    ("scale=laptop", "scale"),
     ("sweep=whitenedcse/table4", "sweep=whitenedcse/table4"),
     ("-m", "-m"),
 ]
