@@ -59,6 +59,16 @@ def test_what_a_run_learned_from_is_on_record(modality, kind, name, small_run, t
     assert re.search(r"^step 1/1  loss \S+  aux loss \d\S+ .* \S+ s/step", capsys.readouterr().out, re.M)
 
 
+def test_a_folder_of_broken_pictures_is_refused_before_any_work(small_run, images, tmp_path, cse_train, capsys):
+    folder = next(Path(word.partition("=")[2]) for word in images if word.startswith("paths.images="))
+    for path in list(shutil.copytree(folder, tmp_path / "broken").rglob("*.*"))[::4]:
+        path.write_bytes(b"no image at all")
+    for more in ("dry_run=true", "dry_run=false"):
+        assert cse_train([*small_run, *images, f"paths.images={tmp_path}/broken", more]) == 2
+        assert "4 of the 16 images" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("changes", [
     ["aux_modality.optimizer=joint", "aux_modality.head_mode=shared"],
     ["aux_modality.head_mode=text_then_own", "aux_modality.order=text_first", "trainer.chunk=3"],
