@@ -1,6 +1,5 @@
 """A Hugging Face hub on this machine: answers huggingface_hub, transformers and datasets from files in memory."""
 
-import base64
 import hashlib
 import io
 import json
@@ -20,7 +19,7 @@ class ToyHub:
 
     moved: old model name -> new. gated: repositories with terms to accept. status: the HTTP status of all answers.
     breaks: how many downloads break off in the middle. requests: method, path and status of each.
-    lfs: the sha256 reported for a path. tokens: the Authorization headers of requests that created a repository.
+    lfs: the sha256 reported for a path.
     """
 
     repos: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -29,7 +28,6 @@ class ToyHub:
     status: int | None = None
     breaks: int = 0
     lfs: dict[str, str] = field(default_factory=dict)
-    tokens: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     url: str = ""
 
@@ -70,47 +68,10 @@ class Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self.do_GET()
 
-    def body(self) -> bytes:
-        if self.headers.get("Transfer-Encoding") != "chunked":
-            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        chunks = []
-        while size := int(self.rfile.readline(), 16):
-            chunks.append(self.rfile.read(size))
-            self.rfile.readline()
-        self.rfile.readline()
-        return b"".join(chunks)
-
-    def upload(self, body: bytes) -> bool:
-        """Answer create_repo, preupload and commit; every file travels inside the commit, none through LFS."""
-        if self.path == "/api/repos/create":
-            self.hub.tokens.append(self.headers.get("Authorization", ""))
-            about = json.loads(body)
-            name = f"{about['organization']}/{about['name']}" if about.get("organization") else about["name"]
-            self.hub.repos.setdefault(f"models/{name}", {})
-            self.answer(200, {"url": f"{self.hub.url}/{name}", "id": name})
-        elif re.match(r"/api/models/.+/preupload/main", self.path):
-            files = [{"path": one["path"], "uploadMode": "regular", "shouldIgnore": False, "oid": None}
-                     for one in json.loads(body)["files"]]  # fmt: skip
-            self.answer(200, {"files": files})
-        elif commit := re.match(r"/api/(models/.+)/commit/main", self.path):
-            lines = [json.loads(line) for line in body.splitlines()]
-            files = [line["value"] for line in lines if line["key"] == "file"]
-            self.hub.repos[commit[1]] |= {one["path"]: base64.b64decode(one["content"]) for one in files}
-            url = f"{self.hub.url}/{commit[1].removeprefix('models/')}/commit/{COMMIT}"
-            self.answer(200, {"commitUrl": url, "commitOid": COMMIT, "success": True})
-        elif self.path.startswith("/api/validate-yaml"):
-            self.answer(200, {"errors": [], "warnings": []})
-        else:
-            return False
-        return True
-
     def do_POST(self) -> None:
-        whole = self.body()
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
         if self.hub.status:
             return self.answer(self.hub.status)
-        if self.upload(whole):
-            return None
-        body = whole.decode()
         name = re.match(r"/api/(\w+/.+?)/paths-info/", unquote(self.path))
         paths = json.loads(body)["paths"] if body.startswith("{") else parse_qs(body).get("paths", [])
         files = self.hub.repos.get(name[1], {}) if name else {}

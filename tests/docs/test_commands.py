@@ -42,6 +42,7 @@ NOT_RUN = {
     "cse-data check": "it needs a whole dataset: tests/sources/test_check.py checks one",
     "cse-report runs=[A,B] gate": "it exits with 1 without a clear difference: tests/report/test_differences.py",
     "hf upload": "it needs the hub",
+    "pip install 'sentence-transformers": "it needs a package index",
 }
 LAUNCHERS = {  # here the program runs alone; these tests run it under the launcher, on two processes
     "torchrun": "tests/run/test_launch.py",
