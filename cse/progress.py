@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, elsewhere a line now and then, both with the time left.
+"""Progress of long work: bars on a terminal, elsewhere a line now and then, both with the time left.
 
 The code that does the work tracks it, however deep in the stack: for task in track(tasks, "task"). A caller shows it:
 with showing("transfer test"). Without the second the first is silent.
@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Event, Thread
 from typing import TYPE_CHECKING, TypeVar
 
-if TYPE_CHECKING:
-    from rich.progress import Progress as Bars
+if TYPE_CHECKING:  # importing rich takes time
+    from rich.progress import Progress
 
 log = logging.getLogger("cse")
 
@@ -23,44 +24,18 @@ LOOK = 0.1  # seconds between two updates from a loop
 
 T = TypeVar("T")
 
-_bars: "ContextVar[Bars | None]" = ContextVar("bars", default=None)
-
-
-class Display:
-    """What to show of a block: its title, and how far its loops are, the outermost first. bars: None for lines."""
-
-    def __init__(self, title: str, bars: "Bars | None"):
-        self.title, self.bars, self.loops = title, bars, list[str]()
-        self.started = self.last_line = time.monotonic()
-        self.done = 0  # items of the outermost loop
-        self.total: int | None = None
-
-    def show(self) -> None:
-        """Update the bar, or write a line if the last one is EVERY seconds old."""
-        text, now = ", ".join([self.title, *self.loops]), time.monotonic()
-        if self.bars is not None:
-            self.bars.update(self.bars.task_ids[-1], description=text, completed=self.done, total=self.total)
-        elif now - self.last_line >= EVERY:
-            left = (now - self.started) * (self.total / self.done - 1) if self.done and self.total else None
-            log.info("%s%s", text, "" if left is None else f", about {left:.0f} s left")
-            self.last_line = now
-
-
-_display: ContextVar[Display | None] = ContextVar("display", default=None)
+_bars: "ContextVar[Progress | None]" = ContextVar("bars", default=None)
 
 
 @contextmanager
 def showing(title: str) -> Iterator[None]:
     """A block whose tracked loops are shown."""
     with live(transient=True) as bars:
-        task = bars.add_task(title, total=None) if bars else None
-        before = _display.set(Display(title, bars))
+        task = bars.add_task(title, total=None)
         try:
             yield
         finally:
-            _display.reset(before)
-            if bars and task is not None:
-                bars.remove_task(task)
+            bars.remove_task(task)
 
 
 def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None = None) -> Iterator[T]:
@@ -68,43 +43,52 @@ def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None 
 
     what: an item's name, or a function that gives it. total: how many items there are, if they have no length.
     """
-    display = _display.get()
-    if display is None:
+    if (bars := _bars.get()) is None:
         yield from items
         return
-    total = len(items) if isinstance(items, Sized) else total
-    depth, updated = len(display.loops), -LOOK
+    task, updated = bars.add_task("", total=len(items) if isinstance(items, Sized) else total), -LOOK
     try:
         for number, item in enumerate(items):
             if (now := time.monotonic()) - updated >= LOOK:
-                updated, name = now, what if isinstance(what, str) else what(item)
-                display.loops[depth:] = [f"{name} {number + 1:,}" + ("" if total is None else f" of {total:,}")]
-                if depth == 0:
-                    display.done, display.total = number, total
-                display.show()
+                updated = now
+                bars.update(task, description=what if isinstance(what, str) else what(item), completed=number)
             yield item
     finally:
-        del display.loops[depth:]
+        bars.remove_task(task)
 
 
 @contextmanager
-def live(transient: bool) -> Iterator["Bars | None"]:
-    """Bars for a block: the enclosing block's, or else new ones on a terminal, removed when it ends if transient.
+def live(transient: bool) -> Iterator["Progress"]:
+    """Bars for a block: the enclosing block's, or else new ones, removed when it ends if transient.
 
-    None without a terminal, and in every process of a run but the first.
+    Without a terminal, and in every process of a run but the first, they are disabled, and lines written instead.
     """
-    around = _bars.get()
-    if around is not None or not sys.stderr.isatty() or os.environ.get("RANK", "0") != "0":
+    if (around := _bars.get()) is not None:
         yield around
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=transient, redirect_stdout=sys.stdout.isatty()) as bars:
-        before = _bars.set(bars)
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    hidden = not sys.stderr.isatty() or os.environ.get("RANK", "0") != "0"
+    console, stdout = Console(stderr=True), sys.stdout.isatty()
+    with Progress(*columns, console=console, transient=transient, redirect_stdout=stdout, disable=hidden) as bars:
+        before, ended = _bars.set(bars), Event()
+        if hidden:
+            Thread(target=write_lines, args=(bars, ended), name="progress", daemon=True).start()
         try:
             yield bars
         finally:
+            ended.set()
             _bars.reset(before)
+
+
+def write_lines(bars: "Progress", ended: Event) -> None:
+    """Log a line every EVERY seconds about a block that takes longer: its title, its loops, and the time left."""
+    while not ended.wait(EVERY):
+        tasks = bars.tasks
+        if tasks and (tasks[0].elapsed or 0.0) >= EVERY:
+            loops = [f"{one.description} {one.completed + 1:,.0f} of {one.total or '?'}" for one in tasks[1:]]
+            left = next((one.time_remaining for one in tasks[1:]), None)
+            text = ", ".join([tasks[0].description, *loops])
+            log.info("%s%s", text, "" if left is None else f", about {left:.0f} s left")

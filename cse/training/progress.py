@@ -19,9 +19,10 @@ class Progress:
 
     def __enter__(self) -> Self:
         self.started, self.stack = time.monotonic(), ExitStack()
-        self.bars = self.stack.enter_context(live(transient=False)) if self.shown else None
-        if self.bars is not None:
-            self.task = self.bars.add_task(f"step {self.first}/{self.total}", total=self.total, completed=self.first)
+        if self.shown:
+            self.bars = self.stack.enter_context(live(transient=False))
+            if not self.bars.disable:
+                self.task = self.bars.add_task("", total=self.total, completed=self.first)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -33,12 +34,12 @@ class Progress:
         On a terminal the latest value of each stays; elsewhere a line has only its own step's.
         """
         self.latest |= numbers
-        where, done = f"step {step}/{self.total}  ", step - self.first
-        if self.bars is not None:
-            self.bars.update(self.task, completed=step, description=where + in_words(self.latest))
+        done = step - self.first
+        if self.shown and not self.bars.disable:
+            self.bars.update(self.task, completed=step, description=in_words(self.latest))
         elif self.shown:
             left = (time.monotonic() - self.started) / done * (self.total - step) if done else 0.0
-            log.info("%s%s%s", where, in_words(numbers), f"  {left:.0f} s left" if done else "")
+            log.info("step %d/%d  %s%s", step, self.total, in_words(numbers), f"  {left:.0f} s left" if done else "")
 
 
 def in_words(numbers: dict[str, float]) -> str:
