@@ -19,8 +19,8 @@ from cse.progress import track
 
 log = logging.getLogger(__name__)
 
-MAX_LINE = 2**20  # bytes
-COUNTS = rb"\d{1,18} [1-9]\d{0,5}"  # fastText's first line: words, and the length of their vectors
+COUNTS = rb"(\d{1,18}) ([1-9]\d{0,5})"  # fastText's first line: words, and the length of their vectors
+NUMBER = re.compile(rb"[+-]?\d*\.?\d+([eE][+-]?\d+)?")
 ENDINGS = (".txt", ".vec", ".txt.gz", ".vec.gz")
 
 
@@ -35,17 +35,21 @@ class WordVectors:
     def __init__(self, path: Path, lowercase: bool):
         if not path.is_file():
             raise MissingResource(f"checkpoint={path}: there is no such file of word vectors")
-        self.path = path
-        self.lowercase = lowercase
+        self.path, self.lowercase = path, lowercase
         self.known: dict[str, np.ndarray | None] = {}  # words already looked up; None: not in the file
-        self.announced, self.dim = self._shape()
+        first = next(self._lines(), b"")
+        counts = re.fullmatch(COUNTS, first)
+        self.announced = int(counts[1]) if counts else None
+        self.dim = int(counts[2]) if counts else first.count(b" ")
+        if not counts and (self._vector(first) is None or re.fullmatch(rb"\d+ \d+", first)):
+            raise UserError(f"{path}, line 1: not a word and its numbers, so these are no word vectors")
 
     def encode(self, texts: list[str]) -> np.ndarray:
         """n texts -> (n, D) float32."""
         sentences = [(text.lower() if self.lowercase else text).split() or ["."] for text in texts]
         new = {word for sentence in sentences for word in sentence} - self.known.keys()
         if new:
-            vectors = self._read(new)
+            vectors = self._read({word.encode(): word for word in new})
             self.known |= dict.fromkeys(new) | vectors
             log.info("%s of %s new words have a vector in %s", f"{len(vectors):,}", f"{len(new):,}", self.path)
             if not any(vector_D is not None for vector_D in self.known.values()):
@@ -57,62 +61,38 @@ class WordVectors:
                 row_D[:] = np.mean(vectors_D, axis=0)
         return rows_ND
 
-    def _lines(self) -> Iterator[tuple[int, bytes]]:
-        """(line number, line without its end). In bytes: some of GloVe's words contain what Unicode counts as a line
-        end."""
-        number = 0
+    def _lines(self) -> Iterator[bytes]:
+        """The lines without their ends. In bytes: some of GloVe's words contain what Unicode counts as a line end."""
         try:
             with gzip.open(self.path) if self.path.suffix == ".gz" else open(self.path, "rb") as lines:
-                while line := lines.readline(MAX_LINE):
-                    number += 1
-                    if len(line) == MAX_LINE:
-                        raise UserError(f"{self.path}, line {number}: too long for a word and its numbers")
-                    yield number, line.rstrip(b" \r\n")  # fastText ends every line with a blank
-        except PermissionError as error:
-            raise UserError(f"checkpoint={self.path} cannot be read: {error.strerror}") from error
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise UserError(f"{self.path}, after line {number}: the gzip file is damaged ({error})") from error
+                for line in lines:
+                    yield line.rstrip(b" \r\n")  # fastText ends every line with a blank
+        except (OSError, EOFError, zlib.error) as error:
+            raise UserError(f"checkpoint={self.path} is damaged or cannot be read: {error}") from error
 
-    def _shape(self) -> tuple[int | None, int]:
-        """(number of words or None where the first line does not say, D)."""
-        line = next(self._lines(), (0, b""))[1]
-        if re.fullmatch(COUNTS, line):
-            count, width = map(int, line.split())
-            return count, width
-        first_D = numbers(line.split(b" ")[1:])
-        if first_D is None or re.fullmatch(rb"\d+ \d+", line):
-            raise UserError(f"{self.path}, line 1: not a word and its numbers, so these are no word vectors")
-        return None, len(first_D)
-
-    def _read(self, words: set[str]) -> dict[str, np.ndarray]:
-        """The vectors of these words, as far as the file has them; of a repeated word, the first. Checks their
-        lines."""
-        by_bytes = {word.encode(): word for word in words}
+    def _read(self, words: dict[bytes, str]) -> dict[str, np.ndarray]:
+        """The vectors of these words, as far as the file has them; of a repeated word, the first."""
         vectors: dict[str, np.ndarray] = {}
         count = 0
-        for number, line in track(self._lines(), "line", self.announced):
+        for number, line in enumerate(track(self._lines(), "line", self.announced), 1):
             if not line or (number == 1 and self.announced is not None):
                 continue
             count += 1
-            word = by_bytes.get(line.partition(b" ")[0])
-            if word is None or word in vectors:
-                continue
-            fields = line.split(b" ")[1:]
-            if len(fields) > self.dim and fields[-self.dim - 1] and numbers([fields[-self.dim - 1]]) is None:
+            first, *others = line.rsplit(b" ", self.dim)[0].split(b" ")
+            if others and others[-1] and not NUMBER.fullmatch(others[-1]):
                 continue  # some of GloVe's words contain blanks (". . ."): no text has such a word
-            vector_D = numbers(fields)
-            if vector_D is None or len(vector_D) != self.dim:
-                raise UserError(f"{self.path}, line {number}: not a word and {self.dim} finite numbers")
-            vectors[word] = vector_D
+            if (word := words.get(first)) is not None and word not in vectors:
+                if others or (vector_D := self._vector(line)) is None:
+                    raise UserError(f"{self.path}, line {number}: not a word and {self.dim} finite numbers")
+                vectors[word] = vector_D
         if self.announced not in (None, count):
             raise UserError(f"{self.path}: {count:,} words, but line 1 promises {self.announced:,}; copy it again")
         return vectors
 
-
-def numbers(fields: list[bytes]) -> np.ndarray | None:
-    """The numbers of a line; None if there are none, or one is not finite."""
-    try:
-        values = np.array([*map(float, fields)], np.float32)
-    except ValueError:
-        return None
-    return values if len(values) and np.isfinite(values).all() else None
+    def _vector(self, line: bytes) -> np.ndarray | None:
+        """The D numbers after a line's word; None if there are not as many, or one is not finite."""
+        try:
+            values_D = np.array([float(field) for field in line.rsplit(b" ", self.dim)[1:]], np.float32)
+        except ValueError:
+            return None
+        return values_D if 0 < len(values_D) == self.dim and np.isfinite(values_D).all() else None

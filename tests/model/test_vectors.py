@@ -93,9 +93,3 @@ def test_a_damaged_gzip_file_is_named(tmp_path, cut):
     path.unlink()
     with pytest.raises(MissingResource, match=path.name):
         WordVectors(path, False)
-
-
-def test_a_line_without_an_end_is_refused_before_it_fills_memory(tmp_path):
-    path = written(tmp_path / "a.txt.gz", GLOVE.encode() + b"9" * 2**22)
-    with pytest.raises(UserError, match=r"a\.txt\.gz, line 5"):
-        WordVectors(path, False).encode(["elsewhere"])
