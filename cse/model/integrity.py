@@ -14,12 +14,10 @@ from pathlib import Path
 import torch
 from safetensors import safe_open
 from torch.nn.functional import pad
-from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from cse.errors import MissingResource, RunError, UserError, in_short
 from cse.files import read_json, within
-from cse.model.architecture import without_weights
-from cse.sources.hub import WEIGHTS
 
 log = logging.getLogger(__name__)
 
@@ -67,18 +65,6 @@ def check_files(folder: Path) -> None:
         raise UserError(
             f"{folder}: the settings of its tokenizer give {given[0]!r}, and a vocabulary is read from its own file "
             "(tokenizer.json, vocab.txt, ...): remove that, or take a copy from where you trust it"
-        )
-
-
-def check_size(name: str, folder: Path, config: PretrainedConfig) -> None:
-    """Raise UserError for a configuration of more parameters than the weights have bytes, before it takes memory."""
-    size = sum(file.stat().st_size for file in folder.iterdir() if file.suffix in WEIGHTS)
-    asked = config.num_hidden_layers * config.hidden_size  # at the least: billions of layers are not even tried below
-    if 0 < size >= asked:
-        asked = sum(parameter.numel() for parameter in without_weights(config).parameters())
-    if asked > size > 0:  # without weights the loader says so
-        raise UserError(
-            f"model.name={name}: its config.json asks for {asked:,} parameters, but its weights have {size:,} bytes"
         )
 
 

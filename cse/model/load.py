@@ -115,7 +115,6 @@ def read_checkpoint(
         if ending.head is not None and ending.head[0].in_features != config.hidden_size:
             raise UserError(f"model.name={name}: its dense head is for vectors of another width")
         layers, own_dropout = config.num_hidden_layers, change(config)
-        integrity.check_size(name, folder, config)
         hf_tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         kind: Head = "mlm" if mlm else "pooler" if ending.pooling == OWN else None
         has_all = config.num_hidden_layers == layers

@@ -58,7 +58,6 @@ CHECKPOINTS = {  # more in tests/model/test_integrity.py
     "st_dense_width": dense(DENSE | {"in_features": 40}, linear=torch.zeros(8, 40)),
     "st_dense_nan": dense(DENSE, linear=torch.full((8, 32), torch.nan)),
     "st_dense_announced": dense(DENSE | {"in_features": 10**7, "out_features": 10**7}, linear=torch.zeros(8, 32)),
-    "config_layers": {"config.json": {"num_hidden_layers": 10**9}},
     "st_length_text": POOLED | {"sentence_bert_config.json": {"max_seq_length": "long"}},
     "st_prompts_list": POOLED | {"config_sentence_transformers.json": {"prompts": ["a"]}},
 }
