@@ -9,6 +9,7 @@ from cse.config.compose import composed
 from cse.eval.score import MemoizedEncode
 from cse.model.load import load_encoder
 from cse.run.build import make
+from cse.tensors import Precision
 
 SENTENCES = 30_000
 TASKS = "[MR,CR,TREC]"
@@ -23,7 +24,7 @@ def checks() -> list[Check]:
     ]
 
 
-def encoding(world: World, precision: str) -> Result:
+def encoding(world: World, precision: Precision) -> Result:
     texts = world.sentences(100 if world.tiny else SENTENCES, 5, (4, 30))
     encoder = load_encoder(world.encoder("bert"), "cls").to(world.device)
     encoder.encode(texts[:100], precision=precision)

@@ -3,22 +3,24 @@
 B rows, T tokens, D width, V vocabulary.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import torch
+from rich.console import Console
+from rich.progress import track as bar
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
-from cse.errors import UserError
 from cse.model import packing
 from cse.model.architecture import hidden_of_embeddings, takes_embeddings
 from cse.model.pooling import pool
 from cse.model.template import Denoising
 from cse.model.tokenizer import Tokenizer
 from cse.progress import track
+from cse.tensors import Precision
 from cse.types import Encoded, Tokens
 
 if TYPE_CHECKING:  # importing transformers takes seconds
@@ -169,39 +171,64 @@ class Encoder(nn.Module):
 
     @torch.no_grad()
     def encode(
-        self, texts: list[str], batch_size: int = TEXTS, head: nn.Module | None = None, precision: str = "fp32"
+        self,
+        sentences: str | Iterable[str],
+        batch_size: int = TEXTS,
+        head: nn.Module | None = None,
+        precision: Precision = "fp32",
+        *,
+        normalize_embeddings: bool = False,
+        show_progress_bar: bool | None = None,
     ) -> np.ndarray:
-        """n texts -> (n, D) float32, in eval mode, without dropout.
+        """n texts -> (n, D) float32, one text -> (D,), in eval mode, without dropout.
 
         Each distinct token sequence is encoded once, in batches sorted by length; token ids of texts are kept for the
         next call. head: applied to the pooled vectors (default: the encoder's own, if it has one). precision: fp32, or
         bf16 (autocast in the layers; vectors and head stay float32), which fills batches up to TOKENS.
+        normalize_embeddings: to length 1, whatever `unit_length` is. show_progress_bar: on a terminal or in a notebook.
+        Raises TypeError for what is no text, ValueError for a batch_size below 1 or any other precision.
         """
-        if not texts:
-            raise UserError("encode() was given no text")
+        texts = [sentences] if isinstance(sentences, str) else list(sentences)
+        for number, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise TypeError(f"sentences[{number}] must be a str, not {type(text).__name__}: {text!r:.80}")
+        if batch_size < 1:
+            raise ValueError(f"batch_size={batch_size} must be at least 1")
+        if precision not in get_args(Precision):
+            raise ValueError(f"{precision=} must be one of {', '.join(get_args(Precision))}")
         head = head or self.head
+        if not texts:
+            none_0D = torch.zeros(0, self.dim, device=self.device)
+            return (none_0D if head is None else head(none_0D)).cpu().numpy()
+        keys = self._token_keys(texts)
+        distinct = sorted(set(keys), key=lambda key: (len(key), key))
+        batches = in_batches(distinct, batch_size, TOKENS if precision == "bf16" else 0)
+        tracked = bar(batches, "encode", console=Console(stderr=True)) if show_progress_bar else track(batches, "batch")
+        unit = self.unit_length or normalize_embeddings
+        rows, waiting = [], []  # on the CPU, and still on the device: waiting for it at each batch is slow
+        with self._scoring(precision):
+            for number, batch in enumerate(tracked, 1):
+                ids = [np.frombuffer(key, np.int32) for key in batch]
+                with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bf16"):
+                    pooled_BD = self(self.tokenizer.collate(ids).to(self.device)).pooled_BD
+                pooled_BD = pooled_BD.float() if head is None else head(pooled_BD.float())
+                waiting.append(normalize(pooled_BD, dim=1) if unit else pooled_BD)
+                if len(waiting) == FETCHED or number == len(batches):
+                    rows.append(torch.cat(waiting).cpu())
+                    waiting = []
+        place = {key: i for i, key in enumerate(distinct)}
+        rows_ND = torch.cat(rows).numpy()[[place[key] for key in keys]]
+        return rows_ND[0] if isinstance(sentences, str) else rows_ND
+
+    def _token_keys(self, texts: list[str]) -> list[bytes]:
+        """The token ids (int32) of each text; remembers them for the next call."""
         known = self._token_ids
         new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
             known = known | dict(zip(new, self.tokenizer(new, self.tokenizer.longest), strict=True))
         if len(known) <= KEPT:
             self._token_ids = known
-        keys = [known[text].tobytes() for text in texts]
-        distinct = sorted(set(keys), key=lambda key: (len(key), key))
-        rows, waiting = [], []  # on the CPU, and still on the device: waiting for it at each batch is slow
-        with self._scoring(precision):
-            batches = in_batches(distinct, batch_size, TOKENS if precision == "bf16" else 0)
-            for number, batch in enumerate(track(batches, "batch"), 1):
-                ids = [np.frombuffer(key, np.int32) for key in batch]
-                with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bf16"):
-                    pooled_BD = self(self.tokenizer.collate(ids).to(self.device)).pooled_BD
-                pooled_BD = pooled_BD.float() if head is None else head(pooled_BD.float())
-                waiting.append(normalize(pooled_BD, dim=1) if self.unit_length else pooled_BD)
-                if len(waiting) == FETCHED or number == len(batches):
-                    rows.append(torch.cat(waiting).cpu())
-                    waiting = []
-        place = {key: i for i, key in enumerate(distinct)}
-        return torch.cat(rows).numpy()[[place[key] for key in keys]]
+        return [known[text].tobytes() for text in texts]
 
     @contextmanager
     def _scoring(self, precision: str) -> Iterator[None]:

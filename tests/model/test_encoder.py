@@ -1,5 +1,7 @@
 """The encoder: batches, language-model loss, and the same vectors through three libraries."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -30,6 +32,42 @@ def test_encode_equals_one_sentence_at_a_time(folder):
     assert together.dtype == np.float32
     assert encoder.training, "encode() has to leave the mode as it was"
     assert torch.equal(state, torch.get_rng_state())
+
+
+def test_encode_takes_what_sentence_transformers_takes(tiny_bert):
+    from sentence_transformers import SentenceTransformer
+
+    ours, theirs = load_encoder(tiny_bert, "mean"), SentenceTransformer(tiny_bert, device="cpu")
+    for given in (TEXTS[0], "", TEXTS, tuple(TEXTS), np.array(TEXTS), dict.fromkeys(TEXTS)):
+        for normalize_embeddings in (False, True):
+            options = {"normalize_embeddings": normalize_embeddings, "batch_size": 2, "show_progress_bar": True}
+            expected = theirs.encode(list(given) if isinstance(given, dict) else given, **options)
+            np.testing.assert_allclose(ours.encode(given, **options), expected, atol=1e-6)
+    np.testing.assert_array_equal(ours.encode(text for text in TEXTS), ours.encode(sentences=TEXTS))
+    assert ours.encode([]).shape == ours.encode(iter([])).shape == (0, ours.dim)
+    head = torch.nn.Linear(ours.dim, 3)
+    assert ours.encode([], head=head).shape == (0, 3)
+
+
+def test_encode_shows_its_progress_when_asked(tiny_bert, capsys):
+    encoder = load_encoder(tiny_bert, "mean")
+    capsys.readouterr()
+    encoder.encode(TEXTS, show_progress_bar=False)
+    assert not any(capsys.readouterr())
+    encoder.encode(TEXTS, show_progress_bar=True)
+    out, err = capsys.readouterr()
+    assert not out
+    assert "100%" in err
+
+
+@pytest.mark.parametrize("wrong", [None, math.nan, b"kadan", 3, ["kadan", "lofel"]])
+def test_encode_refuses_what_is_no_text_and_settings_that_are_none(tiny_bert, wrong):
+    encoder = load_encoder(tiny_bert, "mean")
+    with pytest.raises(TypeError, match=r"sentences\[1\] .*\b" + type(wrong).__name__):
+        encoder.encode(["kadan", wrong, "migor"])
+    for option, value in (("batch_size", 0), ("batch_size", -1), ("precision", "int8")):
+        with pytest.raises(ValueError, match=f"^{option}="):
+            encoder.encode(TEXTS, **{option: value})
 
 
 def test_encode_sees_each_distinct_sentence_once(tiny_bert, monkeypatch):
