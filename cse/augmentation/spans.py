@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, assert_never
 
 import numpy as np
 
+from cse.equation import Known, at_least, equation
 from cse.errors import UserError
 from cse.progress import showing, track
 from cse.ranges import BelowOne, Count
@@ -53,14 +54,23 @@ class Words:
         return text if self.is_plain else " ".join(text.split())
 
 
+def long_enough(num_units: int, known: Known) -> str:
+    """So many units that the anchors have room."""
+    needed = units_needed(known["anchors"], known["max_length"])
+    return (
+        "" if num_units >= needed else f"at least {needed}: {known['anchors']} anchors of up to {known['max_length']}"
+    )
+
+
+@equation(num_units=long_enough, max_length=at_least("min_length"))
 def sample_spans(
-    num_units: int,
-    anchors: int,
-    positives: int,
+    num_units: Count,
+    anchors: Count,
+    positives: Count,
     strategy: Strategy,
     rng: Rng,
-    min_length: int = 32,
-    max_length: int = 512,
+    min_length: Count = 32,
+    max_length: Count = 512,
     anchor_start: AnchorStart = "jitter",
     adjacent_bug: bool = False,
 ) -> tuple[list[Span], list[Span]]:
@@ -68,13 +78,8 @@ def sample_spans(
 
     rng: a numpy Generator or RandomState. The draws and their order (beta, block, start; then beta, start for each
     positive) are the authors', so RandomState(seed) gives the same spans as their code after np.random.seed(seed).
-    Raises UserError if num_units < 2 A lmax.
+    Raises ValueError if num_units < 2 A lmax.
     """
-    if num_units < units_needed(anchors, max_length):
-        raise UserError(
-            f"a document of {num_units} units is too short for {anchors} anchors of up to {max_length}, which need "
-            f"{units_needed(anchors, max_length)}: augmentation.on_short=skip, or a lower augmentation.max_length"
-        )
     blocks = list(range(0, num_units - max_length + 1, max_length))  # the tail n mod lmax never holds an anchor
     anchor_spans: list[Span] = []
     positive_spans: list[Span] = []
@@ -207,6 +212,12 @@ class Spans(Augmentation):
         max_length = self.max_length
         if self.on_short == "shrink" and len(units) >= self._least():
             max_length = min(max_length, len(units) // (2 * self.anchors))
+        if len(units) < units_needed(self.anchors, max_length):
+            raise UserError(
+                f"a document of {len(units)} {self.unit} is too short: {self.anchors} anchors of up to {max_length} "
+                f"need {units_needed(self.anchors, max_length)}: augmentation.on_short=skip, or a lower "
+                "augmentation.max_length"
+            )
         anchors, positives = sample_spans(
             len(units),
             self.anchors,

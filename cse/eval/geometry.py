@@ -19,12 +19,13 @@ from annotated_types import MinLen
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from cse.equation import at_least, equation, real
 from cse.errors import UserError
 from cse.eval.files import senteval_folder
 from cse.eval.senteval.data import Examples, read_table
 from cse.eval.sts import cosines
 from cse.progress import track
-from cse.ranges import Ascending, Count, Name, Split
+from cse.ranges import Ascending, Count, Name, Positive, Split
 from cse.score import Score, Source
 from cse.types import Encode, Evaluator
 
@@ -39,12 +40,14 @@ def unit_rows(x_ND: Tensor | np.ndarray) -> Tensor:
     return normalize(x_ND.to(torch.promote_types(x_ND.dtype, torch.float32)), dim=-1)
 
 
+@equation(x_BD=real, y_BD=real)
 def alignment(x_BD: Tensor | np.ndarray, y_BD: Tensor | np.ndarray) -> Tensor:
     """mean |x - y|^2 over rows (positive pairs), in [0, 4]: a scalar with a gradient."""
     return (unit_rows(x_BD) - unit_rows(y_BD)).square().sum(-1).mean()
 
 
-def uniformity(x_BD: Tensor | np.ndarray, t: float = 2.0, log: bool = True, chunk: int = CHUNK) -> Tensor:
+@equation(B=at_least(2), x_BD=real)
+def uniformity(x_BD: Tensor | np.ndarray, t: Positive = 2.0, log: bool = True, chunk: Count = CHUNK) -> Tensor:
     """log mean_{i<j} exp(-t |x_i - x_j|^2), in [-4t, 0]: a scalar with a gradient.
 
     log=False leaves out the log, as NonLing-CSE's text does. chunk: rows at a time.

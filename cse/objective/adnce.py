@@ -15,13 +15,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from cse.equation import equation
+from cse.equation import at_least, equation
 from cse.objective.blockwise import blockwise
 from cse.objective.two_views import Contrast
 from cse.ranges import Positive
 
 
-@equation
+@equation(B=at_least(2))
 def adnce(
     anchors_BD: Tensor,
     positives_BD: Tensor,

@@ -25,7 +25,7 @@ from cse.ranges import Positive
 Margin = Annotated[float, Ge(0), Lt(90)]  # degrees
 
 
-@equation
+@equation()
 def arccon(anchors_BD: Tensor, positives_BD: Tensor, temperature: Positive, margin: Margin) -> Tensor:
     """The mean of l_i, a scalar. margin: degrees."""
     anchors_BD, positives_BD = normalize(anchors_BD, dim=1), normalize(positives_BD, dim=1)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from cse.equation import equation
+from cse.equation import at_least, equation
 from cse.objective.two_views import TwoViews
 from cse.ranges import NonNegative
 from cse.tensors import Precision, squared_product_norm
@@ -23,7 +23,7 @@ def standardize(z_BP: Tensor, eps: float) -> Tensor:
     return (z_BP - mean_P) * (variance_P + eps).rsqrt()
 
 
-@equation
+@equation(B=at_least(2))
 def barlow_twins(
     z1_BP: Tensor, z2_BP: Tensor, lambd: NonNegative, eps: NonNegative = 1e-5, *, products: Precision = "fp32"
 ) -> Loss:

@@ -13,13 +13,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from cse.equation import equation
+from cse.equation import at_least, equation
 from cse.objective.blockwise import blockwise
 from cse.objective.two_views import Contrast
 from cse.ranges import Positive
 
 
-@equation
+@equation(B=at_least(2))
 def dcl(z1_BD: Tensor, z2_BD: Tensor, temperature: Positive, sigma: Positive | None = None) -> Tensor:
     """The mean of l, a scalar. sigma: None for DCL; a number for DCLW, whose weights carry gradient."""
     z_RD = torch.cat([normalize(z1_BD, dim=1), normalize(z2_BD, dim=1)])

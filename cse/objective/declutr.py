@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from cse.equation import equation
+from cse.equation import at_least, equation, integers
 from cse.errors import UserError
 from cse.objective.blockwise import blockwise
 from cse.ranges import Natural, NonNegative, Positive
@@ -31,7 +31,7 @@ def negative_log(log_p: Tensor, floor: float) -> Tensor:
     return -(log_p.exp() + floor).log() if floor else -log_p
 
 
-@equation
+@equation(Q=at_least(0))
 def nt_xent(
     anchors_ND: Tensor,
     positives_ND: Tensor,
@@ -59,7 +59,7 @@ def nt_xent(
     return losses_R1.sum() if reduction == "sum" else losses_R1.mean()
 
 
-@equation
+@equation(Q=at_least("R"), labels_R=integers, labels_Q=integers)
 def nt_xent_against_memory(
     rows_RD: Tensor,
     labels_R: Tensor,

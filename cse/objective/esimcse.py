@@ -14,14 +14,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
-from cse.equation import equation
+from cse.equation import at_least, equation
 from cse.objective.blockwise import blockwise
 from cse.ranges import BelowOne, Count, Positive
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
 
 
-@equation
+@equation(Q=at_least(0))
 def esimcse(anchors_BD: Tensor, positives_BD: Tensor, queue_QD: Tensor, temperature: Positive) -> Tensor:
     """The mean of l_i, a scalar. A row of zeros in the queue is a place not yet filled."""
     anchors_BD = normalize(anchors_BD, dim=1)

@@ -13,14 +13,14 @@ from annotated_types import Ge, Le
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
-from cse.equation import equation
+from cse.equation import at_least, equation
 from cse.objective.blockwise import blockwise
 from cse.ranges import AnyPooling, Name, Positive
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
 
 
-@equation
+@equation(M=at_least(2))
 def guided(views_BD: list[Tensor], guides_BE: list[Tensor], temperature: Positive) -> Tensor:
     """The mean of l_i, a scalar. views_BD: queries, positives and, optionally, hard negatives; guides_BE: the
     guide's."""

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, mse_loss, normalize
 
-from cse.equation import equation
+from cse.equation import equation, even, finite
 from cse.errors import UserError
 from cse.objective.blockwise import blockwise
 from cse.ranges import NonNegative, Positive
@@ -23,7 +23,7 @@ from cse.types import Encoded, Loss, Objective
 Reading = Literal["released", "angle"]
 
 
-@equation
+@equation(targets_B=finite)
 def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: Positive) -> Tensor:
     """CoSENT: two pairs in the wrong order cost as much as their similarities differ. Equal scores cost nothing."""
     s_B = similarities_B / temperature
@@ -36,7 +36,7 @@ def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: Positive) -> 
     return torch.cat([s_B.new_zeros(1), blockwise(sums, len(s_B), len(s_B))]).logsumexp(0)
 
 
-@equation
+@equation(positive_B=finite)
 def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperature: Positive) -> Tensor:
     """-log softmax of each row's partner among all other rows of the batch, 0 for the rows of a pair that is not
     positive.
@@ -54,7 +54,7 @@ def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperatu
     return -(blockwise(log_p, len(rows_RD), len(rows_RD)) * positive_B.repeat(2)).mean()
 
 
-@equation
+@equation(D=even)
 def angle_similarity(x_BD: Tensor, y_BD: Tensor, reading: Reading) -> Tensor:
     """The similarity of two vectors as C complex numbers each, z and w, whose real parts are the first half.
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
-from cse.equation import equation
+from cse.equation import at_least, equation, finite
 from cse.ranges import AnyPooling, Name, NonNegative, Positive, Share
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
@@ -27,7 +27,7 @@ def off_diagonal(x_BB: Tensor) -> Tensor:
     return x_BB.flatten()[1:].view(rows - 1, rows + 1)[:, :-1].reshape(rows, rows - 1)
 
 
-@equation
+@equation()
 def consistency(similarities_BB: Tensor, temperature: Positive) -> Tensor:
     """The Jensen-Shannon divergence of both directions' distributions over the batch, the mean over rows."""
     p_BB = (similarities_BB / temperature).log_softmax(1)
@@ -37,14 +37,14 @@ def consistency(similarities_BB: Tensor, temperature: Positive) -> Tensor:
     return divergences.mean()
 
 
-@equation
+@equation(B=at_least(2), teacher_BB=finite)
 def listnet(student_BB: Tensor, teacher_BB: Tensor, temperature: Positive, teacher_temperature: Positive) -> Tensor:
     """The cross entropy of the teacher's and the student's distributions over the other rows, the mean over rows."""
     target = (off_diagonal(teacher_BB) / teacher_temperature).softmax(1)
     return -(target * (off_diagonal(student_BB) / temperature).log_softmax(1)).sum(1).mean()
 
 
-@equation
+@equation(teacher_BB=finite)
 def listmle(student_BB: Tensor, teacher_BB: Tensor, temperature: Positive) -> Tensor:
     """-log P(order of the teacher), the mean over rows; ties in order of the batch."""
     order_BB = teacher_BB.argsort(stable=True, dim=1, descending=True)

@@ -21,7 +21,7 @@ from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
 
 
-@equation
+@equation()
 def info_nce(
     anchors_BD: Tensor,
     positives_BD: Tensor,

@@ -13,7 +13,7 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from cse.equation import equation
+from cse.equation import at_least, equation
 from cse.objective.two_views import TwoViews
 from cse.ranges import Exponent, NonNegative
 from cse.tensors import Precision, squared_product_norm
@@ -40,7 +40,7 @@ def covariance_term(z_BP: Tensor, products: Precision) -> Tensor:
     return (all_squares - z_BP.var(0).square().sum()) / width
 
 
-@equation
+@equation(B=at_least(2))
 def vicreg(
     z1_BP: Tensor,
     z2_BP: Tensor,

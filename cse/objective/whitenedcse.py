@@ -6,7 +6,7 @@
 View 0 is the anchor; other anchors are not negatives. B rows of the batch, D width, M views, P = M - 1 positives.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Annotated, Literal, assert_never, cast
 
@@ -16,23 +16,33 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from cse.device import to_device
-from cse.equation import equation
+from cse.equation import Known, at_least, equation, one_less_than, permutation_of
 from cse.errors import UserError
 from cse.objective.blockwise import blockwise
-from cse.objective.whitening import Decomposition, ShuffledGroupWhitening, check_groups, whiten_views
-from cse.ranges import Count, NonNegative, Positive
+from cse.objective.whitening import Decomposition, ShuffledGroupWhitening, valid_groups, whiten_views
+from cse.ranges import Count, NonNegative, Positive, Share
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective, Settings
 
 Kind = Literal["L1", "L2_softmin", "L2_hard", "L2_literal"]
 
 
-@equation
+def spanned(num_groups: int, known: Known) -> str:
+    """A number of groups, each of which the rows span."""
+    valid = valid_groups(known["D"], known["B"], known["eps"])
+    return (
+        ""
+        if num_groups in valid
+        else f"one of {', '.join(map(str, valid))} for {known['B']} rows of width {known['D']}"
+    )
+
+
+@equation(B=at_least(2), num_groups=spanned, permutation=permutation_of("D"))
 def shuffled_group_whitening(
     x_BD: Tensor,
     num_groups: Count,
     permutation: Tensor | None = None,
-    eps: NonNegative = 1e-5,
+    eps: Share = 1e-5,
     kind: Decomposition = "zca",
     grad: Literal["detach", "through"] = "detach",
 ) -> Tensor:
@@ -41,16 +51,14 @@ def shuffled_group_whitening(
     permutation: (D,) int64, shuffled channel j is channel permutation[j]; None: neighbours form a group.
     eps: shrinkage (1 - eps) C + eps (tr C / s) I; the authors' code has none (0). kind: zca | pca | cholesky.
     grad: "detach" takes W as a constant (the authors' code), "through" differentiates it too.
-    Raises UserError for groups that cannot be whitened.
     """
-    check_groups(num_groups, x_BD.shape[1], len(x_BD), eps)
     permutations_1D = None if permutation is None else permutation[None]
     return whiten_views(x_BD[None], num_groups, permutations_1D, eps=eps, kind=kind, grad=grad)[0]
 
 
-@equation
+@equation(M=at_least(2), weights=one_less_than("M"))
 def multi_positive(
-    views_MBD: Tensor, temperature: Positive, weights: list[float] | None = None, kind: Kind = "L1"
+    views_MBD: Tensor, temperature: Positive, weights: Sequence[NonNegative] | None = None, kind: Kind = "L1"
 ) -> Tensor:
     """Contrast view 0 with each of the M - 1 others, a scalar. weights: lambda_p, 1 each if None.
 

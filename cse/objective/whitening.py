@@ -129,10 +129,15 @@ def whiten_views(
     return z_MBD.gather(2, permutations_MD.argsort(1)[:, None].expand_as(z_MBD))
 
 
-def check_groups(num_groups: int, width: int, rows: int, eps: float) -> None:
-    """Raise UserError, with the valid values, if k does not divide D or B rows cannot span a group's s channels."""
+def valid_groups(width: int, rows: int, eps: float) -> list[int]:
+    """Every k that divides D into groups of s channels which B rows can span."""
     divisors = [k for k in range(1, width + 1) if width % k == 0]
-    valid = [k for k in divisors if width // k < rows or eps >= SINGULAR_EPS]
+    return [k for k in divisors if width // k < rows or eps >= SINGULAR_EPS]
+
+
+def check_groups(num_groups: int, width: int, rows: int, eps: float) -> None:
+    """Raise UserError, with the valid values, for any other k."""
+    valid = valid_groups(width, rows, eps)
     if num_groups not in valid:
         raise UserError(
             f"objective.whitening.num_groups={num_groups} must divide the width {width}, into groups of fewer channels "

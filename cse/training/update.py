@@ -196,7 +196,9 @@ def geometry(views: list[Encoded]) -> dict[str, float]:
         rank = effective_rank(first_BD)
     except torch.linalg.LinAlgError:  # only logged: training goes on without it
         rank = math.nan
-    metrics = {"uniformity": float(uniformity(first_BD)), "effective_rank": rank}
+    metrics = {"effective_rank": rank}
+    if len(first_BD) > 1:
+        metrics["uniformity"] = float(uniformity(first_BD))
     if len(views) > 1 and len(views[1].pooled_BD) == len(first_BD):
         metrics["alignment"] = float(alignment(first_BD, views[1].pooled_BD.detach()))
     return metrics

@@ -115,7 +115,7 @@ def test_spans_keep_their_lengths_places_and_distances(case, strategy, anchor_st
             assert {start % longest for start, _ in anchors} == {0}
 
 
-class Edges:
+class Edges(np.random.RandomState):
     """A generator whose anchor is (1, 3) of 8 units and whose positives have one unit: the case of the bug."""
 
     def beta(self, a, b):

@@ -136,3 +136,4 @@ def test_an_effective_rank_that_fails_leaves_the_other_metrics(monkeypatch):
     told = geometry([Encoded(torch.randn(5, 3))])
     assert math.isnan(told["effective_rank"])
     assert math.isfinite(told["uniformity"])
+    assert "uniformity" not in geometry([Encoded(torch.randn(1, 3))])  # one row has no pairs
