@@ -1,7 +1,7 @@
 """How often the report's verdicts are wrong, and how often they find a true effect: python -m benchmarks.bench_verdicts
 
-Made-up tables with a known truth are judged by the report's own `cse.report.findings.judged`: four arms of a few seeds,
-normal with deviation 1, and every form of claim. Effects are in deviations of one seed.
+Made-up tables with a known truth are judged by the report's own `cse.report.verdicts.judge_claims`: four arms of a few
+seeds, normal with deviation 1, and every form of claim. Effects are in deviations of one seed.
 """
 
 import argparse
@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.results import table, write_section
 from cse.record.runs import Run
 from cse.report import published, verdicts
 from cse.report.cells import fill_cell
-from cse.report.findings import Finding, judge_claims
+from cse.report.claims import Claim
 from cse.report.seeds import power
 from cse.report.spec import Spec, parse
 from cse.report.table import blank
@@ -63,8 +64,8 @@ def spec_of(claims: Sequence[dict[str, object]]) -> Spec:
     return parse(BLOCK | {"claims": list(claims)}, printed, "bench_verdicts", tolerance=0.1, seed_sd=0.9)
 
 
-def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list[Finding]:
-    """The report's findings on one made-up table."""
+def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> pd.DataFrame:
+    """The report's claims on one made-up table."""
     scores = np.array(world.means)[:, None] + rng.normal(size=(len(ARMS), seeds))
     if world.ties:
         scores = np.round(scores)
@@ -77,45 +78,48 @@ def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list
     for row in spec.rows:
         for column in spec.columns:
             fill_cell(filled.cells[row][column], spec, runs, [])
-    return judge_claims(spec, filled, runs, 0.95)
+    return verdicts.judge_claims(spec, filled, runs, 0.95)
 
 
-def is_false(finding: Finding, world: World) -> bool:
+def is_false(claim: Claim, verdict: str, by_part: str, world: World) -> bool:
     """Whether the verdict of a claim, or of one of its parts, is wrong."""
     means = dict(zip(ARMS, world.means, strict=True))
-    claim = finding.claim
     if claim.is_trend:
         rises = np.corrcoef(range(len(ARMS)), world.means)[0, 1] if np.ptp(world.means) else 0.0
-        return finding.verdict in (verdicts.HOLDS, verdicts.CONTRADICTED) and not rises
+        return verdict in (verdicts.HOLDS, verdicts.CONTRADICTED) and not rises
     left, right = claim.places
     rows = right["row"] if isinstance(right["row"], list) else [right["row"]]
     gaps = [means[str(left["row"])] - means[row] for row in rows]
-    told = [part.verdict for part in finding.by_part] or [finding.verdict]
+    told = [part.partition(": ")[2] for part in by_part.split("; ")] if by_part else [verdict]
     if claim.form == "alike":
         holds = [abs(gap) < WITHIN for gap in gaps]
         against = [abs(gap) > WITHIN for gap in gaps]
     else:
         holds, against = [gap > 0 for gap in gaps], [gap < 0 for gap in gaps]
-    wrong = (finding.verdict == verdicts.HOLDS and not all(holds)) or (
-        finding.verdict == verdicts.CONTRADICTED and not any(against)
-    )
+    wrong = (verdict == verdicts.HOLDS and not all(holds)) or (verdict == verdicts.CONTRADICTED and not any(against))
     return wrong or any(
-        (verdict == verdicts.HOLDS and not is_so) or (verdict == verdicts.CONTRADICTED and not is_not)
-        for verdict, is_so, is_not in zip(told, holds, against, strict=True)
+        (one == verdicts.HOLDS and not is_so) or (one == verdicts.CONTRADICTED and not is_not)
+        for one, is_so, is_not in zip(told, holds, against, strict=True)
     )
 
 
 def false_alarms(world: World, seeds: int, tables: int) -> float:
     """The share of made-up tables with a false verdict on any claim or part."""
     spec, rng = spec_of(CLAIMS), np.random.default_rng(seeds)
-    return float(np.mean([any(is_false(one, world) for one in draw(spec, world, seeds, rng)) for _ in range(tables)]))
+    return float(np.mean([any_false(spec, draw(spec, world, seeds, rng), world) for _ in range(tables)]))
+
+
+def any_false(spec: Spec, judged: pd.DataFrame, world: World) -> bool:
+    """Whether a table has any false verdict."""
+    words = zip(spec.claims, judged["verdict"], judged["by_part"], strict=True)
+    return any(is_false(claim, verdict, by_part, world) for claim, verdict, by_part in words)
 
 
 def seen(effect: float, seeds: int, tables: int) -> float:
     """How often a table's only claim HOLDS, for an arm that is better by this effect."""
     spec, rng = spec_of(CLAIMS[:1]), np.random.default_rng(seeds)
     world = World("power", (0, effect, 0, 0))
-    return float(np.mean([draw(spec, world, seeds, rng)[0].verdict == verdicts.HOLDS for _ in range(tables)]))
+    return float(np.mean([draw(spec, world, seeds, rng)["verdict"][0] == verdicts.HOLDS for _ in range(tables)]))
 
 
 def main(tables: int) -> None:

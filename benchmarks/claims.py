@@ -18,9 +18,10 @@ from cse.columns import to_markdown
 from cse.config.groups import choices
 from cse.errors import UserError
 from cse.files import write_text
-from cse.report.findings import Finding, facts, headline
+from cse.report.findings import headline, lines
 from cse.report.sweep import of_sweep
-from cse.report.verdicts import NOT_JUDGED, NOT_RUN
+from cse.report.table import NOT_RUN
+from cse.report.verdicts import NOT_JUDGED
 from cse.sweep import jobs
 
 PAGE = Path(__file__).parent / "CLAIMS.md"
@@ -44,39 +45,39 @@ parts, the part that speaks least for it; of a trend, the rank correlation. *Qua
 """
 
 
-def findings_of(name: str, folder: Path, out: Path) -> list[Finding]:
+def findings_of(name: str, folder: Path, out: Path) -> pd.DataFrame:
     """A sweep's claims, judged from its runs in the folder, if there are any. Pictures are drawn into `out`."""
     place = folder / jobs.read(name).folder
-    return of_sweep(settings([f"sweep={name}", *([f"runs={place}"] if place.is_dir() else [])]), [place], out).findings
+    return of_sweep(settings([f"sweep={name}", *([f"runs={place}"] if place.is_dir() else [])]), [place], out).claims
 
 
-def line(name: str, finding: Finding) -> dict[str, str]:
-    """A claim's line of the page."""
-    known = facts(finding)
-    judged = finding.verdict not in (NOT_JUDGED, NOT_RUN)
-    shown = {key: known[key] if judged else "" for key in IF_JUDGED}
-    claim = {"table": name, "claim": finding.claim.says, "source": finding.claim.source}
+def line(name: str, known: dict[str, str]) -> dict[str, str]:
+    """A claim's line of the page. known: all that is known about it."""
+    verdict = known["verdict"]
+    judged = not verdict.startswith((NOT_JUDGED, NOT_RUN))
     return {
-        **claim,
-        "verdict": "" if finding.verdict == NOT_RUN else finding.verdict_text,
+        "table": name,
+        "claim": known["claim"],
+        "source": known["source"],
+        "verdict": "" if verdict == NOT_RUN else verdict,
         **{key: known[key] for key in ANYWAY},
-        **shown,
+        **{key: known[key] if judged else "" for key in IF_JUDGED},
     }
 
 
-def page(found: dict[str, list[Finding]]) -> str:
+def page(found: dict[str, pd.DataFrame]) -> str:
     """The page. found: the findings of each sweep, by its name."""
-    every = [finding for findings in found.values() for finding in findings]
-    lines = pd.DataFrame([line(name, finding) for name, findings in found.items() for finding in findings])
-    printed = Counter(lines["printed so"])
+    every = pd.concat([claims for claims in found.values() if len(claims)], ignore_index=True)
+    table = pd.DataFrame([line(name, known) for name, claims in found.items() for known in lines(claims)])
+    printed = Counter(table["printed so"])
     head = HEAD.format(
         headline=headline(every),
-        tables=sum(bool(findings) for findings in found.values()),
+        tables=sum(len(claims) > 0 for claims in found.values()),
         printed=printed.total() - printed[""],
         no=printed["NO"],
         tie=printed["a tie"],
     )
-    return head + to_markdown(lines.loc[:, (lines != "").any()]) + "\n"
+    return head + to_markdown(table.loc[:, (table != "").any()]) + "\n"
 
 
 def main() -> None:

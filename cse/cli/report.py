@@ -103,7 +103,7 @@ def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
     drawn = {picture.name: picture.path for picture in result.pictures if picture.path}
     texts = [layout.text_table(table) for table in result.tables]
     markdown = [f"# {result.title}\n\n{result.subtitle}\n", *map(layout.section, result.tables)]
-    markdown += [findings.section(result.findings)] if result.findings else []
+    markdown += [findings.section(result.claims)] if len(result.claims) else []
     markdown += [f"![{name}](figures/{path.name})\n" for name, path in drawn.items()]
     latex = [
         to_latex(text, table.printed.title, layout.remarks(table), words=2)
@@ -113,12 +113,12 @@ def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
         "report.html": page.sweep_page(result),
         "report.md": "\n".join(markdown),
         "report.csv": layout.cells_frame(result.tables),
-        "claims.csv": findings.findings_frame(result.findings),
+        "claims.csv": result.claims,
         "report.tex": "\n".join(latex),
     }
     console = terminal.console()
     terminal.show(result.tables, console)
-    terminal.show_claims(result.findings, console)
+    terminal.show_claims(result.claims, console)
     for picture in result.pictures:
         console.print(f"{picture.name}: {picture.path or picture.why_not}", style="dim")
     console.print(result.subtitle, style="dim")

@@ -1,7 +1,7 @@
 """A cell: one number of the paper and ours. Which runs fill it, how they make one number, how two of ours compare."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -23,6 +23,8 @@ from cse.report.statistics import (
 )
 
 QUARTILES = ("q75", "q50")
+SEEDS = 3  # on each trained side of a comparison that is judged
+MANY = 4  # names in a list; further ones are counted
 
 
 @dataclass
@@ -206,3 +208,25 @@ def _item_difference(left: Cell, right: Cell) -> Resampled | None:
         return None
     a, b = (resampling.of_seeds(list(cell.seeds.values()), cell.metric) for cell in (left, right))
     return a - b if a and b else None
+
+
+def other_setting(runs: Iterable[Run], spec: Spec) -> list[str]:
+    """Where the runs' settings differ from their sweep's or from what the paper held fixed."""
+    found: dict[str, None] = {}
+    for run in runs:
+        found |= dict.fromkeys(run.departures)
+        found |= {f"{key}={run.get(key)}": None for key, value in spec.setting.items() if not same(run.get(key), value)}
+    return list(found)
+
+
+def few_seeds(sides: Sequence[Cell]) -> str:
+    """A line if some trained side has too few seeds for a verdict; "" if all have enough."""
+    seeds = [len(cell.values) for cell in sides if not cell.only_scored]
+    if not seeds or min(seeds) >= SEEDS:
+        return ""
+    return f"too few seeds ({' and '.join(map(str, seeds))}): each trained side needs {SEEDS}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """The first few words, and how many more there are."""
+    return ", ".join(words[:MANY]) + (f", {len(words) - MANY} more" if len(words) > MANY else "")

@@ -4,8 +4,8 @@ A sweep's `report.claims` is a list of these; each has `says` (the claim), `sour
 of its words) and one form:
 
     more: PLACE, than: PLACE            less: PLACE, than: PLACE             for metrics where lower is better
-    alike: PLACE, to: PLACE, within: 1  they differ by less than this, in the score's unit
-    no_less: PLACE, than: PLACE, within: 1      the left is worse by less than this
+    alike: PLACE, to: PLACE, within: 1  they differ by less than this, in the score's unit; of `more`, with `within`:
+                                        the left is worse by less than this
     rises: PLACE, along: KEY            or falls: the rank correlation of a score with a config key, over runs;
                                         along: {column: NAME}, with another column of the table, over its rows
 
@@ -17,16 +17,16 @@ of its words) and one form:
 Runs by their config are compared over the settings that both places were run with: the values of the sweep's axes that
 the claim does not name. What was tried on one side alone does not count for it.
 
-    control: SAYS       of `alike` and `no_less`: a claim of another form in the same report, which must HOLD first
+    control: SAYS       of a claim with `within`: one without, in the same report, which must HOLD first
     quantity: TEXT      what the paper measured, if none of our scores is that: such a claim is never judged
 
 A claim is judged (`cse.report.verdicts`) only on its own score, by runs in the paper's setting with at least three
 seeds on each trained side: by Welch's test, chosen beforehand. Against an encoder that is only scored, and so has no
 seeds, the test is a one-sample t test. Two such encoders are compared by a bootstrap over their test items; elsewhere
 that is an interval beside the one over seeds, and decides nothing. `alike` is two one-sided tests against `within`,
-`no_less` the lower of the two, and both need their control. A trend is a rank correlation, permuted within seeds, of
-at least three of them; it is judged if its points could reach a p below the level. Everything else is NOT JUDGED, with
-the reason.
+`more` with a margin the lower of the two, and both need their control. A trend is a rank correlation, permuted within
+seeds, of at least three of them; it is judged if its points could reach a p below the level. Everything else is NOT
+JUDGED, with the reason.
 
 A claim with several parts (every row, every value) holds if every part does: its p is the largest of theirs. It is
 contradicted by its worst part, whose p is multiplied by their number. Each part has a verdict of its own: HOLDS if the
@@ -44,9 +44,7 @@ from typing_extensions import TypedDict
 from cse.dotted import Config
 from cse.report.plot import CLOSED
 
-FORMS = {"more": "than", "less": "than", "no_less": "than", "alike": "to", "rises": "along", "falls": "along"}
-
-MARGINS = ("alike", "no_less")  # forms that would hold for runs that learnt nothing
+FORMS = {"more": "than", "less": "than", "alike": "to", "rises": "along", "falls": "along"}
 
 
 @with_config(CLOSED)
@@ -60,14 +58,14 @@ class Place(TypedDict, total=False):
 
 
 class Claim(BaseModel):
-    """One statement. left, right: places (right of a trend: a config key's name, or a column); within, control: of
-    `alike` and `no_less`."""
+    """One statement. left, right: places (right of a trend: a config key's name, or a column); within, control: of a
+    claim with a margin, which would hold for runs that learnt nothing."""
 
     model_config = CLOSED
 
     says: str
     source: str
-    form: Literal["more", "less", "no_less", "alike", "rises", "falls"]
+    form: Literal["more", "less", "alike", "rises", "falls"]
     left: Place
     right: Place | str
     within: float = 0.0
@@ -86,10 +84,10 @@ class Claim(BaseModel):
             pairs = ", ".join(f"{form} and {other}" for form, other in FORMS.items())
             raise ValueError(f"a claim needs one of: {pairs}")
         form = forms[0]
-        if (form in MARGINS) != ("within" in entry):
-            raise ValueError("`within` belongs to `alike` and `no_less`, and they need it")
-        if form not in MARGINS and "control" in entry:
-            raise ValueError("`control` belongs to `alike` and `no_less`")
+        if (form == "alike" and "within" not in entry) or (form not in ("alike", "more") and "within" in entry):
+            raise ValueError("`alike` needs `within`, and besides it only `more` may have it")
+        if "control" in entry and "within" not in entry:
+            raise ValueError("`control` belongs to a claim with `within`")
         rest = {key: value for key, value in entry.items() if key not in (form, FORMS[form])}
         return {**rest, "form": form, "left": entry[form], "right": entry[FORMS[form]]}
 
@@ -103,6 +101,10 @@ class Claim(BaseModel):
     def is_trend(self) -> bool:
         """Whether it claims a rank correlation instead of a difference."""
         return FORMS[self.form] == "along"
+
+    def is_borne_out(self, size: float) -> bool:
+        """Whether a difference or a correlation, ours or the printed one, is as claimed by its size alone."""
+        return abs(size) <= self.within if self.form == "alike" else size > (-self.within or 1e-9)
 
 
 def names(value: object) -> list[str]:

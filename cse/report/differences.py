@@ -13,13 +13,13 @@ import pandas as pd
 
 from cse.errors import UserError
 from cse.record.runs import Run, described, grouped, same
-from cse.report.cells import Cell, compare
+from cse.report.cells import Cell, compare, few_seeds, listed
 from cse.report.comparison import Comparison
 from cse.report.frame import format_setting
 from cse.report.markup import TIED, bounds, probability, signed
 from cse.report.seeds import in_words, pooled_sd, seeds_for, smallest_difference
 from cse.report.statistics import Effect, holm
-from cse.report.verdicts import few_seeds, listed, p_apart
+from cse.report.table import p_apart
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000

@@ -22,7 +22,6 @@ from cse.record.status import status_of
 from cse.report import findings, layout
 from cse.report.comparison import Comparison, frame_of
 from cse.report.differences import Differences
-from cse.report.findings import Finding
 from cse.report.table import Table
 from cse.report.terminal import COLOURS
 
@@ -50,7 +49,7 @@ class Report:
     tables: list[Table]
     pictures: list[Picture]
     runs: list[Run]
-    findings: list[Finding] = field(default_factory=list)
+    claims: pd.DataFrame
     link: str = ""
     start: str = ""
 
@@ -83,10 +82,8 @@ def sweep_page(report: Report) -> str:
             report=report,
             title=report.title,
             tables=[(one, layout.grid(one), layout.text_table(one), layout.remarks(one)) for one in report.tables],
-            claims=[
-                (one, {name: fact for name, fact in findings.facts(one).items() if fact}) for one in report.findings
-            ],
-            headline=findings.headline(report.findings),
+            claims=findings.lines(report.claims),
+            headline=findings.headline(report.claims),
             pictures=[(one, encoded(one.path)) for one in report.pictures],
             runs=provenance(report.runs),
         )

@@ -39,7 +39,7 @@ from cse.dotted import Config
 from cse.errors import UserError
 from cse.eval.items import parts_of
 from cse.record.runs import Where
-from cse.report.claims import MARGINS, Claim, names
+from cse.report.claims import Claim, names
 from cse.report.plot import CLOSED, Plot
 from cse.report.published import Published
 from cse.score import Average
@@ -126,7 +126,7 @@ def parse(raw: Config, published: Published | None, where: str, tolerance: float
         wrong = error.errors()[0]
         place = ".".join(str(part) for part in ("report", *wrong["loc"]))
         raise UserError(f"{where}: {place}: {wrong['msg']}") from None
-    controls = [claim.says for claim in spec.claims if claim.form not in MARGINS]
+    controls = [claim.says for claim in spec.claims if not claim.within]
     for number, claim in enumerate(spec.claims):
         if claim.control and claim.control not in controls:
             raise UserError(

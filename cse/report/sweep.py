@@ -19,12 +19,12 @@ from cse.record.status import DONE, RUNNING, status_of
 from cse.report import figures, published
 from cse.report.claims import names
 from cse.report.comparison import compare_runs
-from cse.report.findings import judge_claims
 from cse.report.page import Picture, Report
 from cse.report.plot import Plot
 from cse.report.spec import Spec, parse
 from cse.report.statistics import Intervals
 from cse.report.table import build, of_runs
+from cse.report.verdicts import judge_claims
 from cse.run.plots import save
 from cse.sweep import jobs
 from cse.sweep.overrides import expanded
@@ -56,7 +56,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         tables=tables,
         pictures=[draw(plot, spec, runs, out) for plot in spec.figures],
         runs=runs,
-        findings=judge_claims(spec, tables[0] if printed else None, runs, config["confidence"]),
+        claims=judge_claims(spec, tables[0] if printed else None, runs, config["confidence"]),
     )
 
 

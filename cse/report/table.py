@@ -1,18 +1,41 @@
-"""A table of ours, beside the paper's or of runs alone: its cells, and the remarks that a reader needs with them."""
+"""A table of ours, beside the paper's or of runs alone: its cells, their verdicts, and the remarks that a reader needs.
 
+A cell compares our mean with the printed number:
+    PASS                within the tolerance
+    WITHIN SEED NOISE   the printed number lies where further runs of ours would be expected
+    DIFFERS             it lies further off than seeds explain
+    ONE SEED            there is one run, and nothing says how much seeds vary
+    OTHER SETTING       our runs are not the paper's experiment, so the numbers are not compared
+    NOT RUN             we have no run of it
+    PUBLISHED ONLY      another group's model, which is never run here
+"""
+
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
 
-from cse.record.runs import Run, Where
-from cse.report.cells import QUARTILES, Cell, compare_with_baseline, compare_with_printed, fill_cell
+from cse.record.runs import Run, Where, described, same
+from cse.report.cells import (
+    QUARTILES,
+    Cell,
+    compare,
+    compare_with_baseline,
+    compare_with_printed,
+    fill_cell,
+    other_setting,
+)
 from cse.report.comparison import Comparison
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
 from cse.report.seeds import in_words, pooled_sd
 from cse.report.spec import Spec
-from cse.report.statistics import Intervals
-from cse.report.verdicts import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY, judge_cell, mark_ties, seed_sd_of
+from cse.report.statistics import Effect, Intervals, Value, holm, reach_of_noise
+
+PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
+NOT_RUN, PUBLISHED_ONLY, OTHER_SETTING = "NOT RUN", "PUBLISHED ONLY", "OTHER SETTING"
 
 
 @dataclass
@@ -115,3 +138,62 @@ def of_runs(comparison: Comparison, runs: list[Run], expected: list[Where]) -> T
     table = Table(Published(comparison.counted, "none", []), {}, lines=comparison.table())
     table.deviations, table.absent, table.notes = deviations({}, done), missing_jobs(runs, expected), comparison.notes
     return table
+
+
+def judge_cell(cell: Cell, spec: Spec, seed_sd: float | None, confidence: float) -> str:
+    """The verdict on a cell that runs may fill; "" where the paper prints no number. seed_sd: see `seed_sd_of`."""
+    ours, column = cell.ours, spec.columns[cell.column]
+    if ours is None:
+        return NOT_RUN
+    if cell.published is None:
+        return ""
+    if other_setting(cell.runs, spec):
+        return OTHER_SETTING
+    if column.config:
+        return PASS if same(ours.mean, cell.published.mean) else DIFFERS
+    tolerance = spec.tolerance if column.tolerance is None else column.tolerance
+    return against_printed(ours, cell.published, tolerance, seed_sd, confidence)
+
+
+def against_printed(ours: Value, printed: Value, tolerance: float, seed_sd: float | None, confidence: float) -> str:
+    """PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED where one run and no `seed_sd` cannot tell the last two apart."""
+    distance = abs(ours.mean - printed.mean)
+    if distance <= tolerance + 1e-9:
+        return PASS
+    if ours.sd is None and seed_sd is None:
+        return ONE_SEED
+    return WITHIN_NOISE if distance <= reach_of_noise(ours, printed.n, seed_sd, confidence) else DIFFERS
+
+
+def seed_sd_of(column: str, spec: Spec, filled: list[Cell]) -> float | None:
+    """The seeds' deviation in a column, for its cells with one seed: as the sweep says, else pooled over the column's
+    cells with several, else `spec.seed_sd` if all its scores are STS scores; None if nothing tells."""
+    if spec.columns[column].seed_sd is not None:
+        return spec.columns[column].seed_sd
+    several = [list(cell.values.values()) for cell in filled if len(cell.values) > 1]
+    if several:
+        return pooled_sd(several)
+    metrics = {str(spec.metric_of(cell.row, column)) for cell in filled}
+    return spec.seed_sd if all("/sts" in metric for metric in metrics) else None
+
+
+def mark_ties(cells: Sequence[Cell], confidence: float) -> None:
+    """Mark the best of a column's scores, and those that may differ from it by noise alone: none of these has won.
+
+    p is corrected by Holm over the column. A column with one filled row has no best.
+    """
+    cells = [cell for cell in cells if cell.values and cell.metric]
+    if len(cells) < 2:
+        return
+    runs, metric = cells[0].runs, cells[0].metric  # of a mean of several scores more is better
+    sign = 1 if described(runs, metric).lower_is_better else -1
+    best = min(cells, key=lambda cell: sign * float(np.mean(list(cell.values.values()))))
+    best.tied = True
+    order = [cell for cell in cells if cell is not best]
+    for cell, p in zip(order, holm([p_apart(compare(best, cell, confidence)) for cell in order]), strict=True):
+        cell.tied = math.isnan(p) or p >= 1 - confidence
+
+
+def p_apart(found: Effect) -> float:
+    """The larger of the p over seeds and the p over items, where there are both; NaN where there is neither."""
+    return float(np.fmax(found.p, found.p_items))

@@ -9,10 +9,9 @@ from rich.text import Text
 from cse.report import findings
 from cse.report.comparison import Comparison
 from cse.report.differences import Differences
-from cse.report.findings import Finding
 from cse.report.layout import remarks, text_table
-from cse.report.table import Table
-from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN, OTHER_SETTING, PUBLISHED_ONLY
+from cse.report.table import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY, Table
+from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
 
 COLOURS = {
     "PASS": "green",
@@ -62,15 +61,15 @@ def show_table(table: pd.DataFrame, console: Console, fixed: int = 2) -> None:
     console.print(text, soft_wrap=True)
 
 
-def show_claims(results: list[Finding], console: Console) -> None:
+def show_claims(claims: pd.DataFrame, console: Console) -> None:
     """Print the claims: a short line for each, and its numbers below."""
-    if results:
-        console.print(Text(findings.headline(results), style="bold"))
-    for finding in results:
-        facts = findings.facts(finding)
-        verdict = Text(f"{finding.verdict_text:12}", style=COLOURS.get(finding.verdict, ""))
-        console.print(Text.assemble(verdict, " ", finding.claim.says, (f"  ({finding.claim.source})", "dim")))
-        numbers = "; ".join(f"{name} {value}" for name, value in facts.items() if value)
+    if len(claims):
+        console.print(Text(findings.headline(claims), style="bold"))
+    for line in findings.lines(claims):
+        says, source, verdict = (line.pop(name) for name in ("claim", "source", "verdict"))
+        shown = Text(f"{verdict:12}", style=COLOURS.get(verdict.partition(" (")[0], ""))
+        console.print(Text.assemble(shown, " ", says, (f"  ({source})", "dim")))
+        numbers = "; ".join(f"{name} {value}" for name, value in line.items() if value)
         console.print(Text(f"             {numbers}", style="dim"))
 
 

@@ -2,7 +2,7 @@
 
 from made_up_tables import built, values
 
-from cse.report.verdicts import NOT_RUN, PUBLISHED_ONLY
+from cse.report.table import NOT_RUN, PUBLISHED_ONLY
 
 DEV, TEST = "dev/stsb/spearman", "test/sts/average"
 

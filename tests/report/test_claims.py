@@ -6,8 +6,8 @@ from made_up_tables import filled, parsed
 
 from cse.config.groups import choices
 from cse.errors import UserError
-from cse.report import findings
-from cse.report.verdicts import NOT_RUN
+from cse.report.table import NOT_RUN
+from cse.report.verdicts import judge_claims
 from cse.sweep import jobs
 
 # Claims that the paper's own printed numbers do not bear out.
@@ -34,13 +34,13 @@ def test_the_printed_numbers_are_held_to_the_claims(name):
     """
     spec, printed = parsed(jobs.read(name).report, name)
     table = filled(spec, printed, []) if printed else None
-    judged = findings.judge_claims(spec, table, [], 0.95)
+    judged = judge_claims(spec, table, [], 0.95)
     assert (len(spec.claims) >= 1) != (name in NONE)
-    assert {finding.verdict for finding in judged} <= {NOT_RUN}
-    assert {(name, f.claim.says) for f in judged if f.supported is False} == {
+    assert set(judged["verdict"]) <= {NOT_RUN}
+    assert {(name, one.claim) for one in judged.itertuples() if one.published_supports is False} == {
         (sweep, says) for sweep, says in NOT_AS_PRINTED if sweep == name.removesuffix("_vicreg")
     } or name == "noncontrastive/table1_vicreg"
-    assert all(len(f.claim.source) > 8 for f in judged)
+    assert (judged["source"].str.len() > 8).all()
     if printed and name != "study/methods":  # which prints no number
         assert all(column.tolerance for column in spec.columns.values() if "/geometry/" in str(column.metric))
 

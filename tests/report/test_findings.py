@@ -1,15 +1,17 @@
 """Claims judged by invented runs whose answer is known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from made_up_tables import filled, parsed
 from scipy import stats
 
 from cse.cli.reporting import settings
-from cse.report import findings, statistics
+from cse.report import findings, statistics, verdicts
 from cse.report.claims import FORMS
 from cse.report.sweep import of_sweep
-from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
+from cse.report.table import NOT_RUN
+from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
 
 TEST = "test/sts/average"
 
@@ -41,7 +43,7 @@ ALIKE = 'alike: {row: "5"}, to: {row: "4"}, within: 2.0'
 
 @pytest.fixture
 def judged(leave, tmp_path, runs):
-    """judged(text, scores) -> {claim: finding} of invented runs: the scores of each m, a seed each."""
+    """judged(text, scores) -> {claim: its row} of invented runs: the scores of each m, a seed each."""
 
     def make(text=TABLE, scores=SCORES):
         for m, of in scores.items():
@@ -49,8 +51,8 @@ def judged(leave, tmp_path, runs):
                 if not (tmp_path / "runs" / f"{m}-{seed}").exists():
                     leave(f"{m}-{seed}", {"objective.m": m, "seed": seed, "model": "bert"}, {TEST: score})
         spec, printed = parsed(text)
-        found = findings.judge_claims(spec, filled(spec, printed, runs()), runs(), 0.95)
-        return {finding.claim.says: finding for finding in found}
+        found = verdicts.judge_claims(spec, filled(spec, printed, runs()), runs(), 0.95)
+        return {one.claim: one for one in found.itertuples()}
 
     return make
 
@@ -80,50 +82,51 @@ def test_each_claims_p_is_holms_over_all_of_the_table(judged):
     for rank, place in enumerate(sorted(range(6), key=raw.__getitem__)):
         least = expected[place] = max(least, min(1.0, raw[place] * (6 - rank)))
     found = list(judged().values())
-    assert [one.found.p for one in found] == pytest.approx([expected[place] for place in range(6)])
+    assert [one.p for one in found] == pytest.approx([expected[place] for place in range(6)])
     assert [one.verdict for one in found[:4]] == [HOLDS, CONTRADICTED, NOT_SEEN, HOLDS]
     interval = stats.ttest_ind(three, two, equal_var=False).confidence_interval(0.95)
-    assert (found[0].found.size, *found[0].found.interval) == pytest.approx((2.3, interval.low, interval.high))
-    assert (found[0].found.n, found[0].found.test) == ("4 and 4 seeds", "Welch")
+    assert (found[0].effect, found[0].low, found[0].high) == pytest.approx((2.3, interval.low, interval.high))
+    assert (found[0].n, found[0].test) == ("4 and 4 seeds", "Welch")
 
 
 def test_a_claim_of_several_parts_is_as_strong_as_its_weakest(judged):
     found = judged()["two is beaten by all"]
-    assert (found.verdict, found.parts) == (HOLDS, (3, 3))
+    assert (found.verdict, found.parts_measured, found.parts) == (HOLDS, 3, 3)
     assert found.part == "5"  # by the largest p of the three
-    assert findings.by_part(found) == "3: HOLDS; 4: HOLDS; 5: HOLDS"
-    assert found.found.p >= max(welch(SCORES[m], SCORES[2]) for m in (3, 4, 5))
-    assert found.supported  # Table 5: 77.81 is the least
+    assert found.by_part == "3: HOLDS; 4: HOLDS; 5: HOLDS"
+    assert found.p >= max(welch(SCORES[m], SCORES[2]) for m in (3, 4, 5))
+    assert found.published_supports  # Table 5: 77.81 is the least
 
 
 def test_a_claim_is_contradicted_by_its_worst_part(judged):
     """Three parts are three chances to contradict: the surest one's p counts three times."""
     found = judged(HEAD + '  - {says: it, source: here, less: {row: "3"}, than: {row: ["2", "4", "5"]}}')["it"]
     surest = min(welch(SCORES[m], SCORES[3]) for m in (2, 4, 5))
-    assert (found.verdict, found.found.p) == (CONTRADICTED, pytest.approx(3 * surest))
+    assert (found.verdict, found.p) == (CONTRADICTED, pytest.approx(3 * surest))
 
 
 def test_the_parts_of_a_claim_that_does_not_hold_have_verdicts_of_their_own(judged):
     found = judged(HEAD + '  - {says: it, source: here, more: {row: "5"}, than: {row: ["2", "3", "4"]}}')["it"]
-    assert findings.by_part(found) == "2: HOLDS; 3: CONTRADICTED; 4: NOT SEEN"
+    assert found.by_part == "2: HOLDS; 3: CONTRADICTED; 4: NOT SEEN"
 
 
 def test_a_claim_that_rests_on_altered_scores_is_marked(judged, leave):
     leave("2-0", {"objective.m": 2, "seed": 0, "model": "bert"}, {TEST: 70.0}, altered="sts")
     found = judged()
-    marked = {says for says, one in found.items() if "†" in findings.facts(one)["ours"]}
+    claims = pd.DataFrame(found.values())
+    marked = {line["claim"] for line in findings.lines(claims) if "†" in line["ours"]}
     assert marked == {"three beats two", "two beats five", "two is beaten by all", "it rises"}
-    assert "†" in findings.headline(list(found.values()))
-    assert findings.findings_frame(list(found.values()))["data"].tolist().count("partial") == 4
+    assert "†" in findings.headline(claims)
+    assert claims["data"].tolist().count("partial") == 4
 
 
 def test_a_trend_is_a_rank_correlation_over_runs_and_a_falling_one_the_same_turned(judged):
     rises, falls = (judged(TABLE.replace("rises:", f"{form}:"))["it rises"] for form in ("rises", "falls"))
     rhos = [stats.spearmanr(list(SCORES), [of[seed] for of in SCORES.values()]).statistic for seed in range(4)]
-    assert rises.found.size == pytest.approx(np.mean(rhos), abs=1e-3)  # a seed with a tie weighs a little less
-    assert rises.found.interval[0] < np.mean(rhos) < rises.found.interval[1]
-    assert (falls.found.size, falls.found.p) == (-rises.found.size, pytest.approx(rises.found.p))
-    assert falls.found.interval == pytest.approx((-rises.found.interval[1], -rises.found.interval[0]))
+    assert rises.effect == pytest.approx(np.mean(rhos), abs=1e-3)  # a seed with a tie weighs a little less
+    assert rises.low < np.mean(rhos) < rises.high
+    assert (falls.effect, falls.p) == (-rises.effect, pytest.approx(rises.p))
+    assert (falls.low, falls.high) == pytest.approx((-rises.high, -rises.low))
 
 
 @pytest.mark.parametrize(
@@ -134,19 +137,19 @@ def test_a_trend_is_a_rank_correlation_over_runs_and_a_falling_one_the_same_turn
         ("alike", "4", "3", 1.1, NOT_SEEN),  # apart by 1.03: however far the other end of the range is
         ("alike", "3", "4", 1.1, NOT_SEEN),
         ("alike", "3", "2", 1.0, CONTRADICTED),
-        ("no_less", "5", "4", 1.0, HOLDS),
-        ("no_less", "5", "4", 0.01, NOT_SEEN),
-        ("no_less", "2", "3", 1.0, CONTRADICTED),
+        ("more", "5", "4", 1.0, HOLDS),
+        ("more", "5", "4", 0.01, NOT_SEEN),
+        ("more", "2", "3", 1.0, CONTRADICTED),
     ],
 )
 def test_likeness_is_tested_against_its_margin(judged, form, left, right, within, verdict):
     rows = f'{form}: {{row: "{left}"}}, {FORMS[form]}: {{row: "{right}"}}, within: {within}'
     found = judged(TABLE.replace(ALIKE, rows))["five is like four"]
     assert found.verdict == verdict
-    assert found.found.size == pytest.approx(np.mean(SCORES[int(left)]) - np.mean(SCORES[int(right)]))
+    assert found.effect == pytest.approx(np.mean(SCORES[int(left)]) - np.mean(SCORES[int(right)]))
 
 
-@pytest.mark.parametrize("form", ["alike", "no_less"])
+@pytest.mark.parametrize("form", ["alike", "more"])
 def test_likeness_needs_its_positive_control_to_hold(judged, form):
     """Runs that could not have shown a difference are alike whatever is done."""
     text = TABLE.replace(ALIKE, f'{form}: {{row: "5"}}, {FORMS[form]}: {{row: "4"}}, within: 2.0')
@@ -154,36 +157,36 @@ def test_likeness_needs_its_positive_control_to_hold(judged, form):
     assert seen.verdict == HOLDS
     unseen = judged(text.replace("control: three beats two", "control: five beats four"))["five is like four"]
     assert unseen.verdict == NOT_JUDGED
-    assert "five beats four" in unseen.why
-    assert np.isnan(unseen.found.p)
-    assert unseen.found.size == seen.found.size
+    assert "five beats four" in unseen.why_not_judged
+    assert np.isnan(unseen.p)
+    assert unseen.effect == seen.effect
     assert judged(text.replace(", control: three beats two", ""))["five is like four"].verdict == NOT_JUDGED
 
 
 def test_fewer_than_three_seeds_of_a_side_are_no_test(judged):
     found = judged(scores={m: of[: 2 if m == 2 else 4] for m, of in SCORES.items()})
     assert found["three beats two"].verdict == NOT_JUDGED
-    assert "4 and 2" in found["three beats two"].why
+    assert "4 and 2" in found["three beats two"].why_not_judged
     assert found["five is like four"].verdict == NOT_JUDGED  # its control is not judged
-    assert found["two is beaten by all"].verdict_text == NOT_JUDGED
+    assert found["two is beaten by all"].verdict == NOT_JUDGED
     assert found["five beats four"].verdict == NOT_SEEN
-    assert findings.headline(list(found.values())) == "6 claims: 4 NOT JUDGED, 2 NOT SEEN."
+    assert findings.headline(pd.DataFrame(found.values())) == "6 claims: 4 NOT JUDGED, 2 NOT SEEN."
 
 
 def test_another_setting_and_another_score_are_no_test(judged):
     found = judged(TABLE.replace("claims:", "setting: {model: roberta}\nclaims:"))
     assert {one.verdict for one in found.values()} == {NOT_JUDGED}
-    assert found["three beats two"].why.endswith(": model=bert")
-    assert found["three beats two"].found.size == pytest.approx(2.3)
+    assert found["three beats two"].why_not_judged.endswith(": model=bert")
+    assert found["three beats two"].effect == pytest.approx(2.3)
     other = judged(TABLE.replace("{says: three beats two,", "{says: three beats two, quantity: speed,"))
-    assert "speed" in other["three beats two"].why
+    assert "speed" in other["three beats two"].why_not_judged
 
 
 def test_a_trend_whose_points_can_reach_no_such_p_is_not_judged(judged):
     few = {m: SCORES[m][:3] if m == 2 else SCORES[m][:1] for m in (2, 3)}
     found = judged(scores=few | {4: SCORES[4][:1]})["it rises"]
     assert found.verdict == NOT_JUDGED
-    assert "0.33" in found.why
+    assert "0.33" in found.why_not_judged
 
 
 @pytest.fixture
@@ -198,7 +201,7 @@ def figure(leave, tmp_path):
             )
         folder = tmp_path / "runs"
         report = of_sweep(settings(["sweep=noncontrastive/figure1", f"runs={folder}"]), [folder], tmp_path)
-        return report.findings
+        return list(report.claims.itertuples())
 
     return make
 
@@ -206,12 +209,12 @@ def figure(leave, tmp_path):
 def test_what_was_tried_on_one_side_alone_does_not_count_for_it(figure):
     """EDA, 20 points worse, ran at the middle rate only: the rates differ by a point, over dropout's runs."""
     _, smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("dropout_0.05", 2e-5, 80.0), ("eda_0.1", 2e-5, 60.0))
-    assert smallest.found.size == pytest.approx(1.0)
+    assert smallest.effect == pytest.approx(1.0)
 
 
 def test_sides_without_a_setting_in_common_are_not_compared(figure):
     _, smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("eda_0.1", 2e-5, 60.0))
-    assert smallest.verdict_text == NOT_RUN
+    assert smallest.verdict == NOT_RUN
     assert "the same case, model, objective.lambd" in smallest.missing
 
 
@@ -246,14 +249,14 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, runs):
             config = {"case": case, "seed": seed, "trainer.lr": lr}
             leave(f"{case}-{lr}-{seed}", config, {TEST: score + seed * score / 1000})
     spec, printed = parsed(PARTIAL)
-    found = findings.judge_claims(spec, filled(spec, printed, runs()), runs(), 0.95)
-    both, sts12, rates, rises = found
-    assert both.verdict_text == rates.verdict_text == "HOLDS (1 of 2 parts)"
+    found = verdicts.judge_claims(spec, filled(spec, printed, runs()), runs(), 0.95)
+    both, sts12, rates, rises = found.itertuples()
+    assert both.verdict == rates.verdict == "HOLDS (1 of 2 parts)"
     assert both.missing == "VisualCSE-RoBERTa-base; SimCSE-RoBERTa-base"
-    assert sts12.verdict_text == NOT_RUN
+    assert sts12.verdict == NOT_RUN
     assert "SimCSE-BERT-base with STS12" in sts12.missing
-    assert findings.facts(sts12)["n"] == findings.facts(sts12)["p"] == ""
+    assert (sts12.n, findings.lines(found)[1]["p"]) == ("", "")
     assert rates.missing == "case=simcse_bert, trainer.lr=3e-05"
     assert rises.missing
-    for text in (findings.findings_frame(found).to_csv(), findings.section(found)):
+    for text in (found.to_csv(), findings.section(found)):
         assert "HOLDS (1 of 2 parts)" in text and "case=simcse_bert, trainer.lr" in text  # noqa: PT018

@@ -11,11 +11,10 @@ from cse import columns
 from cse.record.runs import Run
 from cse.report import layout, page
 from cse.report.cells import Cell
-from cse.report.claims import Claim
-from cse.report.findings import Finding
 from cse.report.published import Published
-from cse.report.statistics import Effect, Value
+from cse.report.statistics import Value
 from cse.report.table import Table
+from cse.report.verdicts import COLUMNS
 
 
 @pytest.fixture
@@ -100,9 +99,15 @@ def test_latex_escapes_and_keeps_its_columns(narrow):
 def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, run, tmp_path):
     (tmp_path / "f.png").write_bytes(b"\x89PNG")
     pictures = [page.Picture("f", tmp_path / "f.png", ["x < y"]), page.Picture("g", None, [], "Not drawn: no run.")]
-    claim = Claim(**{"says": "a claim", "source": "its source", "more": {}, "than": {}})
-    found = [Finding(claim, "HOLDS", found=Effect(1.0), parts=(1, 2))]
-    text = page.sweep_page(page.Report("A & B", "sub", [narrow, wide], pictures, [run], found))
+    found = dict.fromkeys(COLUMNS, "") | {
+        "claim": "a claim",
+        "verdict": "HOLDS (1 of 2 parts)",
+        "effect": 1.0,
+        "p": 0.01,
+    }
+    found |= dict.fromkeys(["low", "items_low", "published_effect"]) | {"parts_measured": 1}
+    claims = pd.DataFrame([found], dtype=object)
+    text = page.sweep_page(page.Report("A & B", "sub", [narrow, wide], pictures, [run], claims))
     assert not re.findall(r'src="(?!data:)|<link|=<b>', text)
     for shown in ("76.96 ± 0.38 (5)", "cse-train &#39;data.path=&lt;b&gt;&#39;", '<td class="DIFFERS">DIFFERS',
                   'HOLDS">HOLDS (1 of 2 parts)<', "data:image/png;base64,iVBORw==", "Not drawn: no run.",

@@ -14,7 +14,9 @@ from cse.report.charts import COLOURS, POINTS, colours_of, curves_of, draw_chart
 from cse.report.page import Report, runs_page, sweep_page
 from cse.report.published import table
 from cse.report.table import Table
+from cse.report.verdicts import COLUMNS
 
+NO_CLAIMS = pd.DataFrame(columns=list(COLUMNS))
 EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=alert(1)>"
 
 
@@ -120,7 +122,9 @@ def printed():
 @pytest.mark.parametrize("dark", [False, True])
 def test_on_a_phone_a_table_moves_in_its_own_box_and_keeps_its_first_column(page, printed, tmp_path, dark):
     (tmp_path / "runs.html").write_text(page, encoding="utf-8")
-    (tmp_path / "sweep.html").write_text(sweep_page(Report("t", "", [printed("nonling", "table1")], [], [])), "utf-8")
+    (tmp_path / "sweep.html").write_text(
+        sweep_page(Report("t", "", [printed("nonling", "table1")], [], [], NO_CLAIMS)), "utf-8"
+    )
     boxes = "[...document.querySelectorAll('.wide, .dt-scroll-body')].filter((box) => box.offsetWidth)"
     first = "box.querySelector('tbody tr').firstElementChild.getBoundingClientRect().left"
     for name, count in (("runs.html", 2), ("sweep.html", 1)):
@@ -190,7 +194,9 @@ def test_charts_count_a_copy_once_and_mark_altered_scores_as_the_table_does(leav
 
 
 def test_a_sweep_without_runs_says_what_starts_it(printed):
-    report = Report("t", "", [printed("whitenedcse", "table4", "NOT RUN")], [], [], [], "https://x.test", "cse-train x")
+    report = Report(
+        "t", "", [printed("whitenedcse", "table4", "NOT RUN")], [], [], NO_CLAIMS, "https://x.test", "cse-train x"
+    )
     page = sweep_page(report)
     assert "<code>cse-train x</code>" in page
     assert 'href="https://x.test"' in page

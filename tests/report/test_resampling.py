@@ -9,8 +9,7 @@ from sklearn.metrics import f1_score
 from cse.eval.items import keep_items
 from cse.report import resampling
 from cse.report.differences import differences
-from cse.report.findings import judge_claims
-from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
+from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN, judge_claims
 from cse.score import Items, Score
 
 METRIC = "test/sts/average"
@@ -114,7 +113,8 @@ def finding(runs):
     def make(left, right):
         places = ({"where": {"case": case}, "metric": METRIC} for case in (left, right))
         claim = {"says": "a claim", "source": "its source", **dict(zip(("more", "than"), places, strict=True))}
-        (one,) = judge_claims(parsed({"paper": "nonling", "claims": [claim]})[0], None, runs(), 0.95)
+        claims = judge_claims(parsed({"paper": "nonling", "claims": [claim]})[0], None, runs(), 0.95)
+        (one,) = claims.itertuples()
         return one
 
     return make
@@ -124,12 +124,12 @@ def test_items_tell_of_encoders_that_are_only_scored_and_never_of_trained_ones(s
     scored("good-1", 0.3, 1)
     scored("bad-1", 0.8, 1)
     trained = finding("good", "bad")
-    assert (trained.verdict, "1 and 1" in trained.why) == (NOT_JUDGED, True)
-    assert 0 < trained.found.over_items[0] < trained.found.size < trained.found.over_items[1]
+    assert (trained.verdict, "1 and 1" in trained.why_not_judged) == (NOT_JUDGED, True)
+    assert 0 < trained.items_low < trained.effect < trained.items_high
     for name, noise, seed in (("best-1", 0.3, 1), ("worst-1", 0.8, 1), ("like-1", 0.3, 2)):
         scored(name, noise, None, seed)
     better = finding("best", "worst")
-    assert (better.verdict, better.found.test, better.found.n) == (HOLDS, "bootstrap over 700 items", "1 and 1")
+    assert (better.verdict, better.test, better.n) == (HOLDS, "bootstrap over 700 items", "1 and 1")
     assert finding("worst", "best").verdict == CONTRADICTED
     assert finding("best", "like").verdict == NOT_SEEN
 
@@ -140,9 +140,9 @@ def test_items_stand_beside_the_seeds_and_decide_nothing(scored, finding):
         scored(f"bad-{seed}", bad, seed)
         scored(f"odd-{seed}", odd, seed)
     both = finding("good", "bad")
-    assert (both.verdict, both.found.test) == (HOLDS, "Welch; beside it bootstrap over 700 items")
+    assert (both.verdict, both.test) == (HOLDS, "Welch; beside it bootstrap over 700 items")
     unsure = finding("good", "odd")
-    assert unsure.found.over_items[0] > 0  # these runs differ, whatever the items
+    assert unsure.items_low > 0  # these runs differ, whatever the items
     assert unsure.verdict == NOT_SEEN  # but others may not
 
 
@@ -150,7 +150,7 @@ def test_encoders_that_are_only_scored_need_their_items(leave, finding):
     for name in ("good", "bad"):
         leave(f"{name}-1", {"case": name}, {METRIC: 10.0})
     one = finding("good", "bad")
-    assert (one.verdict, one.found.over_items, one.found.test) == (NOT_JUDGED, None, "none: too few seeds")
+    assert (one.verdict, one.items_low, one.test) == (NOT_JUDGED, None, "none: too few seeds")
 
 
 def test_runs_draw_the_same_items(scored, runs):

@@ -9,7 +9,7 @@ from scipy import stats
 
 from cse.report import statistics
 from cse.report.statistics import Value, summary
-from cse.report.verdicts import against_printed
+from cse.report.table import against_printed
 
 
 def test_summary_and_t_interval_by_hand():

@@ -13,8 +13,7 @@ from cse.record.runs import Run
 from cse.report import layout
 from cse.report.cells import Cell
 from cse.report.published import Published
-from cse.report.table import Table
-from cse.report.verdicts import NOT_RUN, OTHER_SETTING, mark_ties
+from cse.report.table import NOT_RUN, OTHER_SETTING, Table, mark_ties
 
 SIMCSE, VISUAL = [75.1, 76.9, 75.2, 74.9, 76.6], [77.0, 76.5, 77.4, 76.6, 77.3]
 
