@@ -42,9 +42,10 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     tables = []
     if printed:
         tables = [build(spec, printed, runs, expected, Intervals(config["confidence"], config["interval"]))]
-    elif runs:
-        metrics = [metric for plot in spec.figures for metric in plot.metrics]
-        tables = [of_runs(compare_runs(runs, folders, metrics, spec.seed), runs, expected)]
+    if runs and not any(cell.values for table in tables for cell in table.all_cells):  # beside each other, at least
+        known = {name for run in runs for name in run.metrics}
+        metrics = [metric for plot in spec.figures for metric in plot.metrics if metric in known]
+        tables.append(of_runs(compare_runs(runs, folders, metrics, spec.seed), runs, [] if printed else expected))
     paper = published.read(spec.paper)
     own = paper["tables"].get(block.get("table"), {})  # may have a paper and link of its own
     paper = {**paper, **own}

@@ -17,6 +17,8 @@ from cse.config.keys import key_of
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.record.results import command_line
+from cse.record.runs import read_run
+from cse.record.status import DONE
 from cse.run.build import check_selection
 from cse.sweep.jobs import CONFIGS, Job
 from cse.sweep.line import Line, read
@@ -61,7 +63,8 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
 
             for row in line.rows():
                 search(line, row, start, run)
-        start.print_table(line.title, [job.name for job in planned] if line.is_grid else [], line.report)
+        done = [one for name in start.outcomes if (one := read_run(line.folder / name)).status == DONE]
+        start.print_table(line.title, [job.name for job in planned] if line.is_grid else [], line.report(done))
     return 1 if start.failure else 0
 
 

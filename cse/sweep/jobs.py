@@ -117,6 +117,11 @@ class Sweep(BaseModel):
         is_smoke = SWITCH.get(values_of(arguments).get("smoke", "").lower())
         return Path("runs", "smoke" if is_smoke else "", self.folder)
 
+    def shows(self, score: str) -> bool:
+        """Whether its report names the score."""
+        block = self.report or {}
+        return repr(score) in repr([block.get(key) for key in ("rows", "columns", "metric", "select", "figures")])
+
     def jobs(self, arguments: Sequence[str]) -> list[Job]:
         """Every job of the grid with the command line's overrides, in order; equal jobs (of cse-eval) once."""
         jobs = [self.job(overrides) for overrides in expanded([*self.axes(arguments), *arguments])]

@@ -1,6 +1,7 @@
 """A command line with -m or sweep=: which words belong to the jobs, and which say how to start them."""
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -9,9 +10,11 @@ from omegaconf import DictConfig
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from cse.config import compose as composition
+from cse.config.groups import own_folders
 from cse.config.keys import entry, key_of
 from cse.config.spelling import MULTIRUN, values_of
 from cse.errors import UserError, check_loads
+from cse.record.runs import Run
 from cse.run.resume import started_from
 from cse.sweep import jobs, multirun
 from cse.sweep.overrides import expanded, first_values, is_axis, merged
@@ -63,13 +66,14 @@ class Line(BaseModel):
         """The name of the sweep, or else of the program."""
         return self.table.name or self.program
 
-    @property
-    def report(self) -> str:
-        """The command that compares the jobs."""
-        if not self.table.name:
-            return f"cse-report runs={self.folder}"
-        elsewhere = f" runs={self.folder}" if self.folder != self.table.place([]) else ""
-        return f"cse-report sweep={self.table.name}{elsewhere}"
+    def report(self, done: Sequence[Run]) -> str:
+        """The command that shows these runs: beside what the paper printed, if they have a score of its table."""
+        words = [f"runs={self.folder}"]
+        if isinstance(self.table, jobs.Sweep) and any(self.table.shows(name) for run in done for name in run.metrics):
+            elsewhere = words if self.folder != self.table.place([]) else []
+            own = [word for folder in own_folders() for word in ("--config-dir", str(folder))]
+            words = [f"sweep={self.table.name}", *elsewhere, *own]
+        return shlex.join(["cse-report", *words])
 
     def rows(self) -> list[list[str]]:
         """The overrides of each job of a grid, or of each search with the ranges that it searches.

@@ -44,7 +44,7 @@ class Start:
         return None
 
     def print_table(self, title: str, planned: Sequence[str], report: str) -> None:
-        """Print a line for each job, planned ones first, the number done, and the command that compares them."""
+        """Print a line for each job, planned ones first, the number done, and the command that shows these, if any."""
         names = dict.fromkeys([*planned, *self.outcomes])
         outcomes = [self.outcomes.get(name, Outcome(name, NOT_RUN)) for name in names]
         rows = [("job", "state", "score", "time", "")]
@@ -55,7 +55,9 @@ class Start:
         states = Counter(outcome.state for outcome in outcomes)
         done = states[DONE] + states[DONE_BEFORE]
         others = [f"{states[one]} {one}" for one in (FAILED, KILLED, INTERRUPTED, RUNNING) if states[one]]
-        print(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}; {report}")
+        print(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}")
+        if done:
+            print(f"to compare them:\n  {report}")
 
 
 def in_words(score: Score) -> str:

@@ -36,7 +36,7 @@ def test_the_same_line_again_skips_what_is_done_and_runs_the_rest(many, tmp_path
     out = capsys.readouterr().out
     (log,) = tmp_path.glob("multirun/*/seed_2-*/job.log")
     assert why.replace("LOG", str(log.relative_to(tmp_path))) in out.replace("\n", "")
-    assert f"2 of 3 done, 1 {state}; cse-report runs=multirun/seed-" in out
+    assert f"2 of 3 done, 1 {state}\n" in out
     again = {"seed_1": "done before", "seed_2": "done", "seed_3": "done before", "seed_4": "done"}
     assert many(f"-m seed=1,2,3,4{more}") == (0, again)
     assert capsys.readouterr().out.count("70.00") == 2 * 4  # as each job ends, and in the table

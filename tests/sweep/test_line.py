@@ -1,13 +1,21 @@
 """Which lines start many jobs, which are refused, and the jobs and folders of a line with -m."""
 
+import json
 import os
+import re
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
+from typed import exit_code
 
+from cse.config.compose import resolved, without_hydra
+from cse.config.groups import OWN
 from cse.errors import MissingResource, UserError
-from cse.sweep import line, multirun
+from cse.run.fit import fit
+from cse.sweep import line, multirun, process
+from cse.sweep.jobs import CONFIGS
 from cse.sweep.overrides import first_values, is_axis
 
 
@@ -82,10 +90,67 @@ def test_jobs_are_named_after_the_axes(words, name):
     assert scored.name == "checkpoint_a-eval_stsb-9c206042"
 
 
-def test_the_report_command_names_the_folder_unless_it_is_the_default():
-    assert line.read(["sweep=whitenedcse/table5"], "cse-train").report == "cse-report sweep=whitenedcse/table5"
-    smoke = line.read(["sweep=whitenedcse/table5", "smoke=true"], "cse-train").report
-    assert smoke.endswith("table5 runs=runs/smoke/whitenedcse/table5")
+@pytest.fixture
+def lasting(tmp_path, monkeypatch):
+    """In tmp_path, jobs train and score nothing, and leave the results.json of their settings with made-up scores."""
+
+    def command(job, folder: Path) -> list[str]:
+        config, of = job.composed(), CONFIGS[job.program]
+        cfg = without_hydra(config)
+        fit(cfg, of, composed=config, words=job.arguments)
+        scores = {"stsb": ["dev/stsb/spearman", "test/stsb/spearman"], "sts": ["test/sts/average"]}
+        metrics = {name: 71.23 for evaluator in cfg.eval for name in scores[evaluator]}
+        results = {"status": "done", "config": resolved(cfg), "metrics": metrics,
+                   "command": shlex.join([job.program, *job.arguments])}  # fmt: skip
+        (folder / "results.json").write_text(json.dumps(results))
+        return [sys.executable, "-IS", "-c", ""]
+
+    monkeypatch.setattr(process, "command_of", command)
+    monkeypatch.setenv(OWN, "")
+    monkeypatch.chdir(tmp_path)
+    table = Path("own/sweep/mine/one.yaml")
+    table.parent.mkdir(parents=True)
+    report = "report: {paper: whitenedcse, table: table4, rows: seed, columns: {shuffled: test/sts/average}}"
+    table.write_text(f"# @package _global_\nhydra: {{sweeper: {{params: {{seed: '32,48'}}}}}}\n{report}\n")
+    table.with_name("two.yaml").write_text(table.read_text().partition("report:")[0])
+
+
+@pytest.mark.parametrize("words", [
+    "-m seed=1,2", "-m seed=1,2 smoke=true hydra.sweep.dir='my runs'",
+    "sweep=whitenedcse/table5 objective.m=2,3", "sweep=whitenedcse/table5 objective.m=2,3 smoke=true",
+    "sweep=whitenedcse/table5 objective.m=2,3 eval=stsb hydra.sweep.dir='my runs'",
+    "sweep=whitenedcse/table5 objective.m=7,8",
+    "sweep=whitenedcse/figure3 seed=1,2 case=simcse_bert eval=stsb trainer.watch=[]",
+    "sweep=mine/one --config-dir own", "sweep=mine/two --config-dir own",
+])  # fmt: skip
+def test_the_line_that_is_advised_shows_the_runs_just_made(lasting, capsys, words):
+    """However few of them are in a paper's table, and wherever they are."""
+    assert exit_code("cse-train", *shlex.split(words)) == 0
+    program, *advised = shlex.split(capsys.readouterr().out.splitlines()[-1])
+    assert program == "cse-report"
+    os.environ[OWN] = ""  # a new shell
+    assert exit_code(program, *advised) == 0
+    shown = capsys.readouterr().out
+    assert "71.23" in shown
+    assert re.search(r"\b2 done|\b2 of 2 runs in", shown)
+    assert "eval=stsb" not in words or "NOT RUN" not in shown
+
+
+def test_the_advised_line_of_cse_eval_shows_its_scores(lasting, capsys):
+    assert exit_code("cse-eval", "-m", "checkpoint=a,b", "eval=stsb") == 0
+    program, *advised = shlex.split(capsys.readouterr().out.splitlines()[-1])
+    assert exit_code(program, *advised) == 0
+    assert "71.23" in capsys.readouterr().out
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("words", ["-m seed=1,2", "sweep=whitenedcse/table5 objective.m=2,3"])
+def test_the_advised_line_shows_a_real_start(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.chdir(tmp_path)
+    assert exit_code("cse-train", *words.split(), "smoke=true") == 0
+    *_, last = (line for line in capsys.readouterr().out.splitlines() if "cse-report" in line)
+    assert exit_code(*shlex.split(last)) == 0
+    assert re.search(r"\b2 done|\b2 of 2 runs in", capsys.readouterr().out)
 
 
 def place(words: str, program: str = "cse-train") -> Path:
