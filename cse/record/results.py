@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Required
 
 import yaml
-from pydantic import ConfigDict, Field, JsonValue, NonNegativeFloat, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
 
 from cse.config.groups import CONF_DIR, PACKAGE_DIR, own_folders
@@ -24,35 +24,11 @@ PACKAGES = (
     *("numpy", "scipy", "scikit-learn", "hydra-core", "mteb"),
 )
 
-Count = Annotated[int, Field(ge=0, lt=2**63)]
 Number = Annotated[float, Field(ge=-1e38, le=1e38)]  # within float32, so that squares are within float64
 Plain = dict[str, JsonValue]
-Cosine = Annotated[float, Field(ge=-1.001, le=1.001)]  # of float32
-STRICT = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
 
 
-@with_config(STRICT)
-class ScoreRecord(TypedDict, total=False):
-    """What a score is, beside its value in `metrics`; see cse.score.Score."""
-
-    rows: Count
-    unit: str
-    lower_is_better: bool
-    altered: bool
-
-
-@with_config(STRICT)
-class DataRecord(TypedDict, total=False):
-    """The part of an evaluator's source that reports and cards show; see cse.score.Source."""
-
-    files: dict[str, Plain]
-    problems: list[JsonValue]  # sentences; of older editions, mappings
-    top: dict[str, list[Annotated[list[float | str], Field(min_length=2, max_length=2)]]]  # of retrieval, by query
-    tasks: dict[str, Plain]  # of mteb
-    model: Plain
-
-
-@with_config(STRICT)
+@with_config(ConfigDict(strict=True, extra="allow"))
 class Results(TypedDict, total=False):
     """What every reader of results.json relies on. A score is a finite number (true is not), or None where it was NaN.
 
@@ -62,23 +38,7 @@ class Results(TypedDict, total=False):
     status: Required[Literal["running", "done", "failed", "interrupted"]]
     config: Required[Plain]
     metrics: Required[dict[str, Number | None]]
-    scores: dict[str, ScoreRecord]
-    seed: Count | None
-    command: str | None
-    git_commit: str | None
-    device: str | None
-    encoder: str | None  # of cse-eval: a description of what was scored
-    code: str | None
-    error: str | None
-    versions: dict[str, str]
-    steps: Count | None  # taken, once the run has ended
-    total_steps: Count | None  # that it will take
-    best_step: Count | None
-    seconds: NonNegativeFloat | None
-    wall_seconds: NonNegativeFloat | None
-    tokens_per_second: NonNegativeFloat | None
-    data: dict[str, DataRecord]
-    overlap: Plain | None
+    scores: dict[str, Plain]  # what each score is, beside its value; see cse.score.Score
 
 
 RESULTS = TypeAdapter(Results)

@@ -22,7 +22,7 @@ from cse.dotted import Config, Json
 from cse.errors import UserError
 from cse.files import checksum
 from cse.record.events import Event, metric_events
-from cse.record.results import Cosine, Number, Plain, checked, read_results
+from cse.record.results import Plain, checked, read_results
 from cse.score import Score
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ T = TypeVar("T")
 NOWHERE = object()
 SETTINGS: TypeAdapter[Plain] = TypeAdapter(Plain)
 WORDS = TypeAdapter(tuple[str, ...])
-Pairs = tuple[list[Cosine], list[Number]]
+Pairs = tuple[list[float], list[float]]
 COSINES = TypeAdapter(dict[str, dict[str, Pairs]])
 TOKENS = re.compile(r", at most \d+ tokens")
 
@@ -223,13 +223,7 @@ def read_cosines(folder: Path, when: Literal["before", "after"]) -> dict[str, di
 
     {} if it kept none and, with a warning, if the file holds something else.
     """
-    stored: dict[str, dict[str, Pairs]] = _read(
-        partial(checked, COSINES), folder / "plots" / f"cosines_{when}.json", {}
-    )
-    return {
-        name: {split: pairs for split, pairs in of.items() if 0 < len(pairs[0]) == len(pairs[1])}
-        for name, of in stored.items()
-    }
+    return _read(partial(checked, COSINES), folder / "plots" / f"cosines_{when}.json", {})
 
 
 def _encoder(described: str, config: Config, choices: dict[str, str]) -> str:

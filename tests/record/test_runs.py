@@ -94,8 +94,7 @@ def test_damaged_files_leave_the_other_runs(leave, runs, caplog, name, content):
         assert str(folder / name) in caplog.text
 
 
-WHOLE = {"status": "done", "config": {"seed": 1, "trainer": {"lr": 1e-5}}, "metrics": {"test/x": 99.0}, "steps": 4,
-         "data": {"retrieval": {"top": {}}}, "versions": {"torch": "2"}, "error": "none"}  # fmt: skip
+WHOLE = {"status": "done", "config": {"seed": 1, "trainer": {"lr": 1e-5}}, "metrics": {"test/x": 99.0}}
 
 
 @pytest.mark.parametrize(
@@ -103,9 +102,6 @@ WHOLE = {"status": "done", "config": {"seed": 1, "trainer": {"lr": 1e-5}}, "metr
     [
         *((" 99.0", value, "test/x") for value in ("true", '"99"', "[99]", "1" + 400 * "0", "1e400")),
         *((" 99.0", value, "test/x") for value in ("NaN", "Infinity", "-Infinity")),
-        ('{"torch": "2"}', "[1]", "versions"),
-        (" 4", " -4", "steps"), (" 4", ' "4"', "steps"), (" 4", " 1" + 400 * "0", "steps"), (" 4", " true", "steps"),
-        ("{}", "[1]", "data.retrieval.top"), ("{}", '{"q": [[1, "a", "b"]]}', "data.retrieval.top"),
         (" 99.0", "1e300", "test/x"),
         ('"done"', '"broken"', "status"), ('"config"', '"c"', "config"),
     ],

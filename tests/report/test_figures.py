@@ -131,10 +131,9 @@ def test_cosines_by_gold_bucket(leave, runs):
 
 @pytest.mark.parametrize(
     "stored",
-    [[1], {"stsb": [1]}, {"stsb": {"test": [[0.1], [1.0, 2.0]]}}, {"stsb": {"test": [["x"], [1.0]]}},
-     {"stsb": {"test": [[1e30], [1.0]]}}, {"stsb": {"test": [[], []]}}],
+    [[1], {"stsb": [1]}, {"stsb": {"test": [["x"], [1.0]]}}],
 )  # fmt: skip
-def test_a_strangers_cosines_are_left_out(leave, runs, stored):
+def test_cosines_of_another_kind_are_left_out(leave, runs, stored):
     leave("a", {}, {}, cosines=stored, choices={"objective": "barlow"})
     text = "{kind: cosines, name: figure4, evaluator: stsb, split: test, edges: [0, 5], series: objective}"
     assert draw(text, runs()) is None
