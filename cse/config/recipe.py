@@ -1,8 +1,10 @@
-"""Where a run's values come from: the recipes that apply to its choices, or a line that none does."""
+"""Where a run's values come from: the recipes that apply to its choices, or a line that there is none for them."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from cse.config.groups import choices, first_comment
+from cse.config.groups import CONF_DIR, choices, file_of, first_comment
+from cse.config.spelling import values_of
 from cse.errors import UserError
 
 
@@ -12,27 +14,39 @@ def sources(chosen: Mapping[str, str | None], overrides: Sequence[str]) -> list[
     chosen: the choice of each config group (Hydra's runtime choices). overrides: the command line's words. Raises
     UserError for a recipe that the command line names and that does not exist.
     """
-    objective, model, aux = str(chosen["objective"]), chosen["model"], str(chosen["aux_modality"])
+    objective, model, aux = str(chosen["objective"]), str(chosen["model"]), str(chosen["aux_modality"])
+    given = values_of(overrides)
     for group in ("recipe", "recipe/augmentation", "recipe/aux_modality"):
-        choice = next((word.partition("=")[2] for word in overrides if word.startswith(f"{group}=")), None)
-        if choice not in (None, "null", *choices(group)):
-            raise UserError(f"{group}={choice} is not a choice; the choices: {', '.join(choices(group))}")
+        if given.get(group, "null") not in ("null", *choices(group)):
+            raise UserError(f"{group}={given[group]} is not a choice; the choices: {', '.join(choices(group))}")
+    named = given.get("model.name")
+    encoder, recipe = named or model, described("recipe", chosen["recipe"])
     lines = [
-        described("recipe", chosen["recipe"])
-        or f"no recipe for {objective} with {model}: objective/{objective} ({first_comment('objective', objective)}), "
-        f"and trainer/{chosen['trainer']} for the values that it does not set"
+        recipe
+        or f"conf/recipe has none for {objective} with {encoder}: those of {place_of('objective', objective)} and of "
+        f"{place_of('trainer', str(chosen['trainer']))}",
+        described("recipe/augmentation", chosen["recipe/augmentation"]),
     ]
-    lines += [described("recipe/augmentation", chosen["recipe/augmentation"])]
     if aux != "none":
         lines += [
             described("recipe/aux_modality", chosen["recipe/aux_modality"])
-            or f"no recipe for {aux} beside {objective} with {model}: aux_modality/{aux} "
-            f"({first_comment('aux_modality', aux)})"
+            or f"conf/recipe has none for {aux} beside {objective} with {encoder}: those of "
+            f"{place_of('aux_modality', aux)}"
         ]
-    lines += [f"then {word}" for word in overrides if word.startswith(("experiment=", "variant="))]
+    if recipe and named:
+        lines += [f"all for model={model}; model.name={named} is trained in its place"]
+    lines += [f"then {word}" for word in overrides if word.startswith(("experiment=", "variant=", "smoke="))]
     return [line for line in lines if line]
 
 
 def described(group: str, choice: str | None) -> str:
-    """`NAME: its first sentence`; "" if there is no such file."""
-    return f"{choice}: {first_comment(group, choice)}" if choice is not None and choice in choices(group) else ""
+    """The first sentence of a choice's file, and the file; "" if there is none."""
+    if choice is None or choice not in choices(group):
+        return ""
+    return f"{first_comment(group, choice)} ({place_of(group, choice)})"
+
+
+def place_of(group: str, choice: str) -> Path:
+    """The file of an existing choice: conf/GROUP/CHOICE.yaml, or where one's own lies."""
+    file = file_of(group, choice)
+    return file.relative_to(Path(CONF_DIR).parent) if file.is_relative_to(CONF_DIR) else file

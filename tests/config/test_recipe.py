@@ -1,5 +1,6 @@
 """What a paper fixed for all encoders reaches each, what it fixed for a pair only the pair; a run names its recipe."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -142,20 +143,39 @@ def test_a_recipes_name_is_of_choices_and_its_file_opens_with_its_source(group):
         assert len(first_comment(group, choice)) > 10
 
 
-@pytest.mark.parametrize(("words", "names"), [
-    ("model=roberta", ["simcse_roberta"]),
-    ("recipe=simcse_roberta", ["simcse_roberta"]),
-    ("model=roberta objective=barlow augmentation=eda", ["no recipe for barlow with roberta", "barlow_roberta_eda"]),
+@pytest.mark.parametrize(("words", "places"), [
+    ("model=bert", ["recipe/simcse_bert"]),
+    ("model=roberta", ["recipe/simcse_roberta"]),
+    ("recipe=simcse_roberta", ["recipe/simcse_roberta"]),
+    ("objective=whitenedcse", ["recipe/whitenedcse_bert"]),
+    ("objective=adnce", ["recipe/adnce_bert"]),
+    ("objective=esimcse", ["recipe/esimcse_bert"]),
+    ("objective=declutr model=distilroberta", ["recipe/declutr_distilroberta"]),
+    ("objective=mlm model=roberta", ["recipe/mlm_roberta"]),
+    ("objective=barlow model=roberta", ["recipe/barlow_roberta", "recipe/augmentation/barlow_roberta_dropout"]),
+    ("objective=barlow model=roberta augmentation=eda",
+     ["recipe/barlow_roberta", "recipe/augmentation/barlow_roberta_eda"]),
+    ("objective=vicreg model=roberta augmentation=shuffle", ["recipe/vicreg_roberta"]),
+    ("experiment=visualcse",
+     ["recipe/simcse_bert", "recipe/aux_modality/visual_simcse_bert", "then experiment=visualcse"]),
     ("model=roberta experiment=visualcse variant=released",
-     ["simcse_roberta", "visual_simcse_roberta", "then experiment=visualcse", "then variant=released"]),
-    ("objective=declutr model=bert", ["no recipe for declutr with bert"]),
+     ["recipe/simcse_roberta", "recipe/aux_modality/visual_simcse_roberta", "then experiment=visualcse",
+      "then variant=released"]),
+    ("smoke=true", ["recipe/simcse_bert", "then smoke=true"]),
+    ("objective=declutr model=bert", ["declutr with bert: objective/declutr trainer/default"]),
+    ("objective=barlow model=modernbert model.name=/mine", ["barlow with /mine: objective/barlow trainer/default"]),
+    ("model.name=/mine", ["recipe/simcse_bert", "all for model=bert; model.name=/mine is trained in its place"]),
     ("aux_modality=visual model=rubert",
-     ["no recipe for simcse with rubert", "no recipe for visual beside simcse with rubert"]),
+     ["simcse with rubert: objective/simcse trainer/default", "visual beside simcse with rubert: aux_modality/visual"]),
 ])  # fmt: skip
-def test_a_run_names_its_recipes_or_says_that_there_is_none(words, names):
-    lines = told(*words.split())
-    assert [line.partition(":")[0] for line in lines] == names
-    assert all(line.partition(": ")[2] for line in lines if not line.startswith("then "))  # its source
+def test_a_run_names_the_files_of_its_values(words, places):
+    def place(line: str) -> str:
+        """The conf/ files that it names, after the pair for which there is no recipe."""
+        files = " ".join(re.findall(r"conf/([\w/]+)\.yaml", line))
+        missing = re.match(r"conf/recipe has none for (.*:)", line)
+        return f"{missing[1]} {files}" if missing else files or line
+
+    assert [place(line) for line in told(*words.split())] == places
 
 
 def test_a_recipe_that_does_not_exist_is_refused():
