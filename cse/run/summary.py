@@ -12,7 +12,9 @@ from omegaconf import DictConfig
 
 from cse.columns import in_columns
 from cse.config.compose import resolved
+from cse.data.loader import Batches
 from cse.data.overlap import Overlap, in_words
+from cse.data.text import Text
 from cse.device import is_gpu, peak_memory, total_memory
 from cse.dotted import Config
 from cse.files import write_text
@@ -38,7 +40,8 @@ def announce(config: Config, training: Training, found: Overlap) -> None:
     print_fields(
         **method_in_words(config),
         encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {encoder.size}",
-        data=f"{config['data']['name']}, {len(parts.batches.rows):,} rows",
+        data=data_in_words(parts.batches.text, len(parts.batches.rows)),
+        views=views_in_words(parts.batches, config["choices"]["augmentation"]),
         overlap=in_words(found) if parts.evaluators else "",
         partial=partial_in_words(parts.evaluators),
         schedule=f"{training.steps:,} steps, {schedule_in_words(parts.trainer)}"
@@ -82,7 +85,7 @@ def print_plan(cfg: DictConfig, folder: Path) -> None:
     print_fields(
         **method_in_words(resolved(cfg)),
         encoder=cfg.model.name,
-        data=cfg.data.name,
+        data=data_in_words(make(cfg.data)),
         schedule=f"{steps_of(cfg) or '?'} steps, {schedule_in_words(make(cfg.trainer))}"
         f"{warmup_in_words(cfg.trainer.warmup)}",
         folder=folder,
@@ -102,8 +105,33 @@ def method_in_words(config: Config) -> dict[str, str]:
     beside = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"
     return {
         "objective": f"{choices['objective']}{beside}, augmentation {choices['augmentation']}",
-        "recipe": ("\n" + 11 * " ").join(config["sources"]),
+        "values": ("\n" + 11 * " ").join(config["sources"]),
     }
+
+
+def data_in_words(text: Text, rows: int | None = None) -> str:
+    """The text, the rows that are trained on, if known, the file or dataset that was named, and its columns."""
+    place, columns = text.copy or text.path, ", ".join(text.columns or [])
+    words = [
+        text.name,
+        "" if rows is None else f", {rows:,} rows",
+        f" of {place}" if place else "",
+        f", columns {columns}" if columns else "",
+        f", scores {text.scores.name}" if text.scores else "",
+    ]
+    return "".join(words)
+
+
+def views_in_words(batches: Batches, choice: str) -> str:
+    """What the views of a row are: columns, or one text several times; and what changes them. choice: augmentation=."""
+    text, augmentation, count = batches.text, batches.augmentation, batches.num_views
+    several = text.num_columns > 1
+    views = (
+        ", ".join(text.column_names[:count]) if several else f"each text {count} times" if count > 1 else "each text"
+    )
+    if augmentation.keeps_text:
+        return views if several or count == 1 else f"{views}, told apart by dropout"
+    return f"{views}, changed by augmentation={choice}" + (" but for the first" if augmentation.keeps_first else "")
 
 
 def schedule_in_words(trainer: Trainer) -> str:
