@@ -26,7 +26,7 @@ from cse.sweep import jobs
 
 PAGE = Path(__file__).parent / "CLAIMS.md"
 ANYWAY = ("printed", "printed so", "quantity", "not judged")
-IF_JUDGED = ("ours", "interval", "over items", "p", "n", "missing", "by part")
+IF_JUDGED = ("ours", "interval", "p", "n", "missing", "by part")
 HEAD = """# What the papers claim from their tables
 
 Made by `python -m benchmarks.claims`. {headline} They are of {tables} tables and figures, and

@@ -8,8 +8,7 @@ import numpy as np
 from scipy import stats
 
 from cse.record.runs import Run, Where, grouped, same
-from cse.report import resampling
-from cse.report.resampling import Resampled
+from cse.report.resampling import compare_items
 from cse.report.spec import Metric, Spec, scores_in
 from cse.report.statistics import (
     STATISTICS,
@@ -140,13 +139,10 @@ def scores(runs: Sequence[Run], metric: Metric | None) -> list[float]:
 
 
 def interval_of(cell: Cell, intervals: Intervals) -> Interval | None:
-    """The interval of our value: over seeds. With one seed, over the test items of its one run, if it kept them, or for
-    a quartile over that seed's runs; a maximum has no honest interval."""
+    """The interval of our value: over seeds, or for a quartile of one seed over that seed's runs; a maximum has no
+    honest interval."""
     if len(cell.values) > 1:
         return intervals.of_mean(list(cell.values.values()))
-    if len(cell.runs) == 1:
-        over_items = resampling.of_run(cell.runs[0], cell.metric)
-        return over_items.interval(intervals.confidence) if over_items else None
     if cell.aggregate in QUARTILES and cell.runs:
         values = scores(cell.runs, cell.metric)
         return bootstrap_interval(values, intervals.confidence, STATISTICS[cell.aggregate])
@@ -183,31 +179,15 @@ def compare_with_baseline(cell: Cell, base: Cell, confidence: float) -> None:
 
 
 def compare(left: Cell, right: Cell, confidence: float, shift: float = 0.0) -> Effect:
-    """Left minus right, over seeds and, where the runs kept them, over test items too.
-
-    p is the one over seeds; for two encoders that are only scored, which have no seeds, the one over items.
-    """
+    """Left minus right, tested over seeds, or for two encoders that are only scored, which have none, over test items
+    if their runs kept them."""
     found = compare_seeds(left.values, right.values, confidence, shift)
-    over_items = _item_difference(left, right)
-    if over_items is None:
+    if not (left.only_scored and right.only_scored and left.metric and right.metric):
         return found
-    test, p = f"bootstrap over {over_items.items:,} items", over_items.p(shift)
-    scored = left.only_scored and right.only_scored
-    return replace(
-        found,
-        over_items=over_items.interval(confidence),
-        p_items=p,
-        test=test if scored else f"{found.test}; beside it {test}",
-        p=p if scored else found.p,
-    )
-
-
-def _item_difference(left: Cell, right: Cell) -> Resampled | None:
-    """The difference of two means over seeds, on resampled items; None if some run kept no items."""
     if not left.aggregate == right.aggregate == "mean":
-        return None
-    a, b = (resampling.of_seeds(list(cell.seeds.values()), cell.metric) for cell in (left, right))
-    return a - b if a and b else None
+        return found
+    over_items = compare_items((left.runs, left.metric), (right.runs, right.metric), confidence, shift)
+    return replace(over_items, size=found.size) if over_items else found
 
 
 def other_setting(runs: Iterable[Run], spec: Spec) -> list[str]:

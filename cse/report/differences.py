@@ -1,7 +1,7 @@
 """How far each setting is from the best one, or from a named one, how surely, and how many seeds would tell.
 
-Tests and ties are those of a sweep's table (cse.report.cells.compare): by the larger of the p over seeds and the p over
-test items, corrected by Holm over the settings that are compared.
+Tests and ties are those of a sweep's table (cse.report.cells.compare), corrected by Holm over the settings that are
+compared.
 """
 
 import math
@@ -19,7 +19,6 @@ from cse.report.frame import format_setting
 from cse.report.markup import TIED, bounds, probability, signed
 from cse.report.seeds import in_words, pooled_sd, seeds_for, smallest_difference
 from cse.report.statistics import Effect, holm
-from cse.report.table import p_apart
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000
@@ -62,8 +61,7 @@ class Differences:
             {
                 **{name: format_setting(runs[row.setting], key) for key, name in self.comparison.keys.items()},
                 "difference": signed(row.found.size, 2) + (f" {TIED}" if row.tied else ""),
-                f"{self.confidence:.0%} over seeds": bounds(row.found.interval, 2),
-                f"{self.confidence:.0%} over items": bounds(row.found.over_items, 2),
+                f"{self.confidence:.0%} interval": bounds(row.found.interval, 2),
                 "p": probability(row.p),
                 "of": row.found.n,
                 "seeds to tell": row.needs,
@@ -85,11 +83,9 @@ class Differences:
                 "score": self.score,
                 "reference": self.comparison.label(self.reference),
                 "difference": row.found.size,
-                **dict(zip(("low_seeds", "high_seeds"), row.found.interval or (None, None), strict=True)),
-                **dict(zip(("low_items", "high_items"), row.found.over_items or (None, None), strict=True)),
+                **dict(zip(("low", "high"), row.found.interval or (None, None), strict=True)),
                 "test": row.found.test,
-                "p_seeds": row.found.p,
-                "p_items": row.found.p_items,
+                "p": row.found.p,
                 "p_holm": row.p,
                 "tied": "" if math.isnan(row.p) else str(row.tied),
                 "seeds_to_tell": row.needs,
@@ -103,7 +99,7 @@ class Differences:
         """What the signs mean, what these seeds can tell, and which settings they cannot."""
         notes = [f"{TIED}: not told apart from it."] if any(row.tied for row in self.rows) else []
         if tested := sum(not math.isnan(row.p) for row in self.rows):
-            notes.append(f"p: the larger of that over seeds and that over items, by Holm over {tested}.")
+            notes.append(f"p: by Holm over {tested}.")
         sd, several = seed_sd(self.cells)
         notes += [f"{in_words(sd, several, level=(1 - self.confidence) / len(self.rows))}."] if sd else []
         for row in [row for row in self.rows if row.needs][:3]:
@@ -131,8 +127,7 @@ def differences(comparison: Comparison, baseline: str | None, confidence: float)
         return None
     cells = {one: cell_of(comparison, one, score) for one in chosen}
     found = {one: compare(cell, cells[reference], confidence) for one, cell in cells.items() if one != reference}
-    # with one run a side, a p over items is about these two runs, not about their settings
-    p_values = holm([math.nan if math.isnan(one.p) else p_apart(one) for one in found.values()])
+    p_values = holm([one.p for one in found.values()])
     rows = [
         Difference(
             setting,
@@ -212,7 +207,7 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
     if not all(of.values for of in (cell, *against.values())):
         raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
     found = {one: compare(cell, of, confidence, sign * least) for one, of in against.items()}
-    for (one, of), p in zip(found.items(), holm([p_apart(of) for of in found.values()]), strict=True):
+    for (one, of), p in zip(found.items(), holm([of.p for of in found.values()]), strict=True):
         assert of.size is not None
         larger, unfit = sign * of.size > least, few_seeds([cell, against[one]])
         if any(score in run.altered for setting in (first, one) for run in comparison.runs_by_setting[setting]):

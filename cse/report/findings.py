@@ -34,7 +34,6 @@ def lines(claims: pd.DataFrame) -> list[dict[str, str]]:
             ),
             "ours": signed(one.effect, 2) + f" ({one.part})" * bool(one.part) + f" {ALTERED}" * (one.data == "partial"),
             "interval": bounds(None if one.low is None else (one.low, one.high), 2),
-            "over items": bounds(None if one.items_low is None else (one.items_low, one.items_high), 2),
             "p": probability(one.p),
             "n": f"{one.n}, {one.parts_measured} parts" if one.parts_measured > 1 else one.n,
             "test": one.test,

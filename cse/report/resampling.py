@@ -1,15 +1,14 @@
-"""How a score would vary with other test items: a bootstrap over the pairs and rows that a run kept (cse.eval.items).
+"""Two encoders that are only scored, and so have no seeds, compared by a bootstrap over their test items.
 
 Items are drawn with replacement; where they share units, as pairs of documents do, the units are drawn, and a pair
-counts the product of their draws. The draws depend only on the score and its items, so they are the same for every run
-and differences between runs are paired. Percentile intervals and two-sided p values, as in Koehn 2004 (W04-3250).
+counts the product of their draws. The draws depend only on the score and its items, so both encoders have the same ones
+and their difference is paired. Percentile intervals and two-sided p values, as in Koehn 2004 (W04-3250).
 
 R resamples, N items, G distinct values.
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -19,56 +18,51 @@ from cse.errors import UserError
 from cse.eval.items import read_items
 from cse.record.runs import Run
 from cse.report.spec import Metric
-from cse.report.statistics import Interval
-from cse.score import Average, Items, ItemScores
+from cse.report.statistics import Effect
+from cse.score import Items, ItemScores
 
 RESAMPLES = 1000
 CELLS = 2**21  # weights in memory at once
 
 
-@dataclass(frozen=True)
-class Resampled:
-    """A score, or a difference of two, on R resamples of its items, and the number of items."""
-
-    values_R: np.ndarray
-    items: int
-
-    def interval(self, confidence: float) -> Interval:
-        """The middle `confidence` of the resamples."""
-        low, high = np.quantile(self.values_R, ((1 - confidence) / 2, (1 + confidence) / 2))
-        return float(low), float(high)
-
-    def p(self, shift: float = 0.0) -> float:
-        """The two-sided p of the value being `shift`; at least 2 / (R + 1)."""
-        sides = ((self.values_R <= shift).sum(), (self.values_R >= shift).sum())
-        return min(1.0, 2 * (1 + float(min(sides))) / (1 + len(self.values_R)))
-
-    def __sub__(self, other: "Resampled") -> "Resampled":
-        return Resampled(self.values_R - other.values_R, max(self.items, other.items))
+Scored = tuple[Sequence[Run], Metric]
+"""The runs of an encoder, and their score."""
 
 
-def of_run(run: Run, metric: Metric | None) -> Resampled | None:
-    """A run's score, resampled; None if the run did not keep its items, or the score has none."""
-    return _of_metric(run.folder, metric) if metric else None
-
-
-def of_seeds(groups: Sequence[Sequence[Run]], metric: Metric | None) -> Resampled | None:
-    """The mean over seeds of the mean of each seed's runs, resampled; None if one of them kept no items."""
-    return _mean([_mean([of_run(run, metric) for run in group], max) for group in groups], max)
-
-
-def _of_metric(folder: Path, metric: Metric | Average) -> Resampled | None:
-    if isinstance(metric, str):
-        return _of_score(folder, metric)
-    return _mean([_of_metric(folder, one) for one in metric], sum)
-
-
-def _mean(parts: Sequence[Resampled | None], items: Callable[[Iterable[int]], int]) -> Resampled | None:
-    """The mean of all parts, None if one is None. items: `max` for runs, which share their items; `sum` for tasks."""
-    known = [part for part in parts if part is not None]
-    if not known or len(known) < len(parts):
+def compare_items(left: Scored, right: Scored, confidence: float, shift: float = 0.0) -> Effect | None:
+    """Left minus right over test items; None if a run did not keep its items, or the score has none."""
+    both = [[scores_of(run.folder, metric) for run in runs] for runs, metric in (left, right)]
+    if any(one is None for runs in both for one in runs):
         return None
-    return Resampled(np.mean([part.values_R for part in known], axis=0), items(part.items for part in known))
+    left_R, right_R = (np.mean([one for one in runs if one is not None], axis=0) for runs in both)
+    low, high = np.quantile(left_R - right_R, ((1 - confidence) / 2, (1 + confidence) / 2))
+    return Effect(
+        size=None,
+        interval=(float(low), float(high)),
+        n=f"{number_of_items(left[0][0].folder, left[1]):,} items",
+        test="bootstrap over items",
+        p=p_of(left_R - right_R, shift),
+    )
+
+
+def p_of(difference_R: np.ndarray, shift: float = 0.0) -> float:
+    """The two-sided p of the difference being `shift`; at least 2 / (R + 1)."""
+    sides = ((difference_R <= shift).sum(), (difference_R >= shift).sum())
+    return min(1.0, 2 * (1 + float(min(sides))) / (1 + len(difference_R)))
+
+
+def scores_of(folder: Path, metric: Metric) -> np.ndarray | None:
+    """A run's score, or mean of scores, on resamples (R,) of its items; None without items."""
+    if isinstance(metric, str):
+        return _score(folder, metric)
+    parts = [part for one in metric if (part := scores_of(folder, one)) is not None]
+    return np.mean(parts, axis=0) if len(parts) == len(metric) else None
+
+
+def number_of_items(folder: Path, metric: Metric) -> int:
+    """The items behind a score, or behind all that it is the mean of."""
+    behind = _items(folder)[metric] if isinstance(metric, str) else metric
+    return len(behind.gold_N) if isinstance(behind, Items) else sum(number_of_items(folder, one) for one in behind)
 
 
 @cache
@@ -76,17 +70,15 @@ def _items(folder: Path) -> ItemScores:
     try:
         return read_items(folder)
     except ValueError as error:
-        raise UserError(f"{error}: delete it, and the report goes without intervals over this run's items") from error
+        raise UserError(f"{error}: delete it, and the report goes without a test over this run's items") from error
 
 
 @cache
-def _of_score(folder: Path, score: str) -> Resampled | None:
+def _score(folder: Path, score: str) -> np.ndarray | None:
     one = _items(folder).get(score)
     if one is None:
         return None
-    if not isinstance(one, Items):
-        return _of_metric(folder, one)
-    return Resampled(resample(one, seed=zlib.crc32(score.encode())), len(one.gold_N))
+    return resample(one, seed=zlib.crc32(score.encode())) if isinstance(one, Items) else scores_of(folder, one)
 
 
 def resample(items: Items, seed: int) -> np.ndarray:

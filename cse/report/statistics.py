@@ -41,8 +41,7 @@ class Effect:
     """A difference or a rank correlation: its size (None: nothing was compared), interval (None: one run a side), what
     it is over (n), the test and its p.
 
-    over_items, p_items: the interval over test items, where the runs kept them, and its p. least: for a trend, the
-    smallest p that its points could reach.
+    least: for a trend, the smallest p that its points could reach.
     """
 
     size: float | None = None
@@ -50,8 +49,6 @@ class Effect:
     n: str = ""
     test: str = ""
     p: float = math.nan
-    over_items: Interval | None = None
-    p_items: float = math.nan
     least: float = 0.0
 
 

@@ -32,7 +32,7 @@ from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_
 from cse.report.published import Published
 from cse.report.seeds import in_words, pooled_sd
 from cse.report.spec import Spec
-from cse.report.statistics import Effect, Intervals, Value, holm, reach_of_noise
+from cse.report.statistics import Intervals, Value, holm, reach_of_noise
 
 PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
 NOT_RUN, PUBLISHED_ONLY, OTHER_SETTING = "NOT RUN", "PUBLISHED ONLY", "OTHER SETTING"
@@ -118,8 +118,7 @@ def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> li
     own = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
     others = "".join(f", {column} within {tolerance:g}" for column, tolerance in own.items())
     lines.append(
-        f"PASS: within {spec.tolerance:g}{others}. Intervals: {intervals.confidence:.0%}, {intervals.kind} over seeds; "
-        "of one run, bootstrap over its test items."
+        f"PASS: within {spec.tolerance:g}{others}. Intervals: {intervals.confidence:.0%}, {intervals.kind} over seeds."
     )
     for column in spec.columns:
         filled = [list(table.cells[row][column].values.values()) for row in spec.rows]
@@ -190,10 +189,5 @@ def mark_ties(cells: Sequence[Cell], confidence: float) -> None:
     best = min(cells, key=lambda cell: sign * float(np.mean(list(cell.values.values()))))
     best.tied = True
     order = [cell for cell in cells if cell is not best]
-    for cell, p in zip(order, holm([p_apart(compare(best, cell, confidence)) for cell in order]), strict=True):
+    for cell, p in zip(order, holm([compare(best, cell, confidence).p for cell in order]), strict=True):
         cell.tied = math.isnan(p) or p >= 1 - confidence
-
-
-def p_apart(found: Effect) -> float:
-    """The larger of the p over seeds and the p over items, where there are both; NaN where there is neither."""
-    return float(np.fmax(found.p, found.p_items))

@@ -28,7 +28,7 @@ from cse.report.table import NOT_RUN, Table
 HOLDS, NOT_SEEN, CONTRADICTED, NOT_JUDGED = "HOLDS", "NOT SEEN", "CONTRADICTED", "NOT JUDGED"
 
 COLUMNS = (
-    "claim", "source", "verdict", "effect", "low", "high", "items_low", "items_high", "n", "test", "p", "part",
+    "claim", "source", "verdict", "effect", "low", "high", "n", "test", "p", "part",
     "parts_measured", "parts", "missing", "published_effect", "published_supports", "why_not_judged", "by_part",
     "quantity", "data",
 )  # fmt: skip
@@ -84,8 +84,10 @@ def judge_claims(spec: Spec, table: Table | None, runs: list[Run], confidence: f
 
 def word(claim: Claim, found: Effect, p: float, why: str, level: float) -> str:
     """The verdict, by the corrected p."""
-    if found.size is None or (why and math.isnan(p)):
-        return NOT_RUN if found.size is None else NOT_JUDGED
+    if found.size is None:
+        return NOT_RUN
+    if why and math.isnan(p):
+        return NOT_JUDGED
     if p >= level:
         return NOT_SEEN
     return HOLDS if claim.is_borne_out(found.size) else CONTRADICTED
@@ -111,7 +113,6 @@ def row(test: Tested, verdict: str, p: float, why: str, by_part: str) -> dict[st
         "verdict": f"{verdict} ({measured} of {parts} parts)" if 0 < measured < parts else verdict,
         "effect": found.size,
         **dict(zip(("low", "high"), found.interval or (None, None), strict=True)),
-        **dict(zip(("items_low", "items_high"), found.over_items or (None, None), strict=True)),
         "n": found.n,
         "test": found.test,
         "p": p,

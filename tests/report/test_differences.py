@@ -44,7 +44,7 @@ def test_each_setting_against_the_best_by_welch_and_holm(three_rates, compared):
     assert set(by_lr) == {"1e-05", "0.0001"}
     welch = {lr: stats.ttest_ind(SCORES[lr], SCORES["3e-05"], equal_var=False) for lr in by_lr}
     for lr, row in by_lr.items():
-        assert (row["low_seeds"], row["high_seeds"]) == pytest.approx(tuple(welch[lr].confidence_interval(0.95)))
+        assert (row["low"], row["high"]) == pytest.approx(tuple(welch[lr].confidence_interval(0.95)))
     assert by_lr["1e-05"]["p_holm"] == pytest.approx(2 * welch["1e-05"].pvalue)
     assert by_lr["0.0001"]["p_holm"] == pytest.approx(welch["0.0001"].pvalue)
     assert {lr: row["tied"] for lr, row in by_lr.items()} == {"1e-05": "False", "0.0001": "True"}

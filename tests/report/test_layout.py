@@ -105,7 +105,7 @@ def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, 
         "effect": 1.0,
         "p": 0.01,
     }
-    found |= dict.fromkeys(["low", "items_low", "published_effect"]) | {"parts_measured": 1}
+    found |= dict.fromkeys(["low", "published_effect"]) | {"parts_measured": 1}
     claims = pd.DataFrame([found], dtype=object)
     text = page.sweep_page(page.Report("A & B", "sub", [narrow, wide], pictures, [run], claims))
     assert not re.findall(r'src="(?!data:)|<link|=<b>', text)

@@ -56,10 +56,8 @@ def test_a_difference_is_scipys_paired_bootstrap(kind):
     def score(values, gold):
         return 100 * (np.mean(values == gold) if kind == "accuracy" else spearmanr(values, gold)[0])
 
-    one, other = (
-        resampling.Resampled(resampling.resample(Items(kind, values, gold), 0), 250) for values in (left, right)
-    )
-    low, high = (one - other).interval(0.9)
+    one, other = (resampling.resample(Items(kind, values, gold), 0) for values in (left, right))
+    low, high = np.quantile(one - other, (0.05, 0.95))
     theirs = bootstrap(
         (left, right, gold), lambda a, b, gold: score(a, gold) - score(b, gold), paired=True, vectorized=False,
         confidence_level=0.9, method="percentile", n_resamples=600, rng=np.random.default_rng(0),
@@ -67,13 +65,14 @@ def test_a_difference_is_scipys_paired_bootstrap(kind):
     width = theirs.high - theirs.low
     assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=0.15 * width)
     apart = resampling.resample(Items(kind, right, gold), 1)  # other resamples, as if of other items
-    assert np.ptp(np.quantile(one.values_R - apart, (0.05, 0.95))) > 1.3 * width
+    assert np.ptp(np.quantile(one - apart, (0.05, 0.95))) > 1.3 * width
 
 
 def test_p_counts_the_resamples_on_the_rarer_side():
-    assert resampling.Resampled(np.ones(99), 10).p() == pytest.approx(2 / 100)  # never less than they can tell
-    spread = resampling.Resampled(np.arange(-4.0, 15.0), 10)  # 5 of 19 at or below 0, 7 at or below 2
-    assert (spread.p(), spread.p(2.0), spread.p(5.0)) == pytest.approx((2 * 6 / 20, 2 * 8 / 20, 1.0))
+    assert resampling.p_of(np.ones(99)) == pytest.approx(2 / 100)  # never less than they can tell
+    spread = np.arange(-4.0, 15.0)  # 5 of 19 at or below 0, 7 at or below 2
+    told = (resampling.p_of(spread), resampling.p_of(spread, 2.0), resampling.p_of(spread, 5.0))
+    assert told == pytest.approx((2 * 6 / 20, 2 * 8 / 20, 1.0))
 
 
 class Given:
@@ -125,47 +124,35 @@ def test_items_tell_of_encoders_that_are_only_scored_and_never_of_trained_ones(s
     scored("bad-1", 0.8, 1)
     trained = finding("good", "bad")
     assert (trained.verdict, "1 and 1" in trained.why_not_judged) == (NOT_JUDGED, True)
-    assert 0 < trained.items_low < trained.effect < trained.items_high
+    assert trained.low is None
     for name, noise, seed in (("best-1", 0.3, 1), ("worst-1", 0.8, 1), ("like-1", 0.3, 2)):
         scored(name, noise, None, seed)
     better = finding("best", "worst")
-    assert (better.verdict, better.test, better.n) == (HOLDS, "bootstrap over 700 items", "1 and 1")
+    assert (better.verdict, better.test, better.n) == (HOLDS, "bootstrap over items", "700 items")
+    assert 0 < better.low < better.effect < better.high
     assert finding("worst", "best").verdict == CONTRADICTED
     assert finding("best", "like").verdict == NOT_SEEN
-
-
-def test_items_stand_beside_the_seeds_and_decide_nothing(scored, finding):
-    for seed, (good, bad, odd) in enumerate([(0.3, 0.8, 0.2), (0.35, 0.85, 0.8), (0.3, 0.8, 0.9)], 1):
-        scored(f"good-{seed}", good, seed)
-        scored(f"bad-{seed}", bad, seed)
-        scored(f"odd-{seed}", odd, seed)
-    both = finding("good", "bad")
-    assert (both.verdict, both.test) == (HOLDS, "Welch; beside it bootstrap over 700 items")
-    unsure = finding("good", "odd")
-    assert unsure.items_low > 0  # these runs differ, whatever the items
-    assert unsure.verdict == NOT_SEEN  # but others may not
 
 
 def test_encoders_that_are_only_scored_need_their_items(leave, finding):
     for name in ("good", "bad"):
         leave(f"{name}-1", {"case": name}, {METRIC: 10.0})
     one = finding("good", "bad")
-    assert (one.verdict, one.items_low, one.test) == (NOT_JUDGED, None, "none: too few seeds")
+    assert (one.verdict, one.low, one.test) == (NOT_JUDGED, None, "none: too few seeds")
 
 
 def test_runs_draw_the_same_items(scored, runs):
     scored("good-1", 0.3, 1)
     scored("same-1", 0.3, 1)
-    first, second = (resampling.of_run(run, METRIC).values_R for run in runs())
+    first, second = (resampling.scores_of(run.folder, METRIC) for run in runs())
     assert (first == second).all()
     assert first.std() > 0
 
 
-def test_of_one_seed_a_side_a_comparison_shows_the_items_and_tests_nothing(scored, compared):
+def test_of_one_seed_a_side_a_comparison_shows_the_difference_and_tests_nothing(scored, compared):
     scored("good-1", 0.3, 1)
     scored("bad-1", 0.8, 1)
     told = differences(compared(), None, 0.95)
-    assert told.rows[0].found.p_items < 0.05
-    assert list(told.table()) == ["case", "difference", "95% over items", "of"]
+    assert list(told.table()) == ["case", "difference", "of"]
     assert told.frame()["tied"].item() == ""
     assert len(told.notes) == 1  # too few seeds: no sign and no p that would need a word
