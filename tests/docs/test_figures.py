@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = (ROOT / "benchmarks" / "RESULTS.md").read_text()
 CLAIMS = (ROOT / "benchmarks" / "CLAIMS.md").read_text()
-MEASURED = re.compile(r"[\d.,]*\d ?(?:s|ms|hours|times|%|MiB|GFLOP)(?!\w)|\d ± ")
+MEASURED = re.compile(r"[\d.,]*\d ?(?:s|ms|hours|times|MiB|GFLOP)(?!\w)|\d\.\d+ ?%|\d ± ")
 """What looks like a measured figure."""
 
 
