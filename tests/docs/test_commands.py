@@ -134,12 +134,16 @@ def world(tmp_path_factory, tiny_bert) -> Path:
     (place / "documents.txt").symlink_to("sentences.txt")
     made_up.write_text(place, ("sent0", "sent1", "hard_neg"), None)
     (place / "text.csv").rename(place / "nli.csv")
+    made_up.write_text(place, ("a", "b"), "s")
+    (place / "text.csv").rename(place / "pairs.csv")
     before = Path.cwd()
     os.chdir(place)
     try:
         run = api.train("smoke=true", "tracker=none", f"paths.cache={place}/cache", folder="FOLDER")
     finally:
         os.chdir(before)
+    made_up.write_images(place / "FOLDER")
+    made_up.write_audio(place / "FOLDER")
     for name in ("outputs/DATE/TIME", "runs/whitenedcse/table4/job", "multirun/seed/job"):
         shutil.copytree(place / run.folder, place / name)
     (place / "sentence-transformers" / "all-MiniLM-L6-v2").symlink_to(place / "FOLDER" / "best")
