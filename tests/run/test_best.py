@@ -27,6 +27,12 @@ def encoded_again(monkeypatch):
     return texts
 
 
+def test_a_misspelt_score_ends_the_run_when_the_untrained_encoder_is_scored(small_run, cse_train, tmp_path, capsys):
+    assert cse_train([*small_run, "trainer.select=dev/stsb/spaerman"]) == 2
+    assert "dev/stsb/spearman" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "best").exists()
+
+
 @pytest.mark.parametrize(("score", "best"), [("uniformity", min), ("effective_rank", max)])
 def test_the_best_step_is_kept_whichever_way_its_score_turns(small_run, cse_train, tmp_path, score, best, capsys):
     select = f"dev/geometry/{score}"
