@@ -154,7 +154,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     files = {
         "report.html": page.runs_page(comparison, gaps),
         "runs.csv": comparison.frame,
-        **({"differences.csv": gaps.frame()} if gaps else {}),
+        **({"differences.csv": gaps.frame} if gaps else {}),
         "report.md": "\n#".join(markdown),
         "report.tex": "\n".join(to_latex(*part) for part in parts),
     }

@@ -25,26 +25,18 @@ MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A setting minus the reference. p: Holm's, NaN if there are no seeds to test; tied: p does not tell them apart;
-    needs: the seeds a side that would, "" if these do."""
-
-    setting: int
-    found: Effect
-    p: float
-    tied: bool
-    needs: str
-
-
-@dataclass(frozen=True)
 class Differences:
-    """The differences of one score. reference: the setting to compare with; cells: what was compared, by setting."""
+    """The differences of one score. reference: the setting to compare with; cells: what was compared, by setting.
+
+    frame: differences.csv, a row for each setting that is compared with the reference, by its number. p_holm: NaN if
+    there are no seeds to test; tied: p_holm does not tell them apart; seeds_to_tell: a side, "" if these do.
+    """
 
     comparison: Comparison
     score: str
     reference: int
     cells: dict[int, Cell]
-    rows: list[Difference]
+    frame: pd.DataFrame
     confidence: float
 
     @property
@@ -56,55 +48,34 @@ class Differences:
 
     def table(self) -> pd.DataFrame:
         """A line for each compared setting, as text, without empty columns."""
-        runs = {row.setting: self.comparison.runs_by_setting[row.setting][0] for row in self.rows}
+        names = self.comparison.keys
         lines = [
             {
-                **{name: format_setting(runs[row.setting], key) for key, name in self.comparison.keys.items()},
-                "difference": signed(row.found.size, 2) + (f" {TIED}" if row.tied else ""),
-                f"{self.confidence:.0%} interval": bounds(row.found.interval, 2),
-                "p": probability(row.p),
-                "of": row.found.n,
-                "seeds to tell": row.needs,
+                **{name: row[key] for key, name in names.items()},
+                "difference": signed(row["difference"], 2) + (f" {TIED}" if row["tied"] == "True" else ""),
+                f"{self.confidence:.0%} interval": bounds(None if row["low"] is None else (row["low"], row["high"]), 2),
+                "p": probability(row["p_holm"]),
+                "of": row["of"],
+                "seeds to tell": row["seeds_to_tell"],
             }
-            for row in self.rows
+            for row in self.frame.to_dict("records")
         ]
         table = pd.DataFrame(lines)
-        keep = [*self.comparison.keys.values(), "difference"]
+        keep = [*names.values(), "difference"]
         return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
-
-    def frame(self) -> pd.DataFrame:
-        """The same, unrounded: differences.csv."""
-        lines = [
-            {
-                **{
-                    key: format_setting(self.comparison.runs_by_setting[row.setting][0], key)
-                    for key in self.comparison.keys
-                },
-                "score": self.score,
-                "reference": self.comparison.label(self.reference),
-                "difference": row.found.size,
-                **dict(zip(("low", "high"), row.found.interval or (None, None), strict=True)),
-                "test": row.found.test,
-                "p": row.found.p,
-                "p_holm": row.p,
-                "tied": "" if math.isnan(row.p) else str(row.tied),
-                "seeds_to_tell": row.needs,
-            }
-            for row in self.rows
-        ]
-        return pd.DataFrame(lines)
 
     @property
     def notes(self) -> list[str]:
         """What the signs mean, what these seeds can tell, and which settings they cannot."""
-        notes = [f"{TIED}: not told apart from it."] if any(row.tied for row in self.rows) else []
-        if tested := sum(not math.isnan(row.p) for row in self.rows):
+        notes = [f"{TIED}: not told apart from it."] if (self.frame["tied"] == "True").any() else []
+        if tested := self.frame["p_holm"].notna().sum():
             notes.append(f"p: by Holm over {tested}.")
         sd, several = seed_sd(self.cells)
-        notes += [f"{in_words(sd, several, level=(1 - self.confidence) / len(self.rows))}."] if sd else []
-        for row in [row for row in self.rows if row.needs][:3]:
-            name, size = self.comparison.label(row.setting), abs(row.found.size or 0.0)
-            notes.append(f"{name}: {row.found.n} cannot tell; {row.needs} seeds a side would show {size:.2g}.")
+        notes += [f"{in_words(sd, several, level=(1 - self.confidence) / len(self.frame))}."] if sd else []
+        untold = self.frame[self.frame["seeds_to_tell"] != ""]
+        for setting, size, of, seeds in untold[["difference", "of", "seeds_to_tell"]].head(3).itertuples():
+            name = self.comparison.label(setting)
+            notes.append(f"{name}: {of} cannot tell; {seeds} seeds a side would show {abs(size):.2g}.")
         trained = [cell for cell in self.cells.values() if not cell.only_scored]
         if trained and (few := few_seeds([min(trained, key=lambda cell: len(cell.values))])):
             notes.append(f"No verdict: {few}.")
@@ -129,16 +100,24 @@ def differences(comparison: Comparison, baseline: str | None, confidence: float)
     found = {one: compare(cell, cells[reference], confidence) for one, cell in cells.items() if one != reference}
     p_values = holm([one.p for one in found.values()])
     rows = [
-        Difference(
-            setting,
-            one,
-            p,
-            tied=p >= 1 - confidence,
-            needs="" if p < 1 - confidence else seeds_to_tell(cells, one, confidence, len(found)),
-        )
+        {
+            **{key: format_setting(comparison.runs_by_setting[setting][0], key) for key in comparison.keys},
+            "score": score,
+            "reference": comparison.label(reference),
+            "difference": one.size,
+            **dict(zip(("low", "high"), one.interval or (None, None), strict=True)),
+            "of": one.n,
+            "test": one.test,
+            "p": one.p,
+            "p_holm": p,
+            "tied": "" if math.isnan(p) else str(p >= 1 - confidence),
+            "seeds_to_tell": "" if p < 1 - confidence else seeds_to_tell(cells, one, confidence, len(found)),
+        }
         for (setting, one), p in zip(found.items(), p_values, strict=True)
     ]
-    return Differences(comparison, score, reference, cells, rows, confidence)
+    return Differences(
+        comparison, score, reference, cells, pd.DataFrame(rows, index=list(found), dtype=object), confidence
+    )
 
 
 def cell_of(comparison: Comparison, setting: int, score: str) -> Cell:

@@ -35,7 +35,7 @@ def three_rates(leave):
 
 
 def by_rate(found):
-    return {row["trainer.lr"]: row for row in found.frame().to_dict("records")}
+    return {row["trainer.lr"]: row for row in found.frame.to_dict("records")}
 
 
 def test_each_setting_against_the_best_by_welch_and_holm(three_rates, compared):
