@@ -28,9 +28,8 @@ from cse.report.table import NOT_RUN, Table
 HOLDS, NOT_SEEN, CONTRADICTED, NOT_JUDGED = "HOLDS", "NOT SEEN", "CONTRADICTED", "NOT JUDGED"
 
 COLUMNS = (
-    "claim", "source", "verdict", "effect", "low", "high", "n", "test", "p", "part",
-    "parts_measured", "parts", "missing", "published_effect", "published_supports", "why_not_judged", "by_part",
-    "quantity", "data",
+    "claim", "source", "verdict", "effect", "low", "high", "n", "test", "p", "part", "parts_measured", "parts",
+    "missing", "published_effect", "published_supports", "why_not_judged", "by_part", "quantity", "data",
 )  # fmt: skip
 """Of claims.csv. effect: positive if it is as claimed; of likeness, the difference itself. part: the one that decided.
 published_effect: the printed difference that supports the claim least; published_supports: None for none, or a tie."""
