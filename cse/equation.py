@@ -27,7 +27,9 @@ T = TypeVar("T")
 NUMBERS = ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False, strict=True)
 
 Known = Mapping[str, Any]
-"""One call: its arguments by name, sizes by letter, and "device", that of its first tensor."""
+"""One call: its arguments by name, and sizes by letter."""
+Common = dict[str, tuple[Any, str]]
+"""What a call's tensors have in common: sizes by letter, dtypes, the device; with whose was first."""
 Need = Callable[[Any, Known], str]
 """(an argument or a size, the call) -> what it must be, or "" if it is that."""
 
@@ -42,9 +44,6 @@ def at_least(least: int | str) -> Need:
     return need
 
 
-at_least_1 = at_least(1)  # what every size must be
-
-
 def even(size: int, known: Known) -> str:
     """A size that has two halves."""
     return "even" if size % 2 else ""
@@ -55,14 +54,9 @@ def one_less_than(letter: str) -> Need:
     return lambda values, known: "" if len(values) == known[letter] - 1 else f"{known[letter] - 1} numbers"
 
 
-def on_device(x: Tensor, known: Known) -> str:
-    """On the first tensor's device."""
-    return "" if x.device == known["device"] else f"on {known['device']}, not on {x.device}"
-
-
 def real(x: Tensor, known: Known) -> str:
     """Numbers of any dtype: the equation converts them, or only compares them."""
-    return "real" if x.is_complex() else on_device(x, known)
+    return "real" if x.is_complex() else ""
 
 
 def finite(x: Tensor, known: Known) -> str:
@@ -70,14 +64,9 @@ def finite(x: Tensor, known: Known) -> str:
     return real(x, known) or ("finite" if x.is_cpu and not x.isfinite().all() else "")
 
 
-def labels(x: Tensor, known: Known) -> str:
-    """Integers, on any device."""
-    return f"integers, not {x.dtype}" if x.is_floating_point() or x.is_complex() or x.dtype == torch.bool else ""
-
-
 def integers(x: Tensor, known: Known) -> str:
-    """Integers, on the first tensor's device."""
-    return labels(x, known) or on_device(x, known)
+    """Labels."""
+    return f"integers, not {x.dtype}" if x.is_floating_point() or x.is_complex() or x.dtype == torch.bool else ""
 
 
 def permutation_of(letter: str) -> Need:
@@ -87,7 +76,7 @@ def permutation_of(letter: str) -> Need:
         size = known[letter]
         fits = x.shape == (size,) and x.dtype == torch.int64
         fits = fits and (not x.is_cpu or torch.equal(x.sort().values, torch.arange(size)))
-        return on_device(x, known) if fits else f"a permutation of 0 .. {size - 1} in int64"
+        return "" if fits else f"a permutation of 0 .. {size - 1} in int64"
 
     return need
 
@@ -98,18 +87,18 @@ def equation(**needs: Need) -> Callable[[Callable[P, T]], Callable[P, T]]:
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         parameters = signature(function).parameters
         hints = get_type_hints(function, include_extras=True)
-        arguments = {name: Argument(name, hints[name], name in needs) for name in parameters}
+        arguments = {name: Argument(name, hints[name], is_float=name not in needs) for name in parameters}
         defaults = {name: one.default for name, one in parameters.items() if one.default is not one.empty}
         required = arguments.keys() - defaults.keys()
 
         def check(given: dict[str, object]) -> None:
-            shapes = Shapes()
+            common: Common = {}
             for name, value in given.items():
-                given[name] = arguments[name].check(value, shapes)
-            sizes = {letter: size for letter, (size, _) in shapes.sizes.items()}
-            known = {**defaults, **given, **sizes, "device": shapes.device}
-            for letter, (size, name) in shapes.sizes.items():
-                if wrong := needs.get(letter, at_least_1)(size, known):
+                given[name] = arguments[name].check(value, common)
+            sizes = {letter: found for letter, found in common.items() if letter.isupper()}
+            known = {**defaults, **given, **{letter: size for letter, (size, _) in sizes.items()}}
+            for letter, (size, name) in sizes.items():
+                if wrong := needs.get(letter, at_least(1))(size, known):
                     raise ValueError(f"{name}: its {letter} must be {wrong}, not {size}")
             for name in needs.keys() & given.keys():
                 value = given[name]
@@ -129,59 +118,31 @@ def equation(**needs: Need) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return decorate
 
 
-class Shapes:
-    """What one call's tensors have in common, each with the argument that was the first to have it; their device."""
-
-    def __init__(self) -> None:
-        self.sizes: dict[str, tuple[int, str]] = {}  # by letter
-        self.dtypes: dict[str, tuple[torch.dtype, str]] = {}  # by the letter of the width
-        self.device: torch.device | None = None
-
-    def add(self, name: str, letters: str, shape: Sequence[int]) -> None:
-        """Raise ValueError unless these are the dimensions, of the sizes that are known."""
-        if len(shape) != len(letters):
-            raise ValueError(f"{name} must have {len(letters)} dimensions ({', '.join(letters)}), and has {[*shape]}")
-        for letter, size in zip(letters, shape, strict=True):
-            known, of = self.sizes.setdefault(letter, (size, name))
-            if size != known:
-                raise ValueError(f"{name} has {[*shape]}: its {letter} is {size}, but that of {of} is {known}")
-
-    def add_numbers(self, name: str, width: str, x: Tensor) -> None:
-        """Raise ValueError unless it is floating point, in the dtype of the others of its width, on their device."""
-        if not x.is_floating_point():
-            raise ValueError(f"{name} must be floating point, not {x.dtype}")
-        dtype, of = self.dtypes.setdefault(width, (x.dtype, name))
-        if x.dtype != dtype:
-            raise ValueError(f"{name} must be {dtype}, as {of} is, not {x.dtype}")
-        if x.device != self.device:
-            raise ValueError(f"{name} must be on {self.device}, not on {x.device}")
-
-
 class Argument:
-    """One argument of an equation, as its name and hint declare it. has_need: whether the equation's line names it."""
+    """One argument of an equation, as its name and hint declare it."""
 
-    def __init__(self, name: str, hint: Any, has_need: bool):
-        self.name, self.has_need = name, has_need
+    def __init__(self, name: str, hint: Any, is_float: bool):
+        self.name, self.is_float = name, is_float
         last, kinds = name.rpartition("_")[2], (hint, *get_args(hint))
         self.letters = last if last.isupper() else ""
         self.is_list, self.is_optional = get_origin(hint) is list, type(None) in kinds
         self.is_tensor, self.is_array = Tensor in kinds, np.ndarray in kinds
         self.type: TypeAdapter = TypeAdapter(hint, config=NUMBERS)
 
-    def check(self, value: object, shapes: Shapes) -> object:
-        """The value; an array as a tensor. Raises ValueError unless it is as declared, and fits the other shapes."""
+    def check(self, value: object, common: Common) -> object:
+        """The value; an array as a tensor. Raises ValueError unless it is as declared, and fits those before it."""
         if value is None and self.is_optional:
             return None
         if not self.letters:
             self.check_value(value)
             return value
         if self.is_list and isinstance(value, Sequence | Tensor):
-            shapes.add(self.name, "M", (len(value),))
-            return [self.check_tensor(x, shapes) for x in value]
-        return self.check_tensor(value, shapes)
+            self.fit("M", len(value), common)
+            return [self.check_tensor(x, common) for x in value]
+        return self.check_tensor(value, common)
 
-    def check_tensor(self, x: object, shapes: Shapes) -> Tensor:
-        """The tensor, which is added to the shapes."""
+    def check_tensor(self, x: object, common: Common) -> Tensor:
+        """The tensor."""
         if self.is_array:
             try:
                 x = torch.as_tensor(x)
@@ -189,11 +150,24 @@ class Argument:
                 raise ValueError(f"{self.name} must be numbers: {error}") from None
         if not isinstance(x, Tensor):
             raise ValueError(f"{self.name} must be a torch.Tensor, not {type(x).__name__}")
-        shapes.add(self.name, self.letters, x.shape)
-        shapes.device = shapes.device or x.device
-        if not self.has_need:
-            shapes.add_numbers(self.name, self.letters[-1], x)
+        if x.ndim != len(self.letters):
+            dimensions = f"{len(self.letters)} dimensions ({', '.join(self.letters)})"
+            raise ValueError(f"{self.name} must have {dimensions}, and has {[*x.shape]}")
+        for letter, size in zip(self.letters, x.shape, strict=True):
+            self.fit(letter, size, common)
+        if self.is_float:
+            if not x.is_floating_point():
+                raise ValueError(f"{self.name} must be floating point, not {x.dtype}")
+            self.fit(f"dtype along {self.letters[-1]}", x.dtype, common)
+        if x.is_floating_point():  # labels may lie on the CPU
+            self.fit("device", x.device, common)
         return x
+
+    def fit(self, what: str, found: object, common: Common) -> None:
+        """Raise ValueError unless the tensors before it, if any, have the same."""
+        first, name = common.setdefault(what, (found, self.name))
+        if found != first:
+            raise ValueError(f"{self.name}: its {what} is {found}, but that of {name} is {first}")
 
     def check_value(self, value: object) -> None:
         """A tensor in place of a number, such as a learned temperature, is read on the CPU alone."""

@@ -46,7 +46,7 @@ class Tokens:
 class Batch:
     """All views of one step, joined in one padded block that the encoder reads at once.
 
-    sizes: the number of rows of each view, whose sum is that of `tokens`. known: what the objective `reads` of a row.
+    sizes: the number of rows of each view, whose sum is that of `tokens`. known: see Encoded.
     """
 
     tokens: Tokens
@@ -56,28 +56,21 @@ class Batch:
 
 @dataclass(frozen=True)
 class Encoded:
-    """The encoder's output for one view. Every field is per row, so that rows can be gathered, split and joined.
+    """The encoder's vectors of one view's rows, and what else is known of each row, by name:
 
-    mlm_nll_B: the sum of -log p(original token) over a row's masked tokens; mlm_count_B: their number; None without
-    labels. hidden_BTD: the last layer, padding included, or None. momentum_BD: the row by the second encoder, or None.
-    The loader gives the rest, each None unless the objective `reads` it: rows_B, a row's number in the text (int64);
-    targets_B, its score from 0 to 1 (data.scores); teacher_BE, vectors whose products are the teachers' cosines.
+    mlm_nll_B, mlm_count_B: of a view with labels, the sum of -log p(original token) over a row's masked tokens, and
+    their number. targets_B: a row's score from 0 to 1, of text with scores (data.scores). teacher_BE: vectors whose
+    products are the cosines of the objective's `teachers`. momentum_BD: the row by its second encoder.
     """
 
     pooled_BD: Tensor
-    hidden_BTD: Tensor | None = None
-    mlm_nll_B: Tensor | None = None
-    mlm_count_B: Tensor | None = None
-    rows_B: Tensor | None = None
-    targets_B: Tensor | None = None
-    teacher_BE: Tensor | None = None
-    momentum_BD: Tensor | None = None
+    known: dict[str, Tensor] = field(default_factory=dict)
 
     def mlm_loss(self) -> Tensor:
         """The mean of -log p(original token) over all masked tokens, a scalar; 0 without any. Needs labels."""
-        if self.mlm_nll_B is None or self.mlm_count_B is None:
+        if "mlm_nll_B" not in self.known:
             raise ValueError("this view was not masked, so it has no language-model loss")
-        return self.mlm_nll_B.sum() / self.mlm_count_B.sum().clamp(min=1)
+        return self.known["mlm_nll_B"].sum() / self.known["mlm_count_B"].sum().clamp(min=1)
 
 
 @dataclass(frozen=True)
@@ -104,18 +97,19 @@ class Objective(nn.Module):
     """The fewest rows of a batch: 2 where the loss compares rows, or takes statistics over them."""
     averages_positives: bool = False
     """Whether view 1 may have several rows for each row of view 0, whose mean is the positive (DeCLUTR's spans)."""
-    reads: tuple[str, ...] = ()
-    """The fields of a view that it reads beside the encoder's: "rows_B", "targets_B", "teacher_BE"."""
-    teachers: dict[str, float]
+    reads_scores: bool = False
+    """Whether it learns from a score of each row, targets_B."""
+    teachers: Mapping[str, float] = {}
     """Checkpoints that teacher_BE comes from, and the weights of their cosines. All are pooled by `teacher_pooling`."""
-    teacher_pooling: str | None
-    momentum: float | None  # of the second encoder's weights (cse.training.momentum); None: there is none
+    teacher_pooling: str | None = None
+    momentum: float | None = None
+    """Of the second encoder's weights, which gives momentum_BD (cse.training.momentum); None: there is none."""
     head: nn.Module | None
     """The training head, or None; a second modality may share it (aux_modality.head_mode)."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.head, self.teachers, self.teacher_pooling, self.momentum = None, {}, None, None
+        self.head = None
 
     @classmethod
     def views_of(cls, settings: Settings) -> int:
@@ -146,21 +140,6 @@ class Rows(Protocol):
 
     def text(self, i: int, column: int = 0) -> str:
         """The text of row i in that column."""
-
-
-class TextTokenizer(Protocol):
-    """Text to rows of ids, and rows of ids to one padded batch. hf: the Hugging Face tokenizer behind it."""
-
-    hf: "PreTrainedTokenizerBase"
-
-    def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
-        """Ids with special tokens, at most max_length of them, one int32 array a text."""
-
-    def by_words(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
-        """The same ids, faster where texts share words."""
-
-    def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens:
-        """Rows of ids, and the ids to predict, padded to the longest row."""
 
 
 class Augmentation:

@@ -8,7 +8,7 @@ exclusive. Anchors lie in blocks of lmax units, no two in neighbouring blocks, s
 """
 
 import logging
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 import numpy as np
 
@@ -27,31 +27,6 @@ Span = tuple[int, int]
 Rng = np.random.Generator | np.random.RandomState
 Strategy = Literal["all", "adjacent", "subsuming"]
 AnchorStart = Literal["jitter", "block_start"]
-
-IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])  # U+3000 is the last space; the end is none
-
-
-class Words:
-    """The words of a text, as text.split() finds them. Only the words of a span are made strings: a document has
-    thousands."""
-
-    def __init__(self, text: str):
-        self.text = text
-        codes_N = np.frombuffer(text.encode("utf-32-le"), np.uint32)
-        is_space_N = IS_SPACE[np.minimum(codes_N, len(IS_SPACE) - 1)]
-        ends_of_runs = np.flatnonzero(np.diff(is_space_N, prepend=True, append=True))
-        self.starts, self.ends = ends_of_runs[::2], ends_of_runs[1::2]
-        gaps, after = self.starts[1:] - self.ends[:-1], codes_N[self.ends[:-1]]
-        self.is_plain = bool((gaps == 1).all() and (after == ord(" ")).all())
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def join(self, span: Span) -> str:
-        """The words of a span, joined by single spaces."""
-        start, end = span
-        text = self.text[self.starts[start] : self.ends[end - 1]]
-        return text if self.is_plain else " ".join(text.split())
 
 
 def long_enough(num_units: int, known: Known) -> str:
@@ -235,11 +210,12 @@ class Spans(Augmentation):
         """The fewest units that a usable document has."""
         return units_needed(self.anchors, self.smallest_max_length if self.on_short == "shrink" else self.max_length)
 
-    def _units(self, text: str) -> Words | list[int]:
+    def _units(self, text: str) -> list[Any]:
         if self.unit == "words":
-            return Words(text)
+            return text.split()
         # after a space, byte-level BPE splits the first word as it would inside a sentence
         return self._tokenizer(" " + " ".join(text.split()), add_special_tokens=False, verbose=False)["input_ids"]
 
-    def _join(self, units: Words | list[int], span: Span) -> str:
-        return units.join(span) if isinstance(units, Words) else str(self._tokenizer.decode(units[slice(*span)]))
+    def _join(self, units: list[Any], span: Span) -> str:
+        own = units[slice(*span)]
+        return " ".join(own) if self.unit == "words" else str(self._tokenizer.decode(own))

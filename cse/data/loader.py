@@ -6,18 +6,18 @@ view): nothing depends on the number of workers or processes, or on where a run 
 
 import os
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch.utils.data import Dataset
 
 from cse.data.prefetch import prefetch
-from cse.data.streams import streams
 from cse.data.text import Text
 from cse.errors import UserError
+from cse.model.tokenizer import Tokenizer
 from cse.tensors import seeded
-from cse.types import Augmentation, Batch, TextTokenizer
+from cse.types import Augmentation, Batch
 
 
 class Sequence(NamedTuple):
@@ -60,7 +60,7 @@ def check_even_split(batch_size: int, processes: int) -> None:
 class Batches(Dataset[Batch]):
     """The batches of a whole run, numbered by step from 0.
 
-    text: prepared, and tokenised if the augmentation works on tokens. num_views, masking, reads: the objective's. mask:
+    text: prepared, and tokenised if the augmentation works on tokens. num_views, masking: the objective's. mask:
     not called if masking is "none". batch_size: rows of the global batch, of which this process makes part `rank` of
     `world`. before_text, after_text: how many ids at each end of a row are not its text's (a special token, a prefix, a
     template). retemplate: applied last, to the ids of all views but the first. teacher: gives teacher_BE. The attribute
@@ -70,7 +70,7 @@ class Batches(Dataset[Batch]):
     def __init__(
         self,
         text: Text,
-        tokenizer: TextTokenizer,
+        tokenizer: Tokenizer,
         augmentation: Augmentation,
         *,
         num_views: int,
@@ -85,13 +85,12 @@ class Batches(Dataset[Batch]):
         before_text: int = 1,
         after_text: int = 1,
         retemplate: Callable[[np.ndarray], np.ndarray] | None = None,
-        reads: tuple[str, ...] = (),
         teacher: Vectors | None = None,
     ):
         self.text, self.tokenizer, self.augmentation = text, tokenizer, augmentation
         self.num_views, self.masking, self.mask = num_views, masking, mask
         self.batch_size, self.max_length, self.seed = batch_size, max_length, seed
-        self.rank, self.world, self.reads, self.teacher = rank, world, reads, teacher
+        self.rank, self.world, self.teacher = rank, world, teacher
         self.prefix_length = max(0, before_text - 1)  # an augmentation itself keeps one token at each end
         self.suffix_length, self.retemplate = max(0, after_text - 1), retemplate
         self.columns = [0] * num_views if text.num_columns == 1 else list(range(num_views))  # the column of each view
@@ -122,50 +121,51 @@ class Batches(Dataset[Batch]):
         return Batch(tokens, tuple(sum(map(len, view)) for view in views), self._known(together))
 
     def _known(self, sequences: list[tuple[int, Sequence]]) -> dict[str, torch.Tensor]:
-        """What the objective reads of each (row, sequence), by its field in Encoded."""
+        """What is known of each (row, sequence); see cse.types.Encoded."""
         rows_B = np.array([row for row, _ in sequences])
-        known = {"rows_B": rows_B} if "rows_B" in self.reads else {}
-        if "targets_B" in self.reads:
-            known["targets_B"] = self.text.targets_N[rows_B]
+        known = {"targets_B": self.text.targets_N[rows_B]} if self.text.scores else {}
         if self.teacher is not None:
             known["teacher_BE"] = self.teacher(rows_B, np.array([one.column for _, one in sequences]))
         return {name: torch.from_numpy(value) for name, value in known.items()}
 
     def views(self, rows_B: np.ndarray, epoch: int) -> list[View]:
-        """The views of these rows; a view has a list of sequences for each row (a sentence, or DeCLUTR's spans)."""
-        make = self._of_tokens if self.augmentation.level == "tokens" else self._of_texts
-        first, *others = make(rows_B, epoch)
+        """The views of these rows; a view has a list of sequences for each row (a sentence, or DeCLUTR's spans).
+
+        All texts of the batch are tokenised in one call.
+        """
+        of_tokens = self.augmentation.level == "tokens"
+        read = self.text.ids_of if of_tokens else self.text.texts_of
+        cells = zip(*(read(rows_B, column) for column in range(self.text.num_columns)), strict=True)
+        made = [self.views_of(row, own, epoch) for row, own in zip(rows_B.tolist(), cells, strict=True)]
+        views = [list(view) for view in zip(*made, strict=True)]
+        if not of_tokens:
+            texts = [text for view in views for row in view for text in row]
+            ids = iter(self.tokenizer.by_words(texts, self.max_length))
+            views = [[[next(ids) for _ in row] for row in view] for view in views]
         if self.retemplate is not None:
-            others = [[[self.retemplate(ids) for ids in row] for row in view] for view in others]
-        return [first, *others]
+            views[1:] = [[[self.retemplate(ids) for ids in row] for row in view] for view in views[1:]]
+        return views
 
-    def _of_tokens(self, rows_B: np.ndarray, epoch: int) -> list[View]:
-        column = {c: self.text.ids_of(rows_B, c) for c in set(self.columns)}
-        plain = [column[c] for c in self.columns]
-        if self.augmentation.keeps_text:  # nothing is drawn
-            return [[[ids] for ids in view] for view in plain]
-        kept = int(self.augmentation.keeps_first)
-        drawn = streams(self.seed, epoch, rows_B, range(kept, self.num_views))
-        views = zip(plain[kept:], drawn, strict=True)
-        changed = [[[self._augmented(*one)] for one in zip(*view, strict=True)] for view in views]
-        return [[[ids] for ids in view] for view in plain[:kept]] + changed
-
-    def _of_texts(self, rows_B: np.ndarray, epoch: int) -> list[View]:
-        """The views of texts; all texts of the batch are tokenised in one call."""
-        texts = [self.text.texts_of(rows_B, c) for c in range(self.text.num_columns)]
-        if self.text.num_columns == 1:
-            [rngs] = streams(self.seed, epoch, rows_B, [0])
-            rows = [self.augmentation.views(t, self.num_views, rng) for t, rng in zip(texts[0], rngs, strict=True)]
-            views = [list(view) for view in zip(*rows, strict=True)][: self.num_views]
+    def views_of(self, row: int, cells: tuple[Any, ...], epoch: int) -> list[list[Any]]:
+        """The views of one row, each a list of texts or of rows of ids. cells: what the row has in each column."""
+        augmentation, plain = self.augmentation, [cells[column] for column in self.columns]
+        if augmentation.level == "tokens":
+            views = plain
+            if not augmentation.keeps_text:
+                kept = plain[: int(augmentation.keeps_first)]
+                drawn = range(len(kept), self.num_views)
+                views = kept + [self._augmented(plain[view], self._rng(epoch, row, view)) for view in drawn]
         else:
-            drawn = streams(self.seed, epoch, rows_B, self.columns)
-            pairs = (zip(texts[c], rngs, strict=True) for c, rngs in zip(self.columns, drawn, strict=True))
-            views = [[self.augmentation.views(text, 1, rng)[0] for text, rng in column] for column in pairs]
-        if self.augmentation.keeps_first:
-            views[0] = [*texts[0]]
-        spelled = [[[view] if isinstance(view, str) else view for view in rows] for rows in views]
-        ids = iter(self.tokenizer.by_words([text for view in spelled for row in view for text in row], self.max_length))
-        return [[[next(ids) for _ in row] for row in view] for view in spelled]
+            if len(cells) == 1:
+                views = augmentation.views(cells[0], self.num_views, self._rng(epoch, row, 0))[: self.num_views]
+            else:
+                views = [augmentation.views(text, 1, self._rng(epoch, row, c))[0] for c, text in enumerate(plain)]
+            if augmentation.keeps_first:
+                views[0] = plain[0]
+        return [view if isinstance(view, list) else [view] for view in views]
+
+    def _rng(self, epoch: int, row: int, view: int) -> np.random.Generator:
+        return np.random.default_rng((self.seed, epoch, row, view))
 
     def _augmented(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The augmented row; a prefix (an instruction) and a template stay as they are."""
@@ -186,17 +186,16 @@ class Batches(Dataset[Batch]):
         plain = [[[Sequence(ids, c) for ids in sequences] for sequences in view] for c, view in views]
         if self.masking == "none":
             return plain
-        [rngs] = streams(self.seed, epoch, rows_B, [MASKING_STREAM])
+        hidden = []
+        for number, row in enumerate(rows_B.tolist()):
+            rng = self._rng(epoch, row, MASKING_STREAM)
+            chosen = plain[:1] if self.masking == "first" else plain
+            hidden.append([self._hidden(one, rng) for view in chosen for one in view[number]])
+        return [hidden, *plain[1:]] if self.masking == "first" else [*plain, hidden]
 
-        def masked(one: Sequence, rng: np.random.Generator) -> Sequence:
-            ids, labels = self.mask(one.ids, rng)
-            return Sequence(ids, one.column, labels)
-
-        if self.masking == "first":
-            first = [[masked(one, rng) for one in row] for row, rng in zip(plain[0], rngs, strict=True)]
-            return [first, *plain[1:]]
-        rows = zip(*plain, rngs, strict=True)
-        return [*plain, [[masked(one, rng) for view in row for one in view] for *row, rng in rows]]
+    def _hidden(self, one: Sequence, rng: np.random.Generator) -> Sequence:
+        ids, labels = self.mask(one.ids, rng)
+        return Sequence(ids, one.column, labels)
 
     def _permutation(self, epoch: int) -> np.ndarray:
         if self._order[0] != epoch:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 FETCHED = 256  # batches whose vectors stay on the device until they are copied together
 TEXTS = 128  # in a batch of encode()
 TOKENS = 2**15  # a batch in bf16 is filled up to so many, padding included: a GPU takes many short texts at once
-KEPT = 200_000  # texts whose token ids encode() keeps; retrieval corpora of MTEB have millions
 
 
 class Encoder(nn.Module):
@@ -71,7 +70,6 @@ class Encoder(nn.Module):
         self.own_dropout = dict(own_dropout or {})
         self.lora = lora
         self.denoising: Denoising | None = None
-        self._token_ids: dict[str, np.ndarray] = {}  # of texts that encode() has seen, KEPT at most
 
     @property
     def dim(self) -> int:
@@ -127,14 +125,13 @@ class Encoder(nn.Module):
                 output_hidden_states=all_layers,
             )
             last_BTD, layers = output.last_hidden_state, output.hidden_states
-        nll_B, count_B = self.masked_losses(last_BTD, tokens)
         read_BT = tokens.mask_BT
         if self.pooling == "mask":
             read_BT = read_BT * (tokens.ids_BT == self.tokenizer.hf.mask_token_id)
         pooled_BD = pool(self.pooling, last_BTD, layers, read_BT)
         if self.denoising is not None and self.training:
             pooled_BD = pooled_BD - self.denoising(self.backbone, tokens)
-        return Encoded(self._wide(pooled_BD), last_BTD, nll_B, count_B)
+        return Encoded(self._wide(pooled_BD), self.masked_losses(last_BTD, tokens))
 
     def _attention_mask(self, mask_BT: Tensor) -> Tensor:
         """As (B, 1, 1, T) booleans where the layers take them: for a mask of two dimensions transformers looks whether
@@ -155,11 +152,11 @@ class Encoder(nn.Module):
         """As float32, if the weights are half precision: heads and losses compute in float32."""
         return pooled_BD.float() if self.backbone.dtype in (torch.bfloat16, torch.float16) else pooled_BD
 
-    def masked_losses(self, hidden_BTD: Tensor, tokens: Tokens) -> tuple[Tensor | None, Tensor | None]:
-        """Per row: the sum of -log p(original token) over masked tokens, and their number; None without labels."""
+    def masked_losses(self, hidden_BTD: Tensor, tokens: Tokens) -> dict[str, Tensor]:
+        """Encoded's mlm_nll_B and mlm_count_B of the last layer; {} without labels."""
         labels_BT, masked_N = tokens.labels_BT, tokens.masked_N
         if labels_BT is None:
-            return None, None
+            return {}
         if self.mlm_head is None:
             raise ValueError("labels were given to an encoder that was loaded without its language-model head")
         if masked_N is None:
@@ -167,7 +164,7 @@ class Encoder(nn.Module):
         logits_NV = self.mlm_head(hidden_BTD.flatten(0, 1)[masked_N])
         nll_N = cross_entropy(logits_NV.float(), labels_BT.flatten()[masked_N], reduction="none")
         nll_B = nll_N.new_zeros(len(labels_BT)).index_add(0, masked_N // labels_BT.shape[1], nll_N)
-        return nll_B, (labels_BT != -100).sum(1)
+        return {"mlm_nll_B": nll_B, "mlm_count_B": (labels_BT != -100).sum(1)}
 
     @torch.no_grad()
     def encode(
@@ -182,9 +179,9 @@ class Encoder(nn.Module):
     ) -> np.ndarray:
         """n texts -> (n, D) float32, one text -> (D,), in eval mode, without dropout.
 
-        Each distinct token sequence is encoded once, in batches sorted by length; token ids of texts are kept for the
-        next call. head: applied to the pooled vectors (default: the encoder's own, if it has one). precision: fp32, or
-        bf16 (autocast in the layers; vectors and head stay float32), which fills batches up to TOKENS.
+        Each distinct token sequence is encoded once, in batches sorted by length. head: applied to the pooled vectors
+        (default: the encoder's own, if it has one). precision: fp32, or bf16 (autocast in the layers; vectors and head
+        stay float32), which fills batches up to TOKENS.
         normalize_embeddings: to length 1, whatever `unit_length` is. show_progress_bar: on a terminal or in a notebook.
         Raises TypeError for what is no text, ValueError for a batch_size below 1 or any other precision.
         """
@@ -200,7 +197,7 @@ class Encoder(nn.Module):
         if not texts:
             none_0D = torch.zeros(0, self.dim, device=self.device)
             return (none_0D if head is None else head(none_0D)).cpu().numpy()
-        keys = self._token_keys(texts)
+        keys = [ids.tobytes() for ids in self.tokenizer(texts, self.tokenizer.longest)]
         distinct = sorted(set(keys), key=lambda key: (len(key), key))
         batches = in_batches(distinct, batch_size, TOKENS if precision == "bf16" else 0)
         tracked = bar(batches, "encode", console=Console(stderr=True)) if show_progress_bar else track(batches, "batch")
@@ -219,16 +216,6 @@ class Encoder(nn.Module):
         place = {key: i for i, key in enumerate(distinct)}
         rows_ND = torch.cat(rows).numpy()[[place[key] for key in keys]]
         return rows_ND[0] if isinstance(sentences, str) else rows_ND
-
-    def _token_keys(self, texts: list[str]) -> list[bytes]:
-        """The token ids (int32) of each text; remembers them for the next call."""
-        known = self._token_ids
-        new = [text for text in dict.fromkeys(texts) if text not in known]
-        if new:
-            known = known | dict(zip(new, self.tokenizer(new, self.tokenizer.longest), strict=True))
-        if len(known) <= KEPT:
-            self._token_ids = known
-        return [known[text].tobytes() for text in texts]
 
     @contextmanager
     def _scoring(self, precision: str) -> Iterator[None]:

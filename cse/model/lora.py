@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NotRequired
 
+from pydantic import with_config
 from torch import Tensor
+from typing_extensions import TypedDict
 
 from cse.errors import MissingResource, UserError, first_line
 from cse.ranges import STRICT, BelowOne, Count
@@ -16,17 +17,15 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 ADAPTER = "default"  # peft's name for the only adapter
 
 
-@dataclass(frozen=True)
-class Lora:
+@with_config(STRICT)
+class Lora(TypedDict):
     """r: rank. alpha: the update is scaled by alpha / r. dropout: on the adapter's input; it makes views differ, as the
     encoder's own does. targets: names of the linear layers that get an adapter (q_proj, ...); None: all."""
 
     r: Count
     alpha: Count
-    dropout: BelowOne = 0.0
-    targets: list[str] | None = None
-
-    __pydantic_config__ = STRICT
+    dropout: NotRequired[BelowOne]  # 0
+    targets: NotRequired[list[str] | None]
 
 
 def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
@@ -38,8 +37,9 @@ def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
         from peft import LoraConfig
     except ImportError as error:
         raise MissingResource("model.lora needs peft: pip install -e '.[lora]'") from error
-    targets = "all-linear" if lora.targets is None else list(lora.targets)
-    config = LoraConfig(r=lora.r, lora_alpha=lora.alpha, lora_dropout=lora.dropout, target_modules=targets)
+    targets = lora.get("targets") or "all-linear"
+    dropout = lora.get("dropout", 0.0)
+    config = LoraConfig(r=lora["r"], lora_alpha=lora["alpha"], lora_dropout=dropout, target_modules=targets)
     try:
         backbone.add_adapter(config, ADAPTER)
     except ValueError as error:  # no module of these names

@@ -10,6 +10,7 @@ it.
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -63,11 +64,5 @@ class ADNCE(Contrast):
         sigma: Positive,
         weigh_positive: bool,
     ):
-        super().__init__(dim, head, temperature)
-        self.mu, self.sigma, self.weigh_positive = mu, sigma, weigh_positive
-
-    def contrast(self, anchors_BD: Tensor, positives_BD: Tensor) -> Tensor:
-        """The mean of l_i."""
-        return adnce(
-            anchors_BD, positives_BD, self.temperature, self.mu, self.sigma, weigh_positive=self.weigh_positive
-        )
+        equation = partial(adnce, temperature=temperature, mu=mu, sigma=sigma, weigh_positive=weigh_positive)
+        super().__init__(dim, head, equation)

@@ -10,6 +10,7 @@ global batch, D width. The loss is the mean of l_i, from anchors to positives.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 import torch
@@ -45,16 +46,5 @@ def arccon(anchors_BD: Tensor, positives_BD: Tensor, temperature: Positive, marg
 class ArcCon(Contrast):
     """ArcCon of two views. margin: degrees."""
 
-    def __init__(
-        self,
-        dim: int,
-        head: Callable[[int], nn.Module],
-        temperature: Positive,
-        margin: Margin,
-    ):
-        super().__init__(dim, head, temperature)
-        self.margin = margin
-
-    def contrast(self, anchors_BD: Tensor, positives_BD: Tensor) -> Tensor:
-        """The mean of l_i."""
-        return arccon(anchors_BD, positives_BD, self.temperature, self.margin)
+    def __init__(self, dim: int, head: Callable[[int], nn.Module], temperature: Positive, margin: Margin):
+        super().__init__(dim, head, partial(arccon, temperature=temperature, margin=margin))

@@ -6,6 +6,7 @@ rho is the correlation of channel i of view 1 with channel j of view 2 over the 
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -50,10 +51,4 @@ class Barlow(TwoViews):
         eps: NonNegative,
         products: Precision = "fp32",
     ):
-        super().__init__(dim, head)
-        self.lambd, self.eps = lambd, eps
-        self.products: Precision = products
-
-    def compare(self, x_BP: Tensor, y_BP: Tensor) -> Loss:
-        """Eq. 2, and its unweighted terms."""
-        return barlow_twins(x_BP, y_BP, self.lambd, self.eps, products=self.products)
+        super().__init__(dim, head, partial(barlow_twins, lambd=lambd, eps=eps, products=products))

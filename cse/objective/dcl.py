@@ -8,6 +8,7 @@ The loss is the mean of l over rows and views; the text writes the sum.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -38,12 +39,7 @@ class DCL(Contrast):
     """DCL of two views, both as anchors; DCLW with a sigma."""
 
     def __init__(self, dim: int, head: Callable[[int], nn.Module], temperature: Positive, sigma: Positive | None):
-        super().__init__(dim, head, temperature)
-        self.sigma = sigma
-
-    def contrast(self, anchors_BD: Tensor, positives_BD: Tensor) -> Tensor:
-        """The mean of l."""
-        return dcl(anchors_BD, positives_BD, self.temperature, self.sigma)
+        super().__init__(dim, head, partial(dcl, temperature=temperature, sigma=sigma))
 
     def negatives(self, anchors: int) -> int:
         """The other rows of both views."""

@@ -63,9 +63,8 @@ class Esimcse(Objective):
     def forward(self, views: list[Encoded]) -> Loss:
         """The mean of l_i."""
         first, second = views
-        assert first.momentum_BD is not None  # what `momentum` asks for
         with torch.no_grad():
-            keys_BD = self.head(first.momentum_BD)
+            keys_BD = self.head(first.known["momentum_BD"])
         vectors = self.head(first.pooled_BD), self.head(second.pooled_BD), keys_BD
         with full_precision(*vectors) as (x_BD, y_BD, keys_BD):
             contrastive = esimcse(x_BD, y_BD, self.memory_QD, self.temperature)

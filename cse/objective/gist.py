@@ -54,7 +54,6 @@ class Gist(Objective):
     """
 
     min_rows = 2
-    reads = ("teacher_BE",)
 
     def __init__(
         self,
@@ -71,7 +70,7 @@ class Gist(Objective):
 
     def forward(self, views: list[Encoded]) -> Loss:
         """The loss of one global batch."""
-        guides_BE = [view.teacher_BE for view in views if view.teacher_BE is not None]
+        guides_BE = [view.known["teacher_BE"] for view in views]
         with full_precision(*(view.pooled_BD for view in views), *guides_BE) as exact:
             return Loss(guided(list(exact[: len(views)]), list(exact[len(views) :]), self.temperature))
 

@@ -73,14 +73,13 @@ class Graded(Objective):
     """Base class of the three: two texts a row, and their score."""
 
     num_views = 2
-    reads = ("targets_B",)
+    reads_scores = True
 
     def forward(self, views: list[Encoded]) -> Loss:
         """The loss of the pairs (view 0, view 1) and their scores."""
         first, second = views
-        assert first.targets_B is not None  # it is what `reads` asks for
         with full_precision(first.pooled_BD, second.pooled_BD) as (x_BD, y_BD):
-            return self.loss(x_BD, y_BD, first.targets_B)
+            return self.loss(x_BD, y_BD, first.known["targets_B"])
 
     def loss(self, x_BD: Tensor, y_BD: Tensor, targets_B: Tensor) -> Loss:
         """The loss of pairs of vectors, float32 or wider."""

@@ -8,7 +8,6 @@ so there is one, and its output is cut: L_m( W(x)_{1:m} ). A language-model loss
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import cast
 
 from torch import Tensor, nn
@@ -31,8 +30,8 @@ class Leading(nn.Module):
 
 def leading(view: Encoded, width: int) -> Encoded:
     """The view with the first channels of its embeddings."""
-    momentum_BD = None if view.momentum_BD is None else view.momentum_BD[:, :width]
-    return replace(view, pooled_BD=view.pooled_BD[:, :width], momentum_BD=momentum_BD)
+    known = {name: x[:, :width] if name == "momentum_BD" else x for name, x in view.known.items()}
+    return Encoded(view.pooled_BD[:, :width], known)
 
 
 class Matryoshka(Objective):

@@ -63,7 +63,6 @@ class Rankcse(Objective):
 
     num_views = 2
     min_rows = 2
-    reads = ("teacher_BE",)
 
     def __init__(
         self,
@@ -92,10 +91,7 @@ class Rankcse(Objective):
 
     def forward(self, views: list[Encoded]) -> Loss:
         """The weighted sum of the three terms, which are the parts, unweighted."""
-        first, second = views
-        assert first.teacher_BE is not None  # it is what `reads` asks for
-        assert second.teacher_BE is not None
-        vectors = self.head(first.pooled_BD), self.head(second.pooled_BD), first.teacher_BE, second.teacher_BE
+        vectors = [self.head(view.pooled_BD) for view in views] + [view.known["teacher_BE"] for view in views]
         with full_precision(*vectors) as (x_BD, y_BD, of_first_BE, of_second_BE):
             student_BB = normalize(x_BD, dim=1) @ normalize(y_BD, dim=1).T
             teacher_BB = of_first_BE @ of_second_BE.T

@@ -8,6 +8,7 @@ I: both views; C: a view's unbiased covariance over the batch. B rows, P project
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 from torch import Tensor, nn
@@ -89,14 +90,7 @@ class Vicreg(TwoViews):
         eps: NonNegative,
         products: Precision = "fp32",
     ):
-        super().__init__(dim, head)
         variance = variance if log10_variance is None else 10**log10_variance
         covariance = covariance if log10_covariance is None else 10**log10_covariance
-        self.weights = invariance, variance, covariance
-        self.norm: Norm = norm
-        self.eps = eps
-        self.products: Precision = products
-
-    def compare(self, x_BP: Tensor, y_BP: Tensor) -> Loss:
-        """Eq. 3, and its unweighted terms."""
-        return vicreg(x_BP, y_BP, *self.weights, norm=self.norm, eps=self.eps, products=self.products)
+        equation = partial(vicreg, invariance=invariance, variance=variance, covariance=covariance)
+        super().__init__(dim, head, partial(equation, norm=norm, eps=eps, products=products))

@@ -129,7 +129,6 @@ def make_batches(
         before_text=tokenizer.before_text() if of_tokens else 1,
         after_text=tokenizer.after_text() if of_tokens else 1,
         retemplate=tokenizer.in_second_template if tokenizer.templates else None,
-        reads=objective.reads,
         teacher=teacher,
     )
 

@@ -23,12 +23,12 @@ def check_rows(batch_size: int, objective: type[Objective]) -> None:
 
 def check_scores(text: Text, objective: type[Objective]) -> None:
     """Refuse text without scores for an objective that learns from them, and scores for one that would ignore them."""
-    if "targets_B" not in objective.reads and text.scores is not None:
+    if not objective.reads_scores and text.scores is not None:
         raise UserError(
             f"data.scores={text.scores.name}: {objective.__name__} reads no scores: every row would train alike; "
             "objective=cosent, angle or cosine learn from them, data.scores=null leaves them unread"
         )
-    if "targets_B" in objective.reads and text.scores is None:
+    if objective.reads_scores and text.scores is None:
         raise UserError(
             f"{objective.__name__} learns from a number beside each row: data.scores=COLUMN names the column of "
             f"data={text.name} that has it, data.score_range=[0,1] the ends of its scale"

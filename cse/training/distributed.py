@@ -12,7 +12,6 @@ end serves all of them; the price is that it does not overlap with the backward 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import fields
 from datetime import timedelta
 from functools import lru_cache
 from typing import TypeVar
@@ -87,7 +86,7 @@ class _Gather(torch.autograd.Function):
 
 
 def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
-    """The global batch's rows of every view. hidden_BTD stays behind: its width differs between processes.
+    """The global batch's rows of every view.
 
     scale: "exact" gives one process's gradient. "paper" is SimCSE's and DeCLUTR's gathering, where only a process's own
     rows carry gradient: after averaging it is 1 / world of the true one (harmless to Adam, not to clipping or sums).
@@ -96,14 +95,13 @@ def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
     if world_size() == 1:
         return views
 
-    kept = {"mlm_nll_B", "mlm_count_B"} if scale == "paper" else set()
-    gathered = []
-    for view in views:
-        columns = {f.name: getattr(view, f.name) for f in fields(view) if f.name != "hidden_BTD"}
-        gathered.append(Encoded(**{
-            name: x if x is None or name in kept else _Gather.apply(x, scale) for name, x in columns.items()
-        }))  # fmt: skip
-    return gathered
+    def whole(name: str, x: Tensor) -> Tensor:
+        return x if scale == "paper" and name.startswith("mlm_") else _Gather.apply(x, scale)
+
+    return [
+        Encoded(whole("pooled_BD", view.pooled_BD), {name: whole(name, x) for name, x in view.known.items()})
+        for view in views
+    ]
 
 
 def average_gradients(modules: Iterable[nn.Module], shrunk: Iterable[nn.Module] = ()) -> None:

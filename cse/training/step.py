@@ -1,7 +1,7 @@
 """One step's loss and gradient: plain, or in chunks for batches larger than memory (GradCache, arXiv:2101.06983)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -48,8 +48,7 @@ def plain_step(
     encoder: nn.Module, objective: nn.Module, batch: Batch, backward: Backward, scale: str
 ) -> tuple[Loss, list[Encoded]]:
     """All views through the encoder in one forward, then the objective. Returns (Loss, views of this process)."""
-    device = device_of(encoder)
-    views = split(replace(encoder(batch.tokens.to(device)), **known(batch, device)), batch.sizes)
+    views = split(encoder(batch.tokens.to(device_of(encoder))), batch)
     loss = objective(gather_views(views, scale))
     backward(loss.total)
     return loss, views
@@ -75,12 +74,10 @@ def chunked_step(
             encoded.append(encoder(piece))
     after = random_state()
     place_B = to_device(order_B.argsort(), device)
-    leaf = Encoded(**{
-        name: torch.cat([getattr(e, name) for e in encoded])[place_B]
-        for name in ("pooled_BD", "mlm_nll_B", "mlm_count_B") if getattr(encoded[0], name) is not None
-    })  # fmt: skip
-    live = [x.requires_grad_() for x in (leaf.pooled_BD, leaf.mlm_nll_B) if x is not None]
-    views = split(replace(leaf, **known(batch, device)), batch.sizes)
+    pooled_BD = torch.cat([one.pooled_BD for one in encoded])[place_B]
+    known = {name: torch.cat([one.known[name] for one in encoded])[place_B] for name in encoded[0].known}
+    live = [x.requires_grad_() for x in (pooled_BD, *known.values()) if x.is_floating_point()]
+    views = split(Encoded(pooled_BD, known), batch)
     loss = objective(gather_views(views, scale))
     backward(loss.total)
     order_B = to_device(order_B, device)
@@ -88,23 +85,18 @@ def chunked_step(
     for piece, state, *mine in zip(pieces, states, *grads, strict=True):
         set_random_state(state)
         again = encoder(piece)
-        outputs = [x for x in (again.pooled_BD, again.mlm_nll_B) if x is not None]
+        outputs = [x for x in (again.pooled_BD, *again.known.values()) if x.is_floating_point()]
         torch.autograd.backward(outputs, [grad.to(x.dtype) for grad, x in zip(mine, outputs, strict=True)])
     set_random_state(after)
     return loss, views
 
 
-def known(batch: Batch, device: torch.device) -> dict[str, Tensor]:
-    """What the loader knows of each row, on the device."""
-    return {name: to_device(x, device) for name, x in batch.known.items()}
-
-
-def split(encoded: Encoded, sizes: tuple[int, ...]) -> list[Encoded]:
-    """Split joined rows into views of these sizes."""
-    columns = {
-        f.name: getattr(encoded, f.name).split(sizes) for f in fields(encoded) if getattr(encoded, f.name) is not None
-    }
-    return [Encoded(**{name: parts[i] for name, parts in columns.items()}) for i in range(len(sizes))]
+def split(encoded: Encoded, batch: Batch) -> list[Encoded]:
+    """The batch's encoded rows split into its views, with what the batch knows of them."""
+    given = {name: to_device(x, encoded.pooled_BD.device) for name, x in batch.known.items()}
+    known = {name: x.split(batch.sizes) for name, x in (encoded.known | given).items()}
+    pooled = encoded.pooled_BD.split(batch.sizes)
+    return [Encoded(x_BD, {name: parts[i] for name, parts in known.items()}) for i, x_BD in enumerate(pooled)]
 
 
 def device_of(module: nn.Module) -> torch.device:

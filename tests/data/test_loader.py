@@ -10,7 +10,7 @@ from cse.augmentation.repetition import Repetition
 from cse.augmentation.shuffle import Shuffle
 from cse.data import loader
 from cse.data.loader import Batches
-from cse.data.streams import streams
+from cse.data.scores import ScoreColumn
 from cse.data.text import Text
 from cse.errors import UserError
 from cse.model.tokenizer import Tokenizer
@@ -118,12 +118,15 @@ def test_copies_mask_every_view_and_first_masks_one(make):
     torch.testing.assert_close(restored[:4], batch.tokens.ids_BT[4:])
 
 
-def test_masking_draws_other_numbers_than_the_views(make, monkeypatch):
+def test_every_draw_is_keyed_by_seed_epoch_row_and_view_and_masking_has_its_own(make, monkeypatch):
     asked = []
-    monkeypatch.setattr(loader, "streams", lambda *given: asked.append(set(given[3])) or streams(*given))
-    make(rows=30, masking="copies", augmentation=Shuffle(1.0, "round", 2, "count", None))[0]
-    views, masks = asked
-    assert not views & masks
+    numpys = np.random.default_rng
+    monkeypatch.setattr(np.random, "default_rng", lambda key: asked.append(key) or numpys(key))
+    batches = make(rows=30, masking="copies", augmentation=Shuffle(1.0, "round", 2, "count", None))
+    asked.clear()
+    batches[9]  # of the second epoch
+    rows = batches.rows_of(9).tolist()
+    assert sorted(asked) == sorted((1, 1, row, view) for row in rows for view in (0, 1, loader.MASKING_STREAM))
 
 
 @pytest.mark.parametrize("masking", ["none", "first", "copies"])
@@ -133,14 +136,13 @@ def test_what_an_objective_reads_of_a_row_is_beside_its_ids(make, masking):
     assert make(**options)[0].known == {}
     teacher = lambda rows, columns: np.stack([rows, columns], 1).astype(np.float32)  # noqa: E731
     for rank in range(2):
-        batches = make(**options, rank=rank, world=2, reads=("rows_B", "targets_B"), teacher=teacher)
-        batches.text.targets_N = np.arange(32, dtype=np.float32) / 32
+        batches = make(**options, rank=rank, world=2, teacher=teacher)
+        batches.text.scores, batches.text.targets_N = ScoreColumn("score", None), np.arange(32, dtype=np.float32) / 32
         known, ids = batches[3].known, rows_of(batches[3])
         mine = np.split(batches.rows_of(3), 2)[rank].tolist()
         copies = [row for row in mine for _ in range(2)] if masking == "copies" else []
         columns = [0] * len(mine) + [1] * len(mine) + [0, 1] * (len(copies) // 2)
-        assert known["rows_B"].tolist() == mine + mine + copies
-        assert (known["targets_B"] * 32).tolist() == known["rows_B"].tolist()
+        assert (known["targets_B"] * 32).tolist() == mine + mine + copies
         assert known["teacher_BE"].tolist() == [list(pair) for pair in zip(mine + mine + copies, columns, strict=True)]
         assert len(ids) == len(columns)
 

@@ -61,19 +61,14 @@ def test_authors_numbers_in_float32():
     assert nt_xent(anchors, means, 0.05).item() == pytest.approx(5.7759776, rel=1e-6)
 
 
-def test_equation_1_as_printed_is_the_sum():
-    anchors, positives = spans("independent")
-    loss = nt_xent(anchors, positives.unflatten(0, (8, 2)).mean(1), 0.05, reduction="sum")
-    assert loss.item() == pytest.approx(92.415648, rel=1e-6)
-
-
-# (N, queue): losses of four batches, gradient norms of their rows, at temperature 0.05
-LITERAL = {
-    (8, 16): ((1.1926967, 1.5151327, 2.5915518, 1.2084261), (1.3165316, 1.267677, 1.4713503, 1.0767933)),
-    (4, 16): ((0.78734193, 0.74167144, 0.55402202, 2.2177862), (1.4927884, 1.2872113, 0.9622371, 1.8335856)),
-    (8, 32): ((1.1926967, 1.5151327, 2.7545956, 1.3363497), (1.3165316, 1.267677, 1.4742465, 1.1089202)),
-}
-PML = {  # (N, queue, kind, own copy a positive)
+# (N, queue, kind, own copy a positive): losses of four batches, gradient norms of their rows, at temperature 0.05
+MEMORY_REFERENCE = {
+    (8, 16, "paper_literal", False): ((1.1926967, 1.5151327, 2.5915518, 1.2084261),
+        (1.3165316, 1.267677, 1.4713503, 1.0767933)),
+    (4, 16, "paper_literal", False): ((0.78734193, 0.74167144, 0.55402202, 2.2177862),
+        (1.4927884, 1.2872113, 0.9622371, 1.8335856)),
+    (8, 32, "paper_literal", False): ((1.1926967, 1.5151327, 2.7545956, 1.3363497),
+        (1.3165316, 1.267677, 1.4742465, 1.1089202)),
     (8, 16, "pml", False): ((1.1926967, 1.1454716, 1.7449697, 0.51356846),
         (0.72858176, 0.59620254, 0.71873888, 0.47080047)),
     (8, 16, "pml", True): ((0.59634968, 0.57273976, 0.87248639, 0.25678528),
@@ -107,18 +102,11 @@ def run_memory(count, **changes):
     return losses, norms
 
 
-@pytest.mark.parametrize(("count", "queue"), LITERAL)
-def test_authors_numbers_with_older_rows_as_negatives(count, queue):
-    losses, norms = run_memory(count, memory_size=queue)
-    assert losses == pytest.approx(LITERAL[count, queue][0], rel=1e-6)
-    assert norms == pytest.approx(LITERAL[count, queue][1], rel=1e-6)
-
-
-@pytest.mark.parametrize(("count", "queue", "kind", "own_copy"), PML)
-def test_authors_numbers_with_the_librarys_memory(count, queue, kind, own_copy):
+@pytest.mark.parametrize(("count", "queue", "kind", "own_copy"), MEMORY_REFERENCE)
+def test_authors_numbers_with_memory(count, queue, kind, own_copy):
     losses, norms = run_memory(count, memory_size=queue, memory_kind=kind, memory_own_copy=own_copy)
-    assert losses == pytest.approx(PML[count, queue, kind, own_copy][0], rel=1e-6)
-    assert norms == pytest.approx(PML[count, queue, kind, own_copy][1], rel=1e-6)
+    assert losses == pytest.approx(MEMORY_REFERENCE[count, queue, kind, own_copy][0], rel=1e-6)
+    assert norms == pytest.approx(MEMORY_REFERENCE[count, queue, kind, own_copy][1], rel=1e-6)
 
 
 def test_authors_numbers_with_memory_and_floor():
@@ -186,11 +174,6 @@ def objective(dim=6, **changes):
     return Declutr(dim, **(settings | changes))
 
 
-def test_negatives_are_all_rows_but_the_pair_and_the_memory():
-    assert objective().negatives(8) == 14
-    assert objective(memory_size=5).negatives(8) == 19
-
-
 def test_objective_averages_positives_after_the_head():
     """3 documents x 2 anchors x 2 positives, positives document by document, then anchor by anchor."""
     head = partial(DeclutrHead, kind="relu", width=4)
@@ -202,20 +185,6 @@ def test_objective_averages_positives_after_the_head():
     loss.total.backward()
     assert anchors.grad.norm() > 0
     assert positives.grad.norm() > 0
-    assert (module.num_views, module.masking, module.test_head()) == (2, "none", None)
-
-
-def test_objective_adds_the_anchors_language_model_loss():
-    anchors, positives = random_rows(4, 6), random_rows(4, 6, seed=1)
-    nll, count = torch.tensor([3.0, 1.0, 0.0, 8.0]).double(), torch.tensor([2, 1, 0, 3])
-    masked = Encoded(anchors, mlm_nll_B=nll, mlm_count_B=count)
-    module = objective(mlm_weight=0.5, contrastive_weight=0.25)
-    loss = module([masked, Encoded(positives)])
-    assert module.masking == "first"
-    assert loss.parts["mlm"].item() == pytest.approx(12 / 6)  # a mean over tokens, not over rows
-    torch.testing.assert_close(loss.total, 0.25 * nt_xent(anchors, positives, 0.05) + 0.5 * 2.0)
-    nothing = Encoded(anchors, mlm_nll_B=0 * nll, mlm_count_B=0 * count)
-    assert module([nothing, Encoded(positives)]).parts["mlm"].item() == 0
 
 
 @pytest.mark.parametrize("kind", ["paper_literal", "pml", "v1_labels"])

@@ -35,8 +35,38 @@ def views_for(objective: Objective, rows: int) -> tuple[Tensor, list[Tensor], di
 def loss_of(objective: Objective, x_RD: Tensor, places: list[Tensor], known: dict[str, Tensor]) -> Tensor:
     """The loss of a copy, since an objective may count its steps and remember rows."""
     fields = [{name: value[rows] for name, value in known.items()} for rows in places]
-    views = [Encoded(x_RD[rows], **more) for rows, more in zip(places, fields, strict=True)]
+    views = [Encoded(x_RD[rows], more) for rows, more in zip(places, fields, strict=True)]
     return deepcopy(objective)(views).total
+
+
+SAID = {  # of 8 anchors: views, masking, negatives, and whether the head stays at test time
+    "simcse": (2, "none", 7, False), "simcse_sup": (3, "none", 15, True), "simcse_mlm": (2, "copies", 7, False),
+    "barlow": (2, "none", 0, False), "vicreg": (2, "none", 0, False), "whitenedcse": (3, "none", 7, False),
+    "whitenedcse_shared": (1, "none", 7, False), "declutr": (2, "first", 14, False),
+    "declutr_memory": (2, "first", 84, False), "mlm": (1, "first", 0, False), "dcl": (2, "none", 14, False),
+    "adnce": (2, "none", 7, False), "arccon": (2, "none", 7, False), "gist": (3, "none", 29, False),
+    "gist_pairs": (2, "none", 21, False), "rankcse": (2, "none", 7, False), "angle": (2, "none", 14, False),
+    "cosent": (2, "none", 0, False), "cosine": (2, "none", 0, False), "simcse by width": (2, "none", 7, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_an_objective_says_of_itself(name):
+    one = make(name)
+    assert (one.num_views, one.masking, one.negatives(8), one.test_head() is not None) == SAID[name]
+
+
+@pytest.mark.parametrize("name", ["mlm", "simcse_mlm", "declutr"])
+def test_a_language_model_loss_is_the_weighted_mean_over_masked_tokens(name):
+    """Not over rows; 0 without masked tokens."""
+    objective = make(name)
+    x_RD, places, known = views_for(objective, 13)
+    nll_B, count_B = known["mlm_nll_B"], known["mlm_count_B"]
+    masked = places[-1 if objective.masking == "copies" else 0]
+    weight = 1.0 if name == "mlm" else objective.mlm_weight
+    nothing = known | {"mlm_nll_B": 0 * nll_B, "mlm_count_B": 0 * count_B}
+    difference = loss_of(objective, x_RD, places, known) - loss_of(objective, x_RD, places, nothing)
+    torch.testing.assert_close(difference, weight * nll_B[masked].sum() / count_B[masked].sum())
 
 
 @pytest.mark.parametrize("name", [name for name in SMOOTH if name != "mlm"])

@@ -44,7 +44,7 @@ def test_against_loops(count):
     views, guides = vectors(count), vectors(count, width=3, seed=1)
     expected = slow(views, guides, 0.1)
     assert guided(views, guides, 0.1).item() == pytest.approx(expected, rel=1e-12)
-    encoded = [Encoded(x, teacher_BE=y) for x, y in zip(views, guides, strict=True)]
+    encoded = [Encoded(x, {"teacher_BE": y}) for x, y in zip(views, guides, strict=True)]
     assert Gist(5, count, 0.1, TEACHER, None)(encoded).total.item() == pytest.approx(expected, rel=1e-12)
 
 

@@ -34,7 +34,7 @@ def slow_cosent(similarities, targets, temperature):
 
 def views(pairs):
     x_BD, y_BD, targets_B = pairs
-    return [Encoded(x_BD, targets_B=targets_B), Encoded(y_BD, targets_B=targets_B)]
+    return [Encoded(z_BD, {"targets_B": targets_B}) for z_BD in (x_BD, y_BD)]
 
 
 def test_cosent_against_loops(pairs):

@@ -40,7 +40,6 @@ def test_each_view_is_projected_by_itself(name):
     torch.testing.assert_close(loss.total, LOSSES[name](z1_BP, z2_BP).total)
     loss.total.backward()
     assert all(view.pooled_BD.grad.norm() > 0 for view in views)
-    assert (module.num_views, module.masking, module.test_head()) == (2, "none", None)
 
 
 @both

@@ -68,7 +68,7 @@ def test_the_objective_is_the_weighted_sum_with_one_teacher_or_two(ranking):
     both = torch.cat([0.3**0.5 * one, 0.7**0.5 * two], 1)
     module = Rankcse(4, "a", "b", 0.3, None, ranking, 0.05, 0.1, 0.2, 0.5, 2.0, torch.nn.Identity)
     assert module.teachers == {"a": 0.3, "b": 0.7}
-    loss = module([Encoded(x, teacher_BE=both), Encoded(y, teacher_BE=both)])
+    loss = module([Encoded(z, {"teacher_BE": both}) for z in (x, y)])
     student, teacher = normalize(x) @ normalize(y).T, 0.3 * one @ one.T + 0.7 * two @ two.T
     rank = listnet(student, teacher, 0.1, 0.2) if ranking == "listnet" else listmle(student, teacher, 0.1)
     contrast = -(student / 0.05).log_softmax(1).diagonal().mean()

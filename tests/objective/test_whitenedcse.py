@@ -164,7 +164,6 @@ def test_objective_whitens_then_heads_then_contrasts():
     loss.total.backward()
     assert all(view.pooled_BD.grad.norm() > 0 for view in views)
     assert module.head.linear.weight.grad.norm() > 0
-    assert (module.num_views, module.masking, module.negatives(9)) == (3, "none", 8)
 
 
 def test_objective_shared_backbone_makes_its_views_from_one():

@@ -40,11 +40,6 @@ def test_layer_chunked_is_the_authors_cut():
             torch.testing.assert_close(z_MBD[v, i], z_D)
 
 
-def test_layer_kind_none_leaves_the_views():
-    x_MBD, _ = views()
-    assert whitening(kind="none", num_groups=5)(x_MBD) is x_MBD
-
-
 def test_layer_running_moments_serve_any_permutation():
     """A group's running covariance is a block of the whole one; and a batch smaller than its groups can be whitened."""
     x_MBD, permutations_MD = random_views(rows=5, width=6)

@@ -47,7 +47,7 @@ def test_a_corpus_with_too_few_columns_for_an_objective_is_refused(objective, da
 def test_a_loss_that_reads_scores_needs_a_column_of_them_and_no_other_may_have_one(objective):
     cfg = composed(f"objective={objective}", "data=text", "data.path=x.csv", "data.columns=[a,b]")
     kind = get_class(cfg.objective._target_)
-    reads = "targets_B" in kind.reads
+    reads = kind.reads_scores
     with pytest.raises(UserError, match=r"data\.scores=COLUMN") if reads else nullcontext():
         check_scores(instantiate(cfg.data), kind)
     cfg.data.scores = "c"

@@ -25,12 +25,12 @@ class ToyEncoder(nn.Module):
         weight_BT1 = tokens.mask_BT.unsqueeze(-1).to(hidden_BTD.dtype)
         pooled_BD = (hidden_BTD * weight_BT1).sum(1) / weight_BT1.sum(1)
         if tokens.labels_BT is None:
-            return Encoded(pooled_BD, hidden_BTD)
+            return Encoded(pooled_BD)
         masked_BT = tokens.labels_BT != -100
         nll_BT = nn.functional.cross_entropy(
             self.mlm(hidden_BTD).transpose(1, 2), tokens.labels_BT.clamp(min=0), reduction="none"
         )
-        return Encoded(pooled_BD, hidden_BTD, (nll_BT * masked_BT).sum(1), masked_BT.sum(1))
+        return Encoded(pooled_BD, {"mlm_nll_B": (nll_BT * masked_BT).sum(1), "mlm_count_B": masked_BT.sum(1)})
 
 
 BY_WIDTH = {"simcse by width": ["objective=simcse"], "simcse_sup by width": ["objective=simcse_sup"]}
@@ -65,18 +65,19 @@ def batch_for(objective: nn.Module, rows: int, seed: int = 0) -> Batch:
 
 
 def known_of(objective: nn.Module, sizes: list[int], generator: torch.Generator) -> dict[str, torch.Tensor]:
-    """What the objective reads beside the encoder's output: row numbers, scores with ties, unit teacher vectors."""
+    """What the objective reads beside the encoder's output: scores with ties, unit teacher vectors, other vectors."""
     rows, total = sizes[0], sum(sizes)
     rows_B = torch.cat([torch.arange(rows).repeat_interleave(size // rows) for size in sizes])
     scores_B = torch.randint(0, 6, (rows,), generator=generator) / 5
     vectors_BE = nn.functional.normalize(torch.randn(total, DIM, generator=generator, dtype=torch.float64))
-    known = {"rows_B": rows_B, "targets_B": scores_B[rows_B], "teacher_BE": vectors_BE}
-    wanted = {name: known[name] for name in objective.reads}
-    if objective.momentum is None:
-        return wanted
-    queues = [x_QD for name, x_QD in objective.named_buffers() if name.endswith("memory_QD")]  # by width
-    wide_QD = max(queues, key=lambda x_QD: x_QD.shape[1])
-    return wanted | {"momentum_BD": torch.randn(total, wide_QD.shape[1], generator=generator, dtype=wide_QD.dtype)}
+    known = {"targets_B": scores_B[rows_B]} if objective.reads_scores else {}
+    if objective.teachers:
+        known["teacher_BE"] = vectors_BE
+    if objective.momentum is not None:
+        queues = [x_QD for name, x_QD in objective.named_buffers() if name.endswith("memory_QD")]  # by width
+        wide_QD = max(queues, key=lambda x_QD: x_QD.shape[1])
+        known["momentum_BD"] = torch.randn(total, wide_QD.shape[1], generator=generator, dtype=wide_QD.dtype)
+    return known
 
 
 def shard(batch: Batch, rank: int, world: int) -> Batch:

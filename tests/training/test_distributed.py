@@ -66,7 +66,7 @@ def gradient_of(name: str, part: str, shards: int) -> list[torch.Tensor]:
     batch = batch_for(objective, ROWS, 1)
     for rank in range(shards):
         piece = shard(batch, rank, shards)
-        (objective(split(encoder(piece.tokens), piece.sizes)).parts[part] / shards).backward()
+        (objective(split(encoder(piece.tokens), piece)).parts[part] / shards).backward()
     parameters = [p for module in (encoder, objective) for p in module.parameters()]
     return [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
 

@@ -54,13 +54,10 @@ def test_chunks_replay_their_dropout(name):
         longest = int(tokens.mask_BT[i : i + 5].sum(1).max())
         cut = [None if x is None else x[i : i + 5, :longest] for x in (tokens.ids_BT, tokens.mask_BT, tokens.labels_BT)]
         pieces.append(encoder(Tokens(*cut)))
-    columns = [[getattr(piece, name) for piece in pieces] for name in ("pooled_BD", "mlm_nll_B", "mlm_count_B")]
-    joined = [None if column[0] is None else torch.cat(column).split(batch.sizes) for column in columns]
-    pooled, nll, count = ([None] * len(batch.sizes) if parts is None else parts for parts in joined)
-    known = [{key: x.split(batch.sizes)[view] for key, x in batch.known.items()} for view in range(len(batch.sizes))]
-    rows = zip(pooled, [None] * len(batch.sizes), nll, count, known, strict=True)
-    views = [Encoded(*row, **more) for *row, more in rows]
-    whole = objective(views)
+    known = {key: torch.cat([piece.known[key] for piece in pieces]) for key in pieces[0].known} | batch.known
+    rows = torch.arange(sum(batch.sizes)).split(batch.sizes)
+    pooled_BD = torch.cat([piece.pooled_BD for piece in pieces])
+    whole = objective([Encoded(pooled_BD[view], {key: x[view] for key, x in known.items()}) for view in rows])
     whole.total.backward()
     assert loss.total.item() == pytest.approx(whole.total.item(), rel=1e-9)
     torch.testing.assert_close(chunked, gradients(encoder, objective), rtol=1e-8, atol=1e-10)
@@ -88,16 +85,15 @@ def test_chunked_equals_plain_through_the_packed_encoder(name, tiny_bert):
 
 @pytest.mark.parametrize("chunks", [None, Chunks(rows=5), Chunks(tokens=17)], ids=str)
 def test_what_the_loader_knows_of_a_row_stays_with_its_vector(chunks):
-    objective = make("simcse")
-    objective.reads, seen = ("rows_B", "targets_B", "teacher_BE"), []
+    objective, seen = make("gist"), []
+    objective.reads_scores = True
     objective.register_forward_pre_hook(lambda module, inputs: seen.extend(inputs[0]))
     batch, encoder = batch_for(objective, 16), ToyEncoder().double()
     step, more = (chunked_step, {"chunks": chunks}) if chunks else (plain_step, {})
     step(encoder, objective, batch, torch.Tensor.backward, "exact", **more)
-    joined = {name: torch.cat([getattr(view, name) for view in seen]) for name in (*objective.reads, "pooled_BD")}
-    torch.testing.assert_close(joined.pop("pooled_BD"), encoder(batch.tokens).pooled_BD)
-    assert joined.keys() == batch.known.keys()
-    assert all(torch.equal(joined[name], batch.known[name]) for name in joined)
+    torch.testing.assert_close(torch.cat([view.pooled_BD for view in seen]), encoder(batch.tokens).pooled_BD)
+    assert batch.known.keys() == {"targets_B", "teacher_BE"}
+    assert all(torch.equal(torch.cat([view.known[name] for view in seen]), x) for name, x in batch.known.items())
 
 
 @pytest.mark.parametrize("tokens", [1, 7, 30, 1000])
