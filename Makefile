@@ -12,7 +12,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14) and "Python 3.11, 3.12 or 3.13 is needed: make PYTHON=...")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[demo,mteb,lora,eda,launchers,smac,docs,dev]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[demo,mteb,lora,launchers,smac,docs,dev]'
 	touch $(READY)
 
 setup: $(READY) ## Make .venv with everything pinned in constraints.txt

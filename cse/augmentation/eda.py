@@ -7,12 +7,13 @@ deletes each word with probability alpha.
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from cse.augmentation.wordnet import Synonyms, digest, find_wordnet, wordnet_files
+from cse.augmentation.wordnet import digest, find_wordnet, synonyms
 from cse.ranges import BelowOne, Name, Share
 from cse.types import Augmentation
 
@@ -84,7 +85,7 @@ class Eda(Augmentation):
     ops    one: one of the four, as the authors do for a single augmented sentence | all: SR, RI, RS, RD in turn
     clean  reference: lower-case ASCII letters only, as the authors | none: text split at whitespace, for cased models
            (a word with a comma has no synonym)
-    wordnet_dir, cache_dir   see `find_wordnet` and `normalised` in cse.augmentation.wordnet
+    wordnet_dir, cache_dir   see `find_wordnet` in cse.augmentation.wordnet
     """
 
     level = "text"
@@ -100,8 +101,8 @@ class Eda(Augmentation):
     ):
         self.alpha, self.ops, self.clean = alpha, ops, clean
         self.model_dropout = model_dropout
-        self.wordnet = find_wordnet(wordnet_dir)
-        self.synonyms: Lookup = Synonyms(self.wordnet, Path(cache_dir))
+        self.wordnet = find_wordnet(wordnet_dir, Path(cache_dir))
+        self.synonyms: Lookup = partial(synonyms, self.wordnet)
 
     def local_status(self) -> str:
         """Where WordNet was found."""
@@ -109,7 +110,7 @@ class Eda(Augmentation):
 
     def inputs(self) -> dict[str, str]:
         """A digest of WordNet's content."""
-        return {"WordNet": digest(wordnet_files(self.wordnet))}
+        return {"WordNet": digest(self.wordnet)}
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
         """num_views edited copies of a text, or the text itself if it has no word."""

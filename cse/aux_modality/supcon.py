@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
 from cse.device import to_device
-from cse.equation import equation, labels
+from cse.equation import equation, integers
 from cse.errors import RunError
 from cse.ranges import Positive
 
@@ -31,7 +31,7 @@ Kind = Literal["supcon", "simclr", "simclr_sym", "rank_ce", "eq4", "eq4_app"]
 BASE_TEMPERATURE = 0.07  # Khosla's code scales its loss by t / 0.07, and has no setting for it
 
 
-@equation(labels_B=labels)
+@equation(labels_B=integers)
 def contrast(
     view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: Positive, kind: Kind = "supcon"
 ) -> Tensor:

@@ -20,7 +20,6 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from cse.data.cache import cached_folder
-from cse.data.librispeech import librispeech
 from cse.data.readers import check_unchanged
 from cse.data.stream import Stream, by_class
 from cse.data.usable import check_share
@@ -29,6 +28,8 @@ from cse.errors import MissingResource, UserError, check_loads, first_line
 from cse.files import sha256
 from cse.progress import showing, track
 from cse.ranges import Count, Name, Natural, Positive, Seed, Share
+from cse.sources.catalogue import where
+from cse.sources.fetch import fetch
 from cse.types import Settings
 
 log = logging.getLogger(__name__)
@@ -38,8 +39,6 @@ RATE = 16_000  # LibriSpeech's
 FRAMES, BANDS = 1024, 128  # what the authors feed the encoder (Appendix B: B x 1024 x 128)
 SAMPLES = 400 + (FRAMES - 1) * 160  # under 1024 frames of 25 ms every 10 ms; the rest is cut off
 KALDI: Json = {"htk_compat": True, "use_energy": False, "window_type": "hanning", "dither": 0.0, "frame_shift": 10}
-MAX_RATE = 768_000  # samples a second
-MAX_FILTERS = 50_000_000  # numbers in the filters that resample a clip to 16 kHz; 44.1 kHz takes 70,000
 SILENCE = 1e-4  # a clip whose loudest sample is below this (-80 dB) is empty
 FBANK, WAVE = "fbank.npy", "wave.npy"  # the arrays of a cache
 SSAST_MEAN, SSAST_STD = -4.2677393, 4.5689974  # AudioSet's, by which SSAST normalises
@@ -60,7 +59,6 @@ class Speech(Stream[AudioBatch]):
     def __init__(
         self,
         folder: Name | None,
-        split: Name,
         speakers: Count | None,
         mixup: Share,
         mixup_beta: Positive,
@@ -74,7 +72,7 @@ class Speech(Stream[AudioBatch]):
     ):
         check_loads("torchaudio.functional", TORCHAUDIO)
         check_loads("soundfile")
-        root = librispeech(Path(cache), split) if folder is None else Path(folder)
+        root = fetch("librispeech", Path(cache)) if folder is None else Path(folder)
         files = files_of_speakers(root, speakers)
         self.store, index, digests = filter_banks(root, files, Path(cache) / "fbank")
         super().__init__(np.array(index["labels"], dtype=np.int64), str(root), batch_size, workers, seed)
@@ -87,13 +85,11 @@ class Speech(Stream[AudioBatch]):
     @classmethod
     def local_status(cls, settings: Settings) -> str:
         """How many clips and speakers the folder has."""
-        downloaded = Path(settings["cache"]) / "LibriSpeech" / settings["split"]
-        if settings["folder"] is None and not downloaded.is_dir():
+        root = where("librispeech", {"cache": settings["cache"], "audio": settings["folder"]})
+        if not isinstance(root, Path):
             raise MissingResource(
-                "no speech: set paths.audio=FOLDER, with one folder per speaker, or let a run download LibriSpeech "
-                f"{settings['split']}"
-            ) from LookupError(settings["split"])
-        root = Path(settings["folder"] or downloaded)
+                "no speech: set paths.audio=FOLDER, with one folder per speaker, or let a run download LibriSpeech"
+            ) from LookupError("librispeech")
         speakers = files_of_speakers(root, None)
         return f"{sum(map(len, speakers.values()))} clips of {len(speakers)} speakers in {root}"
 
@@ -159,8 +155,6 @@ def read_wave(path: Path) -> np.ndarray:
 
     with soundfile.SoundFile(path) as sound:
         rate = sound.samplerate
-        if rate > MAX_RATE or rate * RATE // math.gcd(rate, RATE) ** 2 > MAX_FILTERS:
-            raise ValueError(f"{rate} samples a second")
         needed = math.ceil(SAMPLES * rate / RATE) + rate  # one second more than is kept: resampling looks ahead
         samples_SC = sound.read(needed, dtype="float32", always_2d=True)
     wave_S = torch.from_numpy(samples_SC.mean(axis=1))

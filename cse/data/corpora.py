@@ -1,6 +1,6 @@
 """The papers' corpora from the Hugging Face hub, as rows of text.
 
-wiki1m, triplets, nli, wikiauto and openwebtext are each a `rows` of cse.data.text.Text.
+wiki1m, triplets and openwebtext are each a `rows` of cse.data.text.Text.
 """
 
 import logging
@@ -49,40 +49,24 @@ def published(corpus: str) -> dict[str, str | None]:
     return {"source": source, "sha256": sha256(local) if local else None}
 
 
-def wiki1m(file: str | None = None, allow_partial: bool = False) -> Rows:
+def wiki1m(file: str | None = None) -> Rows:
     """SimCSE's million sentences of English Wikipedia, one column; an empty line becomes " ", as in SimCSE's code.
 
-    file: a local copy; None: the hub's. allow_partial: accept another number of rows than was published.
+    file: a local copy, whose rows are not counted; None: the hub's.
     """
     lines = ((line or " ",) for path in _files("wiki1m", file) for _, line in lines_of(path, "utf-8"))
-    return _check_count("wiki1m", lines, allow_partial)
+    return lines if file else _counted("wiki1m", lines)
 
 
-def triplets(
-    corpus: Name,
-    columns: Sequence[str],
-    file: str | None = None,
-    folder: str | None = None,
-    allow_partial: bool = False,
-) -> Rows:
-    """The catalogue's corpus of that name; see `wiki1m`. columns: those to read, in the order in which rows have them.
+def triplets(corpus: Name, columns: Sequence[str], file: str | None = None, folder: str | None = None) -> Rows:
+    """The rows of the catalogue's corpus of that name, of two columns or three; see `wiki1m`.
 
-    folder: a local copy of a corpus of many files; the hub's are downloaded one by one as they are read.
+    columns: those to read, in the order in which rows have them. folder: a local copy of a corpus of many files; the
+    hub's are downloaded one by one as they are read.
     """
-    files = _files(corpus, folder or file)
-    return _check_count(
-        corpus, (row for path in files for row in read_rows(path, list(columns), "utf-8")), allow_partial
-    )
-
-
-def nli(columns: Sequence[str], file: str | None = None, allow_partial: bool = False) -> Rows:
-    """SimCSE's triplets of SNLI and MNLI: premise, an entailed and a contradicted hypothesis; see `triplets`."""
-    return triplets("nli", columns, file, allow_partial=allow_partial)
-
-
-def wikiauto(columns: Sequence[str], file: str | None = None, allow_partial: bool = False) -> Rows:
-    """Wiki-Auto's pairs: a sentence of English Wikipedia, and its counterpart in the Simple one; see `triplets`."""
-    return triplets("wikiauto", columns, file, allow_partial=allow_partial)
+    copy = folder or file
+    rows = (row for path in _files(corpus, copy) for row in read_rows(path, list(columns), "utf-8"))
+    return rows if copy else _counted(corpus, rows)
 
 
 def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None, folder: Name | None = None) -> Rows:
@@ -116,15 +100,16 @@ def _files(corpus: str, copy: str | None) -> Iterator[Path]:
         yield hub.file(repo, inside)
 
 
-def _check_count(corpus: str, rows: Rows, allow_partial: bool) -> Rows:
+def _counted(corpus: str, rows: Rows) -> Rows:
+    """The rows. Raises UserError after the last one if there are not as many as were published."""
     count = 0
     for count, row in enumerate(rows, 1):  # noqa: B007 (used below)
         yield row
     published = DATASETS[corpus].rows
-    if published and count not in published and not allow_partial:
+    if published and count not in published:
         raise UserError(
             f"data={corpus} has {count:,} rows, but the published file has {published[0]:,}: delete the copy in "
-            "the hub's cache and run again, or set data.rows.allow_partial=true to use it as it is"
+            "the hub's cache and run again, or train on a copy of your own, data.rows.file=FILE"
         )
 
 

@@ -1,11 +1,10 @@
-"""Images of a hub dataset: some of its classes, streamed once into a folder, or the whole dataset."""
+"""Images of a hub dataset, all or some of its classes, streamed once into a folder."""
 
 import hashlib
-import io
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,35 +17,12 @@ from cse.sources.catalogue import DATASETS
 log = logging.getLogger(__name__)
 
 PINNED = {DATASETS["imagenet"].repo: DATASETS["imagenet"].revision}
-Opened = str | IO[bytes]
-"""A path or bytes, for PIL to open."""
 
 
 def repo_of(name: str) -> hub.Repo:
     """The repository of an image dataset, at the commit to read."""
     instead = "give a folder that holds one folder per class, paths.images=FOLDER (CSE_IMAGES)"
     return hub.Repo(name, "dataset", f"aux_modality.data.hub={name}", instead, PINNED.get(name))
-
-
-def whole_dataset(
-    name: str, split: str, image_column: str, label_column: str
-) -> tuple[Callable[[int], Opened], list[str], np.ndarray, str]:
-    """(a function from a row's number to what PIL opens, names, labels, a digest) of a whole dataset.
-
-    Raises MissingResource, and UserError for columns that the dataset does not have.
-    """
-    import datasets
-
-    data = hub.dataset(repo_of(name), None, split)
-    check_columns(data.features, name, image_column, label_column)
-    encoded = data.select_columns([image_column]).cast_column(image_column, datasets.Image(decode=False))
-
-    def opened(row: int) -> Opened:
-        image = encoded[row][image_column]
-        return image["path"] if image["bytes"] is None else io.BytesIO(image["bytes"])
-
-    names = [f"{name}[{row}]" for row in range(len(data))]
-    return opened, names, data.with_format("numpy")[label_column][:], data._fingerprint
 
 
 def class_subset(
@@ -56,11 +32,11 @@ def class_subset(
     label_column: str,
     *,
     classes: int | None,
-    per_class: int,
+    per_class: int | None,
     seed: int,
     cache: Path,
 ) -> Path:
-    """A folder with one folder per class: the first `per_class` images of `classes` classes drawn by `seed`.
+    """A folder with one folder per class: the first `per_class` images of `classes` classes by `seed` (None: all).
 
     The dataset is streamed until these classes are full, and nothing else of it is kept; the folder is written once.
     Raises MissingResource, and UserError for columns that the dataset does not have.
@@ -81,13 +57,13 @@ def class_subset(
             )
         chosen = np.random.default_rng(seed).permutation(np.arange(labels.num_classes))[:classes]
         counts = dict.fromkeys(sorted(chosen.tolist()), 0)
-        log.info("hub        %s: keeping %s images a class of %d in %s", name, f"{per_class:,}", len(counts), folder)
+        log.info("hub        %s: keeping %s images a class of %d in %s", name, per_class or "all", len(counts), folder)
         for label in counts:
             (temporary / f"{label:04d}").mkdir()
         with hub.refusals(repo), showing(f"fetching {name}"):
             for row in track(rows.decode(False), "image"):
                 label = row[label_column]
-                if counts.get(label, per_class) == per_class:
+                if label not in counts or counts[label] == per_class:
                     continue
                 path = temporary / f"{label:04d}" / f"{counts[label]:05d}.jpg"  # PIL looks at the content
                 path.write_bytes(content_of(row[image_column], repo))

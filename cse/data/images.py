@@ -5,12 +5,10 @@ uint8; `views` changes the colours of the whole batch at once, on any device.
 """
 
 import logging
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, NamedTuple
-from zlib import crc32
 
 import numpy as np
 import torch
@@ -23,15 +21,14 @@ from cse.data.stream import Stream, by_class
 from cse.data.usable import check_share
 from cse.device import to_device
 from cse.errors import MissingResource, UserError, check_loads, first_line
+from cse.files import sha256
 from cse.progress import showing, track
 from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, PositiveShare, Seed, Share
 from cse.types import Settings
 
 log = logging.getLogger(__name__)
 
-LAST_BYTES = 4096
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "PPM", "TIFF", "WEBP")  # not EPS: a program, which Ghostscript would run
-ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}  # what a whole file has among its last bytes
 # ColorJitter's parameters in the order of its own numbering, each with the value that has no effect
 NEUTRAL = {"brightness_factor": 1.0, "contrast_factor": 1.0, "saturation_factor": 1.0, "hue_factor": 0.0}
 MEAN_STD = {
@@ -56,7 +53,6 @@ class Images(Stream[ImageBatch]):
     """Batches of images with their augmentations; conf/aux_modality/visual.yaml explains every value."""
 
     kind = "images"
-    written_at: list[int | None]  # when each file was last written; None for images of a dataset
 
     def __init__(
         self,
@@ -85,22 +81,16 @@ class Images(Stream[ImageBatch]):
         check_loads("torchvision.transforms.v2")
         from torchvision.transforms import v2
 
-        where, columns, content = folder or hub, (image_column, label_column), ""
-        if folder is None and per_class is not None:
-            limits: Settings = {"classes": classes, "per_class": per_class, "seed": subset_seed}
-            folder = str(hub_images.class_subset(hub, split, *columns, **limits, cache=Path(cache)))
+        where = folder or hub
         if folder is None:
-            self.source, names, labels, content = hub_images.whole_dataset(hub, split, *columns)
-        else:
-            names, labels = _from_folder(folder, files)
-            self.source = names.__getitem__
-        self.source_rows, labels = subset(labels, classes, per_class, subset_seed)
-        self.names = [names[row] for row in self.source_rows]
+            limits: Settings = {"classes": classes, "per_class": per_class, "seed": subset_seed}
+            columns = image_column, label_column
+            folder = str(hub_images.class_subset(hub, split, *columns, **limits, cache=Path(cache)))
+        names, labels = _from_folder(folder, files)
+        rows, labels = subset(labels, classes, per_class, subset_seed)
+        self.names = [names[row] for row in rows]
         super().__init__(labels, where, batch_size, workers, seed)
-        if folder is not None:
-            self.inputs, self.written_at = _fingerprints(folder, self.names)
-        else:
-            self.inputs, self.written_at = {f"the images of {where}, {split}": content}, [None] * len(self)
+        self.inputs = _fingerprints(folder, self.names)
         log.info("images     %d of %d classes, from %s", len(self), labels.max() + 1, where)
         self.size, self.resize, self.normalize = size, resize, normalize
         self.crop, self.jitter = v2.RandomResizedCrop(size, scale=tuple(crop_scale)), v2.ColorJitter(*jitter)
@@ -176,10 +166,7 @@ class Images(Stream[ImageBatch]):
         """(3, h, w) uint8: in its own size, or with the shorter side resized to `resize`."""
         from torchvision.transforms.v2 import functional
 
-        if self.written_at[row] is not None and self.written_at[row] != os.stat(self.names[row]).st_mtime_ns:
-            raise ValueError("it has changed since the run began")
-        file = self.source(int(self.source_rows[row]))
-        with Image.open(file, formats=FORMATS) as image:
+        with Image.open(self.names[row], formats=FORMATS) as image:
             image_CHW = functional.pil_to_tensor(image.convert("RGB"))
         return image_CHW if self.resize is None else functional.resize(image_CHW, [self.resize])
 
@@ -239,37 +226,23 @@ def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed:
     return np.concatenate(rows), np.repeat(np.arange(len(chosen)), [len(part) for part in rows])
 
 
-def _fingerprints(folder: str, paths: list[str]) -> tuple[dict[str, str], list[int | None]]:
-    """(a digest of each class, see cse.data.stream.by_class; when each file was last written) for a folder's files.
+def _fingerprints(folder: str, paths: list[str]) -> dict[str, str]:
+    """A digest of each class of a folder's files, see by_class. Raises UserError for many that are no images."""
 
-    A file is identified by its name, its size and the CRC-32 of its last bytes, where compressed image data ends. A
-    thousand files take half a second; decoding them would take ten times as long, so only those that seem cut off are.
-    Raises UserError for many that are no images, or cut off.
-    """
-
-    def look(path: str) -> tuple[str, int | None, bool]:
-        """(size and CRC-32, when it was written, whether it seems whole)."""
-        content, written_at = "", None
+    def look(path: str) -> str | None:
+        """The file's SHA-256; None if it is no image."""
         try:
-            with open(path, "rb") as file:
-                about = os.fstat(file.fileno())
-                file.seek(-min(LAST_BYTES, about.st_size), os.SEEK_END)
-                last = file.read()
-                content, written_at = f"{about.st_size} {crc32(last)}", about.st_mtime_ns
-                with Image.open(file, formats=FORMATS) as image:
-                    if ENDS.get(image.format or "", b"") not in last:
-                        image.load()
+            with Image.open(path, formats=FORMATS):
+                return sha256(Path(path))
         except Exception:  # a broken file makes a decoder raise nearly anything; `_readable` will skip it by name
-            return content, written_at, False
-        return content, written_at, True
+            return None
 
     with ThreadPoolExecutor() as pool, showing("images"):
-        found = list(track(pool.map(look, paths), "image", len(paths)))
-    broken = [path for path, (_, _, whole) in zip(paths, found, strict=True) if not whole]
+        found = dict(zip(paths, track(pool.map(look, paths), "image", len(paths)), strict=True))
+    broken = [path for path, digest in found.items() if digest is None]
     check_share(len(broken), len(paths), "images", folder, min(broken, default=""))
-    names = [Path(path).relative_to(folder).parts for path in paths]
-    files = ((name[0], "/".join(name[1:]), content) for name, (content, _, _) in zip(names, found, strict=True))
-    return by_class("images", files), [written_at for _, written_at, _ in found]
+    parts = {path: Path(path).relative_to(folder).parts for path in paths}
+    return by_class("images", ((parts[path][0], "/".join(parts[path][1:]), found[path] or "") for path in paths))
 
 
 def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]:

@@ -10,19 +10,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cse.data.scores import ScoreColumn
 from cse.errors import MissingResource, UserError, first_line
 
-if TYPE_CHECKING:
-    from pyarrow.parquet import FileMetaData
-
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-MAX_TEXT = 2**20  # bytes of a line of .txt, or of a cell: a longer one is unusable, and read as empty
-MAX_LINE = 2**26  # bytes of a line of any other format, and the most that an unclosed quote can swallow
-PARQUET_ROWS = 64  # read at once; more could hold too much: a dictionary can give every row the same megabytes
+MAX_CELL = 2**26  # characters of a cell of .csv or .tsv, the most that an unclosed quote can swallow
 EMPTY = " "  # as SimCSE's code reads an empty cell
 
 Rows = Iterator[tuple[str, ...]]
@@ -60,8 +54,7 @@ def kind(file: Path) -> str:
 def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
     """The rows of one file. Empty lines of .txt are skipped; an empty cell becomes " ", as in SimCSE's code.
 
-    A text longer than MAX_TEXT becomes " " too. Raises UserError at once for columns that the file does not have, and
-    later, while rows are read, for a damaged file.
+    Raises UserError at once for columns that the file does not have, and later, while rows are read, for a damaged one.
     """
     if kind(file) == ".txt":
         if columns is not None:
@@ -100,24 +93,14 @@ def check_unchanged(file: Path, before: str, now: str) -> None:
 def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
     """(line number, text without line end) of a plain or gzipped file; all text files are read here.
 
-    A line of .txt with more than MAX_TEXT bytes becomes " ", and memory holds no more of it than that. encoding: one
-    that leaves ASCII unchanged. Raises UserError for a file that cannot be read (for a damaged .gz it names the last
-    good line), at the first line that is not in the encoding, and for a line of more than MAX_LINE bytes.
+    encoding: one that leaves ASCII unchanged. Raises UserError for a file that cannot be read, and at the first line
+    that is not in the encoding; for a damaged .gz it names the last good line.
     """
-    number, longest = 0, MAX_TEXT if kind(file) == ".txt" else MAX_LINE
+    number = 0
     opened = gzip.open if file.suffix == ".gz" else open
     with reading(file, lambda: f"line {number}"), opened(file, "rb") as lines:
-        while line := lines.readline(longest + 2):  # the line end comes on top
-            number += 1
-            text = line.rstrip(b"\r\n")
-            if len(text) <= longest:
-                yield number, text.decode(encoding).strip("\r\n\ufeff" if number == 1 else "\r\n")
-                continue
-            if longest == MAX_LINE:
-                raise UserError(f"{file}, line {number}: longer than {MAX_LINE:,} bytes; start each row on a new line")
-            while line and not line.endswith(b"\n"):
-                line = lines.readline(MAX_TEXT)
-            yield number, EMPTY
+        for number, line in enumerate(lines, 1):
+            yield number, line.decode(encoding).strip("\r\n\ufeff" if number == 1 else "\r\n")
 
 
 def header_of(file: Path, encoding: str) -> list[str]:
@@ -157,7 +140,7 @@ def _table(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
 
     Quotes are parsed strictly: otherwise an unclosed quote would swallow all rows after it.
     """
-    csv.field_size_limit(MAX_LINE)
+    csv.field_size_limit(MAX_CELL)
     lines = (f"{line}\n" for _, line in lines_of(file, encoding))
     reader = csv.reader(lines, delimiter=DELIMITERS[kind(file)], strict=True)
     begin = 1
@@ -186,29 +169,14 @@ def _parquet(file: Path, columns: list[str]) -> Iterator[Row]:
 
     number = 0
     with reading(file, lambda: f"after row {number}"), pq.ParquetFile(file) as table:
-        check_lengths(file, table.metadata)
-        for batch in table.iter_batches(PARQUET_ROWS, columns=columns):
+        for batch in table.iter_batches(columns=columns):
             for row in batch.to_pylist():
                 number += 1
                 yield f"row {number}", row
 
 
-def check_lengths(file: Path, about: "FileMetaData") -> None:
-    """Raise UserError if the texts of a column are too long on average, by a Parquet file's metadata.
-
-    A file of a few kilobytes can hold a text of gigabytes, all of which pyarrow would hold in memory.
-    """
-    for group in map(about.row_group, range(about.num_row_groups)):
-        for column in map(group.column, range(group.num_columns)):
-            if column.total_uncompressed_size > MAX_TEXT * (group.num_rows + 1):
-                raise UserError(
-                    f"{file}: the {group.num_rows:,} texts of {column.path_in_schema} have "
-                    f"{column.total_uncompressed_size:,} bytes; a row can have {MAX_TEXT:,}"
-                )
-
-
 def texts_of(row: Mapping[str, object], columns: Columns, where: str) -> tuple[str, ...]:
-    """The cells of a row as text, " " for an empty or too long one. where: the file and the row, for messages.
+    """The cells of a row as text, " " for an empty one. where: the file and the row, for messages.
 
     Raises UserError for a missing cell, for anything but text (a number, a list, an object), and for half a surrogate
     pair; in a column of scores for anything but a number.
@@ -227,8 +195,9 @@ def text_of(cell: object, where: str) -> str:
         return EMPTY
     if not isinstance(cell, str):
         raise UserError(f"{where} holds {repr(cell)[:40]}, not text")
-    try:
-        size = len(cell) if cell.isascii() else len(cell.encode())
-    except UnicodeEncodeError as error:
-        raise UserError(f"{where} holds half a character ({error.reason})") from error
-    return EMPTY if size > MAX_TEXT else cell
+    if not cell.isascii():
+        try:
+            cell.encode()
+        except UnicodeEncodeError as error:
+            raise UserError(f"{where} holds half a character ({error.reason})") from error
+    return cell

@@ -6,8 +6,7 @@ are and which is the first. More than 1 % means a broken data set, which is refu
 change.
 
 A row of text is unusable if one of its cells has no visible character (empty, whitespace, zero-width and control
-characters), contains NUL (a sign of UTF-16 or of a binary file read as text), or is longer than 1 MiB, which
-cse.data.readers replaces by " ".
+characters) or contains NUL (a sign of UTF-16 or of a binary file read as text).
 """
 
 import logging
@@ -47,9 +46,7 @@ def fault(cell: str) -> str | None:
     """Why a text is unusable, or None."""
     if "\0" in cell:
         return "holds NUL"
-    if VISIBLE.search(cell):
-        return None
-    return "is empty or over 1 MiB" if cell == " " else "has nothing visible"
+    return None if VISIBLE.search(cell) else "is empty" if cell == " " else "has nothing visible"
 
 
 def usable_rows(notes: Notes, empty: Empty | None, where: str) -> np.ndarray:
@@ -69,7 +66,7 @@ def usable_rows(notes: Notes, empty: Empty | None, where: str) -> np.ndarray:
         limit = "data.empty=refuse" if empty == "refuse" else f"more than {UNUSABLE_SHARE:.0%}"
         raise UserError(f"{said}; {limit}: repair or delete them, or leave them out with data.empty=skip")
     if empty == "keep":
-        log.warning("%s; they are kept as they are, too long texts as empty ones", said)
+        log.warning("%s; they are kept as they are", said)
         return np.arange(total)
     log.warning("%s; they are left out", said)
     return np.setdiff1d(np.arange(total), unusable)

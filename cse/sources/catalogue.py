@@ -14,8 +14,6 @@ from pydantic import ConfigDict, TypeAdapter
 
 from cse.sources import hub
 
-ANY_LANGUAGE = "any"
-
 
 @dataclass(frozen=True)
 class Dataset:
@@ -27,7 +25,7 @@ class Dataset:
     licence: str
     bytes: int | None
     reads: tuple[str, ...]
-    fetch: Literal["hub", "server", "part", "package"]
+    fetch: Literal["hub", "server", "part", "nltk", "package"]
     setting: str | None = None
     person: str | None = None
     repo: str | None = None

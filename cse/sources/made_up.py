@@ -27,18 +27,18 @@ def encoder(world: Path, name: str) -> str:
     """The folder of a one-layer encoder, as wide as the encoder of that name."""
     width = 1024 if "large" in name else 384 if "MiniLM" in name or "minilm" in name else 768
     family = "roberta" if "roberta" in name else "bert"
-    return str(written_once(world / f"{family}{width}", lambda folder: write_encoder(folder, family, width)))
+    return str(written_once(world / f"{family}{width}bytes", lambda folder: write_encoder(folder, family, width)))
 
 
 def write_encoder(folder: Path, family: str, width: int) -> None:
-    """Write a BERT or RoBERTa of one layer with new weights, and a tokenizer of the made-up words."""
+    """Write a BERT or RoBERTa of one layer with new weights, and a tokenizer of the made-up words and of bytes."""
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast
 
     special = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
-    vocabulary = {word: row for row, word in enumerate([*special.values(), *WORDS])}
-    core = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    vocabulary = [*special.values(), *WORDS, *(f"<0x{byte:02X}>" for byte in range(256))]
+    core = Tokenizer(models.Unigram([(token, 0.0) for token in vocabulary], unk_id=1, byte_fallback=True))
     core.pre_tokenizer = pre_tokenizers.Whitespace()
     core.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]

@@ -1,4 +1,4 @@
-"""The encoders and datasets that jobs read: where each is on this machine, and how to get it."""
+"""The encoders and datasets that jobs read: where each is on this machine, and how to fetch it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 
 from cse.augmentation.wordnet import find_wordnet
-from cse.config.compose import explaining, is_group, resolved
+from cse.config.compose import composed, explaining, is_group, nearest, resolved
 from cse.config.keys import key_of
 from cse.errors import MissingResource, UserError
 from cse.model.load import PACKAGE, local_folder
@@ -16,7 +16,7 @@ from cse.model.vectors import ENDINGS
 from cse.run.build import make
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS, where
-from cse.sources.check import check
+from cse.sources.fetch import fetch
 from cse.sweep.jobs import Job, read, root_of
 from cse.sweep.overrides import first_values
 from cse.types import AuxModality
@@ -27,7 +27,8 @@ DECISIVE = ("model", "checkpoint", "data", "aux_modality", "eval", "paths")
 
 @dataclass(frozen=True)
 class Need:
-    """name: of an encoder, or of a dataset as in cse-data (stsb_multi:de). config: of a job that reads it."""
+    """name: of an encoder, or of a dataset as in the catalogue, with its language if it has several (stsb_multi:de).
+    config: of a job that reads it."""
 
     name: str
     is_encoder: bool
@@ -35,55 +36,60 @@ class Need:
 
     @property
     def dataset(self) -> str:
-        """The name in the catalogue, without a language."""
+        """The name in the catalogue."""
         return self.name.partition(":")[0]
 
     def place(self) -> Path | str | None:
         """Its place on this machine, or the package that has it; None if it is not here. Does not ask the hub."""
         with hub.cache_only():
             try:
-                return self.find()
+                return self._encoder() if self.is_encoder else self._data()
             except MissingResource:
                 return None
 
-    def find(self) -> Path | str | None:
-        """Its place. Fetches an encoder if the hub may be asked. Raises MissingResource."""
+    def fetch(self) -> Path | str | None:
+        """Its place, where runs look for it; fetched if it is not there. Raises MissingResource."""
+        if place := self.place():
+            return place
         if self.is_encoder:
-            if self.name.endswith(ENDINGS) and not Path(self.name).expanduser().exists():
-                raise MissingResource(f"checkpoint={self.name}: no hub has this file of word vectors; put it there")
-            return Path(self.name if self.name.endswith(ENDINGS) else local_folder(self.name))
-        about = DATASETS[self.dataset]
-        own = about.setting and OmegaConf.select(self.config, about.setting)
-        if own is not None:
+            return self._encoder()
+        if DATASETS[self.dataset].fetch != "part":
+            return fetch(self.dataset, Path(self.config.paths.cache))
+        group, _, choice = DATASETS[self.dataset].reads[0].partition("=")
+        if group == "aux_modality":
+            make(self.config.aux_modality.data)  # as a run does, which fetches it
+        else:
+            make(self.config.data if group == "data" else self.config.eval[choice]).prepare()
+        return self.place()
+
+    def _encoder(self) -> Path:
+        if not self.name.endswith(ENDINGS):
+            return Path(local_folder(self.name))
+        if not Path(self.name).expanduser().exists():
+            raise MissingResource(f"checkpoint={self.name}: no hub has this file of word vectors; put it there")
+        return Path(self.name)
+
+    def _data(self) -> Path | str | None:
+        own = OmegaConf.select(self.config, DATASETS[self.dataset].setting or "")
+        if isinstance(own, str):
             return Path(own) if Path(own).exists() else None
         if self.dataset == "stsb_multi":  # of one language
-            return hub.prepared(str(about.repo), self.name.partition(":")[2])
+            return hub.prepared(str(DATASETS[self.dataset].repo), self.name.partition(":")[2])
         if self.dataset != "wikipedia":
             return place_of(self.dataset, resolved(self.config.paths))
         text = make(self.config.data)
         text.find()
         return text.cache / text.digest
 
-    def altered(self) -> bool:
-        """Whether a file of it differs from its known checksum."""
-        place = self.place()
-        if not isinstance(place, Path):
-            return False
-        try:
-            return any(state != "whole" for state in check(place if place.is_dir() else place.parent).values())
-        except UserError:  # no known checksum
-            return False
-
 
 def place_of(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
-    """Where a dataset is on this machine, or None. WordNet may also be that of Debian or NLTK."""
-    place = where(name, paths)
-    if place is None and name == "wordnet":
-        try:
-            return find_wordnet(None)
-        except MissingResource:
-            return None
-    return place
+    """Where a dataset is on this machine, by the config's paths, or None."""
+    if name != "wordnet":
+        return where(name, paths)
+    try:
+        return find_wordnet(paths["wordnet"], Path(str(paths["cache"])))
+    except MissingResource:
+        return None
 
 
 def needs_of(planned: Sequence[Job]) -> list[Need]:
@@ -92,20 +98,33 @@ def needs_of(planned: Sequence[Job]) -> list[Need]:
     seen = set()
     for job in planned:
         words = (w for w in job.arguments if w[0] == "~" or is_group(key_of(w)) or root_of(w) in DECISIVE)
-        if (key := (job.program, *words)) in seen:
-            continue
-        seen.add(key)
-        config = job.composed()
-        encoders = [] if job.scores else encoders_of(config)
-        found |= dict.fromkeys([*(Need(name, True, config) for name in encoders), *datasets_in(config)])
+        if (key := (job.program, *words)) not in seen:
+            seen.add(key)
+            config = job.composed()
+            encoders = [] if job.scores else encoders_of(config)
+            found |= dict.fromkeys([*(Need(name, True, config) for name in encoders), *datasets_in(config)])
     return list(found)
 
 
-def needs_of_table(name: str) -> list[Need]:
-    """What the jobs of a sweep read; of a search, one of its jobs. Raises UserError for an unknown sweep."""
-    with explaining([f"sweep={name}"], "train"):
-        sweep = read(name)
-        return needs_of(sweep.jobs([]) if sweep.sweeper == "basic" else [sweep.job(first_values(sweep.axes([])))])
+def needs_named(words: Sequence[str]) -> list[Need]:
+    """What the jobs of sweep=PAPER/TABLE read (of a search, one of its jobs); or the datasets of these names, and the
+    settings of the runs that read them (data.rows.language=de). Raises UserError for an unknown name."""
+    names, settings = [w for w in words if "=" not in w], [w for w in words if "=" in w]
+    if settings[:1] and settings[0].startswith("sweep="):
+        if len(words) > 1:
+            raise UserError(f"{' '.join(words)}: one sweep at a time, and datasets on a line of their own")
+        with explaining(words, "train"):
+            sweep = read(settings[0].removeprefix("sweep="))
+            return needs_of(sweep.jobs([]) if sweep.sweeper == "basic" else [sweep.job(first_values(sweep.axes([])))])
+    if unknown := [name for name in names if name not in DATASETS]:
+        near = nearest(unknown[0], list(DATASETS))
+        raise UserError(f"there is no dataset {unknown[0]}{near}; cse-data list shows them all")
+    found = []
+    for name in names:
+        asked = [DATASETS[name].reads[0], *settings]
+        with explaining(asked, "train"):
+            found += [need for need in datasets_in(composed("train", asked)) if need.dataset == name]
+    return found
 
 
 def encoders_of(config: DictConfig) -> Iterator[str]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cse.augmentation.spans import Spans, Words, sample_spans
+from cse.augmentation.spans import Spans, sample_spans
 from cse.errors import UserError
 
 # The first three documents that the authors' sampler draws after np.random.seed(0), lengths 32..512:
@@ -202,18 +202,3 @@ def test_short_documents_are_refused_skipped_or_give_shorter_spans():
 def test_a_wrong_option_is_named(changes, key):
     with pytest.raises(UserError, match=key):
         spans(**changes)
-
-
-@given(st.text(alphabet="ab\u00e9\U0001f600 \u00a0\u2003\u3000\t\n\x1f\x85", max_size=30), st.data())
-def test_words_are_those_of_str_split(text, data):
-    words, found = text.split(), Words(text)
-    assert len(found) == len(words)
-    if words:
-        start = data.draw(st.integers(0, len(words) - 1))
-        end = data.draw(st.integers(start + 1, len(words)))
-        assert found.join((start, end)) == " ".join(words[start:end])
-
-
-def test_every_space_of_unicode_separates_words():
-    spaces = [chr(code) for code in range(0x110000) if chr(code).isspace()]
-    assert len(Words("a".join(spaces))) == len(spaces) - 1

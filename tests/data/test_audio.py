@@ -199,8 +199,8 @@ def test_a_clip_that_changes_while_it_is_read_is_refused_and_leaves_no_cache(fol
 
 
 def test_no_more_of_a_clip_is_read_than_is_used(tmp_path):
-    """An hour; a FLAC file that claims 68 billion samples; a rate that takes filters of gigabytes."""
-    hour, announced, odd = (tmp_path / name for name in ("hour.flac", "announced.flac", "odd.wav"))
+    """An hour; a FLAC file that claims 68 billion samples."""
+    hour, announced = tmp_path / "hour.flac", tmp_path / "announced.flac"
     soundfile.write(hour, np.tile(tone(440, 36), 100), 16_000)
     tracemalloc.start()
     assert np.array_equal(read_wave(hour), soundfile.read(hour, SAMPLES, dtype="int16")[0])
@@ -209,10 +209,8 @@ def test_no_more_of_a_clip_is_read_than_is_used(tmp_path):
     content[21] |= 0x0F  # STREAMINFO's 36 bits of the number of samples
     content[22:26] = b"\xff" * 4
     announced.write_bytes(content)
-    soundfile.write(odd, tone(440), 47_999)
-    for path in (announced, odd):
-        with pytest.raises((soundfile.LibsndfileError, ValueError)):
-            read_wave(path)
+    with pytest.raises((soundfile.LibsndfileError, ValueError)):
+        read_wave(announced)
     assert tracemalloc.get_traced_memory()[1] < 2**25
     tracemalloc.stop()
 

@@ -48,9 +48,11 @@ def content(name, folder) -> bytes:
 
 
 @pytest.fixture
-def hub(toy_hub, tmp_path):
-    """A hub that has small copies of the files."""
+def hub(toy_hub, tmp_path, monkeypatch):
+    """A hub that has small files of as many rows as were published."""
     for name in ROWS:
+        if DATASETS[name].rows:
+            monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], rows=(1, len(ROWS[name]))))
         repo, file = DATASETS[name].repo, DATASETS[name].files[0]
         toy_hub.repos.setdefault(f"datasets/{repo}", {})[file] = content(name, tmp_path)
     return toy_hub
@@ -58,7 +60,7 @@ def hub(toy_hub, tmp_path):
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_corpus_comes_from_the_hub_its_cache_or_a_local_copy(name, hub, tmp_path, monkeypatch):
-    text = corpus(name, tmp_path, allow_partial=True)
+    text = corpus(name, tmp_path)
     assert rows_of(text) == ROWS[name]
     about, repo, file = text.provenance(), DATASETS[name].repo, DATASETS[name].files[0]
     revision = DATASETS[name].revision or "main"
@@ -67,10 +69,10 @@ def test_a_corpus_comes_from_the_hub_its_cache_or_a_local_copy(name, hub, tmp_pa
     assert [path.split("/resolve/")[1].split("/")[0] for path in hub.downloads()] == [revision]
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     corpora.check_available(name)
-    assert rows_of(corpus(name, tmp_path / "other", allow_partial=True)) == ROWS[name]
+    assert rows_of(corpus(name, tmp_path / "other")) == ROWS[name]
     copy = tmp_path / f"copy{Path(file).suffix}"
     copy.write_bytes(content(name, tmp_path))
-    own = corpus(name, tmp_path / "third", file=str(copy), allow_partial=True)
+    own = corpus(name, tmp_path / "third", file=str(copy))
     assert rows_of(own) == ROWS[name]
     assert own.provenance()["source"] == str(copy)
     assert len(hub.downloads()) == 1
@@ -78,37 +80,35 @@ def test_a_corpus_comes_from_the_hub_its_cache_or_a_local_copy(name, hub, tmp_pa
 
 def test_columns_are_chosen_and_ordered_by_name(hub, tmp_path):
     """The non-contrastive paper's rows "Barlow Twins (NLI)" read two of the three columns."""
-    found = rows_of(corpus("nli", tmp_path, ["sent1", "sent0"], allow_partial=True))
+    found = rows_of(corpus("nli", tmp_path, ["sent1", "sent0"]))
     assert found == [(b, a) for a, b, _ in ROWS["nli"]]
     for name, columns in (("nli", ["sent0", "premise"]), ("wiki1m", ["a", "b"])):
         with pytest.raises(UserError, match=r"data\.columns"):
             corpus(name, tmp_path, columns).prepare()
 
 
-def test_triplets_in_several_files_are_read_as_one(toy_hub, tmp_path):
+def test_triplets_in_several_files_are_read_as_one(toy_hub, tmp_path, monkeypatch):
     columns = DATASETS["synli"].columns
+    monkeypatch.setitem(DATASETS, "synli", replace(DATASETS["synli"], rows=(4,)))
     rows = [tuple(f"{word} {i}" for word in columns) for i in range(4)]
     files = {
         f"data/train-{i}.parquet": parquet(**dict(zip(columns, map(list, zip(*part, strict=True)), strict=True)))
         for i, part in enumerate((rows[:3], rows[3:]))
     }
     toy_hub.add("datasets/mattymchen/synli", {"README.md": b"x", **files})
-    assert rows_of(corpus("synli", tmp_path, allow_partial=True)) == rows
+    assert rows_of(corpus("synli", tmp_path)) == rows
     for name, content in files.items():
         (tmp_path / "copy").mkdir(exist_ok=True)
         (tmp_path / "copy" / name.rpartition("/")[2]).write_bytes(content)
-    assert rows_of(corpus("synli", tmp_path / "other", folder=str(tmp_path / "copy"), allow_partial=True)) == rows
-    with pytest.raises(UserError, match="data=synli has 4 rows"):
-        corpus("synli", tmp_path / "third").prepare()
+    assert rows_of(corpus("synli", tmp_path / "other", folder=str(tmp_path / "copy"))) == rows
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if DATASETS[name].rows])
 def test_another_number_of_rows_is_refused(name, hub, tmp_path, monkeypatch):
-    with pytest.raises(UserError, match=rf"data={name} has {len(ROWS[name])} rows.*allow_partial=true"):
+    monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], rows=(9,)))
+    with pytest.raises(UserError, match=rf"data={name} has {len(ROWS[name])} rows.*data.rows.file="):
         corpus(name, tmp_path).prepare()
     assert not list((tmp_path / "text").glob("*"))
-    monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], rows=(1, len(ROWS[name]))))
-    assert rows_of(corpus(name, tmp_path)) == ROWS[name]
 
 
 def test_documents_are_filtered_while_reading_and_no_file_is_fetched_after_the_last(toy_hub, tmp_path):

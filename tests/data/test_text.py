@@ -149,7 +149,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_no_cache(tmp
     def text() -> Text:
         if kind == "file":
             return Text("text", str(tmp_path / "cache"), str(path))
-        rows = partial(wiki1m, file=str(path), allow_partial=True)
+        rows = partial(wiki1m, file=str(path))
         return Text("wiki1m", str(tmp_path / "cache"), rows=rows, identity="wiki1m")
 
     read = readers.lines_of
@@ -175,7 +175,7 @@ def test_a_local_copy_of_a_corpus_is_identified_by_its_content(tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / f"{name}.txt").write_text(f"kadan {name}\nlofel {name}\n")
         (tmp_path / name / "train.parquet").write_bytes(parquet(text=[f"kadan {name}", f"lofel {name}"]))
-        file = partial(wiki1m, file=str(tmp_path / f"{name}.txt"), allow_partial=True)
+        file = partial(wiki1m, file=str(tmp_path / f"{name}.txt"))
         folder = partial(openwebtext, min_units=1, tokenizer=None, limit=None, folder=str(tmp_path / name))
         for corpus, rows in (("wiki1m", file), ("openwebtext", folder)):
             text = Text(corpus, str(tmp_path / "cache"), rows=rows, identity=corpus)
