@@ -3,10 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, PreTrainedTokenizerFast
 
 from cse.model.encoder import Encoder
+from cse.model.export import save_encoder
+from cse.model.load import load_encoder
 from cse.types import Tokens
 
 SMALL: dict[str, Any] = {
@@ -66,3 +69,16 @@ def random_tokens(vocabulary: int, lengths: list[int], masked: bool) -> Tokens:
 
 def tokens_of(encoder: Encoder, texts: list[str], max_length: int = 32) -> Tokens:
     return encoder.tokenizer.collate(encoder.tokenizer(texts, max_length))
+
+
+def exported(encoder: Encoder, best: Path, texts: list[str], head: torch.nn.Module | None = None) -> np.ndarray:
+    """Write the encoder, and check that cse and sentence-transformers read its vectors back, which are returned."""
+    from sentence_transformers import SentenceTransformer
+
+    expected = encoder.encode(texts, head=head)
+    save_encoder(encoder, best, head)
+    again = load_encoder(str(best), None)
+    assert again.pooling == encoder.pooling
+    np.testing.assert_allclose(again.encode(texts), expected, atol=1e-5)
+    np.testing.assert_allclose(SentenceTransformer(str(best), device="cpu").encode(texts), expected, atol=1e-5)
+    return expected

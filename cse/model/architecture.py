@@ -32,25 +32,16 @@ MLM_HEADS = {  # heads of several submodules, in the order in which they are app
     "electra": ("generator_predictions", "generator_lm_head"),
     "modernbert": ("head", "decoder"),
 }
+DENSE_POOLERS = (  # AutoModel makes a pooler of one linear layer, `pooler.dense`, and tanh
+    *("bert", "roberta", "xlm-roberta", "camembert", "mpnet", "ernie", "megatron-bert", "mobilebert", "rembert"),
+    *("data2vec-text", "ibert", "longformer", "luke", "roberta-prelayernorm", "xlm-roberta-xl", "roc_bert", "fnet"),
+)
 STACKS = {  # the submodule that holds the layers alone, without the embeddings
     **dict.fromkeys(
         ("bert", "roberta", "xlm-roberta", "camembert", "mpnet", "electra", "deberta", "deberta-v2"), "encoder"
     ),
     "distilbert": "transformer",
 }
-
-
-def without_weights(config: PretrainedConfig) -> PreTrainedModel:
-    """The model of a configuration on the meta device, which takes no memory.
-
-    Its architecture is imported before: a constant that a library makes while it is imported on the meta device, as
-    torchaudio does, would have no data for the rest of the process.
-    """
-    from transformers import MODEL_MAPPING, AutoModel
-
-    MODEL_MAPPING.get(type(config), None)
-    with torch.device("meta"):
-        return AutoModel.from_config(config, trust_remote_code=False)
 
 
 def dropout_of(config: PretrainedConfig) -> dict[str, float]:

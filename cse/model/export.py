@@ -15,7 +15,7 @@ from torch import nn
 from cse.dotted import Json
 from cse.errors import UserError
 from cse.files import write_json, write_text
-from cse.model.architecture import has_optional_pooler, without_weights
+from cse.model.architecture import DENSE_POOLERS
 from cse.model.encoder import Encoder
 from cse.model.lora import merged
 from cse.model.pooling import TRAINABLE
@@ -111,9 +111,8 @@ def write_weights(encoder: Encoder, folder: Path, head: nn.Module | None) -> Non
     backbone = encoder.backbone
     weights = merged(backbone) if encoder.lora else backbone.state_dict()
     state = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
-    if has_optional_pooler(backbone.config):
-        pooler = linear_of(head) if head is not None else idle_pooler(encoder)
-        state |= {f"pooler.dense.{name}": value for name, value in pooler.items()}
+    if backbone.config.model_type in DENSE_POOLERS:
+        state |= {f"pooler.dense.{name}": value for name, value in pooler_of(encoder, head).items()}
     if encoder.lora:
         backbone.config.architectures = [type(backbone).__name__]
         backbone.config.save_pretrained(folder)
@@ -125,14 +124,11 @@ def write_weights(encoder: Encoder, folder: Path, head: nn.Module | None) -> Non
     write_json(folder / "config.json", config | encoder.own_dropout)
 
 
-def idle_pooler(encoder: Encoder) -> dict[str, torch.Tensor]:
-    """weight and bias of a pooler that changes nothing; {} for an architecture whose pooler is not one linear layer.
-
-    AutoModel makes a pooler where the architecture has one; without saved weights it would draw them, with a warning.
-    """
-    names = {name for name in without_weights(encoder.backbone.config).state_dict() if "pooler" in name}
-    if names != {"pooler.dense.weight", "pooler.dense.bias"}:
-        return {}
+def pooler_of(encoder: Encoder, head: nn.Module | None) -> dict[str, torch.Tensor]:
+    """weight and bias of the backbone's own pooler: the head's, or one that changes nothing, as AutoModel would draw
+    weights that are missing, with a warning."""
+    if head is not None:
+        return linear_of(head)
     dtype = encoder.backbone.dtype
     return {"weight": torch.eye(encoder.dim, dtype=dtype), "bias": torch.zeros(encoder.dim, dtype=dtype)}
 

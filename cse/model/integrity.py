@@ -4,7 +4,6 @@ Where files are missing, transformers draws random weights and makes a tokenizer
 scored without a warning.
 """
 
-import json
 import logging
 import re
 from collections.abc import Iterator, Mapping
@@ -12,20 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
 from torch.nn.functional import pad
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from cse.errors import MissingResource, RunError, UserError, in_short
-from cse.files import read_json, within
 
 log = logging.getLogger(__name__)
 
 LONGEST = 512  # tokens at test time: no sentence is cut, documents are
 TOKENS, PADDED = 5, 12  # of the trial text, and of its padded row; no library's chunk size divides the first
 TOLERANCE = 1e-2  # relative; float32's rounding is a thousandth of this
-VOCABULARY = ("vocab", "merges", "init_inputs")  # arguments of a tokenizer that can be the name of a file
-TOKEN_NAME = re.compile(r"_tokens?$")  # keys of special_tokens_map.json; transformers takes any other as an argument
 BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # computed values that older transformers saved
 
 
@@ -45,30 +40,16 @@ def loading(name: str, hint: str = "") -> Iterator[None]:
 
 
 def check_files(folder: Path) -> None:
-    """Raise UserError where an index of weights, or a tokenizer's settings, may name a file in another folder, and for
-    an adapter beside the weights.
-
-    transformers would load the adapter unasked, and freeze all weights; packed rows do not pass through it. And it
-    would take the lines of any file on this machine for tokens, which are saved and shared with the encoder.
-    """
+    """Raise UserError for an adapter beside the weights: transformers would load it unasked, and freeze all weights;
+    packed rows do not pass through it."""
     if (folder / "adapter_config.json").is_file():
         raise UserError(
             f"{folder}/adapter_config.json: an adapter beside the weights is not read: merge it into them (peft's "
             "merge_and_unload), or move it away (for an encoder, model.lora trains a new one)"
         )
-    for index in sorted(folder.glob("*.index.json")):
-        for name in set(json.loads(index.read_bytes())["weight_map"].values()):
-            within(folder, name)
-    settings, tokens = (read_json(folder / f"{name}.json") for name in ("tokenizer_config", "special_tokens_map"))
-    given = [*(key for key in VOCABULARY if settings.get(key)), *(key for key in tokens if not TOKEN_NAME.search(key))]
-    if given:
-        raise UserError(
-            f"{folder}: the settings of its tokenizer give {given[0]!r}, and a vocabulary is read from its own file "
-            "(tokenizer.json, vocab.txt, ...): remove that, or take a copy from where you trust it"
-        )
 
 
-def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool) -> None:
+def check_weights(name: str, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool) -> None:
     """Raise UserError where a checkpoint's tensors are not those of the model made from its configuration.
 
     name: the model's, for messages. model: loaded with ignore_mismatched_sizes; keys: its loading info. fewer_layers:
@@ -84,21 +65,10 @@ def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping
         "more than its config.json has:": [
             key for key in others if key.removeprefix(prefix).partition(".")[0] in stack
         ],
-        "whole numbers (quantised weights, which are not read) in": whole_numbers(folder),
         "NaN or infinity in": [key for key, value in model.named_parameters() if not value.float().sum().isfinite()],
     }
     if found := [f"{problem} {found[0]} ({len(found)} in all)" for problem, found in problems.items() if found]:
         raise UserError(f"model.name={name} has {', and '.join(found)}: it is damaged, or another model's")
-
-
-def whole_numbers(folder: Path) -> list[str]:
-    """The names of weights stored as integers, which transformers would convert to floats."""
-    found = []
-    for path in sorted(folder.glob("*.safetensors")):
-        with safe_open(path, "pt") as file:
-            kinds = {key: file.get_slice(key).get_dtype() for key in file.keys()}  # noqa: SIM118 (a file is no dict)
-        found += [key for key, kind in kinds.items() if kind[0] in "IUB" and kind != "BF16" and not BUFFERS.search(key)]
-    return found
 
 
 def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
@@ -115,21 +85,16 @@ def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTra
         raise UserError(f"model.name={name}: its tokenizer has {tokens:,} tokens, but the model embeds {rows:,}")
 
 
-def longest_text(folder: Path, recorded: object, tokenizer: PreTrainedTokenizerBase, positions: int | None) -> int:
-    """The most tokens of a text at test time, special tokens included.
+def longest_text(name: str, recorded: int | None, tokenizer: PreTrainedTokenizerBase, positions: int | None) -> int:
+    """The most tokens of a text at test time, special tokens included, by what the checkpoint's files say.
 
-    recorded: what the folder's sentence-transformers layout says, or None. positions: None for any number.
-    Raises UserError for a record that is no number of tokens, or leaves no room for a token of text.
+    recorded: max_seq_length of sentence-transformers, or None. positions: None for any number. Raises UserError where
+    there is no room for a token of text.
     """
-    least, longest = tokenizer.num_special_tokens_to_add() + 1, min(positions or LONGEST, LONGEST)
-    files = {"sentence_*_config.json: max_seq_length": recorded,
-             "tokenizer_config.json: model_max_length": tokenizer.model_max_length}  # fmt: skip
-    for place, length in files.items():
-        if length is None:
-            continue
-        if not isinstance(length, int | float) or length < least or length % 1 != 0:  # 1e30 means no limit
-            raise UserError(f"{folder}/{place} is {length!r}: it must be a whole number of tokens, {least} or more")
-        longest = min(longest, int(length))
+    longest = int(min(recorded or LONGEST, positions or LONGEST, tokenizer.model_max_length, LONGEST))
+    if longest <= tokenizer.num_special_tokens_to_add():
+        raise UserError(f"model.name={name} leaves no room for text in {longest} tokens (model_max_length of "
+                        "tokenizer_config.json, max_seq_length of sentence_bert_config.json)")  # fmt: skip
     return longest
 
 

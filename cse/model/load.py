@@ -69,7 +69,6 @@ def load_encoder(
 
     Raises MissingResource if the weights cannot be had, UserError if they do not fit.
     """
-    adapter = None if lora is None else Lora(**lora)  # type: ignore[arg-type]  # a mapping, out of a config
     change = partial(configure, name=name, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional)
     encoder = read_checkpoint(name, pooling, change, {"dtype": DTYPES[dtype], "attn_implementation": attention}, mlm)
     if lm_head == "copy" and encoder.mlm_head is not None:
@@ -81,13 +80,13 @@ def load_encoder(
         tokenizer.hf, config, encoder.pooling, first=template, second=second_template, denoise=denoise
     )
     check_direction(name, encoder.backbone, encoder.pooling, bidirectional)
-    if adapter is not None:
-        add_adapter(encoder.backbone, adapter)
-        encoder.lora, encoder.dropout = True, max(encoder.dropout, adapter.dropout)
+    if lora is not None:
+        add_adapter(encoder.backbone, lora)
+        encoder.lora, encoder.dropout = True, max(encoder.dropout, lora.get("dropout", 0.0))
     if gradient_checkpointing:
         encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
     is_known = config.model_type in ARCHITECTURES
-    encoder.packed = packed and is_known and not gradient_checkpointing and adapter is None
+    encoder.packed = packed and is_known and not gradient_checkpointing and lora is None
     return encoder.train()
 
 
@@ -122,7 +121,7 @@ def read_checkpoint(
         integrity.check_tokenizer(name, hf_tokenizer, backbone)
         integrity.check_forward(name, backbone)
         positions = architecture.longest_input(config)
-        longest = integrity.longest_text(folder, ending.longest, hf_tokenizer, positions)
+        longest = integrity.longest_text(name, ending.longest, hf_tokenizer, positions)
     return Encoder(
         backbone,
         Tokenizer(hf_tokenizer, longest, ending.prefix, positions),
@@ -196,7 +195,7 @@ def read_weights(
         **settings,
         **({"add_pooling_layer": head == "pooler"} if has_pooler and head != "mlm" else {}),
     )
-    integrity.check_weights(name, folder, whole, keys, fewer_layers=not has_all_layers)
+    integrity.check_weights(name, whole, keys, fewer_layers=not has_all_layers)
     backbone, missing = whole.base_model, keys["missing_keys"]
     if head != "mlm":
         return backbone, own_pooler(name, backbone, missing) if head == "pooler" else None

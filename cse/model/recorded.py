@@ -7,13 +7,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-from pydantic import TypeAdapter
 from torch import nn
-from typing_extensions import TypedDict
 
+from cse.dotted import Json
 from cse.errors import UserError
-from cse.files import within
 from cse.model.pooling import POOLERS
 
 MODES = {
@@ -40,24 +37,15 @@ class Ending:
     prefix: str = ""
 
 
-class Settings(TypedDict, total=False):
-    """The keys read from sentence_bert_config.json (the name differs between families) and
-    config_sentence_transformers.json."""
-
-    max_seq_length: int | None
-    prompts: dict[str, str] | None
-    default_prompt_name: str | None
-
-
 def recorded_modules(folder: Path) -> Ending | None:
     """What a folder's sentence-transformers layout says; None for a folder without one.
 
-    Raises UserError for a module, an order or a pooling that cse does not have, and for one in another folder.
+    Raises UserError for a module, an order or a pooling that cse does not have.
     """
     if not (folder / "modules.json").is_file():
         return None
     modules = json.loads((folder / "modules.json").read_bytes())
-    place = {module["type"].rpartition(".")[2]: within(folder, module["path"]) for module in modules}
+    place = {module["type"].rpartition(".")[2]: folder / module["path"] for module in modules}
     if [*place] != [kind for kind in MODULES if kind in place] or len(place) < len(modules) or "Pooling" not in place:
         kinds = [module["type"] for module in modules]
         raise UserError(f"{folder}/modules.json: {kinds}: cse loads {', '.join(MODULES)}, once each, in this order")
@@ -65,11 +53,10 @@ def recorded_modules(folder: Path) -> Ending | None:
     if "WordWeights" in place:
         check_reads_mask(place["WordWeights"] / "config.json", pooling)
         pooling = "mask"
-    settings = Settings()
-    for file in (*sorted(folder.glob("sentence_*_config.json")), folder / "config_sentence_transformers.json"):
-        if file.is_file():
-            settings |= TypeAdapter(Settings).validate_json(file.read_bytes())
-    prefix = (settings.get("prompts") or {}).get(settings.get("default_prompt_name") or "", "")
+    settings: Json = {}
+    for file in (*folder.glob("sentence_*_config.json"), *folder.glob("config_sentence_transformers.json")):
+        settings |= json.loads(file.read_bytes())
+    prefix = (settings.get("prompts") or {}).get(settings.get("default_prompt_name"), "")
     head = dense_head(place["Dense"]) if "Dense" in place else None
     return Ending(pooling, head, "Normalize" in place, settings.get("max_seq_length"), prefix)
 
@@ -96,18 +83,13 @@ def check_reads_mask(file: Path, pooling: str) -> None:
 
 
 def dense_head(folder: Path) -> nn.Sequential:
-    """A Dense module: linear, then its activation. Its settings take no memory before its weights confirm their sizes.
-
-    Raises UserError for weights that are not finite floats.
-    """
+    """A Dense module: linear, then its activation. Raises UserError for weights that are not finite."""
     from safetensors.torch import load_file
 
     config = json.loads((folder / "config.json").read_bytes())
-    with torch.device("meta"):
-        linear = nn.Linear(config["in_features"], config["out_features"], bias=config["bias"])
-    weights = load_file(folder / "model.safetensors")
-    if not all(value.is_floating_point() and value.numel() and value.isfinite().all() for value in weights.values()):
-        raise UserError(f"{folder}/model.safetensors holds whole numbers, NaN or infinity, or nothing: it is damaged")
-    state = {name.removeprefix("linear."): value.float() for name, value in weights.items()}
-    linear.load_state_dict(state, assign=True)
+    weights = {name.removeprefix("linear."): value for name, value in load_file(folder / "model.safetensors").items()}
+    if not all(value.isfinite().all() for value in weights.values()):
+        raise UserError(f"{folder}/model.safetensors holds NaN or infinity: it is damaged")
+    linear = nn.utils.skip_init(nn.Linear, config["in_features"], config["out_features"], bias=config["bias"])
+    linear.load_state_dict(weights)
     return nn.Sequential(linear, ACTIVATIONS[config["activation_function"].rpartition(".")[2]]())

@@ -19,8 +19,6 @@ from cse.progress import track
 
 log = logging.getLogger(__name__)
 
-COUNTS = rb"(\d{1,18}) ([1-9]\d{0,5})"  # fastText's first line: words, and the length of their vectors
-NUMBER = re.compile(rb"[+-]?\d*\.?\d+([eE][+-]?\d+)?")
 ENDINGS = (".txt", ".vec", ".txt.gz", ".vec.gz")
 
 
@@ -38,11 +36,11 @@ class WordVectors:
         self.path, self.lowercase = path, lowercase
         self.known: dict[str, np.ndarray | None] = {}  # words already looked up; None: not in the file
         first = next(self._lines(), b"")
-        counts = re.fullmatch(COUNTS, first)
+        counts = re.fullmatch(rb"(\d+) (\d+)", first)
         self.announced = int(counts[1]) if counts else None
         self.dim = int(counts[2]) if counts else first.count(b" ")
-        if not counts and (self._vector(first) is None or re.fullmatch(rb"\d+ \d+", first)):
-            raise UserError(f"{path}, line 1: not a word and its numbers, so these are no word vectors")
+        if not counts:
+            self._vector(1, first)
 
     def encode(self, texts: list[str]) -> np.ndarray:
         """n texts -> (n, D) float32."""
@@ -73,26 +71,21 @@ class WordVectors:
     def _read(self, words: dict[bytes, str]) -> dict[str, np.ndarray]:
         """The vectors of these words, as far as the file has them; of a repeated word, the first."""
         vectors: dict[str, np.ndarray] = {}
-        count = 0
+        number = 0
         for number, line in enumerate(track(self._lines(), "line", self.announced), 1):
-            if not line or (number == 1 and self.announced is not None):
-                continue
-            count += 1
-            first, *others = line.rsplit(b" ", self.dim)[0].split(b" ")
-            if others and others[-1] and not NUMBER.fullmatch(others[-1]):
-                continue  # some of GloVe's words contain blanks (". . ."): no text has such a word
-            if (word := words.get(first)) is not None and word not in vectors:
-                if others or (vector_D := self._vector(line)) is None:
-                    raise UserError(f"{self.path}, line {number}: not a word and {self.dim} finite numbers")
-                vectors[word] = vector_D
-        if self.announced not in (None, count):
-            raise UserError(f"{self.path}: {count:,} words, but line 1 promises {self.announced:,}; copy it again")
+            word = words.get(line.rsplit(b" ", self.dim)[0])  # some of GloVe's words contain blanks (". . .")
+            if word is not None and word not in vectors and (number > 1 or self.announced is None):
+                vectors[word] = self._vector(number, line)
+        if self.announced not in (None, number - 1):
+            raise UserError(f"{self.path}: {number - 1:,} words, but line 1 promises {self.announced:,}; copy it again")
         return vectors
 
-    def _vector(self, line: bytes) -> np.ndarray | None:
-        """The D numbers after a line's word; None if there are not as many, or one is not finite."""
+    def _vector(self, number: int, line: bytes) -> np.ndarray:
+        """The D numbers after a line's word. Raises UserError, naming the line, unless there are D finite ones."""
         try:
-            values_D = np.array([float(field) for field in line.rsplit(b" ", self.dim)[1:]], np.float32)
+            vector_D = np.array([float(field) for field in line.rsplit(b" ", self.dim)[1:]], np.float32)
         except ValueError:
-            return None
-        return values_D if 0 < len(values_D) == self.dim and np.isfinite(values_D).all() else None
+            vector_D = np.empty(0, np.float32)
+        if not 0 < len(vector_D) == self.dim or not np.isfinite(vector_D).all():
+            raise UserError(f"{self.path}, line {number}: not a word and {self.dim or 'its'} finite numbers")
+        return vector_D

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from tiny_encoders import tokens_of
+from tiny_encoders import exported, tokens_of
 
 from cse.errors import UserError
 from cse.model.export import save_encoder
@@ -124,16 +124,9 @@ def test_chunks_give_the_same_gradient(tiny_bert, chunks):
     ("llama", "last", "kadan, [X] lofel migor"),
 ])  # fmt: skip
 def test_every_reader_of_an_export_has_the_template(tiny, tmp_path, kind, pooling, template):
-    from sentence_transformers import SentenceTransformer
-
-    encoder = load_encoder(tiny(kind), pooling, template=template)
-    expected, best = encoder.encode(TEXTS), tmp_path / "best"
-    save_encoder(encoder, best)
-    st = SentenceTransformer(str(best), device="cpu")
-    np.testing.assert_allclose(st.encode(TEXTS), expected, atol=1e-6)
-    again = load_encoder(str(best), None)
-    assert (again.pooling, again.tokenizer.template_length) == (pooling, encoder.tokenizer.template_length)
-    np.testing.assert_allclose(again.encode(TEXTS), expected, atol=1e-6)
+    encoder, best = load_encoder(tiny(kind), pooling, template=template), tmp_path / "best"
+    exported(encoder, best, TEXTS)
+    assert load_encoder(str(best), None).tokenizer.template_length == encoder.tokenizer.template_length
     with pytest.raises(UserError, match=r"model\.template"):
         load_encoder(str(best), None, template=template)
 

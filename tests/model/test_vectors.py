@@ -62,16 +62,12 @@ def test_only_the_words_asked_for_are_kept(tmp_path):
     np.testing.assert_allclose(vectors.encode(["w2 w2", "w1 none"]), [[2, 2], [1, 1]])
 
 
-HEADERS = ["9" * 5000 + " 3", "4 " + "9" * 5000, "4 " + "9" * 12, "4 0"]  # no number of words, no length of vectors
-
-
 @pytest.mark.parametrize(("name", "content", "line"), [
     ("empty.txt", "", "line 1"), ("prose.txt", "This is no table of numbers.\n", "line 1"),
-    ("short.txt", GLOVE + "dog 1 2\n", "line 5"), ("long.txt", GLOVE + "dog 1 2 3 4\n", "line 5"),
+    ("short.txt", GLOVE + "dog 1 2\n", "line 5"),
     ("word.vec", "4 3\n" + GLOVE.replace("cat 1.0", "cat one"), "line 3"),
     ("nan.txt", GLOVE.replace("cat 1.0", "cat nan"), "line 2"),
-    ("gap.txt", GLOVE.replace("cat 1.0", "cat  1.0"), "line 2"), ("cut.vec", "9 3\n" + GLOVE, "4 words"),
-    *((f"{i}.vec", f"{first}\n{GLOVE}", "line 1") for i, first in enumerate(HEADERS)),
+    ("cut.vec", "9 3\n" + GLOVE, "4 words"),
     ("tabs.txt", GLOVE.replace(" ", "\t"), "line 1"), ("other.txt", "chat 1 2 3\n", "language"),
 ])  # fmt: skip
 def test_bad_files_are_named_by_line(tmp_path, name, content, line):
