@@ -2,30 +2,19 @@
 
 import gzip
 import hashlib
-import io
 import zlib
 from collections.abc import Callable, Iterable, Sized
 from functools import cached_property, partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from cse.errors import MissingResource, UserError
 from cse.score import DataFile, Source
 from cse.sources import fetch
 from cse.sources.catalogue import DATASETS
 
-MAX_UNPACKED = 2**28  # bytes of an unpacked .gz file; the largest, SNLI's sentences, has 40 million
-
 T = TypeVar("T")
 Raw = TypeVar("Raw")
-
-
-class Problem(NamedTuple):
-    """A fault in the data. split, task: of the scores that it affects; None: those of every split or task."""
-
-    split: str | None
-    task: str | None
-    problem: str
 
 
 class DataFolder:
@@ -47,8 +36,7 @@ class DataFolder:
         self.path, self.key, self.what, self.allow_partial, self.find = path, key, what, allow_partial, find
         self.hint = " (allow_partial=true scores what is there, and marks it)" if allow_partial is False else ""
         self.files: dict[str, DataFile] = {}
-        self.problems: list[Problem] = []
-        self.scope: tuple[str | None, str | None] = (None, None)  # split and task of what is being read
+        self.problems: list[str] = []  # what is missing or altered, if that is allowed
 
     @cached_property
     def root(self) -> Path:
@@ -61,27 +49,21 @@ class DataFolder:
             raise MissingResource(f"{self.key}={self.path} is not a folder: it must be {self.what}.")
         return Path(self.path)
 
-    def attempt(self, read: Callable[["DataFolder"], T], split: str | None = None, task: str | None = None) -> T | None:
-        """read(self), or None with a noted problem if a file is missing and data may be partial.
-
-        split, task: of the scores that need the data; None for any.
-        """
+    def attempt(self, read: Callable[["DataFolder"], T]) -> T | None:
+        """read(self), or None with a noted problem if a file is missing and data may be partial."""
         assert self.root  # a missing folder is always an error
-        self.scope = split, task
         try:
             return read(self)
         except MissingResource as error:
             if not self.allow_partial:
                 raise
-            self._note(str(error))
+            self.problems.append(str(error))
             return None
-        finally:
-            self.scope = None, None
 
     def require(self, data: Sized) -> None:
         """Raise MissingResource if `data` is empty: there is nothing to score."""
         if not data:
-            why = f" ({self.problems[0].problem})" if self.problems else ""
+            why = f" ({self.problems[0]})" if self.problems else ""
             raise MissingResource(f"{self.key}={self.path}: none of the files to score exists{why}")
 
     def read_bytes(self, name: str) -> bytes:
@@ -100,12 +82,7 @@ class DataFolder:
         """The text of a file, unpacked if its name ends in .gz."""
         data = self.read_bytes(name)
         try:
-            if name.endswith(".gz"):
-                with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
-                    data = packed.read(MAX_UNPACKED + 1)
-                if len(data) > MAX_UNPACKED:
-                    raise EOFError(f"it has more than {MAX_UNPACKED:,} bytes")
-            return data.decode(encoding)
+            return (gzip.decompress(data) if name.endswith(".gz") else data).decode(encoding)
         except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise UserError(f"{self.root / name} is not {encoding} text ({error}): restore the file.") from error
 
@@ -151,19 +128,16 @@ class DataFolder:
             raise MissingResource(f"{problem}: restore the file.")
         if not self.allow_partial:
             raise UserError(f"{problem}: restore the file{self.hint}.")
-        self._note(problem)
+        self.problems.append(problem)
 
-    def altered(self, split: str, *tasks: str) -> bool:
-        """Whether something is wrong with the data of these tasks, all by default, in a split."""
-        return any(one.split in (None, split) and (not tasks or one.task in (None, *tasks)) for one in self.problems)
+    @property
+    def altered(self) -> bool:
+        """Whether something is missing or altered, so that every score that rests on the folder is marked."""
+        return bool(self.problems)
 
     def source(self, protocol: str) -> Source:
         """The place, the sha256 and rows of every file that was read, and the problems that were noted."""
-        problems = [": ".join(filter(None, one)) for one in self.problems]
-        return {"protocol": protocol, "place": self.path, "files": self.files, "problems": problems}
-
-    def _note(self, problem: str) -> None:
-        self.problems.append(Problem(*self.scope, problem))
+        return {"protocol": protocol, "place": self.path, "files": self.files, "problems": self.problems}
 
 
 def senteval_folder(path: str | None, allow_partial: bool = False) -> DataFolder:

@@ -1,10 +1,9 @@
-"""How sentences lie on the unit sphere: alignment, uniformity, effective rank, isotropy, cosine histograms.
+"""How sentences lie on the unit sphere: alignment, uniformity, effective rank, isotropy, mean cosine.
 
 Wang & Isola 2020 (arXiv:2005.10242), on unit vectors x_i:
     alignment  = mean over positive pairs of |x - y|^2
     uniformity = log mean over i < j of exp(-t |x_i - x_j|^2),  t = 2
-N sentences, D embedding width, B rows of a chunk. Everything goes in chunks: a million sentences need (B, D) + (D, D)
-memory, and uniformity one (B, B) block at a time.
+N sentences, D embedding width, B rows of a chunk: uniformity has one (B, B) block of cosines in memory at a time.
 """
 
 import math
@@ -23,9 +22,8 @@ from cse.equation import at_least, equation, real
 from cse.errors import UserError
 from cse.eval.files import senteval_folder
 from cse.eval.senteval.data import Examples, read_table
-from cse.eval.sts import cosines
 from cse.progress import track
-from cse.ranges import Ascending, Count, Name, Positive, Split
+from cse.ranges import Count, Name, Positive, Split
 from cse.score import Score, Source
 from cse.types import Encode, Evaluator
 
@@ -65,23 +63,15 @@ def uniformity(x_BD: Tensor | np.ndarray, t: Positive = 2.0, log: bool = True, c
     return mean.log() if log else mean
 
 
-def gram(x_ND: Tensor | np.ndarray) -> Tensor:
-    """X^T X (D, D) in float64, summed over chunks of rows."""
-    x_ND = torch.as_tensor(x_ND)
-    total_DD = x_ND.new_zeros(x_ND.shape[1], x_ND.shape[1], dtype=torch.float64)
-    for block_BD in map(Tensor.double, x_ND.split(CHUNK)):
-        total_DD += block_BD.T @ block_BD
-    return total_DD
-
-
 def effective_rank(x_ND: Tensor | np.ndarray) -> float:
     """exp of the entropy of the singular values' shares, in [1, min(N, D)] (Roy & Vetterli 2007; RankMe 2210.02885).
 
     The singular values are the square roots of the eigenvalues of X^T X or, if N < D, of X X^T (the others are 0). X is
     neither centred nor normalised. Raises LinAlgError if the eigenvalues cannot be computed.
     """
-    rows, width = x_ND.shape
-    singular_D = torch.linalg.eigvalsh(gram(x_ND if width < rows else x_ND.T)).clamp(min=0).sqrt()
+    x_ND = torch.as_tensor(x_ND).double()
+    gram = x_ND.T @ x_ND if x_ND.shape[1] < len(x_ND) else x_ND @ x_ND.T
+    singular_D = torch.linalg.eigvalsh(gram).clamp(min=0).sqrt()
     share_D = singular_D / singular_D.sum()
     return math.exp(torch.special.entr(share_D).sum())
 
@@ -92,12 +82,9 @@ def isotropy(x_ND: Tensor | np.ndarray) -> float:
     Mu & Viswanath 2018 (arXiv:1702.01417), section 2.2; here on unit rows, so that encoders of different norms are
     comparable, and with both signs of c, because the sign of an eigenvector is arbitrary.
     """
-    x_ND = unit_rows(x_ND)
-    directions_DD = torch.linalg.eigh(gram(x_ND)).eigenvectors
-    partition_D = torch.zeros(2 * x_ND.shape[1], dtype=torch.float64, device=x_ND.device)
-    for block_BD in map(Tensor.double, x_ND.split(CHUNK)):
-        projected_BD = block_BD @ directions_DD
-        partition_D += torch.cat([projected_BD.exp().sum(0), (-projected_BD).exp().sum(0)])
+    x_ND = unit_rows(x_ND).double()
+    projected_ND = x_ND @ torch.linalg.eigh(x_ND.T @ x_ND).eigenvectors
+    partition_D = torch.cat([projected_ND.exp().sum(0), (-projected_ND).exp().sum(0)])
     return float(partition_D.min() / partition_D.max())
 
 
@@ -106,12 +93,9 @@ def mean_cosine(x_ND: Tensor | np.ndarray) -> float:
 
     sum_{i != j} x_i.x_j = |sum_i x_i|^2 - sum_i |x_i|^2
     """
-    x_ND = unit_rows(x_ND)
-    total_D, squares = x_ND.new_zeros(x_ND.shape[1], dtype=torch.float64), 0.0
-    for block_BD in map(Tensor.double, x_ND.split(CHUNK)):
-        total_D += block_BD.sum(0)
-        squares += float(block_BD.square().sum())
-    return (float(total_D.square().sum()) - squares) / (len(x_ND) * (len(x_ND) - 1))
+    x_ND = unit_rows(x_ND).double()
+    total, squares = float(x_ND.sum(0).square().sum()), float(x_ND.square().sum())
+    return (total - squares) / (len(x_ND) * (len(x_ND) - 1))
 
 
 def by_gold(
@@ -125,32 +109,12 @@ def by_gold(
     ]
 
 
-def cosine_histograms(
-    cosines_N: np.ndarray, gold_N: np.ndarray, gold_edges: list[float], bins: int = 50
-) -> dict[str, list[int]]:
-    """Counts of the pairs' cosines in `bins` equal bins over [-1, 1], for each bucket "a-b" of the gold score.
-
-    Buckets are those of `by_gold` (noncontrastive paper, Figure 4: unit buckets).
-    """
-    buckets = by_gold(cosines_N, gold_N, gold_edges)
-    return {
-        f"{low:g}-{high:g}": np.histogram(bucket, bins=bins, range=(-1, 1))[0].tolist()
-        for (low, high), bucket in zip(pairwise(gold_edges), buckets, strict=True)
-    }
-
-
-class GeometrySource(Source):
-    """cosine_histograms: the number of bins, their range, and the counts by split and bucket of gold scores."""
-
-    cosine_histograms: dict[str, object]
-
-
 class Geometry(Evaluator):
     """The geometry of STS-B's sentence embeddings, for each split.
 
     parts: the files that make up a split (SimCSE's authors: all of STS-B). Positives are pairs with gold > threshold,
     or >= if `inclusive`. Uniformity, effective rank, isotropy and mean cosine are over the split's sentences, each
-    once or, with `duplicates`, as often as it occurs. Histograms of cosines by gold bucket go into the source.
+    once or, with `duplicates`, as often as it occurs.
     """
 
     def __init__(
@@ -160,26 +124,20 @@ class Geometry(Evaluator):
         threshold: float,
         inclusive: bool,
         duplicates: bool,
-        gold_edges: Annotated[list[float], MinLen(2), Ascending],
-        bins: Count,
         allow_partial: bool = False,
     ):
         self.folder = senteval_folder(senteval, allow_partial)
         self.parts = {str(split): files for split, files in parts.items()}
         self.splits = tuple(self.parts)
         self.threshold, self.inclusive, self.duplicates = threshold, inclusive, duplicates
-        self.gold_edges, self.bins = gold_edges, bins
         self.pairs: dict[str, Examples] = {}
-        self.histograms: dict[str, dict[str, list[int]]] = {}  # by split that was scored
 
     def prepare(self) -> None:
         """Read the pairs of every split. Raises MissingResource or UserError."""
         if self.pairs:
             return
         for split in self.splits:
-            files = [
-                self.folder.attempt(partial(read_table, task="STS-B", split=file), split) for file in self.parts[split]
-            ]
+            files = [self.folder.attempt(partial(read_table, task="STS-B", split=file)) for file in self.parts[split]]
             if present := [pairs for pairs in files if pairs is not None]:
                 sides = [[text for pairs in present for text in pairs.sentences[side]] for side in range(2)]
                 self.pairs[split] = Examples(tuple(sides), np.concatenate([pairs.labels_N for pairs in present]))
@@ -196,11 +154,9 @@ class Geometry(Evaluator):
         vectors_ND = torch.from_numpy(encode(sentences))
         first_ND, second_ND = vectors_ND.chunk(2)
         positive_N = torch.from_numpy(self._positive(pairs))
-        cosines_N = cosines(first_ND.numpy(), second_ND.numpy())
-        self.histograms[split] = cosine_histograms(cosines_N, pairs.labels_N, self.gold_edges, self.bins)
         place = {text: row for row, text in enumerate(sentences)}
         cloud_ND = vectors_ND if self.duplicates else vectors_ND[list(place.values())]
-        altered = self.folder.altered(split)
+        altered = self.folder.altered
         close = partial(Score, rows=int(positive_N.sum()), lower_is_better=True, altered=altered)
         spread = partial(Score, rows=len(cloud_ND), altered=altered)
         low = partial(spread, lower_is_better=True)
@@ -219,12 +175,10 @@ class Geometry(Evaluator):
         """The sentences of every split."""
         return [text for pairs in self.pairs.values() for text in pairs.texts()]
 
-    def source(self) -> GeometrySource:
-        """The protocol, histograms of cosines, and the files."""
+    def source(self) -> Source:
+        """The protocol and the files."""
         sign, times = ">=" if self.inclusive else ">", "with duplicates" if self.duplicates else "each once"
-        protocol = f"positives: STS-B gold {sign} {self.threshold:g}; sentences {times}"
-        histograms = {"bins": self.bins, "range": [-1, 1], **self.histograms}
-        return {**self.folder.source(protocol), "cosine_histograms": histograms}
+        return self.folder.source(f"positives: STS-B gold {sign} {self.threshold:g}; sentences {times}")
 
     def _positive(self, pairs: Examples) -> np.ndarray:
         return pairs.labels_N >= self.threshold if self.inclusive else pairs.labels_N > self.threshold

@@ -2,17 +2,15 @@
 
 mteb caches each result under the model's name and revision. A local model without them is filed as
 `no_model_name__available`, so the next such model would get its scores. Here the revision ends in a digest of the
-encoder's vectors of a few fixed sentences, which two encoders, or two steps of one training, never share. Local data
-has no revision that tells its versions apart, so a digest of the data is added.
+encoder's vectors of a few fixed sentences, which two encoders, or two steps of one training, never share. A task over
+data of your own, whose versions have no revision, is always scored anew.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import logging
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -39,10 +37,9 @@ PROBES = ["A sentence.", "The cat sat on the mat.", "Stocks fell sharply on Mond
 
 
 class MtebSource(Source):
-    """model: the name and revision under which mteb caches the results. tasks: the data and metric of each."""
+    """model: the name and revision under which mteb caches the results."""
 
     model: dict[str, str]
-    tasks: dict[str, dict[str, object]]
 
 
 class Mteb(Evaluator):
@@ -51,7 +48,7 @@ class Mteb(Evaluator):
     benchmark: the name of a benchmark of mteb's (None: the papers'). tasks: instead of a benchmark, names of tasks or
     mteb task objects (your own task over local data); each is scored on its test split if it has one.
     languages: to choose in named tasks that have several.
-    name, label: mteb caches results in `cache` under name (org/model) and the revision [label-]digest.
+    name: mteb caches results in `cache` under this name (org/model) and the revision digest.
     allow_partial: note tasks whose data is missing and leave them out, with their averages, instead of raising.
     """
 
@@ -63,7 +60,6 @@ class Mteb(Evaluator):
         tasks: Annotated[list[Any], MinLen(1)] | None,
         languages: Annotated[list[Name], MinLen(1)] | None,
         name: Name,
-        label: Name | None,
         cache: Name,
         batch_size: Count,
         allow_partial: bool = False,
@@ -72,15 +68,14 @@ class Mteb(Evaluator):
             raise UserError(f"eval.mteb has benchmark={benchmark} and tasks={tasks}: give only one of them")
         self.chosen, self.languages = tasks or [], languages
         self.benchmark = None if self.chosen else benchmark or PAPERS
-        self.name, self.label, self.cache, self.batch_size = name, label, cache, batch_size
+        self.name, self.cache, self.batch_size = name, cache, batch_size
         self.allow_partial = allow_partial
         self.tasks: list[AbsTask] = []
-        self.local: dict[str, str] = {}  # sha256 of the data of tasks that are given as objects
         self.revision = ""  # of the encoder scored last
         self.problems: dict[str, str] = {}  # by task that could not be scored
 
     def prepare(self) -> None:
-        """Find the tasks and load the data of task objects; mteb loads the data of named tasks when it scores them."""
+        """Find the tasks; mteb loads their data when it scores them."""
         if self.tasks:
             return
         self.local_status()
@@ -89,14 +84,11 @@ class Mteb(Evaluator):
         key = f"tasks={self.chosen}" if self.chosen else f"benchmark={self.benchmark}"
         try:
             if self.benchmark is not None:
-                tasks = list(mteb.get_benchmark(self.benchmark).tasks)
+                self.tasks = list(mteb.get_benchmark(self.benchmark).tasks)
             else:
-                tasks = [find_task(task, self.languages) if isinstance(task, str) else task for task in self.chosen]
+                self.tasks = [find_task(one, self.languages) if isinstance(one, str) else one for one in self.chosen]
         except (KeyError, ValueError) as error:  # no such name; no such language
             raise UserError(f"eval.mteb.{key}: {error} (languages {self.languages}).") from error
-        own = [task for task in self.chosen if not isinstance(task, str)]
-        self.local = {task.metadata.name: data_digest([load_data(part) for part in parts(task)]) for task in own}
-        self.tasks = tasks
 
     def local_status(self) -> str:
         """Whether mteb is installed; this does not look for its many data sets."""
@@ -110,13 +102,13 @@ class Mteb(Evaluator):
         Raises MissingResource if tasks cannot be scored and allow_partial does not leave them out.
         """
         self.prepare()
-        self.revision = "-".join(filter(None, (self.label, encoder_digest(encode))))
+        self.revision = encoder_digest(encode)
         self.problems, scores = {}, {}
         for task in track(self.tasks, lambda task: task.metadata.name):
             name = task.metadata.name
             try:
-                value, rows = self._score(task, encode), sum(count_samples(task).values())
-                scores[name] = Score(f"{name}/{metric(task)}", value, rows, "the task's score x 100")
+                value = self._score(task, encode)
+                scores[name] = Score(f"{name}/{metric(task)}", value, unit="the task's score x 100")
             except Exception as error:  # data loaders have no common exception
                 if any(part.data_loaded for part in parts(task)):  # so the encoder or the score failed
                     raise
@@ -135,12 +127,11 @@ class Mteb(Evaluator):
         """100 x the metric's mean over splits and subsets, rounded to six decimals as in mteb's cache."""
         import mteb
 
-        revision = "-".join(filter(None, (self.revision, self.local.get(task.metadata.name, "")[:16])))
         results = mteb.evaluate(
-            _adapter(encode, self.name, revision),
+            _adapter(encode, self.name, self.revision),
             task,
             encode_kwargs={"batch_size": self.batch_size},
-            cache=mteb.ResultCache(cache_path=self.cache),
+            cache=None if task in self.chosen else mteb.ResultCache(cache_path=self.cache),
             show_progress_bar=False,
         )
         if not results.task_results:  # mteb does not raise for a private data set
@@ -156,25 +147,13 @@ class Mteb(Evaluator):
         return groups | {"average": [task.metadata.name for task in self.tasks]}
 
     def source(self) -> MtebSource:
-        """The data set and metric of each task, and the name under which mteb caches the results."""
+        """The revision of each task's data, and the name under which mteb caches the results."""
         import mteb
 
-        tasks: dict[str, dict[str, object]] = {
-            task.metadata.name: {
-                "dataset": task.metadata.dataset.get("path"),
-                "revision": task.metadata.dataset.get("revision"),
-                "splits": list(task.eval_splits),
-                "subsets": list(task.hf_subsets),
-                "metric": metric(task),
-                "sha256": self.local.get(task.metadata.name),
-            }
-            for task in self.tasks
-        }
         return {
             "protocol": f"mteb {mteb.__version__}, {self.benchmark or 'chosen tasks'}",
             "model": {"name": self.name, "revision": self.revision},
-            "tasks": tasks,
-            "revisions": {name: str(about["sha256"] or about["revision"]) for name, about in tasks.items()},
+            "revisions": {task.metadata.name: str(task.metadata.dataset.get("revision")) for task in self.tasks},
             "problems": [f"{task}: {problem}" for task, problem in self.problems.items()],
         }
 
@@ -196,56 +175,6 @@ def find_task(name: str, languages: list[str] | None) -> AbsTask:
 def parts(task: Any) -> list[AbsTask]:
     """The tasks in an aggregate (CQADupstack), or the task itself."""
     return task.tasks if task.is_aggregate else [task]
-
-
-def count_samples(task: AbsTask) -> dict[str, int]:
-    """Samples of each scored split: as loaded, else of the chosen subsets in mteb's statistics, else 0."""
-    from datasets import Dataset
-
-    counts: dict[str, int] = {}
-    for part in parts(task):
-        for split in part.eval_splits:
-            data: object = (part.dataset or {}).get(split)
-            statistics: dict[str, Any] = dict((part.metadata.descriptive_stats or {}).get(split, {}))
-            subsets = statistics.get("hf_subset_descriptive_stats") or {}
-            chosen = [subsets[name] for name in part.hf_subsets if name in subsets] or [statistics]
-            known = data.num_rows if isinstance(data, Dataset) else sum(one.get("num_samples", 0) for one in chosen)
-            counts[split] = counts.get(split, 0) + known
-    return counts
-
-
-def load_data(task: AbsTask) -> object:
-    """The data of a user's own task, in memory. Raises MissingResource if there is no data."""
-    try:
-        if not task.data_loaded:
-            task.load_data()
-            task.data_loaded = True
-        if not task.dataset:
-            raise ValueError("it left self.dataset empty")
-    except Exception as error:  # whatever the user's code raises
-        raise MissingResource(f"eval.mteb.tasks: load_data() of {task.metadata.name}: {error!r}") from error
-    return task.dataset
-
-
-def data_digest(data: object) -> str:
-    """sha256 of tasks' data: lists and nested dicts of data sets or plain values, with sorted keys."""
-    from datasets import Dataset
-
-    def lines(node: object) -> Iterator[str]:
-        if isinstance(node, dict):
-            for key in sorted(node, key=str):
-                yield f"{key}:"
-                yield from lines(node[key])
-        elif isinstance(node, list | Dataset):
-            for item in node:
-                yield from lines(item)
-        else:
-            yield f"{json.dumps(node, default=str)},"
-
-    sha256 = hashlib.sha256()
-    for line in lines(data):
-        sha256.update(line.encode())
-    return sha256.hexdigest()
 
 
 def metric(task: AbsTask) -> str:

@@ -70,12 +70,10 @@ class Retrieval(Evaluator):
         """Read the captions. Raises MissingResource or UserError."""
         if self.files:
             return
-        searched = self.search if "test" in self.splits else []
-        for name in dict.fromkeys([*(name for split in self.splits for name in self.parts[split]), *searched]):
-            # a file that is only searched concerns no score
-            users = [split for split, part in self.parts.items() if name in part] or ["search"]
-            read = partial(read_captions, name=name, official=self.rows.get(name))
-            captions = self.folder.attempt(read, users[0] if len(users) == 1 else None)
+        wanted = [name for split in self.splits for name in self.parts[split]]
+        wanted += self.search if "test" in self.splits else []
+        for name in dict.fromkeys(wanted):
+            captions = self.folder.attempt(partial(read_captions, name=name, official=self.rows.get(name)))
             if captions is not None:
                 self.files[name] = captions
         self.splits = tuple(split for split in self.splits if self._captions(self.parts[split]))
@@ -87,17 +85,16 @@ class Retrieval(Evaluator):
         rows = self._captions(self.parts[split])
         captions = [caption for _, caption in rows]
         searched = list(dict.fromkeys(caption for _, caption in self._captions(self.search)))  # each caption once
-        if split == "test" and searched and self.queries:
-            vectors_ND = encode([*captions, *searched, *self.queries])
-            rest_ND = vectors_ND[len(captions) :]
-            self.hits = top_k(rest_ND[len(searched) :], rest_ND[: len(searched)], self.queries, searched, self.top_k)
+        if split != "test" or not self.queries:
+            searched = []
+        vectors_ND = encode([*captions, *searched, *(self.queries if searched else [])])
+        own_ND, searched_ND, queries_QD = np.split(vectors_ND, [len(captions), len(captions) + len(searched)])
+        if searched:
+            self.hits = top_k(queries_QD, searched_ND, self.queries, searched, self.top_k)
             for query, hits in self.hits.items():
                 log.info("%s", "\n".join([query, *(f"  {value:.3f}  {caption}" for value, caption in hits)]))
-        else:
-            vectors_ND = encode(captions)
-        images = np.array([image for image, _ in rows])
-        ranks = ranks_of_same_image(vectors_ND[: len(captions)], images)
-        about = partial(Score, rows=len(captions), altered=self.folder.altered(split))
+        ranks = ranks_of_same_image(own_ND, np.array([image for image, _ in rows]))
+        about = partial(Score, rows=len(captions), altered=self.folder.altered)
         scores = []
         for k in self.ks:
             hits_N = (ranks <= k).astype(np.uint8)

@@ -48,17 +48,12 @@ def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
     return np.clip(np.nan_to_num(cosines_N, nan=0.0, posinf=0.0, neginf=0.0), -1, 1)
 
 
-def joined(subsets: list[Items]) -> Items:
-    """The items of all subsets together."""
-    if len(subsets) == 1:
-        return subsets[0]
-    values_N, gold_N = zip(*((one.values_N, one.gold_N) for one in subsets), strict=True)
-    return Items("cosines", np.concatenate(values_N), np.concatenate(gold_N))
-
-
 def correlations(subsets: list[Items], statistics: Iterable[str] = CORRELATIONS) -> list[Score]:
     """Spearman and Pearson x100 of cosines with human scores, the subsets joined as `all`, `mean` and `wmean`."""
-    whole, sizes = joined(subsets), [len(one.gold_N) for one in subsets]
+    whole, sizes = subsets[0], [len(one.gold_N) for one in subsets]
+    if len(subsets) > 1:
+        values_N, gold_N = (np.concatenate(of) for of in zip(*((s.values_N, s.gold_N) for s in subsets), strict=True))
+        whole = Items("cosines", values_N, gold_N)
     scores = []
     for name in statistics:
         ranks, correlate = name == "spearman", CORRELATIONS[name]
@@ -102,11 +97,11 @@ class ScoredPairs(Evaluator):
         for split in self.splits:
             tasks: Tasks = {}
             for task, reads in self.readers(split).items():
-                found = [self.folder.attempt(read, split, task) for read in reads]
-                tasks[task] = [pairs for pairs in found if pairs is not None]
-            present = {task: subsets for task, subsets in tasks.items() if subsets}
-            if present and self.unnamed in (None, *present):
-                self.tasks[split] = present
+                found = [self.folder.attempt(read) for read in reads]
+                if subsets := [pairs for pairs in found if pairs is not None]:
+                    tasks[task] = subsets
+            if tasks and self.unnamed in (None, *tasks):
+                self.tasks[split] = tasks
         self.folder.require(self.tasks)
         self.splits = tuple(self.tasks)
 
@@ -114,13 +109,20 @@ class ScoredPairs(Evaluator):
         """`<task>/spearman`, `/pearson` and their means over subsets; `average` if all of its tasks have data."""
         self.prepare()
         tasks = self.tasks[split]
+        sets = [pairs for subsets in tasks.values() for pairs in subsets]
+        vectors_ND = encode([text for pairs in sets for text in pairs.texts()])
+        ends = np.cumsum([len(pairs) for pairs in sets for _ in range(2)])[:-1]
         scores, averages = [], []
-        for cut, of in self._cosines(encode, tasks).items():
+        for cut, width in self.cuts.items():
+            if (width or 0) > vectors_ND.shape[1]:  # only now known for a function
+                raise UserError(f"widths=[{width}]: the embeddings are {vectors_ND.shape[1]} wide")
+            halves = iter(np.split(vectors_ND[:, :width], ends))
             spearmans: dict[str, Score] = {}
-            for task, subsets in of.items():
-                altered = self.folder.altered(split, task)
-                named = [replace(one, altered=altered) for one in correlations(subsets, self.statistics)]
-                found = [one.within(cut if task == self.unnamed else f"{cut}{task}/") for one in named]
+            for task, subsets in tasks.items():
+                pairs = [Items("cosines", cosines(next(halves), next(halves)), s.labels_N, s.units_UN) for s in subsets]
+                prefix = cut if task == self.unnamed else f"{cut}{task}/"
+                named = [one.within(prefix) for one in correlations(pairs, self.statistics)]
+                found = [replace(one, altered=self.folder.altered) for one in named]
                 spearmans[task] = found[0]
                 scores += found
             if self.averaged and set(self.averaged) <= set(tasks):
@@ -128,22 +130,6 @@ class ScoredPairs(Evaluator):
                 mean = self.average([one.value for one in averaged])
                 averages.append(replace(mean_of(f"{cut}average", averaged), value=mean))
         return scores + averages
-
-    def _cosines(self, encode: Encode, tasks: Tasks) -> dict[str, dict[str, list[Items]]]:
-        """The cosines of each task's pairs at each cut; all sentences of all tasks go to `encode` in one call."""
-        sets = [pairs for subsets in tasks.values() for pairs in subsets]
-        vectors_ND = encode([text for pairs in sets for text in pairs.texts()])
-        width = vectors_ND.shape[1]
-        if too_wide := [cut for cut in self.cuts.values() if (cut or 0) > width]:  # only now known for a function
-            raise UserError(f"widths={too_wide}: the embeddings are {width} wide")
-        ends = np.cumsum([len(pairs) for pairs in sets for _ in range(2)])[:-1]
-        found: dict[str, dict[str, list[Items]]] = {}
-        for name, cut in self.cuts.items():
-            halves = iter(np.split(vectors_ND[:, :cut], ends))
-            for task, subsets in tasks.items():
-                pairs = [(cosines(next(halves), next(halves)), of.labels_N, of.units_UN) for of in subsets]
-                found.setdefault(name, {})[task] = [Items("cosines", *one) for one in pairs]
-        return found
 
     def average(self, spearmans: list[float]) -> float:
         """The mean of the tasks' Spearman scores."""

@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from cse.errors import MissingResource, UserError
-from cse.eval import geometry
 from cse.eval.geometry import (
     Geometry,
     alignment,
-    cosine_histograms,
+    by_gold,
     effective_rank,
     isotropy,
     mean_cosine,
@@ -86,9 +85,7 @@ def test_the_ends_of_the_scales():
     assert isotropy(point) < 0.2 < isotropy(cross)
 
 
-@pytest.mark.parametrize("chunk", [1, 6, 50])
-def test_rank_isotropy_and_mean_cosine_are_their_definitions_for_any_chunk(views, chunk, monkeypatch):
-    monkeypatch.setattr(geometry, "CHUNK", chunk)
+def test_rank_isotropy_and_mean_cosine_are_their_definitions(views):
     x = views[0]
     singular = np.linalg.svd(x, compute_uv=False)
     share = singular / singular.sum()
@@ -102,18 +99,16 @@ def test_rank_isotropy_and_mean_cosine_are_their_definitions_for_any_chunk(views
     assert effective_rank(x.T) == pytest.approx(effective_rank(x), rel=1e-7)  # fewer rows than dimensions
 
 
-def test_histograms_count_every_pair_in_its_bucket():
+def test_every_pair_is_in_the_bucket_of_its_gold_score():
     """The last bucket includes its upper edge; scores outside the edges are in none."""
-    cosines = np.array([0.3, -1.0, 0.1, 0.2, 0.9, 1.0, 1.0, -0.3])
     gold = np.array([0.9, 1.0, 1.5, 2.0, 4.0, 4.99, 5.0, 5.1])
-    counts = cosine_histograms(cosines, gold, [1, 2, 3, 4, 5], bins=4)
-    assert counts == {"1-2": [1, 0, 1, 0], "2-3": [0, 0, 1, 0], "3-4": [0, 0, 0, 0], "4-5": [0, 0, 0, 3]}
+    found = by_gold(np.arange(8), gold, [1, 2, 3, 4, 5])
+    assert [bucket.tolist() for bucket in found] == [[1, 2], [3], [], [4, 5, 6]]
 
 
 def evaluator(folder, **changes) -> Geometry:
     options = dict(
         parts={"dev": ["dev"], "test": ["test"]}, threshold=1.0, inclusive=False, duplicates=False,
-        gold_edges=[0, 1, 2, 3, 4, 5], bins=10,
     )  # fmt: skip
     return Geometry(str(folder), **(options | changes))
 
@@ -135,7 +130,6 @@ def test_alignment_is_over_positives_and_the_rest_over_distinct_sentences(toy_se
     assert named["alignment"].rows == positive.sum()
     assert named["uniformity"].rows == len(distinct)
     assert [one.name for one in named.values() if not one.lower_is_better] == ["effective_rank", "isotropy"]
-    assert sum(map(sum, found.source()["cosine_histograms"]["dev"].values())) == PAIRS
 
 
 def test_a_split_without_data_is_an_error_or_left_out(toy_senteval):
@@ -145,7 +139,7 @@ def test_a_split_without_data_is_an_error_or_left_out(toy_senteval):
     found = evaluator(toy_senteval, allow_partial=True)
     found.prepare()
     assert found.splits == ("test",)
-    assert [problem.partition(":")[0] for problem in found.source()["problems"]] == ["dev"]
+    assert "sts-dev.csv" in found.source()["problems"][0]
 
 
 def test_duplicates_thresholds_and_parts_of_the_evaluator(toy_senteval, bag_of_letters):

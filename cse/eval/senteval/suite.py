@@ -56,7 +56,7 @@ class Suite(Evaluator):
     def prepare(self) -> None:
         """Read all tasks. Raises MissingResource or UserError."""
         if not self.data:
-            found = {name: self.folder.attempt(task.read, task=name) for name, task in self.tasks.items()}
+            found = {name: self.folder.attempt(task.read) for name, task in self.tasks.items()}
             self.data = {name: parts for name, parts in found.items() if parts is not None}
             self.folder.require(self.data)
 
@@ -69,8 +69,7 @@ class Suite(Evaluator):
             start = time.perf_counter()
             scores = self.score_task(task, parts, encode)
             log.info("%s %s (%.0f s)", task, values(scores), time.perf_counter() - start)
-            altered = self.folder.altered(split, task)
-            found[task] = [replace(one.within(f"{task}/"), altered=altered) for one in scores]
+            found[task] = [replace(one.within(f"{task}/"), altered=self.folder.altered) for one in scores]
         named = {one.name: one for scores in found.values() for one in scores}
         if set(self.averaged) <= set(found):
             for name in ("", "dev_"):
