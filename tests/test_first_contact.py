@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
-SMALL = ["trainer.max_steps=2", "trainer.batch_size=8", "data.rows.allow_partial=true", "allow_partial=true"]
+SMALL = ["trainer.max_steps=2", "trainer.batch_size=8", "allow_partial=true"]
 
 
 @pytest.fixture

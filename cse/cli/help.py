@@ -49,7 +49,7 @@ Shorter, larger, elsewhere
   --config-dir own/conf           add choices of your own, in a folder laid out as conf/ (also CSE_CONF)
   hydra.run.dir=FOLDER            where the run goes (outputs/DATE/TIME by default; of -m: hydra.sweep.dir=FOLDER)
   jobs.parallel=2                 of -m and sweep=: jobs at the same time; jobs.fail_fast=true: none after a failure
-  tracker.wandb.artifact=true     upload best/ and the results to W&B
+  tracker.wandb.artifact=true     upload best/ to W&B
   rerun=FOLDER trainer.lr=1e-4    repeat that run with one change in a new folder; its inputs must be the same bytes
   resume=FOLDER                   continue that run, bit for bit, from its last checkpoint
 

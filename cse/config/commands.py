@@ -17,6 +17,7 @@ class Jobs(TypedDict):
     """How a sweep runs its jobs."""
 
     parallel: Count
+    fail_fast: bool
 
 
 class AnyObjective(TypedDict):
@@ -47,7 +48,7 @@ class Train(TypedDict):
     objective: Part
     masking: Part
     trainer: Part
-    aux_modality: dict[str, object]
+    aux_modality: Part | dict[str, object]
     eval: dict[str, Part]
     tracker: dict[str, Part]
 
@@ -82,5 +83,5 @@ class Evaluate(TypedDict):
 
 COMMANDS: dict[str, type] = {"train": Train, "evaluate": Evaluate}
 
-BESIDE: dict[tuple[str | int, ...], type] = {("objective",): AnyObjective}
-"""Further keys of a part, beside those of its signature, by the part's path."""
+BESIDE: dict[str, type] = {"objective.": AnyObjective}
+"""Further keys of a part, beside those of its signature, by the start of its keys."""

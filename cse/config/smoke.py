@@ -1,7 +1,7 @@
 """smoke=true: any run in seconds, on a CPU, with made-up data, to show that all parts fit together.
 
 `replaced` keeps the line's own value of every key that conf/smoke.yaml changes; by it a report finds the row that the
-run stands for. Text, images and sound that are typed are used.
+run stands for. Text, images, sound and score sets that are typed are used.
 """
 
 import logging
@@ -51,7 +51,10 @@ def shrink(cfg: DictConfig, sizes: Any, typed: set[str]) -> None:
     if left_out := sorted(set(cfg.eval) - {"stsb", "sts"}):
         log.info("smoke      eval=%s left out", ",".join(left_out))
         cfg.replaced["eval"] = list(cfg.eval)
-    score_sets = {"senteval": str(written_once(world / "senteval2", made_up.write_senteval)), "allow_partial": True}
+    senteval = cfg.paths.senteval
+    if "paths.senteval" not in typed:
+        senteval = str(written_once(world / "senteval2", made_up.write_senteval))
+    score_sets = {"senteval": senteval, "allow_partial": True}
     widths = {name: OmegaConf.select(cfg, f"eval.{name}.widths") or [] for name in ("stsb", "sts")}
     stsb = {"_target_": "cse.eval.sts.Stsb", "with_sickr": False, "widths": widths["stsb"], **score_sets}
     sts = {"_target_": "cse.eval.sts.Sts", "widths": widths["sts"], **score_sets}
@@ -76,7 +79,7 @@ def shrink_text(cfg: DictConfig, world: Path) -> None:
     if corpus and "file" in cfg.data.rows:
         file = made_up.text_file(world, corpus.columns)
         cfg.data.update(name="smoke", identity=f"smoke/{cfg.data.name}")
-        cfg.data.rows.update(file=str(file), allow_partial=True)
+        cfg.data.rows.file = str(file)
     else:
         file = made_up.text_file(world, cfg.data.get("columns") or (), cfg.data.get("scores"))
         kept = {key: cfg.data.get(key) for key in ("columns", "empty", "scores", *KEPT)}
@@ -101,8 +104,12 @@ def shrink_training(cfg: DictConfig, sizes: Any, world: Path) -> None:
 def shrink_aux(cfg: DictConfig, sizes: Any, world: Path, *, is_own: bool) -> None:
     """Shrink images or sound, which are made up unless their folder is the user's own."""
     replace(cfg, "aux_modality", init="random", weights=None)
+    data = cfg.aux_modality.data
     replace(cfg, "aux_modality.data", batch_size=sizes.aux_batch, workers=0)
-    if "size" in cfg.aux_modality.data:
+    if is_own:
+        limits = {key: min(data[key] or limit, limit) for key, limit in sizes.aux_limits.items() if key in data}
+        replace(cfg, "aux_modality.data", **limits)
+    if "size" in data:
         replace(cfg, "aux_modality.data", size=sizes.image_size)
         if not is_own:
             folder = str(written_once(world / "images", made_up.write_images))

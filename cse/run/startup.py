@@ -19,6 +19,7 @@ from cse.errors import UserError
 from cse.sources.hub import is_offline
 
 HUB = "https://huggingface.co"
+PORTS = {"http": HTTP_PORT, "https": HTTPS_PORT}
 PATIENCE = 2.0  # seconds
 TALKATIVE = (
     *("accelerate", "datasets", "filelock", "gensim", "httpcore", "httpcore2", "httpx", "httpx2", "huggingface_hub"),
@@ -53,21 +54,32 @@ def settle_hub() -> bool:
     """Ask once, for up to two seconds, whether the hub answers; if not, make all libraries use the local cache only.
 
     Returns whether the hub can be used. It is not asked if the environment has a proxy, which means that it can, or
-    HF_HUB_OFFLINE=1 (or on, yes, true, as the hub's client reads it), which means that it cannot.
+    HF_HUB_OFFLINE=1 (or on, yes, true, as the hub's client reads it), which means that it cannot. Raises UserError if
+    HF_ENDPOINT is no address.
     """
     if is_offline():
         return False
-    address = urlsplit(os.environ.get("HF_ENDPOINT", HUB))
-    if {address.scheme, "all"} & getproxies().keys() and not proxy_bypass(address.hostname or ""):
+    scheme, host, port = hub_address()
+    if {scheme, "all"} & getproxies().keys() and not proxy_bypass(host):
         return True
-    if answers(address.hostname, address.port or (HTTP_PORT if address.scheme == "http" else HTTPS_PORT)):
+    if answers(host, port):
         return True
     os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"
     return False
 
 
+def hub_address() -> tuple[str, str, int]:
+    """Scheme, host and port of the hub, which may be a mirror. Raises UserError."""
+    endpoint = os.environ.get("HF_ENDPOINT") or HUB
+    with suppress(ValueError):  # a port that is no number
+        address = urlsplit(endpoint)
+        if address.hostname and address.scheme in PORTS:
+            return address.scheme, address.hostname, address.port or PORTS[address.scheme]
+    raise UserError(f"HF_ENDPOINT={endpoint} in the environment is no address: write https://HOST or http://HOST:PORT")
+
+
 @cache
-def answers(host: str | None, port: int) -> bool:
+def answers(host: str, port: int) -> bool:
     """Whether something listens at this address."""
     with suppress(OSError), socket.create_connection((host, port), timeout=PATIENCE):
         return True

@@ -2,11 +2,13 @@
 
 import pytest
 from hydra.utils import instantiate
+from transformers import AutoTokenizer
 
 from cse.config.compose import composed, without_hydra
 from cse.config.smoke import fit
 from cse.errors import UserError
 from cse.run.fit import fit as fit_to_run
+from cse.sources import made_up
 from cse.sources.made_up import ROWS
 
 CASES = {
@@ -59,14 +61,35 @@ def test_text_that_is_typed_is_read_and_cut(tmp_path, limit, rows):
     assert (len(text.chosen), text.text(0)) == (rows, "sentence 0")
 
 
-@pytest.mark.parametrize(("aux", "key"), [("visual", "paths.images"), ("audio", "paths.audio")])
-def test_images_and_sound_that_are_typed_are_used(tmp_path, aux, key):
+@pytest.mark.parametrize(
+    ("aux", "key", "limit"), [("visual", "paths.images", "classes"), ("audio", "paths.audio", "speakers")]
+)
+def test_images_and_sound_that_are_typed_are_used_and_cut(tmp_path, aux, key, limit):
     made, own = (composed("train", ["smoke=true", f"aux_modality={aux}", f"paths.cache={tmp_path}", *more])
                  for more in ([], [f"{key}=/mine"]))  # fmt: skip
     fit(made)
     fit(own, ["aux_modality", key])
     assert made.aux_modality.data.folder.startswith(str(tmp_path))
     assert own.aux_modality.data.folder == "/mine"
+    assert own.aux_modality.data[limit] == 4
+
+
+@pytest.mark.parametrize("program", ["train", "evaluate"])
+def test_score_sets_that_are_typed_are_used(tmp_path, program):
+    made, own = (composed(program, ["smoke=true", "model=bert", "eval=[stsb,sts]", f"paths.cache={tmp_path}", *more])
+                 for more in ([], ["paths.senteval=/nowhere"]))  # fmt: skip
+    fit(made, ["eval"])
+    fit(own, ["eval", "paths.senteval"])
+    assert {made.eval[name].senteval for name in ("stsb", "sts")} == {f"{tmp_path}/smoke/senteval2"}
+    assert {own.eval[name].senteval for name in ("stsb", "sts")} == {"/nowhere"}
+
+
+def test_text_of_ones_own_has_no_unknown_tokens(tmp_path):
+    tokenizer = AutoTokenizer.from_pretrained(made_up.encoder(tmp_path, "roberta"))
+    assert tokenizer.tokenize("kadan") == ["kadan"]
+    ids = tokenizer("A cat, 你好.", "Sætning").input_ids
+    assert tokenizer.unk_token_id not in ids
+    assert len(set(ids)) > 15
 
 
 def test_a_column_that_the_corpus_lacks_fails_in_a_smoke_run_too(tmp_path):

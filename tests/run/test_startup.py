@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from cse.errors import UserError
 from cse.run import startup
 
 NOBODY = "http://127.0.0.1:9"
@@ -44,6 +45,14 @@ def test_a_mirror_is_asked_at_its_own_port(monkeypatch, endpoint, address):
     monkeypatch.setattr(startup, "answers", lambda *where: asked.append(where) or True)
     assert startup.settle_hub()
     assert asked == [address]
+
+
+@pytest.mark.parametrize("endpoint", ["http://mirror:abc", "mirror", "mirror:8080", "ftp://mirror", "http://"])
+def test_an_endpoint_that_is_no_address_is_refused(monkeypatch, endpoint):
+    for name, value in {"HF_ENDPOINT": endpoint, "HF_HUB_OFFLINE": ""}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(UserError, match="HF_ENDPOINT"):
+        startup.settle_hub()
 
 
 def test_the_hubs_clients_log_nothing(toy_hub, caplog):
