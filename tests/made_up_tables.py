@@ -5,7 +5,6 @@ import yaml
 from cse.record.runs import read_runs
 from cse.report import published
 from cse.report.spec import parse
-from cse.report.statistics import Intervals
 from cse.report.table import build
 
 
@@ -17,7 +16,7 @@ def parsed(block, name="sweeps/it.yaml"):
 
 
 def filled(spec, printed, runs, expected=()):
-    return build(spec, printed, runs, list(expected), Intervals(0.95, "t"))
+    return build(spec, printed, runs, list(expected), 0.95)
 
 
 def built(text, folder, expected=()):

@@ -36,7 +36,7 @@ Writes      into out=FOLDER (reports/FOLDER, reports/A+B, reports/PAPER/TABLE by
             sweep=  report.html (figures inside), report.md, report.csv (unrounded), report.tex, figures/*.{png,svg},
                     claims.csv (the paper's claims about the table, and what the runs say)
 Compares    seed=KEY: the key in which repetitions differ (seed)
-            confidence=0.95  interval=t|bootstrap  tolerance=0.1 (points that pass)  seed_sd=0.9 (where n is 1)
+            confidence=0.95  tolerance=0.1 (points that pass)  seed_sd=0.9 (where n is 1)
 Logs        tracker=auto|wandb|offline|tensorboard: the table and the figures there too
 Exit codes: 0 done (even if runs are missing: the report says which), 1 gate= is not passed or the report could not be
 written, 2 a mistake.
@@ -146,7 +146,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
         gated = differences.gate(comparison, least, config["baseline"], config["confidence"])
     words = 1 + len(comparison.keys)
     parts = [(comparison.table(), f"{comparison.title}: {comparison.counted}", comparison.notes, words)]
-    parts += [(gaps.table(), gaps.title, gaps.notes, words - 1)] if gaps else []
+    parts += [(gaps.table, gaps.title, gaps.notes, words - 1)] if gaps else []
     markdown = [
         f"# {title}\n\n{to_markdown(table)}\n\n" + "".join(f"- {' '.join(note.split())}\n" for note in notes)
         for table, title, notes, _ in parts

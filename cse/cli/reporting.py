@@ -1,13 +1,13 @@
 """The settings of cse-report: conf/reporting.yaml with the command line's values, checked by type."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import yaml
 from annotated_types import Gt, Len, Lt
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from pydantic import TypeAdapter, with_config
+from pydantic import with_config
 from typing_extensions import TypedDict
 
 from cse.config.check import validate_keys
@@ -34,7 +34,6 @@ class Reporting(TypedDict):
     seed: Name
     tracker: Name
     confidence: Annotated[float, Gt(0), Lt(1)]
-    interval: Literal["t", "bootstrap"]
     tolerance: NonNegative
     seed_sd: NonNegative
 
@@ -60,7 +59,7 @@ def settings(arguments: list[str]) -> Config:
         except (yaml.YAMLError, OmegaConfBaseException) as error:
             raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
     try:
-        config = resolved(validate_keys(OmegaConf.create(config), TypeAdapter(Reporting)))
+        config = resolved(validate_keys(OmegaConf.create(config), Reporting))
     except OmegaConfBaseException as error:  # from a reference, ${...}
         raise UserError(first_line(error)) from error
     config["runs"] = config["runs"] or []

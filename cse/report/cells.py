@@ -14,11 +14,11 @@ from cse.report.statistics import (
     STATISTICS,
     Effect,
     Interval,
-    Intervals,
     Value,
     bootstrap_interval,
     compare_seeds,
     summary,
+    t_interval,
 )
 
 QUARTILES = ("q75", "q50")
@@ -35,8 +35,8 @@ class Cell:
     from it.
     """
 
-    row: str
-    column: str
+    row: str = ""
+    column: str = ""
     published: Value | None = None
     verdict: str = ""
     seeds: dict[str, list[Run]] = field(default_factory=dict)
@@ -80,6 +80,13 @@ class Cell:
         self.seeds, self.values = seeds, {seed: value_of(runs) for seed, runs in seeds.items()}
 
 
+def with_seeds(runs: Iterable[Run], metric: str, seed: str) -> Cell:
+    """The runs as one number of a score: each seed's mean. seed: the key of seeds."""
+    cell = Cell(metric=metric)
+    cell.fill(grouped(runs, seed), lambda group: float(np.mean(scores(group, metric))))
+    return cell
+
+
 def fill_cell(cell: Cell, spec: Spec, runs: list[Run], expected: list[Where]) -> list[str]:
     """Give a cell of the table its runs. Returns a line if some finished runs lack its metric, else none."""
     row, column = spec.rows[cell.row], spec.columns[cell.column]
@@ -93,7 +100,13 @@ def fill_cell(cell: Cell, spec: Spec, runs: list[Run], expected: list[Where]) ->
         return []
     cell.metric, cell.aggregate = spec.metric_of(cell.row, cell.column), spec.aggregate_of(cell.row, cell.column)
     scored = [run for run in finished if score(run, cell.metric) is not None]
-    cell.fill(grouped(scored, spec.seed), lambda group: value_of(group, cell.metric, cell.aggregate, spec))
+
+    def value_of(group: list[Run]) -> float:
+        if cell.aggregate == "best":
+            return scores([best_run(group, spec)], cell.metric)[0]
+        return float(STATISTICS[cell.aggregate](scores(group, cell.metric)))
+
+    cell.fill(grouped(scored, spec.seed), value_of)
     cell.unscored = len(finished) - len(scored)
     if not cell.unscored:
         return []
@@ -104,13 +117,6 @@ def finished_runs(where: Where, spec: Spec, runs: list[Run]) -> list[Run]:
     """The finished runs that match. If some have the sweep's own settings, trials with others are left out."""
     finished = [run for run in runs if run.status == "done" and run.matches(where)]
     return [run for run in finished if not run.departures and run.matches(spec.setting)] or finished
-
-
-def value_of(runs: list[Run], metric: Metric | None, aggregate: str, spec: Spec) -> float:
-    """One value from the runs of one seed, all of which have the metric."""
-    if aggregate == "best":
-        return scores([best_run(runs, spec)], metric)[0]
-    return float(STATISTICS[aggregate](scores(runs, metric)))
 
 
 def best_run(runs: list[Run], spec: Spec) -> Run:
@@ -138,24 +144,23 @@ def scores(runs: Sequence[Run], metric: Metric | None) -> list[float]:
     return [value for run in runs if (value := score(run, metric)) is not None]
 
 
-def interval_of(cell: Cell, intervals: Intervals) -> Interval | None:
+def interval_of(cell: Cell, confidence: float) -> Interval | None:
     """The interval of our value: over seeds, or for a quartile of one seed over that seed's runs; a maximum has no
     honest interval."""
     if len(cell.values) > 1:
-        return intervals.of_mean(list(cell.values.values()))
+        return t_interval(list(cell.values.values()), confidence)
     if cell.aggregate in QUARTILES and cell.runs:
-        values = scores(cell.runs, cell.metric)
-        return bootstrap_interval(values, intervals.confidence, STATISTICS[cell.aggregate])
+        return bootstrap_interval(scores(cell.runs, cell.metric), confidence, STATISTICS[cell.aggregate])
     return None
 
 
-def compare_with_printed(cell: Cell, intervals: Intervals) -> None:
+def compare_with_printed(cell: Cell, confidence: float) -> None:
     """Set how far our mean is from the printed number, where there are both."""
     if cell.ours is None or cell.published is None:
         return
     printed = cell.published.mean
     cell.difference = cell.ours.mean - printed
-    if (interval := interval_of(cell, intervals)) is not None:
+    if interval := interval_of(cell, confidence):
         cell.interval = interval[0] - printed, interval[1] - printed
 
 

@@ -5,7 +5,7 @@ number, its place in the table. Every label that comes from a run is escaped, as
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from itertools import islice
 
@@ -23,9 +23,9 @@ POINTS = 400  # of a curve; a longer one is thinned
 RUNS = 100  # whose curves are drawn
 ALL_POINTS = 200_000  # of a page; with many curves, each has fewer points
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07d00", "#56b4e9", "#9467bd", "#7f7f7f")  # Okabe and Ito
-Colours = dict[int, str]  # of each setting
 NAMED = 8  # settings, the best first, whose curves are numbered
 TICKS = 7  # of an axis of parallel coordinates
+TICK = {"showarrow": False, "bgcolor": "#5d636d", "font": {"color": "white", "size": 12}}
 CLEAR, GREY = "rgba(0,0,0,0)", "#7a808a"  # transparent; a grey that is legible on white and on black
 AXIS = {"gridcolor": "rgba(128,128,128,.25)", "zeroline": False, "automargin": True}
 TEMPLATE = go.layout.Template(
@@ -40,55 +40,65 @@ TEMPLATE = go.layout.Template(
 def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     """{title: chart}, of those that have data."""
     scored = [metric for metric in comparison.chosen if comparison.scores[metric, "mean"].notna().any()]
-    by, points = str(comparison.compared_by), curves_of(comparison)
-    curves = dict(list(points.groupby("metric")))
-    first = [name for name in (by, "train/loss") if name in curves]
+    settings, points = settings_of(comparison), curves_of(comparison)
+    keys = list(settings)[:-1] if scored else []
     charts: dict[str, go.Figure] = {}
-    keys, colours = strongest_first(comparison) if scored else [], colours_of(comparison)
     if keys:
         names = [escape(comparison.keys[key]) for key in keys]
         charts["Score by setting"] = with_menu(
-            {metric: by_setting(comparison, keys[:2], metric, colours) for metric in scored},
+            {metric: by_setting(comparison, settings, keys[:2], metric) for metric in scored},
             xaxis={"title": names[0], "type": "category"},
             yaxis={"title": names[1], "type": "category"} if len(keys) > 1 else {},
         )
-    if curves:
-        metrics = dict.fromkeys([*first, *sorted(curves)])
+    if curves := dict(list(points.groupby("metric"))):
+        first = [name for name in (comparison.compared_by, "train/loss") if name in curves]
         many = len(comparison.runs)
         title = "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, those of the best settings"
         charts[title] = with_menu(
-            {metric: curve_lines(curves[metric], comparison, colours) for metric in metrics},
+            {
+                name: curve_lines(curves[name], comparison, settings["colour"])
+                for name in dict.fromkeys([*first, *curves])
+            },
             xaxis_title="step",
-            margin_r=40,
+            showlegend=True,
         )
     if keys and len(keys) + len(scored) > 2:
-        charts["Parallel coordinates"] = parallel(comparison, keys, scored, colours)
+        charts["Parallel coordinates"] = parallel(comparison, settings, keys, scored)
     return charts
 
 
-def strongest_first(comparison: Comparison) -> list[str]:
-    """The keys that differ, sorted by how much of the ranking score's variance they explain, adjusted for the number of
-    their values: a key with a value for each run explains nothing."""
+def settings_of(comparison: Comparison) -> pd.DataFrame:
+    """A row for each setting, in the order of the table: its values of the keys that differ and, in the last column,
+    its colour, which the first key's value gives.
+
+    Values are ordered categories: first numbers by size, then words in their order of appearance. The keys are sorted
+    by how much of the ranking score's variance they explain, adjusted for the number of their values: a key with a
+    value for each run explains nothing.
+    """
+    values = pd.DataFrame(index=comparison.scores.index)
+    for key in comparison.keys:
+        values[key] = categories([comparison.value(setting, key) for setting in values.index])
+    if values.empty or comparison.compared_by is None:
+        return values.assign(colour=COLOURS[0])
     scores = comparison.of_seeds[comparison.compared_by]
 
     def unexplained(key: str) -> float:
-        groups = scores.groupby([repr(comparison.value(setting, key)) for setting, _ in scores.index])
+        groups = scores.groupby(values[key].reindex(scores.index, level=0), observed=True)
         free = scores.count() - groups.ngroups
         return float(((scores - groups.transform("mean")) ** 2).sum()) / free if free > 0 else math.inf
 
-    return sorted(comparison.keys, key=unexplained)
+    values = values[sorted(values, key=unexplained)]
+    strongest = values.iloc[:, 0].cat
+    many = len(strongest.categories)
+    colours = COLOURS if many <= len(COLOURS) else sample_colorscale("Viridis", np.linspace(0.1, 0.9, many))
+    return values.assign(colour=[colours[code] for code in strongest.codes])
 
 
-def colours_of(comparison: Comparison) -> Colours:
-    """The colour of each setting."""
-    if not comparison.keys or comparison.compared_by is None:
-        return dict.fromkeys(comparison.scores.index, COLOURS[0])
-    key = strongest_first(comparison)[0]
-    values = {one: format_short(comparison.value(one, key)) for one in comparison.scores.index}
-    order = in_order(comparison.value(one, key) for one in values)
-    many = len(order) > len(COLOURS)
-    colours = sample_colorscale("Viridis", np.linspace(0.1, 0.9, len(order))) if many else COLOURS
-    return {one: colours[order.index(value)] for one, value in values.items()}
+def categories(values: Sequence[object]) -> pd.Categorical:
+    """The values as text, in order."""
+    known = {format_short(value): plain(value) for value in values}
+    order = sorted(known, key=lambda text: known[text] if isinstance(known[text], float) else math.inf)
+    return pd.Categorical(list(map(format_short, values)), order, ordered=True)
 
 
 def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
@@ -106,32 +116,29 @@ def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
     return figure.update_layout(updatemenus=[menu])
 
 
-def by_setting(comparison: Comparison, keys: Sequence[str], metric: str, colours: Colours) -> list:
+def by_setting(comparison: Comparison, settings: pd.DataFrame, keys: Sequence[str], metric: str) -> list:
     """For one key, every seed with quartiles, mean and deviation; for two, a heat map of means, with deviations."""
-    scores = comparison.of_seeds[metric].dropna()
-    settings = [setting for setting, _ in scores.index]
-    columns = [[comparison.value(setting, key) for setting in settings] for key in keys]
-    texts = [pd.Series([format_short(value) for value in values], scores.index) for values in columns]
-    orders = [in_order(values) for values in columns]
-    altered = pd.Series([comparison.mark(metric, setting) for setting in settings], scores.index)
+    scores = comparison.of_seeds[metric].dropna().rename("score").rename_axis(["setting", "seed"]).reset_index()
+    scores = scores.join(settings, on="setting")
+    scores["mark"] = [comparison.mark(metric, setting) for setting in scores["setting"]]
     if len(keys) == 1:
-        marks = {"boxmean": "sd", "boxpoints": "all"}
-        colour = dict(zip(texts[0], (colours[setting] for setting in settings), strict=True))
-        boxes = {one: scores[texts[0] == one] for one in orders[0]}
-        names = {one: escape(one) + altered[texts[0] == one].max() for one in boxes}
-        return [go.Box(x=[names[one]] * len(of), y=of, marker_color=colour[one], **marks) for one, of in boxes.items()]
-    by = [texts[1], texts[0]]
-    cells = scores.groupby(by).agg(["mean", "std"]).assign(mark=altered.groupby(by).max())
+        return [
+            go.Box(x=[escape(value) + of["mark"].max()] * len(of), y=of["score"], marker_color=of["colour"].iloc[0],
+                   boxmean="sd", boxpoints="all")
+            for value, of in scores.groupby(keys[0], observed=True)
+        ]  # fmt: skip
+    cells = scores.groupby([keys[1], keys[0]], observed=True)
+    cells = cells.agg(mean=("score", "mean"), sd=("score", "std"), mark=("mark", "max"))
     cells["text"] = [
         f"{mean:.2f}{'' if np.isnan(sd) else f'<br>± {sd:.2f}'}{mark}" for mean, sd, mark in cells.to_numpy()
     ]
-    means, written = (cells[name].unstack().reindex(index=orders[1], columns=orders[0]) for name in ("mean", "text"))
+    means = cells["mean"].unstack()
     return [
         go.Heatmap(
             z=means.to_numpy(),
-            x=list(map(escape, orders[0])),
-            y=list(map(escape, orders[1])),
-            text=written.fillna("").to_numpy(),
+            x=list(map(escape, means.columns)),
+            y=list(map(escape, means.index)),
+            text=cells["text"].unstack().fillna("").to_numpy(),
             texttemplate="%{text}",
             colorscale="Cividis",
             reversescale=described(comparison.runs, metric).lower_is_better,
@@ -140,43 +147,33 @@ def by_setting(comparison: Comparison, keys: Sequence[str], metric: str, colours
     ]
 
 
-def in_order(values: Iterable[object]) -> list[str]:
-    """The distinct values as text: first numbers by size, then words in their order of appearance."""
-    known = {format_short(value): plain(value) for value in values}
-    return sorted(known, key=lambda text: known[text] if isinstance(known[text], float) else math.inf)
-
-
-def parallel(comparison: Comparison, keys: Sequence[str], metrics: Sequence[str], colours: Colours) -> go.Figure:
+def parallel(comparison: Comparison, settings: pd.DataFrame, keys: Sequence[str], metrics: Sequence[str]) -> go.Figure:
     """A line for each setting through its values and scores. Ticks lie above the lines, on their own background."""
-    scores = comparison.scores.loc[comparison.scores[comparison.compared_by, "mean"].notna()]
-    names, heights, ticks = [*(comparison.keys[key] for key in keys), *metrics], [], []
+    means = comparison.scores.xs("mean", axis=1, level=1)
+    means = means[means[comparison.compared_by].notna()]
+    settings = settings.loc[means.index]
+    names = [escape(comparison.keys.get(name, name)) for name in (*keys, *metrics)]
+    axes = [name.replace("/", "/<br>") + comparison.mark(name, *means.index) for name in names]
+    figure = go.Figure(layout=go.Layout(template=TEMPLATE, margin_t=90, yaxis_visible=False))
+    figure.update_xaxes(side="top", tickvals=list(range(len(axes))), ticktext=axes)
+    heights = pd.DataFrame(index=means.index)
     for place, name in enumerate([*keys, *metrics]):
-        if place < len(keys):
-            chosen = [comparison.value(setting, name) for setting in scores.index]
-            order = in_order(chosen)
-            values = np.array([order.index(format_short(value)) for value in chosen], float)
-            marks = list(enumerate(order))[:: math.ceil(len(order) / TICKS)]
+        if name in metrics:
+            values = means[name]
+            ticks = {one: f"{one:.2f}" for one in np.linspace(values.min(), values.max(), 4)}
         else:
-            values = scores[name, "mean"].to_numpy(float)
-            marks = [(one, f"{one:.2f}") for one in np.linspace(np.nanmin(values), np.nanmax(values), 4)]
-        low, high = np.nanmin(values), np.nanmax(values)
-        width = high - low or 1.0
-        heights.append((values - low) / width)
-        ticks += [(place, (at - low) / width, text) for at, text in marks]
-    lines = [
-        go.Scatter(x=list(range(len(names))), y=of, line={"color": colours[setting], "width": 2.5},
-                   text=escape(comparison.label(setting)), hoverinfo="text")
-        for of, setting in zip(np.transpose(heights), scores.index, strict=True)
-    ]  # fmt: skip
-    figure = go.Figure(lines[::-1], go.Layout(template=TEMPLATE, margin_t=90, yaxis_visible=False))
-    figure.update_xaxes(
-        side="top",
-        tickvals=list(range(len(names))),
-        ticktext=[escape(name).replace("/", "/<br>") + comparison.mark(name, *scores.index) for name in names],
-    )
-    for x, y, text in ticks:
-        figure.add_annotation(
-            x=x, y=y, text=escape(text), showarrow=False, bgcolor="#5d636d", font={"color": "white", "size": 12}
+            chosen = settings[name].cat.remove_unused_categories().cat
+            values, many = chosen.codes.astype(float), len(chosen.categories)
+            ticks = dict(list(enumerate(chosen.categories))[:: math.ceil(many / TICKS)])
+        low, width = values.min(), values.max() - values.min() or 1.0
+        heights[name] = (values - low) / width
+        for value, text in ticks.items():
+            figure.add_annotation(x=place, y=(value - low) / width, text=escape(text), **TICK)
+    for setting in heights.index[::-1]:  # the best one above the others
+        line = {"color": settings["colour"][setting], "width": 2.5}
+        label = escape(comparison.label(setting))
+        figure.add_scatter(
+            x=figure.layout.xaxis.tickvals, y=heights.loc[setting], line=line, text=label, hoverinfo="text"
         )
     return figure
 
@@ -186,58 +183,45 @@ def curves_of(comparison: Comparison) -> pd.DataFrame:
 
     A seed's runs, which are copies, have one curve, their mean. If the runs are many, those of the best settings.
     """
-    parts = [pd.DataFrame(columns=["run", "setting", "seed", "metric", "step", "value"])]
+    parts = [pd.DataFrame(columns=["metric", "setting", "seed", "step", "value", "run"])]
     best_first = ((run, setting) for setting in comparison.scores.index for run in comparison.runs_by_setting[setting])
     for run, setting in islice(best_first, RUNS):
         events = pd.DataFrame(run.events()).drop(columns=NO_METRICS, errors="ignore")
         if len(events):
             scores = events.set_index("step").astype(float).rename_axis(columns="metric")
             points = scores.stack().dropna().reset_index(name="value")
-            names = {"run": escape(comparison.name(run)), "setting": setting, "seed": str(run.get(comparison.seed))}
-            parts.append(thinned(points, POINTS, ["metric"]).assign(**names))
+            most = ALL_POINTS // min(RUNS, len(comparison.runs)) // scores.shape[1]
+            points = thinned(points, max(2, min(POINTS, most)))
+            names = {"setting": setting, "seed": str(run.get(comparison.seed)), "run": escape(comparison.name(run))}
+            parts.append(points.assign(**names))
     points = pd.concat(parts[1:] or parts, ignore_index=True)
-    curves = points.groupby(["metric", "run"]).ngroups
-    points = thinned(points, max(2, ALL_POINTS // max(1, curves)), ["metric", "run"])
     copies = points.groupby(["metric", "setting", "seed", "step"], as_index=False)
     return copies.agg({"value": "mean", "run": "first"})
 
 
-def thinned(points: pd.DataFrame, most: int, curve: list[str]) -> pd.DataFrame:
-    """At most `most` points of each curve, evenly spaced, with its last one. A curve of one point is dropped.
-
-    curve: the columns that identify a curve.
-    """
-    curves = points.groupby(curve)["value"]
+def thinned(points: pd.DataFrame, most: int) -> pd.DataFrame:
+    """At most `most` points of each metric, evenly spaced, with its last one. A metric of one point is dropped."""
+    curves = points.groupby("metric")["value"]
     sizes, from_end = curves.transform("size"), curves.cumcount(ascending=False)
     return points[(sizes > 1) & (from_end % np.ceil(sizes / most) == 0)]
 
 
-def curve_lines(points: pd.DataFrame, comparison: Comparison, colours: Colours) -> list:
-    """A line for each seed, and for a setting with several seeds their mean as a thick line; at its end the setting's
-    place in the table."""
-    lines, ends = [], {}
+def curve_lines(points: pd.DataFrame, comparison: Comparison, colours: pd.Series) -> list:
+    """A line for each seed, and for a setting with several seeds their mean as a thick line. The legend has the best
+    settings, by their place in the table."""
+    lines = []
     metric = points["metric"].iloc[0]
     for setting, of in points.groupby("setting"):
         several = of["seed"].nunique() > 1
+        shared = {"mode": "lines", "line_color": colours[setting], "legendgroup": str(setting), "showlegend": False}
+        thin = {"line_width": 1, "opacity": 0.45} if several else {"line_width": 2.5}
         for _, own in of.groupby("seed"):
-            line = {"color": colours[setting], "width": 1 if several else 2.5}
             about = f"{own['run'].iloc[0]}<br>{escape(comparison.label(setting))}<br>%{{x}}: %{{y:.4g}}<extra></extra>"
-            lines.append(
-                go.Scatter(x=own["step"], y=own["value"], mode="lines", line=line, hovertemplate=about,
-                           opacity=0.45 if several else 1)
-            )  # fmt: skip
-        mean = of.groupby("step")["value"].mean()
+            lines.append(go.Scatter(x=own["step"], y=own["value"], hovertemplate=about, **thin, **shared))
         if several:
-            line = {"color": colours[setting], "width": 2.5}
-            lines.append(go.Scatter(x=mean.index, y=mean, mode="lines", line=line, hoverinfo="skip"))
-        ends[setting] = mean.index[-1], mean.iloc[-1]
-    named = {setting: str(place) for place, setting in enumerate(comparison.scores.index[:NAMED], 1) if setting in ends}
-    apart = 0.05 * float(points["value"].max() - points["value"].min())
-    lowest = -math.inf
-    for setting in sorted(named, key=lambda setting: ends[setting][1]):
-        x, y = ends[setting]
-        lowest = max(y, lowest + apart)  # so that numbers do not overlap
-        text = f" <b>{named[setting]}</b>{comparison.mark(metric, setting)}"
-        place = {"x": [x], "y": [lowest], "text": [text], "textfont_color": colours[setting]}
-        lines.append(go.Scatter(place, mode="text", textposition="middle right", cliponaxis=False, hoverinfo="skip"))
+            mean = of.groupby("step")["value"].mean()
+            lines.append(go.Scatter(x=mean.index, y=mean, hoverinfo="skip", line_width=2.5, **shared))
+        place = comparison.scores.index.get_loc(setting) + 1
+        name = f"{place}{comparison.mark(metric, setting)}"
+        lines[-1].update(name=name, legendrank=place, showlegend=place <= NAMED)
     return lines

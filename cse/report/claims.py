@@ -6,8 +6,7 @@ of its words) and one form:
     more: PLACE, than: PLACE            less: PLACE, than: PLACE             for metrics where lower is better
     alike: PLACE, to: PLACE, within: 1  they differ by less than this, in the score's unit; of `more`, with `within`:
                                         the left is worse by less than this
-    rises: PLACE, along: KEY            or falls: the rank correlation of a score with a config key, over runs;
-                                        along: {column: NAME}, with another column of the table, over its rows
+    rises: PLACE, along: KEY            or falls: the rank correlation of runs' scores with a config key
 
     PLACE   {row: NAME, column: NAME}   in the published table; a list means several, a key that is left out means all
                                         that the report fills: `more: {column: shuffled}` is about every row
@@ -57,8 +56,8 @@ class Place(TypedDict, total=False):
 
 
 class Claim(BaseModel):
-    """One statement. left, right: places (right of a trend: a config key's name, or a column); within, control: of a
-    claim with a margin, which would hold for runs that learnt nothing."""
+    """One statement. left, right: places (right of a trend: a config key's name); within, control: of a claim with a
+    margin, which would hold for runs that learnt nothing."""
 
     model_config = CLOSED
 

@@ -16,7 +16,7 @@ from cse.config.spelling import typed, values_of
 from cse.record.runs import Run, described, grouped
 from cse.record.scores import ALTERED
 from cse.record.status import DONE, STATES, Status, status_of
-from cse.report.frame import differing, format_setting, label, settings_frame, short_names
+from cse.report.frame import differing, format_setting, label, short_names
 from cse.report.notes import data_problems, mixed, retrieved
 from cse.sweep.jobs import read
 
@@ -145,14 +145,11 @@ class Comparison:
         groups = self.runs_by_setting.items()
         done = [(self.label(one), [run for run in of if run.status == "done"]) for one, of in groups]
         found = data_problems(self.runs) + retrieved({label: runs[-1] for label, runs in done if runs})
-        frame = settings_frame(self.runs)
-        frame = frame.loc[:, [key for key in frame if key != self.seed and frame[key].nunique() > 1]]
-        varies = frame.groupby(self.setting.to_numpy(), sort=False).nunique().gt(1).any(axis=1)
-        for (name, runs), differ in zip(done, varies, strict=True):
+        for name, runs in done:
             seeds = grouped(runs, self.seed)
             if "None" not in seeds and len(runs) > len(seeds):
                 found.append(f"{name}: {len(runs)} runs of {len(seeds)} seeds, each of which counts once")
-            found += mixed(name, runs, self.seed, settings=bool(differ))
+            found += mixed(name, runs, self.seed, settings=True)
         if self.compared_by and not self.best_by:
             found.append("No setting is marked as the best: there is no dev score, and a test score selects nothing.")
         return found

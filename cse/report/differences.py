@@ -5,82 +5,38 @@ compared.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from cse.errors import UserError
-from cse.record.runs import Run, described, grouped, same
-from cse.report.cells import Cell, compare, few_seeds, listed
+from cse.record.runs import Run, described, same
+from cse.report.cells import Cell, compare, few_seeds, listed, with_seeds
 from cse.report.comparison import Comparison
 from cse.report.frame import format_setting
 from cse.report.markup import TIED, bounds, probability, signed
 from cse.report.seeds import in_words, pooled_sd, seeds_for, smallest_difference
-from cse.report.statistics import Effect, holm
+from cse.report.statistics import holm
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000
+TELL = ["difference", "of", "seeds_to_tell"]
 
 
-@dataclass(frozen=True)
-class Differences:
-    """The differences of one score. reference: the setting to compare with; cells: what was compared, by setting.
+class Differences(NamedTuple):
+    """How settings differ in one score from one of them.
 
-    frame: differences.csv, a row for each setting that is compared with the reference, by its number. p_holm: NaN if
-    there are no seeds to test; tied: p_holm does not tell them apart; seeds_to_tell: a side, "" if these do.
+    frame: differences.csv, a row for each setting that is compared, by its number. p_holm: NaN if there are no seeds to
+    test; tied: p_holm does not tell them apart; seeds_to_tell: a side, "" if these do. table: the same as text, without
+    empty columns. notes: what its signs mean, what these seeds can tell, and which settings they cannot.
     """
 
-    comparison: Comparison
-    score: str
-    reference: int
-    cells: dict[int, Cell]
+    title: str
     frame: pd.DataFrame
-    confidence: float
-
-    @property
-    def title(self) -> str:
-        """The table's heading."""
-        by = "" if self.score == self.comparison.best_by else f" by {self.comparison.best_by}"
-        best = f"the best{by}, " if self.reference == self.comparison.best else ""
-        return f"{self.score}: difference to {best}{self.comparison.label(self.reference)}"
-
-    def table(self) -> pd.DataFrame:
-        """A line for each compared setting, as text, without empty columns."""
-        names = self.comparison.keys
-        lines = [
-            {
-                **{name: row[key] for key, name in names.items()},
-                "difference": signed(row["difference"], 2) + (f" {TIED}" if row["tied"] == "True" else ""),
-                f"{self.confidence:.0%} interval": bounds(None if row["low"] is None else (row["low"], row["high"]), 2),
-                "p": probability(row["p_holm"]),
-                "of": row["of"],
-                "seeds to tell": row["seeds_to_tell"],
-            }
-            for row in self.frame.to_dict("records")
-        ]
-        table = pd.DataFrame(lines)
-        keep = [*names.values(), "difference"]
-        return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
-
-    @property
-    def notes(self) -> list[str]:
-        """What the signs mean, what these seeds can tell, and which settings they cannot."""
-        notes = [f"{TIED}: not told apart from it."] if (self.frame["tied"] == "True").any() else []
-        if tested := self.frame["p_holm"].notna().sum():
-            notes.append(f"p: by Holm over {tested}.")
-        sd, several = seed_sd(self.cells)
-        notes += [f"{in_words(sd, several, level=(1 - self.confidence) / len(self.frame))}."] if sd else []
-        untold = self.frame[self.frame["seeds_to_tell"] != ""]
-        for setting, size, of, seeds in untold[["difference", "of", "seeds_to_tell"]].head(3).itertuples():
-            name = self.comparison.label(setting)
-            notes.append(f"{name}: {of} cannot tell; {seeds} seeds a side would show {abs(size):.2g}.")
-        trained = [cell for cell in self.cells.values() if not cell.only_scored]
-        if trained and (few := few_seeds([min(trained, key=lambda cell: len(cell.values))])):
-            notes.append(f"No verdict: {few}.")
-        left = int(self.comparison.scores[self.score, "mean"].notna().sum()) - len(self.cells)
-        return notes + ([f"{left} further settings, which rank lower, are not compared."] if left else [])
+    table: pd.DataFrame
+    notes: list[str]
 
 
 def differences(comparison: Comparison, baseline: str | None, confidence: float) -> Differences | None:
@@ -92,13 +48,14 @@ def differences(comparison: Comparison, baseline: str | None, confidence: float)
     if score is None:
         return None
     reference = int(comparison.scores.index[0]) if baseline is None else setting_named(comparison, baseline)
-    ranked = [one for one in comparison.scores.index if not math.isnan(comparison.scores.loc[one, (score, "mean")])]
-    chosen = list(dict.fromkeys([reference, *ranked[:MOST]]))
-    if len(chosen) < 2 or reference not in ranked:
+    ranked = list(comparison.scores[score, "mean"].dropna().index)
+    others = [one for one in ranked[:MOST] if one != reference]
+    if reference not in ranked or not others:
         return None
-    cells = {one: cell_of(comparison, one, score) for one in chosen}
-    found = {one: compare(cell, cells[reference], confidence) for one, cell in cells.items() if one != reference}
-    p_values = holm([one.p for one in found.values()])
+    cells = {one: cell_of(comparison, one, score) for one in [reference, *others]}
+    several = [list(cell.values.values()) for cell in cells.values() if len(cell.values) > 1]
+    sd, level = pooled_sd(several) if several else 0.0, (1 - confidence) / len(others)
+    found = [compare(cells[one], cells[reference], confidence) for one in others]
     rows = [
         {
             **{key: format_setting(comparison.runs_by_setting[setting][0], key) for key in comparison.keys},
@@ -111,37 +68,54 @@ def differences(comparison: Comparison, baseline: str | None, confidence: float)
             "p": one.p,
             "p_holm": p,
             "tied": "" if math.isnan(p) else str(p >= 1 - confidence),
-            "seeds_to_tell": "" if p < 1 - confidence else seeds_to_tell(cells, one, confidence, len(found)),
+            "seeds_to_tell": "" if p < 1 - confidence else seeds_to_tell(one.size or 0.0, sd, level),
         }
-        for (setting, one), p in zip(found.items(), p_values, strict=True)
+        for setting, one, p in zip(others, found, holm([one.p for one in found]), strict=True)
     ]
-    return Differences(
-        comparison, score, reference, cells, pd.DataFrame(rows, index=list(found), dtype=object), confidence
-    )
+    frame = pd.DataFrame(rows, index=others, dtype=object)
+    notes = [f"{TIED}: not told apart from it."] if (frame["tied"] == "True").any() else []
+    notes += [f"p: by Holm over {tested}."] if (tested := frame["p_holm"].notna().sum()) else []
+    notes += [f"{in_words(sd, min(map(len, several)), level)}."] if sd else []
+    for setting, size, of, seeds in frame.loc[frame["seeds_to_tell"] != "", TELL].head(3).itertuples():
+        name = comparison.label(setting)
+        notes.append(f"{name}: {of} cannot tell; {seeds} seeds a side would show {abs(size):.2g}.")
+    trained = [cell for cell in cells.values() if not cell.only_scored]
+    if trained and (few := few_seeds([min(trained, key=lambda cell: len(cell.values))])):
+        notes.append(f"No verdict: {few}.")
+    if left := len(ranked) - len(cells):
+        notes.append(f"{left} further settings, which rank lower, are not compared.")
+    by = "" if score == comparison.best_by else f" by {comparison.best_by}"
+    best = f"the best{by}, " if reference == comparison.best else ""
+    title = f"{score}: difference to {best}{comparison.label(reference)}"
+    return Differences(title, frame, text_of(frame, comparison.keys, confidence), notes)
+
+
+def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float) -> pd.DataFrame:
+    """A line for each compared setting, as text, without empty columns. keys: {dotted key: its short name}."""
+    table = frame[list(keys)].rename(columns=keys)
+    table["difference"] = frame["difference"].map(lambda size: signed(size, 2))
+    table["difference"] += frame["tied"].map({"True": f" {TIED}"}).fillna("")
+    pairs = zip(frame["low"], frame["high"], strict=True)
+    table[f"{confidence:.0%} interval"] = [bounds(None if low is None else (low, high), 2) for low, high in pairs]
+    table["p"] = frame["p_holm"].map(probability)
+    table["of"], table["seeds to tell"] = frame["of"], frame["seeds_to_tell"]
+    keep = [*keys.values(), "difference"]
+    return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
 
 
 def cell_of(comparison: Comparison, setting: int, score: str) -> Cell:
     """The finished runs of a setting that have the score, by seed."""
     runs = [run for run in comparison.runs_by_setting[setting] if run.status == "done" and score in run.metrics]
-    cell = Cell(comparison.label(setting), score, metric=score)
-    cell.fill(grouped(runs, comparison.seed), lambda group: float(np.mean([run.metrics[score] for run in group])))
-    return cell
+    return with_seeds(runs, score, comparison.seed)
 
 
-def seed_sd(cells: dict[int, Cell]) -> tuple[float, int]:
-    """The pooled deviation of seeds, over the cells with several, and the fewest seeds of these; 0, 0 without any."""
-    groups = [list(cell.values.values()) for cell in cells.values() if len(cell.values) > 1]
-    return (pooled_sd(groups), min(map(len, groups))) if groups else (0.0, 0)
-
-
-def seeds_to_tell(cells: dict[int, Cell], found: Effect, confidence: float, tests: int) -> str:
+def seeds_to_tell(difference: float, sd: float, level: float) -> str:
     """The seeds a side that show such a difference with 80% power; "" if nothing tells how much seeds vary."""
-    (sd, _), level = seed_sd(cells), (1 - confidence) / tests
-    if not sd or not found.size:
+    if not sd or not difference:
         return ""
-    if abs(found.size) < smallest_difference(sd, MOST_SEEDS, level):
+    if smallest_difference(sd, MOST_SEEDS, level) > abs(difference):
         return f"more than {MOST_SEEDS:,}"
-    return str(seeds_for(abs(found.size), sd, level))
+    return str(seeds_for(abs(difference), sd, level))
 
 
 def setting_named(comparison: Comparison, name: str | Path) -> int:

@@ -4,13 +4,14 @@ A series is a name and its runs. Most kinds draw a frame with a row for each run
 values or scores. A kind's function returns None if no run has what it shows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cse.dotted import Config
 from cse.record.runs import Run, described, grouped, plain, read_cosines
 from cse.record.scores import IS_ALTERED
 from cse.report import published
@@ -35,25 +36,13 @@ def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
         plot.check_split(printed.split)
     done = [run for run in runs if run.status == "done" and run.matches(plot.where)]
     series = {name: group for name, group in series_of(plot, spec, done).items() if group}
-    figure = DRAW[plot.kind](plot, series) if series else None
+    figure = DRAW[plot.kind](plot, series, printed) if series else None
     if figure is None:
         return None
-    title, axes = plot.title or (printed.title if printed else plot.name), figure.axes[0]
-    if printed and plot.kind == "curve":
-        add_published(axes, printed)
-    elif printed and plot.kind == "scatter":
-        add_numbered(axes, printed, list(series))
-    altered = any(is_shown(plot, name) for runs in series.values() for run in runs for name in run.altered)
+    title = plot.title or (printed.title if printed else plot.name)
+    altered = any(plot.shows(score) for of in series.values() for run in of for score in run.altered)
     figure.suptitle(f"{title}\n{IS_ALTERED}" if altered else title)
-    if plot.kind in ("curve", "scatter", "path", "distribution"):
-        name_axes(axes, plot, runs, printed)
-        add_legend(figure, axes, legend_title(plot, axes))
     return figure
-
-
-def is_shown(plot: Plot, score: str) -> bool:
-    """Whether the figure shows the score, or the pairs behind it."""
-    return score in plot.metrics or (bool(plot.evaluator) and score.startswith(f"{plot.split}/{plot.evaluator}/"))
 
 
 def overlay(plot: Plot, paper: str) -> PublishedFigure | None:
@@ -65,83 +54,81 @@ def overlay(plot: Plot, paper: str) -> PublishedFigure | None:
 
 def series_of(plot: Plot, spec: Spec, runs: list[Run]) -> Series:
     """{name: runs}: by the plot's `series`, else by the table's rows if the kind needs several, else all as one."""
-    if isinstance(plot.series, str):
-        return grouped(runs, plot.series)
     wheres = plot.series
+    if isinstance(wheres, str):
+        return grouped(runs, wheres)
     if wheres is None and plot.kind in ("scatter", "path", "cosines"):
-        wheres = {name: line.where for name, line in spec.rows.items()} or None
-    if wheres is None:
-        return {"": runs}
-    return {name: [run for run in runs if run.matches(where)] for name, where in wheres.items()}
+        wheres = {name: line.where for name, line in spec.rows.items()}
+    return {name: [run for run in runs if run.matches(where)] for name, where in (wheres or {"": {}}).items()}
 
 
-def frame_of(plot: Plot, runs: list[Run]) -> pd.DataFrame:
-    """A row for each run that has a number on every axis of the plot; a config key that is null is 0 (no noise)."""
+def frame_of(series: Series, **axes: str) -> pd.DataFrame:
+    """A row for each run with a number on every axis; the index has its series.
+
+    axes: a config key or a score for each column; a key that is null is 0 (no noise).
+    """
 
     def value(run: Run, name: str) -> object:
         if "/" in name:  # a score, not a key
             return run.metrics.get(name)
         return 0.0 if run.get(name) is None else plain(run.get(name))
 
-    axes = {axis: name for axis in ("x", "y", "z") if (name := getattr(plot, axis))}
-    rows = [{axis: value(run, name) for axis, name in axes.items()} for run in runs]
-    frame = pd.DataFrame(rows, columns=list(axes))
-    frame = frame.apply(pd.to_numeric, errors="coerce").dropna()
-    for axis in ("x", "y") if plot.kind == "heat" else ("x",):
-        if plot.bins and len(frame):
-            frame[axis] = middle_of_bin(frame[axis], plot.bins, plot.log)
-    return frame
+    rows = [[name, *(value(run, axis) for axis in axes.values())] for name, runs in series.items() for run in runs]
+    frame = pd.DataFrame(rows, columns=["series", *axes]).set_index("series")
+    return frame.apply(pd.to_numeric, errors="coerce").dropna()
 
 
-def middle_of_bin(values: Sequence[float], bins: int, log: bool) -> list[float]:
+def middle_of_bin(values: pd.Series, bins: int | None, log: bool) -> pd.Series:
     """The middle of each value's bin, for `bins` equal bins between the least and the greatest (in log10 if log)."""
-    scale = np.log10(values) if log else np.asarray(values)
+    if bins is None:
+        return values
+    scale = np.log10(values) if log else values
     edges = np.linspace(scale.min(), scale.max(), bins + 1)
     index = np.clip(np.searchsorted(edges, scale, side="right") - 1, 0, bins - 1)
     middles = (edges[index] + edges[index + 1]) / 2
-    return (10**middles if log else middles).tolist()
+    return pd.Series(10**middles if log else middles, values.index)
 
 
-def curve(plot: Plot, series: Series) -> Figure | None:
+def curve(plot: Plot, series: Series, printed: PublishedFigure | None) -> Figure | None:
     """A line for each series and statistic; means have standard deviations as error bars."""
     figure, axes = new()
     varied = False
     for color, (name, runs) in enumerate(series.items()):
+        style: Config = {"color": f"C{color}"}
         if name in plot.level:  # has no x: no head, among heads of several widths
-            level = [run.metrics[plot.y] for run in runs if plot.y in run.metrics]
-            if level:
-                axes.axhline(float(np.mean(level)), linestyle="-.", color=f"C{color}", label=name)
+            level = frame_of({name: runs}, y=plot.y)
+            if len(level):
+                axes.axhline(level["y"].mean(), linestyle="-.", label=name, **style)
             continue
-        at_x = frame_of(plot, runs).groupby("x")["y"]
-        for statistic in plot.statistics if len(at_x) else ():
-            sd = at_x.std().fillna(0.0) if statistic == "mean" else None
-            varied |= sd is not None and bool(sd.any())
+        frame = frame_of({name: runs}, x=plot.x, y=plot.y)
+        at_x = frame["y"].groupby(middle_of_bin(frame["x"], plot.bins, plot.log).to_numpy())
+        for statistic in plot.statistics if len(frame) else ():
+            sd = at_x.std().fillna(0.0) if statistic == "mean" else pd.Series([0.0])
+            varied |= bool(sd.any())
             points = at_x.agg(STATISTICS[statistic])
-            axes.errorbar(
-                points.index,
-                points,
-                yerr=sd if sd is not None and sd.any() else None,
-                linestyle=LINES[statistic],
-                marker="o",
-                capsize=3,
-                color=f"C{color}",
-                label=" ".join(filter(None, [name, statistic if len(plot.statistics) > 1 else ""])) or None,
-            )
-    spread = varied and plot.statistics == ("mean",)
-    axes.set(xlabel=plot.x, ylabel=plot.y + (", ± sd over runs" if spread else ""))
-    axes.set_xscale("log" if plot.log else "linear")
-    return figure if axes.lines else None
-
-
-def heat(plot: Plot, series: Series) -> Figure | None:
-    """A panel for each series; each cell has the statistic of its runs written into it."""
-    panels = {name: frame for name, runs in series.items() if len(frame := frame_of(plot, runs))}
-    if not panels:
+            label = " ".join(filter(None, [name, statistic if len(plot.statistics) > 1 else ""])) or None
+            style |= {"linestyle": LINES[statistic], "marker": "o", "capsize": 3, "label": label}
+            axes.errorbar(points.index, points, yerr=sd if sd.any() else None, **style)
+    if not axes.lines:
         return None
+    axes.set_xscale("log" if plot.log else "linear")
+    add_published(axes, printed)
+    spread = ", ± sd over runs" if varied and plot.statistics == ("mean",) else ""
+    finish(figure, plot, series, words=printed.x if printed else "", spread=spread)
+    return figure
+
+
+def heat(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
+    """A panel for each series; each cell has the statistic of its runs written into it."""
+    frame = frame_of(series, x=plot.x, y=plot.y, z=plot.z)
+    if frame.empty:
+        return None
+    panels = frame.groupby(level="series", sort=False)
     figure = Figure(figsize=(5.5 * len(panels), 4.5), layout="constrained")
     grid = figure.subplots(1, len(panels), squeeze=False)[0]
-    for axes, (name, frame) in zip(grid, panels.items(), strict=True):
-        scores = frame.groupby(["y", "x"])["z"].agg(STATISTICS[plot.statistic]).unstack()
+    for axes, (name, panel) in zip(grid, panels, strict=True):
+        y, x = (middle_of_bin(panel[axis], plot.bins, plot.log).to_numpy() for axis in "yx")
+        scores = panel["z"].groupby([y, x]).agg(STATISTICS[plot.statistic]).unstack()
         for (row, column), score in np.ndenumerate(scores):
             axes.text(column, row, "" if np.isnan(score) else f"{score:.1f}", ha="center", va="center", fontsize=7)
         image = axes.imshow(scores, origin="lower", aspect="auto", cmap="viridis", alpha=0.7)
@@ -152,27 +139,31 @@ def heat(plot: Plot, series: Series) -> Figure | None:
     return figure
 
 
-def scatter(plot: Plot, series: Series) -> Figure | None:
-    """A numbered point for each series: the mean of its runs."""
+def scatter(plot: Plot, series: Series, printed: PublishedFigure | None) -> Figure | None:
+    """A dot for each series, the mean of its runs, and a star for each of the paper's points.
+
+    Points are numbered, and their names are in the legend, as names beside the points would overlap. The paper's point
+    of a series has its number and colour.
+    """
     figure, axes = new()
-    for number, (name, runs) in enumerate(series.items(), 1):
-        points = frame_of(plot, runs)
-        if len(points):
-            numbered(axes, points.mean().tolist(), number, "o", name)
+    ours = frame_of(series, x=plot.x, y=plot.y).groupby(level="series", sort=False).mean()
+    if ours.empty:
+        return None
+    theirs = pd.DataFrame(printed.points if printed else [], columns=["label", "x", "y"]).set_index("label")
+    names = list(dict.fromkeys([*series, *theirs.index]))
+    for marker, size, points in (("o", 6, ours), ("*", 9, theirs)):
+        for name, (x, y) in points.iterrows():
+            number = names.index(name) + 1
+            color = f"C{(number - 1) % 10}"
+            label = f"{number}  {name}" if points is ours or name not in series else None
+            axes.plot(x, y, marker, color=color, markersize=size, label=label)
+            axes.annotate(str(number), (x, y), xytext=(5, 4), textcoords="offset points", fontsize=7, color=color)
     axes.margins(0.1)
-    axes.set(xlabel=plot.x, ylabel=plot.y)
-    return figure if axes.lines else None
+    finish(figure, plot, series, legend="dots: ours, stars: the paper's" if len(theirs) else "")
+    return figure
 
 
-def numbered(axes: Axes, place: Sequence[float], number: int, marker: str, name: str = "") -> None:
-    """Draw a point with a number, whose name is in the legend, as names beside the points would overlap."""
-    color = f"C{(number - 1) % 10}"
-    label = f"{number}  {name}" if name else None
-    axes.plot(*place, marker, color=color, markersize=9 if marker == "*" else 6, label=label)
-    axes.annotate(str(number), (place[0], place[1]), xytext=(5, 4), textcoords="offset points", fontsize=7, color=color)
-
-
-def path(plot: Plot, series: Series) -> Figure | None:
+def path(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
     """A line for each run, in its series' colour; a ring marks its start."""
     figure, axes = new()
     for color, (name, runs) in enumerate(series.items()):
@@ -182,11 +173,11 @@ def path(plot: Plot, series: Series) -> Figure | None:
                 x, y = points[plot.x], points[plot.y]
                 axes.plot(x, y, marker=".", color=f"C{color}", label=name if number == 0 else None, alpha=0.7)
                 axes.scatter(x[:1], y[:1], facecolors="none", edgecolors=f"C{color}", s=60)
-    axes.set(xlabel=plot.x, ylabel=plot.y)
+    finish(figure, plot, series, legend="a ring: where training starts")
     return figure if axes.lines else None
 
 
-def cosines(plot: Plot, series: Series) -> Figure | None:
+def cosines(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
     """A column for each series, from its first run with cosines; a row for each bucket of gold scores."""
     columns = {}
     for name, runs in series.items():
@@ -196,7 +187,7 @@ def cosines(plot: Plot, series: Series) -> Figure | None:
     return cosine_histograms(columns, plot.edges, f"cosine ({plot.split})") if columns else None
 
 
-def distribution(plot: Plot, series: Series) -> Figure | None:
+def distribution(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
     """A box of quartiles, and every score, at each x, which is a category."""
     figure, axes = new()
     boxes: dict[str, list[float]] = {}
@@ -209,12 +200,12 @@ def distribution(plot: Plot, series: Series) -> Figure | None:
     axes.boxplot(list(boxes.values()), tick_labels=list(boxes), showfliers=False)
     for place, scores in enumerate(boxes.values(), 1):
         axes.plot([place] * len(scores), scores, "o", alpha=0.5, color="C0", markersize=4)
-    of = plot.series if isinstance(plot.series, str) else ""
-    axes.set(xlabel=", ".join(filter(None, (of, plot.x))), ylabel=plot.y)
+    finish(figure, plot, series)
+    axes.set_xlabel(", ".join(filter(None, (plot.series_key, plot.x))))
     return figure
 
 
-DRAW: dict[str, Callable[[Plot, Series], Figure | None]] = {
+DRAW: dict[str, Callable[..., Figure | None]] = {
     "curve": curve,
     "heat": heat,
     "scatter": scatter,
@@ -224,50 +215,28 @@ DRAW: dict[str, Callable[[Plot, Series], Figure | None]] = {
 }
 
 
-def name_axes(axes: Axes, plot: Plot, runs: list[Run], printed: PublishedFigure | None) -> None:
-    """Put words and units above the axes' names, which are those of the command line."""
-    if printed and plot.kind == "curve":
-        axes.set_xlabel(f"{printed.x}\n{axes.get_xlabel()}")
-    if unit := described(runs, plot.x).unit:
-        axes.set_xlabel(f"{unit}\n{axes.get_xlabel()}")
-    if unit := described(runs, plot.y).unit:
-        axes.set_ylabel(f"{unit}\n{axes.get_ylabel()}")
-
-
-def add_legend(figure: Figure, axes: Axes, title: str) -> None:
-    """Add a legend if anything drawn has a name."""
-    names = axes.get_legend_handles_labels()[1]
-    if len(names) > INSIDE:
-        figure.set_figwidth(figure.get_figwidth() + 3)
-        figure.legend(title=title, loc="outside right upper", fontsize=7, title_fontsize=7)
-    elif names:
-        axes.legend(title=title, fontsize=7, title_fontsize=7, handlelength=3.5)
-
-
-def legend_title(plot: Plot, axes: Axes) -> str:
-    """The key of the series, or what the marks mean."""
-    if plot.kind == "scatter":
-        stars = any(line.get_marker() == "*" for line in axes.lines)
-        return "dots: ours, stars: the paper's" if stars else ""
-    if plot.kind == "path":
-        return "a ring: where training starts"
-    return plot.series if isinstance(plot.series, str) else ""
-
-
-def add_numbered(axes: Axes, printed: PublishedFigure, ours: list[str]) -> None:
-    """Draw the paper's points as stars, with the number and colour of our series of the same name."""
-    others = [point["label"] for point in printed.points if point["label"] not in ours]
-    names = [*ours, *others]
-    for point in printed.points:
-        name = point["label"]
-        numbered(axes, (point["x"], point["y"]), names.index(name) + 1, "*", name if name in others else "")
-
-
-def add_published(axes: Axes, printed: PublishedFigure) -> None:
+def add_published(axes: Axes, printed: PublishedFigure | None) -> None:
     """Draw the paper's points as stars and its lines dashed, both with their names."""
-    for point in printed.points:
+    for point in printed.points if printed else ():
         axes.plot(point["x"], point["y"], "*", color="black", markersize=9, label=f"paper: {point['label']}")
-    for line in printed.lines:
+    for line in printed.lines if printed else ():
         axes.axhline(line["y"], linestyle="--", color="grey", linewidth=1)
         place = (0.02, line["y"])
         axes.annotate(f"paper: {line['label']}", place, xycoords=("axes fraction", "data"), fontsize=6, va="bottom")
+
+
+def finish(figure: Figure, plot: Plot, series: Series, legend: str = "", words: str = "", spread: str = "") -> None:
+    """Name the axes, with units and the paper's words above their names, and add a legend if anything drawn has a name.
+
+    legend: its title, if not the key of the series. spread: what follows the name of y.
+    """
+    axes, runs = figure.axes[0], [run for of in series.values() for run in of]
+    x, y = [described(runs, plot.x).unit, words, plot.x], [described(runs, plot.y).unit, plot.y + spread]
+    axes.set(xlabel="\n".join(filter(None, x)), ylabel="\n".join(filter(None, y)))
+    style: Config = {"title": legend or plot.series_key, "fontsize": 7, "title_fontsize": 7}
+    names = axes.get_legend_handles_labels()[1]
+    if len(names) > INSIDE:
+        figure.set_figwidth(figure.get_figwidth() + 3)
+        figure.legend(loc="outside right upper", **style)
+    elif names:
+        axes.legend(handlelength=3.5, **style)

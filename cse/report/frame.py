@@ -1,6 +1,5 @@
-"""Runs as one pandas table, with a row for each run and a column for each dotted key, and the keys that differ."""
+"""The settings in which runs differ, as columns, with short names and values as text."""
 
-import sys
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -9,60 +8,42 @@ from cse.config.keys import is_science, key_of
 from cse.dotted import flattened
 from cse.record.runs import Run, plain
 
-NO_KEY = repr(None)  # the cell of a run without that key
 
-
-def settings_frame(runs: Sequence[Run]) -> pd.DataFrame:
-    """A row for each run, in their order, and a column for every dotted key and group that any of them has.
+def settings_frame(runs: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
+    """A row for each run, in their order, and a column for each dotted key or group.
 
     Cells are texts that are equal where the values are the same (32 and "32", but not 1 and true).
     """
-    columns: dict[str, list[str]] = {}
-    for place, run in enumerate(runs):
-        for key in (*flattened(run.config), *run.choices):
-            if key not in columns:
-                columns[key] = [NO_KEY] * len(runs)
-            columns[key][place] = sys.intern(repr(plain(run.get(key))))  # of many runs most values are the same
-    return pd.DataFrame(columns, index=range(len(runs)))
+    return pd.DataFrame({key: [repr(plain(run.get(key))) for run in runs] for key in keys}, index=range(len(runs)))
 
 
-def varying(runs: Sequence[Run], seed: str, frame: pd.DataFrame | None = None) -> list[str]:
-    """The keys in which the runs differ, except the seed; a group that differs stands for all its values.
-
-    frame: that of `settings_frame`, if the caller has it.
-    """
-    frame = settings_frame(runs) if frame is None else frame
-    keys = [key for key in frame if frame[key].nunique() > 1 and key != seed]
+def varying(runs: Sequence[Run], seed: str) -> list[str]:
+    """The keys in which the runs differ, except the seed; a group that differs stands for all its values."""
+    known = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
+    keys = [key for key in known if key != seed and len({repr(plain(run.get(key))) for run in runs}) > 1]
     groups = tuple(f"{key}." for key in keys if any(key in run.choices for run in runs))
     return [key for key in keys if not key.startswith(groups)]
 
 
 def differing(runs: Sequence[Run], seed: str) -> list[str]:
-    """The dotted keys and groups that tell the runs apart, except the seed: those on a command line first.
+    """The science keys (cse.config.keys) that tell the runs apart, except the seed: those on a command line first.
 
-    Another key is named only if runs differ in it that are alike in the others. So what follows from a typed value is
-    not repeated: a recipe's settings, `schedule_steps: ${trainer.max_steps}`, `data.seed: ${seed}`.
+    A key that nobody typed is left out if it follows from the others and the seed: a recipe's settings,
+    `schedule_steps: ${trainer.max_steps}`, `data.seed: ${seed}`. So is one that a sweep's case, or the encoder that
+    cse-eval scored, stands for.
     """
-
-    def may_be_named(key: str) -> bool:
-        return key != seed and is_science(key)
-
-    words = (word for run in runs for word in run.overrides if not word.startswith("~"))
-    typed = [key for key in dict.fromkeys(map(key_of, words)) if may_be_named(key)]
-    frame = settings_frame(runs)
-    varied = varying(runs, seed, frame)
-    frame = frame.reindex(columns=list(dict.fromkeys([*frame, *typed, seed])), fill_value=NO_KEY)
-    typed = [key for key in typed if frame[key].nunique() > 1]
-    # a sweep's case names several settings at once, and so does the encoder that cse-eval scored
-    cases = [key for key in typed if key == "case"] or [key for key in varied if key == "encoder"]
-
-    def is_named_by_case(key: str) -> bool:
-        known = [*cases, seed] if key == "checkpoint" else cases  # each seed has a checkpoint of its own
-        return bool(cases) and follows(frame, known, key)
-
-    chosen = cases + [key for key in typed if key not in cases and not is_named_by_case(key)]
+    varied = [key for key in varying(runs, seed) if is_science(key)]
+    words = dict.fromkeys(key_of(word) for run in runs for word in run.overrides if not word.startswith("~"))
+    frame = settings_frame(runs, list(dict.fromkeys([*varied, *words, seed])))
+    typed = [key for key in words if key != seed and is_science(key) and frame[key].nunique() > 1]
+    named = [key for key in sorted(varied) if key in ("case", "encoder")][:1]
+    chosen = list(named)
+    for key in typed:
+        known = [*named, seed] if key == "checkpoint" else named  # each seed has a checkpoint of its own
+        if key not in chosen and not (named and follows(frame, known, key)):
+            chosen.append(key)
     for key in varied:
-        if may_be_named(key) and key not in chosen and not follows(frame, [*chosen, seed], key):
+        if key not in chosen and not follows(frame, [*chosen, seed], key):
             chosen.append(key)
     return chosen
 

@@ -4,16 +4,16 @@ The scripts of Plotly and DataTables, which their Python packages ship, are insi
 """
 
 import base64
-import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from numbers import Number
 from pathlib import Path
+from typing import ClassVar
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from cse.record.heartbeat import clock
@@ -25,19 +25,23 @@ from cse.report.differences import Differences
 from cse.report.table import Table
 from cse.report.terminal import COLOURS
 
-ROWS = 1000  # of a table of the page; runs.csv has all
-
+LONG = 100  # rows of a table that is shown in pages
 PLOTLY = {"responsive": True, "displayModeBar": False}
 
 
 @dataclass
 class Picture:
-    """A figure's file, or None and why it was not drawn, and the paper's claims about it."""
+    """A figure's file, or None if no finished run has what it shows, and the paper's claims about it."""
 
     name: str
     path: Path | None
-    claims: Sequence[str] = field(default_factory=list)
-    why_not: str = ""
+    claims: Sequence[str] = ()
+    why_not: ClassVar[str] = "Not drawn: no finished run has what it shows."
+
+    @property
+    def encoded(self) -> str:
+        """The file as base64; "" for None."""
+        return base64.b64encode(self.path.read_bytes()).decode() if self.path else ""
 
 
 @dataclass
@@ -60,8 +64,8 @@ class Report:
 
 
 @cache
-def templates() -> Environment:
-    """The templates of this package. Every value is escaped; a missing one is an error."""
+def template(name: str) -> Template:
+    """A template of this package. Every value is escaped; a missing one is an error."""
     environment = Environment(
         loader=PackageLoader("cse.report"),
         autoescape=True,
@@ -70,29 +74,20 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["verdicts"] = COLOURS
-    return environment
+    return environment.get_template(name)
 
 
 def sweep_page(report: Report) -> str:
     """The page of a sweep beside its paper, with its pictures inside."""
-    return (
-        templates()
-        .get_template("sweep.html")
-        .render(
-            report=report,
-            title=report.title,
-            tables=[(one, layout.grid(one), layout.text_table(one), layout.remarks(one)) for one in report.tables],
-            claims=findings.lines(report.claims),
-            headline=findings.headline(report.claims),
-            pictures=[(one, encoded(one.path)) for one in report.pictures],
-            runs=provenance(report.runs),
-        )
+    return template("sweep.html").render(
+        report=report,
+        title=report.title,
+        tables=[(one, layout.grid(one), layout.text_table(one), layout.remarks(one)) for one in report.tables],
+        claims=findings.lines(report.claims),
+        headline=findings.headline(report.claims),
+        pictures=report.pictures,
+        runs=provenance(report.runs),
     )
-
-
-def encoded(path: Path | None) -> str:
-    """A picture's file as base64; "" for None."""
-    return base64.b64encode(path.read_bytes()).decode() if path else ""
 
 
 def provenance(runs: list[Run]) -> pd.DataFrame:
@@ -107,18 +102,14 @@ def runs_page(comparison: Comparison, differences: Differences | None = None) ->
     from itables.options import dt_bundle
     from plotly.offline import get_plotlyjs
 
-    from cse.report.charts import colours_of, draw_charts
+    from cse.report.charts import draw_charts, settings_of
 
     best, by = comparison.best, str(comparison.best_by)
-    shown = comparison.setting.map({one: place for place, one in enumerate(comparison.scores.index)})
-    rows = shown.sort_values(kind="stable").index[:ROWS].sort_values()  # if they are many, those of the best settings
-    runs = comparison.frame.loc[rows].astype(object).map(cell_value)
-    runs["folder"] = [comparison.name(comparison.runs[place]) for place in rows]
-    cut = f", the {ROWS:,} of the best settings; runs.csv has all {len(comparison.runs):,}"
-    hidden = [name for name in comparison.metrics if name not in comparison.chosen]
+    runs = comparison.frame.astype(object)
+    runs["folder"] = list(map(comparison.name, comparison.runs))
+    hidden = [list(runs).index(name) for name in comparison.metrics if name not in comparison.chosen]
     charts = draw_charts(comparison)
-    page = templates().get_template("runs.html")
-    return page.render(
+    return template("runs.html").render(
         title=comparison.title,
         subtitle=f"{comparison.counted}; as of {clock(time.time())}",
         best=None if best is None else comparison.label(best),
@@ -126,9 +117,8 @@ def runs_page(comparison: Comparison, differences: Differences | None = None) ->
         score="" if best is None else comparison.score_text(best, by),
         again="" if best is None else comparison.more_seeds(best),
         scripts=Markup(generate_init_offline_itables_html(dt_bundle)),
-        settings=widget(settings_table(comparison).head(ROWS), colours=list(colours_of(comparison).values())),
-        cut=cut if len(comparison.runs) > ROWS else "",
-        runs=widget(runs, hidden=[list(runs).index(name) for name in hidden]),
+        settings=widget(settings_table(comparison), colours=list(settings_of(comparison)["colour"])),
+        runs=widget(runs, hidden),
         plotly=Markup(get_plotlyjs()) if charts else "",
         charts={
             name: Markup(chart.to_html(full_html=False, include_plotlyjs=False, config=PLOTLY))
@@ -140,13 +130,13 @@ def runs_page(comparison: Comparison, differences: Differences | None = None) ->
     )
 
 
-def cell_value(value: object) -> object:
-    """A cell of the runs' table: a float with six digits, without decimals if it is whole; "" for None and NaN."""
-    if not isinstance(value, float):
-        return "" if value is None else value
-    if math.isnan(value):
+def cell(value: object) -> object:
+    """A cell: a float with six digits, without decimals if it is whole; "" for None and NaN; text escaped."""
+    if value is None or value != value:
         return ""
-    return int(value) if value.is_integer() else float(f"{value:.6g}")
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else float(f"{value:.6g}")
+    return value if isinstance(value, Number) else str(escape(str(value)))
 
 
 def widget(table: pd.DataFrame, hidden: Sequence[int] = (), colours: Sequence[str] = ()) -> Markup:
@@ -156,12 +146,10 @@ def widget(table: pd.DataFrame, hidden: Sequence[int] = (), colours: Sequence[st
     """
     from itables import to_html_datatable
 
-    escaped = table.map(lambda cell: cell if isinstance(cell, Number) else str(escape(str(cell)))).rename(
-        columns=lambda name: str(escape(name))
-    )
+    escaped = table.map(cell).rename(columns=lambda name: str(escape(name)))
     if colours:
         place = '<b class="place" style="border-color:{}">{}</b>'
-        escaped.insert(0, "#", [place.format(*one) for one in zip(colours, range(1, len(table) + 1), strict=False)])
+        escaped.insert(0, "#", [place.format(*one) for one in zip(colours, range(1, len(table) + 1), strict=True)])
     return Markup(
         to_html_datatable(
             escaped,
@@ -171,7 +159,8 @@ def widget(table: pd.DataFrame, hidden: Sequence[int] = (), colours: Sequence[st
             classes="display compact nowrap",
             style="width:100%",
             order=[],
-            paging=False,
+            paging=len(table) > LONG,
+            pageLength=LONG,
             showIndex=False,
             scrollX=True,
             layout={"topStart": {"buttons": ["searchBuilder", "colvis"]}},
@@ -182,12 +171,10 @@ def widget(table: pd.DataFrame, hidden: Sequence[int] = (), colours: Sequence[st
 
 def settings_table(comparison: Comparison) -> pd.DataFrame:
     """A line for each setting, the best first, with means and deviations as numbers, which sort."""
-    table = comparison.settings.copy()
+    table = comparison.settings.replace("", None)
     for metric in comparison.chosen:
         scores = comparison.scores[metric]
-        scores = scores.round(2 if scores["mean"].abs().max() >= 1 else 4)
-        table[[metric, f"± {metric}"]] = scores[["mean", "std"]].astype(object).where(scores.notna(), "")
-    marked = [sorted({name for run in comparison.runs_by_setting[one] for name in run.altered}) for one in table.index]
-    if any(marked):
-        table["partial"] = [" ".join(name for name in of if name in comparison.chosen) for of in marked]
-    return table.loc[:, (table != "").any()]
+        table[[metric, f"± {metric}"]] = scores.round(2 if scores["mean"].abs().max() >= 1 else 4)
+    marked = [{name for run in comparison.runs_by_setting[one] for name in run.altered} for one in table.index]
+    table["partial"] = [" ".join(name for name in comparison.chosen if name in of) or None for of in marked]
+    return table.astype(object).dropna(axis=1, how="all")

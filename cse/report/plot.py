@@ -73,18 +73,24 @@ class Plot(BaseModel):
         return self
 
     @property
+    def series_key(self) -> str:
+        """The config key of the series; "" if none makes them."""
+        return self.series if isinstance(self.series, str) else ""
+
+    @property
     def metrics(self) -> list[str]:
         """The scores on the figure's axes."""
-        if self.kind in ("scatter", "path"):
-            return [self.x, self.y]
-        return [name for name in (self.z or self.y,) if name]
+        return [name for name in (self.x, self.y, self.z) if "/" in name]
+
+    def shows(self, score: str) -> bool:
+        """Whether the figure shows the score, or the pairs behind it."""
+        return score in self.metrics or (bool(self.evaluator) and score.startswith(f"{self.split}/{self.evaluator}/"))
 
     def check_split(self, split: str) -> None:
         """Raise UserError if this figure shows dev scores and the paper's shows test scores, or the other way round.
 
         Training curves (train/...) go with either.
         """
-        splits = [self.split, *(axis.partition("/")[0] for axis in (self.x, self.y, self.z))]
-        wrong = [name for name in splits if name in ("dev", "test") and name != split]
-        if wrong:
+        splits = {self.split, *(name.partition("/")[0] for name in self.metrics)}
+        if wrong := sorted(splits & {"dev", "test"} - {split}):
             raise UserError(f"figure {self.name}: it shows {wrong[0]} scores, the paper's shows {split}")

@@ -25,39 +25,66 @@
 tests/report/test_published.py recomputes every average, mean and difference.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import replace
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Annotated
 
 import yaml
+from pydantic import BaseModel, BeforeValidator
 
 from cse.dotted import Json
 from cse.errors import UserError
 from cse.report.statistics import Value
 
 FOLDER = Path(__file__).parent / "published"
+Printed = Annotated[Value | None, BeforeValidator(lambda one: Value(one) if isinstance(one, int | float) else one)]
 
 
-@dataclass(frozen=True)
-class Published:
-    """One table: cells[row][column] is a Value, or None if the paper prints no number.
-
-    split: test, dev, or none; decimals: as printed (None: as few as it needs); counts: columns that are no scores;
-    others: other groups' models; p_values: as printed, by (row, column), of the test against the row's baseline.
-    """
+class Published(BaseModel):
+    """One table, with the keys above."""
 
     title: str
     split: str
     columns: list[str]
     name: str = ""
-    cells: dict[str, dict[str, Value | None]] = field(default_factory=dict)
+    rows: dict[str, list[Printed]] = {}
     others: frozenset[str] = frozenset()
     decimals: int | None = 2
-    column_decimals: dict[str, int] = field(default_factory=dict)
+    column_decimals: dict[str, int] = {}
     counts: frozenset[str] = frozenset()
-    p_values: dict[tuple[str, str], str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    unreadable: list[Json] = []
+    tests: list[Json] = []
+
+    @cached_property
+    def cells(self) -> dict[str, dict[str, Value | None]]:
+        """cells[row][column]: None if the paper prints no number."""
+        cells = {row: dict(zip(self.columns, values, strict=True)) for row, values in self.rows.items()}
+        for garbled in self.unreadable:
+            line = cells[garbled["row"]]
+            note = f"printed {garbled['printed']}"
+            line |= {column: replace(value, note=note) for column in garbled["columns"] if (value := line[column])}
+        return cells
+
+    @property
+    def p_values(self) -> dict[tuple[str, str], str]:
+        """As printed, by (row, column), of the test against the row's baseline."""
+        return {
+            (test["row"], test["column"]): ("" if "p" in test else "<")
+            + f"{test.get('p', test.get('p_below')):.4f}"[1:]
+            for test in self.tests
+        }
+
+    @property
+    def notes(self) -> list[str]:
+        """How garbled cells were read; a star marks those that a note names."""
+        lines = []
+        for one in self.unreadable:
+            cells = ", ".join([one["row"], *one["columns"]])
+            star = "* " if one["columns"] else ""
+            lines.append(f"{star}{cells}: the text prints {one['printed']}; read as {one['read']}")
+        return lines
 
     def digits(self, column: str) -> int | None:
         """The decimals that the paper prints in a column."""
@@ -68,8 +95,7 @@ class Published:
         return "none" if column in self.counts else self.split
 
 
-@dataclass(frozen=True)
-class PublishedFigure:
+class PublishedFigure(BaseModel):
     """What a paper's text says of a figure: points (each x, y and label), lines (each y and label), claims.
 
     x: what the horizontal axis shows, in words.
@@ -78,9 +104,9 @@ class PublishedFigure:
     title: str
     split: str
     x: str
-    points: list[Json]
-    lines: list[Json]
-    claims: list[str]
+    points: list[Json] = []
+    lines: list[Json] = []
+    claims: list[str] = []
 
 
 def papers() -> list[str]:
@@ -98,47 +124,19 @@ def read(paper: str) -> Json:
 
 def table(paper: str, name: str) -> Published:
     """A table by its key, e.g. ("whitenedcse", "table4"). Raises UserError for an unknown one."""
-    raw = _entry(paper, "tables", name)
-    notes = {(u["row"], column): u for u in raw.get("unreadable", []) for column in u["columns"]}
-    cells = {
-        row: {
-            column: _value(printed, notes.get((row, column)))
-            for column, printed in zip(raw["columns"], values, strict=True)
-        }
-        for row, values in raw["rows"].items()
-    }
-    return Published(
-        title=raw["title"],
-        split=raw["split"],
-        columns=raw["columns"],
-        name=name,
-        cells=cells,
-        others=frozenset(raw.get("others", [])),
-        decimals=raw.get("decimals", 2),
-        column_decimals=raw.get("column_decimals", {}),
-        counts=frozenset(raw.get("counts", [])),
-        p_values={(test["row"], test["column"]): _printed_p(test) for test in raw.get("tests", [])},
-        notes=[_note(garbled) for garbled in raw.get("unreadable", [])],
-    )
-
-
-def _note(garbled: Json) -> str:
-    """A note on how a garbled cell was read; the star marks the cells that it names."""
-    star = "* " if garbled["columns"] else ""
-    cells = ", ".join([garbled["row"], *garbled["columns"]])
-    return f"{star}{cells}: the text prints {garbled['printed']}; read as {garbled['read']}"
+    return Published.model_validate({**_entry(paper, "tables", name), "name": name})
 
 
 def figure(paper: str, name: str) -> PublishedFigure:
     """A figure by its key, with points from a table if it names one. Raises UserError for an unknown one."""
     raw = _entry(paper, "figures", name)
-    points = list(raw.get("points", []))
+    found = PublishedFigure.model_validate(raw)
     if source := raw.get("points_of"):
         for row, cells in table(paper, source["table"]).cells.items():
             x, y = cells[source["x"]], cells[source["y"]]
             if x and y:
-                points.append({"x": x.mean, "y": y.mean, "label": row})
-    return PublishedFigure(raw["title"], raw["split"], raw["x"], points, raw.get("lines", []), raw.get("claims", []))
+                found.points.append({"x": x.mean, "y": y.mean, "label": row})
+    return found
 
 
 def _entry(paper: str, kind: str, name: str) -> Json:
@@ -148,14 +146,3 @@ def _entry(paper: str, kind: str, name: str) -> Json:
         hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(entries)}"
         raise UserError(f"{paper} has no {kind[:-1]} {name!r}{hint}")
     return entries[name]
-
-
-def _printed_p(test: Json) -> str:
-    return f"{test['p']:.4f}".lstrip("0") if "p" in test else f"<{test['p_below']:.4f}".replace("<0", "<")
-
-
-def _value(printed: float | Json | None, garbled: Json | None) -> Value | None:
-    if printed is None:
-        return None
-    spread = printed if isinstance(printed, dict) else {"mean": printed}
-    return Value(**spread, note=f"printed {garbled['printed']}" if garbled else "")

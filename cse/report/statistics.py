@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -52,19 +52,6 @@ class Effect:
     least: float = 0.0
 
 
-@dataclass(frozen=True)
-class Intervals:
-    """How to make intervals over seeds. confidence: their level, between 0 and 1."""
-
-    confidence: float
-    kind: Literal["t", "bootstrap"]
-
-    def of_mean(self, values: Sequence[float]) -> Interval:
-        """The interval of the mean of two or more values."""
-        make = t_interval if self.kind == "t" else bootstrap_interval
-        return make(values, self.confidence)
-
-
 def summary(values: Iterable[float]) -> Value:
     """Mean, deviation and number of one or more values."""
     values = list(values)
@@ -77,7 +64,7 @@ def t_interval(values: Sequence[float], confidence: float) -> Interval:
     return float(mean - reach), float(mean + reach)
 
 
-def bootstrap_interval(values: Sequence[float], confidence: float, statistic: Callable = np.mean) -> Interval:
+def bootstrap_interval(values: Sequence[float], confidence: float, statistic: Callable) -> Interval:
     """Of any statistic of two or more values, by percentiles of 9,999 resamples, the same ones each time."""
     resampled = stats.bootstrap(
         (np.asarray(values),), statistic, confidence_level=confidence, method="percentile", rng=np.random.default_rng(0)

@@ -8,10 +8,10 @@ from pathlib import Path
 import yaml
 from omegaconf import DictConfig, OmegaConf
 
-from cse.config.compose import composed, nearest
+from cse.config.compose import nearest
 from cse.config.groups import choices
 from cse.config.keys import key_of
-from cse.config.spelling import unquoted
+from cse.config.spelling import unquoted, values_of
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.runs import Run, read_runs, same
@@ -22,7 +22,6 @@ from cse.report.comparison import compare_runs
 from cse.report.page import Picture, Report
 from cse.report.plot import Plot
 from cse.report.spec import Spec, parse
-from cse.report.statistics import Intervals
 from cse.report.table import build, of_runs
 from cse.report.verdicts import judge_claims
 from cse.run.plots import save
@@ -41,7 +40,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     expected = planned(sweep)
     tables = []
     if printed:
-        tables = [build(spec, printed, runs, expected, Intervals(config["confidence"], config["interval"]))]
+        tables = [build(spec, printed, runs, expected, config["confidence"])]
     if runs and not any(cell.values for table in tables for cell in table.all_cells):  # beside each other, at least
         known = {name for run in runs for name in run.metrics}
         metrics = [metric for plot in spec.figures for metric in plot.metrics if metric in known]
@@ -99,22 +98,17 @@ def read_sweep(sweep: str) -> tuple[jobs.Sweep, Config, str]:
 
 
 def planned(sweep: jobs.Sweep) -> list[Config]:
-    """The axes' values of every job of a grid; [] for a search, whose trials are not known beforehand."""
-    if sweep.sweeper != "basic":
-        return []
-    combinations = []
-    for job in expanded(sweep.axes([])):
-        own = sorted((axis for axis in job if not is_idle(axis, job, sweep)), key=lambda axis: key_of(axis) == "seed")
-        values = {key_of(axis): yaml.safe_load(unquoted(axis)) for axis in own}
+    """The axes' values of every job of a grid, the seed last; [] for a search, whose trials are not known."""
+    combinations: list[Config] = []
+    for job in expanded(sweep.axes([])) if sweep.sweeper == "basic" else ():
+        axes = sorted(job, key=lambda axis: key_of(axis) == "seed")
+        values = {key_of(axis): yaml.safe_load(unquoted(axis)) for axis in axes}
+        case = sweep.cases.get(values_of(job).get("case", ""))
+        if case and case.is_untrained:
+            values.pop("seed", None)  # an encoder that is only scored: one job for all seeds
         if values and values not in combinations:
             combinations.append(values)
     return combinations
-
-
-def is_idle(axis: str, job: list[str], sweep: jobs.Sweep) -> bool:
-    """Whether an axis is the seed of an encoder that is only scored: there is one job for all seeds."""
-    cases = [sweep.cases[unquoted(one)] for one in job if key_of(one) == "case"]
-    return key_of(axis) == "seed" and any(case.is_untrained for case in cases)
 
 
 def mark_departures(runs: list[Run], sweep: str, seed: str) -> list[Run]:
@@ -136,7 +130,7 @@ def mark_departures(runs: list[Run], sweep: str, seed: str) -> list[Run]:
 def configuration(sweep: str, case: str | None) -> DictConfig | None:
     """The config of a sweep's case, or of a sweep without cases (None); None for a case that trains nothing."""
     job = jobs.read(sweep).job([f"case={case}"] if case else [])
-    return composed("train", job.arguments) if job.program == "cse-train" else None
+    return job.composed() if job.program == "cse-train" else None
 
 
 def differs(run: Run, config: DictConfig, key: str) -> bool:
@@ -148,10 +142,7 @@ def differs(run: Run, config: DictConfig, key: str) -> bool:
 def draw(plot: Plot, spec: Spec, runs: list[Run], out: Path) -> Picture:
     """Draw a figure into out/figures, with the paper's claims about it. Raises RunError if the disk refuses."""
     printed = figures.overlay(plot, spec.paper)
-    claims = printed.claims if printed else []
-    figure = figures.draw(plot, spec, runs)
-    if figure is None:
-        return Picture(plot.name, None, claims, "Not drawn: no finished run has what it shows.")
-    path = out / "figures" / f"{plot.name}.png"
-    save(figure, path)
-    return Picture(plot.name, path, claims)
+    figure, path = figures.draw(plot, spec, runs), out / "figures" / f"{plot.name}.png"
+    if figure is not None:
+        save(figure, path)
+    return Picture(plot.name, path if figure else None, printed.claims if printed else [])

@@ -32,7 +32,7 @@ from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_
 from cse.report.published import Published
 from cse.report.seeds import in_words, pooled_sd
 from cse.report.spec import Spec
-from cse.report.statistics import Intervals, Value, holm, reach_of_noise
+from cse.report.statistics import Value, holm, reach_of_noise
 
 PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
 NOT_RUN, PUBLISHED_ONLY, OTHER_SETTING = "NOT RUN", "PUBLISHED ONLY", "OTHER SETTING"
@@ -60,7 +60,7 @@ class Table:
         return [cell for row in self.cells.values() for cell in row.values()]
 
 
-def build(spec: Spec, published: Published, runs: list[Run], expected: list[Where], intervals: Intervals) -> Table:
+def build(spec: Spec, published: Published, runs: list[Run], expected: list[Where], confidence: float) -> Table:
     """Fill the published table from runs. expected: every job's axes, as the sweep plans them."""
     table = blank(published, spec)
     for row in spec.rows:
@@ -70,15 +70,15 @@ def build(spec: Spec, published: Published, runs: list[Run], expected: list[Wher
         own = [table.cells[row][name] for row in spec.rows]
         seed_sd = seed_sd_of(name, spec, [cell for cell in own if cell.values])
         for cell in own:
-            cell.verdict = judge_cell(cell, spec, seed_sd, intervals.confidence)
+            cell.verdict = judge_cell(cell, spec, seed_sd, confidence)
             if cell.verdict != OTHER_SETTING:  # such a difference would mean nothing
-                compare_with_printed(cell, intervals)
-        mark_ties(own, intervals.confidence)
+                compare_with_printed(cell, confidence)
+        mark_ties(own, confidence)
     for row, base in spec.baselines.items():
         for name in (name for name, line in spec.columns.items() if not line.config):
-            compare_with_baseline(table.cells[row][name], table.cells[base][name], intervals.confidence)
+            compare_with_baseline(table.cells[row][name], table.cells[base][name], confidence)
     table.absent += missing_jobs(runs, expected)
-    table.notes = [*published.notes, *notes(table, spec, runs, intervals)]
+    table.notes = [*published.notes, *notes(table, spec, runs, confidence)]
     for cell in table.all_cells:
         table.notes += mixed(f"{cell.row}, {cell.column}", cell.runs, spec.seed, settings=cell.aggregate == "mean")
     used = [run for cell in table.all_cells for run in cell.runs]
@@ -106,7 +106,7 @@ def blank(published: Published, spec: Spec) -> Table:
     return Table(published, cells, spec.baselines)
 
 
-def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> list[str]:
+def notes(table: Table, spec: Spec, runs: list[Run], confidence: float) -> list[str]:
     """How the table's intervals and verdicts were made, and what its runs retrieved."""
     done = [run for run in runs if run.status == "done"]
     lines = retrieved({row: run for row, line in spec.rows.items() for run in done if run.matches(line.where)})
@@ -117,15 +117,13 @@ def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> li
         )
     own = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
     others = "".join(f", {column} within {tolerance:g}" for column, tolerance in own.items())
-    lines.append(
-        f"PASS: within {spec.tolerance:g}{others}. Intervals: {intervals.confidence:.0%}, {intervals.kind} over seeds."
-    )
+    lines.append(f"PASS: within {spec.tolerance:g}{others}. Intervals: {confidence:.0%}, t over seeds.")
     for column in spec.columns:
         filled = [list(table.cells[row][column].values.values()) for row in spec.rows]
         several = [values for values in filled if len(values) > 1]
         if several and (sd := pooled_sd(several)):
             seeds = min(map(len, several))
-            lines.append(f"{column}: {in_words(sd, seeds, level=1 - intervals.confidence)}.")
+            lines.append(f"{column}: {in_words(sd, seeds, level=1 - confidence)}.")
     if any(line.aggregate in QUARTILES for line in spec.rows.values()):
         lines.append("A quartile of one seed has a bootstrap interval over that seed's runs; a maximum has none.")
     return lines
@@ -134,7 +132,7 @@ def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> li
 def of_runs(comparison: Comparison, runs: list[Run], expected: list[Where]) -> Table:
     """The table of a sweep whose report has none: a line for each setting."""
     done = [run for run in runs if run.status == "done"]
-    table = Table(Published(comparison.counted, "none", []), {}, lines=comparison.table())
+    table = Table(Published(title=comparison.counted, split="none", columns=[]), {}, lines=comparison.table())
     table.deviations, table.absent, table.notes = deviations({}, done), missing_jobs(runs, expected), comparison.notes
     return table
 

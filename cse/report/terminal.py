@@ -1,6 +1,7 @@
 """A report on the terminal."""
 
 import sys
+from collections.abc import Sequence
 
 import pandas as pd
 from rich.console import Console
@@ -41,24 +42,24 @@ def show(tables: list[Table], console: Console) -> None:
     """Print tables and their remarks."""
     for table in tables:
         console.print(Text(table.printed.title, style="italic"))
-        show_table(text_table(table), console)
-        for remark in remarks(table):
-            console.print(Text(remark, style="dim"))
+        show_table(text_table(table), console, notes=remarks(table))
 
 
-def show_table(table: pd.DataFrame, console: Console, fixed: int = 2) -> None:
-    """Print a table without cutting cells: what is wider than the terminal follows below.
+def show_table(table: pd.DataFrame, console: Console, fixed: int = 2, notes: Sequence[str] = ()) -> None:
+    """Print a table without cutting cells, what is wider than the terminal below, and then the notes.
 
     fixed: the number of leading columns, which each part repeats. Into a pipe or a file, lines may be of any length.
     """
-    if table.empty:
-        return
-    names = [name or None for name in table.columns[:fixed]]
-    lines = table.iloc[:, fixed:].set_axis(pd.MultiIndex.from_arrays(table.iloc[:, :fixed].T.to_numpy(), names=names))
-    text = Text(lines.to_string(line_width=console.width if console.is_terminal else None, sparsify=False))
-    for verdict, colour in COLOURS.items():
-        text.highlight_words([verdict], colour)
-    console.print(text, soft_wrap=True)
+    if not table.empty:
+        names = [name or None for name in table.columns[:fixed]]
+        index = pd.MultiIndex.from_arrays(table.iloc[:, :fixed].T.to_numpy(), names=names)
+        width = console.width if console.is_terminal else None
+        text = Text(table.iloc[:, fixed:].set_axis(index).to_string(line_width=width, sparsify=False))
+        for verdict, colour in COLOURS.items():
+            text.highlight_words([verdict], colour)
+        console.print(text, soft_wrap=True)
+    for note in notes:
+        console.print(Text(note, style="dim"), soft_wrap=True)
 
 
 def show_claims(claims: pd.DataFrame, console: Console) -> None:
@@ -85,17 +86,12 @@ def show_comparison(comparison: Comparison, differences: Differences | None, con
     if comparison.compared_by is None:
         return
     console.print()
-    show_table(comparison.table(), console, fixed=1 + len(comparison.keys))
     hidden = len(comparison.metrics) - len(comparison.chosen)
-    if hidden:
-        console.print(Text(f"{hidden} more scores: metrics=[test/sts/*], report.html and runs.csv", style="dim"))
-    for note in comparison.notes:
-        console.print(Text(note, style="dim"), soft_wrap=True)
+    more = [f"{hidden} more scores: metrics=[test/sts/*], report.html and runs.csv"] if hidden else []
+    show_table(comparison.table(), console, 1 + len(comparison.keys), [*more, *comparison.notes])
     if differences:
         console.print(Text(f"\n{differences.title}", style="bold"), soft_wrap=True)
-        show_table(differences.table(), console, fixed=len(comparison.keys))
-        for note in differences.notes:
-            console.print(Text(note, style="dim"), soft_wrap=True)
+        show_table(differences.table, console, len(comparison.keys), differences.notes)
     by, best = str(comparison.best_by), comparison.best
     if best is None:
         return

@@ -1,8 +1,8 @@
 """What our runs say of a paper's claims (cse.report.claims): from scores to one word, in one table, claims.csv.
 
-A claim's places become parts, each with the runs of its left and its right side (`parts_of`). A part is tested once,
-by its form (`tested`); a trend is tested as a whole (`trend`). The claim's own difference and p are those of the part
-that decides (`difference`). `judge_claims` corrects p by Holm over all claims and gives each its word:
+A claim has parts, each with the runs of its two sides, or of its trend (`parts_of`). Each part is tested once
+(`tested`), and one of them decides (`decided`). `judge_claims` corrects p by Holm over all claims and gives each claim
+its word:
 
     HOLDS, CONTRADICTED     it is as claimed, or the other way round, and p shows it
     NOT SEEN                the runs cannot tell
@@ -13,16 +13,17 @@ that decides (`difference`). `judge_claims` corrects p by Holm over all claims a
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cse.errors import UserError
-from cse.record.runs import Run, Where, grouped, plain
-from cse.report.cells import Cell, compare, few_seeds, finished_runs, listed, other_setting, value_of
+from cse.record.runs import Run, Where, plain
+from cse.report.cells import Cell, compare, few_seeds, finished_runs, listed, other_setting, with_seeds
 from cse.report.claims import Claim, Place, names
 from cse.report.spec import Spec, quantity
-from cse.report.statistics import Effect, Points, holm, rank_correlation
+from cse.report.statistics import Effect, holm, rank_correlation
 from cse.report.table import NOT_RUN, Table
 
 HOLDS, NOT_SEEN, CONTRADICTED, NOT_JUDGED = "HOLDS", "NOT SEEN", "CONTRADICTED", "NOT JUDGED"
@@ -37,144 +38,134 @@ published_effect: the printed difference that supports the claim least; publishe
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison. left, right: the runs; lacks: what a side without scores needs; found: left minus right; why: the
-    reason why it is no test."""
+    """One comparison, or one trend. sides: the runs of its left and right, or of the trend; lacks: what a side without
+    scores needs; found: left minus right (p NaN: the runs are no test, and `why` says so)."""
 
     name: str
-    left: Cell
-    right: Cell
-    lacks: tuple[str, str]
+    sides: tuple[Cell, ...]
+    lacks: tuple[str, ...] = ()
     found: Effect = field(default_factory=Effect)
     why: str = ""
-
-
-@dataclass(frozen=True)
-class Tested:
-    """A claim's test before any correction. found: its effect and p (NaN: not judged); part: the part that decides."""
-
-    claim: Claim
-    printed: float | None
-    found: Effect = field(default_factory=Effect)
-    part: str = ""
-    parts: tuple[Part, ...] = ()
-    counted: tuple[int, int] = (0, 0)
-    missing: str = ""
-    why: str = ""
-    altered: bool = False
 
 
 def judge_claims(spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> pd.DataFrame:
     """A row for each claim. table: None if the report has figures only."""
-    tests = [(trend if one.is_trend else difference)(one, spec, table, runs, confidence) for one in spec.claims]
-    p_values = holm([test.found.p for test in tests])
-    claims, level = sum(not math.isnan(p) for p in p_values), 1 - confidence
-    words = [word(test.claim, test.found, p, test.why, level) for test, p in zip(tests, p_values, strict=True)]
-    held = {test.claim.says for test, verdict in zip(tests, words, strict=True) if verdict == HOLDS}
-    rows = []
-    for test, p, verdict in zip(tests, p_values, words, strict=True):
-        control, why = test.claim.control, test.why
-        if control and control not in held and verdict not in (NOT_RUN, NOT_JUDGED):
-            verdict, p, why = NOT_JUDGED, math.nan, f"its positive control was not seen to hold: {control}"
-        own = words_of_parts(test, verdict, claims, level)
-        by_part = "; ".join(f"{part.name}: {told}" for part, told in zip(test.parts, own, strict=True))
-        rows.append(row(test, verdict, p, why, by_part) | {"quantity": quantity(test.claim, spec)})
+    level = 1 - confidence
+    parts = [[tested(one, of, spec, confidence) for of in parts_of(one, spec, table, runs)] for one in spec.claims]
+    rows = [decided(*pair) | {"quantity": quantity(pair[0], spec)} for pair in zip(spec.claims, parts, strict=True)]
+    p_values = holm([row["p"] for row in rows])
+    words = [word(claim, row["effect"], p, level) for claim, row, p in zip(spec.claims, rows, p_values, strict=True)]
+    held = {claim.says for claim, verdict in zip(spec.claims, words, strict=True) if verdict == HOLDS}
+    claims = int(np.count_nonzero(~np.isnan(p_values)))
+    for claim, row, of, p, verdict in zip(spec.claims, rows, parts, p_values, words, strict=True):
+        row["p"] = p
+        if claim.control and claim.control not in held and verdict not in (NOT_RUN, NOT_JUDGED):
+            verdict, row["p"] = NOT_JUDGED, math.nan
+            row["why_not_judged"] = f"its positive control was not seen to hold: {claim.control}"
+        row["by_part"] = "; ".join(words_of_parts(claim, of, verdict, claims, level))
+        some = 0 < row["parts_measured"] < len(of)
+        row["verdict"] = f"{verdict} ({row['parts_measured']} of {len(of)} parts)" if some else verdict
     return pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
 
 
-def word(claim: Claim, found: Effect, p: float, why: str, level: float) -> str:
+def word(claim: Claim, size: float | None, p: float, level: float) -> str:
     """The verdict, by the corrected p."""
-    if found.size is None:
-        return NOT_RUN
-    if why and math.isnan(p):
-        return NOT_JUDGED
+    if size is None or math.isnan(p):
+        return NOT_RUN if size is None else NOT_JUDGED
     if p >= level:
         return NOT_SEEN
-    return HOLDS if claim.is_borne_out(found.size) else CONTRADICTED
+    return HOLDS if claim.is_borne_out(size) else CONTRADICTED
 
 
-def words_of_parts(test: Tested, verdict: str, claims: int, level: float) -> list[str]:
-    """Each part's own verdict: as claimed if the claim holds, else by Holm's p within the claim, times the claims."""
-    corrected = [0.0 if verdict == HOLDS else min(1.0, p * claims) for p in holm([one.found.p for one in test.parts])]
-    return [
-        NOT_JUDGED if verdict == NOT_JUDGED or part.why else word(test.claim, part.found, p, part.why, level)
-        for part, p in zip(test.parts, corrected, strict=True)
-    ]
+def words_of_parts(claim: Claim, parts: Sequence[Part], verdict: str, claims: int, level: float) -> list[str]:
+    """The own verdict of each of several parts: as claimed if the claim holds, else by Holm's p within the claim, times
+    the claims."""
+    ran = [part for part in parts if part.found.size is not None]
+    times = {HOLDS: 0, NOT_JUDGED: math.nan}.get(verdict, claims)
+    p_values = np.minimum(1, times * np.array(holm([part.found.p for part in ran])))
+    told = [f"{of.name}: {word(claim, of.found.size, p, level)}" for of, p in zip(ran, p_values, strict=True)]
+    return told if len(parts) > 1 else []
 
 
-def row(test: Tested, verdict: str, p: float, why: str, by_part: str) -> dict[str, object]:
-    """A claim's line of claims.csv."""
-    claim, found, printed = test.claim, test.found, test.printed
-    measured, parts = test.counted
+def decided(claim: Claim, parts: Sequence[Part]) -> dict[str, Any]:
+    """A claim's line of claims.csv before any correction, by one of its parts: the surest one against the claim, with
+    Bonferroni's p, or else the least sure one."""
+    ran = [part for part in parts if part.found.size is not None]
+    judged = [part for part in ran if not part.why]
+    against = [part for part in judged if not claim.is_borne_out(part.found.size or 0.0)]
+    if against:
+        one = min(against, key=lambda part: part.found.p)
+    else:
+        one = max(judged, key=lambda part: part.found.p, default=(ran or parts)[0])
+    printed = printed_difference(claim, parts)
     is_tie = printed is not None and claim.form in ("more", "less") and abs(printed) < 1e-9
+    altered = any(side.altered for part in ran for side in part.sides)
+    low, high = one.found.interval or (None, None)
     return {
         "claim": claim.says,
         "source": claim.source,
-        "verdict": f"{verdict} ({measured} of {parts} parts)" if 0 < measured < parts else verdict,
-        "effect": found.size,
-        **dict(zip(("low", "high"), found.interval or (None, None), strict=True)),
-        "n": found.n,
-        "test": found.test,
-        "p": p,
-        "part": test.part,
-        "parts_measured": measured,
-        "parts": parts,
-        "missing": test.missing,
+        "effect": one.found.size,
+        "low": low,
+        "high": high,
+        "n": one.found.n,
+        "test": one.found.test,
+        "p": min(1.0, one.found.p * len(judged)) if against else one.found.p,
+        "part": one.name if ran and len(parts) > 1 else "",
+        "parts_measured": len(judged or ran),
+        "parts": len(parts),
+        "missing": "; ".join(dict.fromkeys(lack for part in parts for lack in part.lacks)),
         "published_effect": printed,
         "published_supports": None if printed is None or is_tie else claim.is_borne_out(printed),
-        "why_not_judged": why,
-        "by_part": by_part,
-        "data": "" if found.size is None else "partial" if test.altered else "whole",
+        "why_not_judged": "; ".join(dict.fromkeys(part.why for part in ran if part.why)),
+        "data": "" if not ran else "partial" if altered else "whole",
     }
 
 
-def difference(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> Tested:
-    """A comparison of two places: by the surest part against the claim, with Bonferroni's p, or else by the least sure
-    part."""
-    every = _of_runs(claim, spec, runs) if "where" in claim.left else _of_table(claim, spec, table)
-    ran = [part for part in every if part.left.values and part.right.values]
-    sides = [(side, lack) for one in every for side, lack in zip((one.left, one.right), one.lacks, strict=True)]
-    missing = "; ".join(dict.fromkeys(lack for side, lack in sides if not side.values))
-    test = Tested(claim, printed_difference(claim, every), counted=(len(ran), len(every)), missing=missing)
-    if not ran:
-        return test
-    parts = [tested(part, claim, spec, confidence) for part in ran]
-    judged = [part for part in parts if not part.why]
-    if against := [part for part in judged if not claim.is_borne_out(part.found.size or 0.0)]:
-        part = min(against, key=lambda part: part.found.p)
-        found = replace(part.found, p=min(1.0, part.found.p * len(judged)))
-    else:
-        part = max(judged, key=lambda part: part.found.p) if judged else parts[0]
-        found = part.found
-    return replace(
-        test,
-        found=found,
-        part=part.name if len(every) > 1 else "",
-        parts=tuple(parts) if len(every) > 1 else (),
-        counted=(len(judged or ran), len(every)),
-        why="; ".join(dict.fromkeys(part.why for part in parts if part.why)),
-        altered=any(side.altered for part in ran for side in (part.left, part.right)),
-    )
+def printed_difference(claim: Claim, parts: Sequence[Part]) -> float | None:
+    """The printed difference that supports the claim least, among its parts; None if the paper prints none."""
+    sign = -1 if claim.form == "less" else 1
+    both = [[side.published for side in part.sides] for part in parts if not claim.is_trend]
+    printed = [sign * (left.mean - right.mean) for left, right in both if left and right]
+    return max(printed, key=abs, default=None) if claim.form == "alike" else min(printed, default=None)
 
 
-def tested(part: Part, claim: Claim, spec: Spec, confidence: float) -> Part:
-    """The part with its difference and p (NaN, with a reason, if it is no test).
+def tested(claim: Claim, part: Part, spec: Spec, confidence: float) -> Part:
+    """The part with its effect and p (NaN, with a reason, if it is no test)."""
+    if part.lacks:
+        return part
+    found = trend(part.sides[0], claim, confidence) if claim.is_trend else difference(part.sides, claim, confidence)
+    why = why_not(claim, part.sides, spec)
+    if not why and math.isnan(found.p):
+        why = found.test if found.test.startswith("none: ") else "encoders that are only scored need their test items"
+    if not why and found.least >= 1 - confidence:
+        why = f"its points can reach no p below {found.least:.2g}"
+    return replace(part, found=replace(found, p=math.nan) if why else found, why=why)
+
+
+def difference(sides: Sequence[Cell], claim: Claim, confidence: float) -> Effect:
+    """Left minus right, or of `less` right minus left.
 
     `alike` is two one-sided tests (Schuirmann): above -within and below within; what contradicts it is tested against
     the nearer bound, two-sided. `more` with a margin is tested against -within, two-sided.
     """
-    left, right = (part.right, part.left) if claim.form == "less" else (part.left, part.right)
+    left, right = reversed(sides) if claim.form == "less" else sides
     found = compare(left, right, confidence)
+    if not claim.within:
+        return found
+    above, below = (compare(left, right, confidence, shift).p for shift in (-claim.within, claim.within))
+    if claim.form == "more":
+        return replace(found, p=above)
     assert found.size is not None
-    if claim.form == "alike":
-        above, below = (compare(left, right, confidence, shift).p for shift in (-claim.within, claim.within))
-        is_alike = claim.is_borne_out(found.size)
-        found = replace(found, p=max(above, below) / 2 if is_alike else below if found.size > 0 else above)
-    elif claim.within:
-        found = replace(found, p=compare(left, right, confidence, -claim.within).p)
-    why = why_not(claim, [left, right], spec)
-    if not why and math.isnan(found.p):
-        why = found.test if found.test.startswith("none: ") else "encoders that are only scored need their test items"
-    return replace(part, found=replace(found, p=math.nan) if why else found, why=why)
+    is_alike = claim.is_borne_out(found.size)
+    return replace(found, p=max(above, below) / 2 if is_alike else below if found.size > 0 else above)
+
+
+def trend(cell: Cell, claim: Claim, confidence: float) -> Effect:
+    """The rank correlation of runs' scores with a config key; of `falls`, turned."""
+    sign = 1 if claim.form == "rises" else -1
+    key, metric = str(claim.right), claim.left["metric"]
+    points = [[(sign * plain(run.get(key)), run.metrics[metric]) for run in of] for of in cell.seeds.values()]
+    return rank_correlation(points, confidence)
 
 
 def why_not(claim: Claim, sides: Sequence[Cell], spec: Spec) -> str:
@@ -189,90 +180,52 @@ def why_not(claim: Claim, sides: Sequence[Cell], spec: Spec) -> str:
     return few_seeds(sides)
 
 
-def trend(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> Tested:
-    """A rank correlation of runs' scores with a config key, or of a table's column with another."""
-    sign = 1 if claim.form == "rises" else -1
-    points, pairs, cells = _points(claim, spec, table, runs)
-    printed = sign * (rank_correlation([pairs], confidence).size or 0.0) if len(pairs) > 2 else None
-    altered = any(cell.altered for cell in cells)
-    every = [point for of in points for point in of]
-    if len(every) < 3 or len({x for x, _ in every}) < 2:
-        lacks = "three points, at two values or more"
-        return Tested(claim, printed, counted=(0, 1), missing=lacks, altered=altered)
-    found = rank_correlation([[(sign * x, y) for x, y in of] for of in points], confidence)
-    why = why_not(claim, cells, spec) or found.test * math.isnan(found.p)
-    if not why and found.least >= 1 - confidence:
-        why = f"its points can reach no p below {found.least:.2g}"
-    found = replace(found, p=math.nan) if why else found
-    return Tested(claim, printed, found, counted=(1, 1), why=why, altered=altered)
+def parts_of(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> list[Part]:
+    """A claim's parts, not yet tested: of the table, of runs at each value of the claim's `at`, or its trend."""
+    if claim.is_trend:
+        return [_trend(claim, spec, runs)]
+    if table is not None and "where" not in claim.left:
+        return _of_table(claim, spec, table)
+    finished = [run for place in claim.places for run in finished_runs(place["where"], spec, runs) if claim.at]
+    values = sorted({value for run in finished if isinstance(value := plain(run.get(claim.at or "")), float)})
+    places = [(f"{claim.at}={value:g}", {claim.at or "": value}) for value in values] or [("", {})]
+    return [_matched(name, claim, at, spec, runs) for name, at in places]
 
 
-def _points(
-    claim: Claim, spec: Spec, table: Table | None, runs: list[Run]
-) -> tuple[list[Points], list[tuple[float, float]], list[Cell]]:
-    """(x, y) of a trend's runs, by seed, or of its rows; of the printed numbers ([] if x is a config key); and the
-    cells whose seeds count."""
-    if isinstance(claim.right, str):
-        key, metric = claim.right, claim.left["metric"]
-        finished = [run for run in finished_runs(claim.left["where"], spec, runs) if metric in run.metrics]
-        cell = Cell(row="", column="", metric=metric)
-        cell.fill(
-            grouped([run for run in finished if isinstance(plain(run.get(key)), float)], spec.seed),
-            lambda of: of[0].metrics[metric],
-        )
-        return [[(plain(run.get(key)), run.metrics[metric]) for run in of] for of in cell.seeds.values()], [], [cell]
-    ys, xs = ([cell for cell, *_ in _cells_at(place, spec, table)] for place in claim.places)
-    ours = [(x.ours.mean, y.ours.mean) for x, y in zip(xs, ys, strict=True) if x.ours and y.ours]
-    printed = [(x.published.mean, y.published.mean) for x, y in zip(xs, ys, strict=True) if x.published and y.published]
-    return [ours] if ours else [], printed, [cell for cell in (*xs, *ys) if cell.values]
+def _trend(claim: Claim, spec: Spec, runs: list[Run]) -> Part:
+    """The runs of a trend that have a number on both axes."""
+    key, metric = str(claim.right), claim.left["metric"]
+    finished = finished_runs(claim.left["where"], spec, runs)
+    cell = with_seeds([run for run in finished if isinstance(plain(run.get(key)), float)], metric, spec.seed)
+    few = len(cell.runs) < 3 or len({plain(run.get(key)) for run in cell.runs}) < 2
+    return Part("", (cell,), ("three points, at two values or more",) if few else ())
 
 
-def printed_difference(claim: Claim, parts: list[Part]) -> float | None:
-    """The printed difference that supports the claim least, among its parts; None if the paper prints none."""
-    sign = -1 if claim.form == "less" else 1
-    both = [(part.left.published, part.right.published) for part in parts]
-    printed = [sign * (a.mean - b.mean) for a, b in both if a and b]
-    return max(printed, key=abs, default=None) if claim.form == "alike" else min(printed, default=None)
-
-
-def _of_table(claim: Claim, spec: Spec, table: Table | None) -> list[Part]:
+def _of_table(claim: Claim, spec: Spec, table: Table) -> list[Part]:
     """The cells of both places, in pairs; a single cell is compared with each of the other side's."""
     lefts, rights = (_cells_at(place, spec, table) for place in claim.places)
-    if len(lefts) == 1:
-        lefts *= len(rights)
-    if len(rights) == 1:
-        rights *= len(lefts)
-    if len(lefts) != len(rights):
+    most = max(len(lefts), len(rights))
+    if {len(lefts), len(rights)} - {1, most}:
         raise UserError(f"claim {claim.says!r} compares {len(lefts)} numbers with {len(rights)}")
+    pairs = zip(lefts * (most // len(lefts)), rights * (most // len(rights)), strict=True)
     return [
-        Part(name or other, left, right, (lack, lacks))
-        for (left, name, lack), (right, other, lacks) in zip(lefts, rights, strict=True)
+        Part(name or other, (left, right), tuple(filter(None, (lack, lacks))))
+        for (name, left, lack), (other, right, lacks) in pairs
     ]
 
 
-def _cells_at(place: Place, spec: Spec, table: Table | None) -> list[tuple[Cell, str, str]]:
-    """(cell, its name among the place's, what it needs if it has no scores) for each row and column of a place."""
-    assert table is not None
-    rows = names(place.get("row")) or list(spec.rows)
-    columns = names(place.get("column")) or list(spec.columns)
+def _cells_at(place: Place, spec: Spec, table: Table) -> list[tuple[str, Cell, str]]:
+    """(name among the place's cells, cell, what it lacks to have scores) for each row and column of a place."""
+    rows, columns = names(place.get("row")) or list(spec.rows), names(place.get("column")) or list(spec.columns)
     found = []
     for row in rows:
         ran = any(cell.values for cell in table.cells[row].values())
         for column in columns:
             cell = table.cells[row][column]
             name = ", ".join(name for name, of in ((row, rows), (column, columns)) if len(of) > 1)
-            found.append((cell, name, f"{row} with {column}" if ran or cell.unscored else row))
+            lack = f"{row} with {column}" if ran or cell.unscored else row
+            found.append((name, cell, "" if cell.values else lack))
     return found
-
-
-def _of_runs(claim: Claim, spec: Spec, runs: list[Run]) -> list[Part]:
-    """The runs of both places; with `at`, those at each value of this key that either place has."""
-    if not claim.at:
-        return [_matched("", claim, {}, spec, runs)]
-    finished = [run for place in claim.places for run in finished_runs(place["where"], spec, runs)]
-    values = sorted({value for run in finished if isinstance(value := plain(run.get(claim.at)), float)})
-    parts = [(f"{claim.at}={value:g}", {claim.at: value}) for value in values] or [("", {})]
-    return [_matched(name, claim, at, spec, runs) for name, at in parts]
 
 
 def _matched(name: str, claim: Claim, at: Where, spec: Spec, runs: list[Run]) -> Part:
@@ -288,13 +241,11 @@ def _matched(name: str, claim: Claim, at: Where, spec: Spec, runs: list[Run]) ->
     finished = [finished_runs(where, spec, runs) for where in wheres]
     scored = [[run for run in of if metric in run.metrics] for metric, of in zip(metrics, finished, strict=True)]
     both = set.intersection(*({setting(run) for run in of} for of in scored))
-    apart = all(scored) and not both
     cells, lacks = [], []
     for where, metric, of, found in zip(wheres, metrics, finished, scored, strict=True):
-        cell = Cell(row="", column="", metric=metric)
-        alike = [run for run in found if not all(scored) or setting(run) in both]
-        cell.fill(grouped(alike, spec.seed), partial(value_of, metric=metric, aggregate="mean", spec=spec))
-        cells.append(cell)
+        cells.append(with_seeds([run for run in found if not all(scored) or setting(run) in both], metric, spec.seed))
         lack = ", ".join(f"{key}={' or '.join(names(value)) or value}" for key, value in where.items())
-        lacks.append(lack + (f" with the same {', '.join(axes)}" if apart else f" with {metric}" if of else ""))
-    return Part(name, cells[0], cells[1], (lacks[0], lacks[1]))
+        apart = all(scored) and not both
+        if not cells[-1].values:
+            lacks.append(lack + (f" with the same {', '.join(axes)}" if apart else f" with {metric}" if of else ""))
+    return Part(name, tuple(cells), tuple(lacks))

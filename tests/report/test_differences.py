@@ -50,7 +50,7 @@ def test_each_setting_against_the_best_by_welch_and_holm(three_rates, compared):
     assert {lr: row["tied"] for lr, row in by_lr.items()} == {"1e-05": "False", "0.0001": "True"}
     assert int(by_lr["0.0001"]["seeds_to_tell"]) > 4
     assert by_lr["1e-05"]["seeds_to_tell"] == ""
-    texts = found.table().set_index("lr")["difference"]
+    texts = found.table.set_index("lr")["difference"]
     assert texts["0.0001"].endswith(" ≈")
     assert any(note.startswith("lr=0.0001: ") for note in found.notes)
 

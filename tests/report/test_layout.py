@@ -31,7 +31,8 @@ def narrow(run):
         p_student=0.02347, p_welch=0.00001,
     )  # fmt: skip
     empty = Cell("<other>", "Avg.", Value(72.0, note="printed /2"), "PUBLISHED ONLY")
-    return Table(Published("Two rows", "test", ["Avg."]), {"A & B_1": {"Avg.": cell}, "<other>": {"Avg.": empty}},
+    printed = Published(title="Two rows", split="test", columns=["Avg."])
+    return Table(printed, {"A & B_1": {"Avg.": cell}, "<other>": {"Avg.": empty}},
                  {"A & B_1": "<other>"}, ["model=minilm (paper: bert)"], ["seed=3: failed"], ["a note"])  # fmt: skip
 
 
@@ -39,7 +40,7 @@ def narrow(run):
 def wide():
     columns = ["STS12", "STS13", "Avg."]
     cells = {c: Cell("row", c, Value(70.0 + i), "DIFFERS", values={"1": 60.0 + i}) for i, c in enumerate(columns)}
-    return Table(Published("Wide", "test", columns), {"row": cells})
+    return Table(Published(title="Wide", split="test", columns=columns), {"row": cells})
 
 
 def test_up_to_two_columns_lie_side_by_side(narrow):
@@ -65,7 +66,7 @@ def test_more_columns_are_blocks_and_every_header_names_the_split(wide):
 
 def test_a_table_of_captions_has_no_column():
     """NonLing-CSE's Table C.1: what its models retrieved stands in the notes."""
-    table = Table(Published("Captions", "none", []), {"a": {}, "b": {}})
+    table = Table(Published(title="Captions", split="none", columns=[]), {"a": {}, "b": {}})
     assert layout.text_table(table).empty
     assert layout.cells_frame([table]).empty
 
@@ -98,7 +99,7 @@ def test_latex_escapes_and_keeps_its_columns(narrow):
 
 def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, run, tmp_path):
     (tmp_path / "f.png").write_bytes(b"\x89PNG")
-    pictures = [page.Picture("f", tmp_path / "f.png", ["x < y"]), page.Picture("g", None, [], "Not drawn: no run.")]
+    pictures = [page.Picture("f", tmp_path / "f.png", ["x < y"]), page.Picture("g", None)]
     found = dict.fromkeys(COLUMNS, "") | {
         "claim": "a claim",
         "verdict": "HOLDS (1 of 2 parts)",
@@ -110,6 +111,6 @@ def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, 
     text = page.sweep_page(page.Report("A & B", "sub", [narrow, wide], pictures, [run], claims))
     assert not re.findall(r'src="(?!data:)|<link|=<b>', text)
     for shown in ("76.96 ± 0.38 (5)", "cse-train &#39;data.path=&lt;b&gt;&#39;", '<td class="DIFFERS">DIFFERS',
-                  'HOLDS">HOLDS (1 of 2 parts)<', "data:image/png;base64,iVBORw==", "Not drawn: no run.",
+                  'HOLDS">HOLDS (1 of 2 parts)<', "data:image/png;base64,iVBORw==", "Not drawn: ",
                   "x &lt; y"):  # fmt: skip
         assert shown in text

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from cse.report.cells import Cell
-from cse.report.charts import COLOURS, POINTS, colours_of, curves_of, draw_charts, strongest_first, thinned
+from cse.report.charts import COLOURS, POINTS, curves_of, draw_charts, settings_of, thinned
 from cse.report.page import Report, runs_page, sweep_page
 from cse.report.published import table
 from cse.report.table import Table
@@ -64,10 +64,10 @@ def test_plotly_finds_no_html_in_the_names_of_runs(comparison):
 
 def test_a_curve_is_thinned_and_keeps_its_end(comparison):
     values = pd.DataFrame({"metric": "a", "value": range(10_001)})
-    kept = thinned(values, POINTS, ["metric"])["value"]
+    kept = thinned(values, POINTS)["value"]
     assert len(kept) <= POINTS
     assert kept.iloc[-1] == 10_000
-    assert len(thinned(values[:7], POINTS, ["metric"])) == 7
+    assert len(thinned(values[:7], POINTS)) == 7
     curves = curves_of(comparison)
     losses = curves[(curves["metric"] == "train/loss") & (curves["run"] == "1")]
     assert curves["run"].nunique() == 12
@@ -138,17 +138,13 @@ def test_on_a_phone_a_table_moves_in_its_own_box_and_keeps_its_first_column(page
             assert shown.run("document.documentElement.scrollWidth") <= 420
 
 
-def test_of_many_runs_the_page_shows_the_best_and_says_so(leave, compared, monkeypatch):
-    monkeypatch.setattr("cse.report.page.ROWS", 2)
+def test_of_many_runs_the_charts_show_the_best_and_say_so(leave, compared, monkeypatch):
     monkeypatch.setattr("cse.report.charts.RUNS", 2)
     for number in range(4):
         events = [{"dev/x": step} for step in range(3)]
         leave(f"run{number}", {"trainer.lr": number}, {"test/x": 70.0 + number}, events=events)
-    page = runs_page(compared())
-    assert "runs.csv has all 4" in page
-    assert "Curves of 2 of 4 runs" in page
-    assert "run3" in page
-    assert "run0" not in page
+    curves = draw_charts(compared())["Curves of 2 of 4 runs, those of the best settings"]
+    assert {line.hovertemplate[:4] for line in curves.data} == {"run2", "run3"}
 
 
 def test_a_setting_has_the_colour_of_what_explains_most(leave, compared):
@@ -157,14 +153,13 @@ def test_a_setting_has_the_colour_of_what_explains_most(leave, compared):
         config = {"trainer.lr": lr, "model.name": model, "seed": number % 4 // 2}
         leave(f"{number}", config, {"test/x": 10.0 * (model == "bert") + 0.1 * number})
     comparison = compared()
-    assert strongest_first(comparison) == ["model.name", "trainer.lr"]
-    colours = colours_of(comparison)
-    pairs = {(comparison.runs_by_setting[one][0].get("model.name"), colour) for one, colour in colours.items()}
-    assert sorted(colour for _, colour in pairs) == sorted(COLOURS[:2])  # one for each model
+    settings = settings_of(comparison)
+    assert list(settings) == ["model.name", "trainer.lr", "colour"]
+    assert sorted(settings.groupby("model.name", observed=True)["colour"].unique().explode()) == sorted(COLOURS[:2])
     charts = draw_charts(comparison)
     (heat,) = charts["Score by setting"].data
     assert all("±" in text for text in heat.text.flat)
-    assert {line.line.color for line in charts["Parallel coordinates"].data} == set(colours.values())
+    assert {line.line.color for line in charts["Parallel coordinates"].data} == set(settings["colour"])
 
 
 @pytest.mark.parametrize(("other", "third"), [("a", 3), ("b", 1)])
@@ -190,7 +185,7 @@ def test_charts_count_a_copy_once_and_mark_altered_scores_as_the_table_does(leav
     means = [line for line in curves if line.hoverinfo == "skip"]
     assert len(curves) == 4 + 1  # one for each seed of each setting, and a mean
     assert means[0].y[-1] == pytest.approx(49.0 if other == "b" else 48 + 4 / 3)
-    assert [line.text[0][-1] for line in charts["Curves"].data if line.mode == "text"].count("†") == 1
+    assert [line.name[-1] for line in curves if line.showlegend].count("†") == 1
 
 
 def test_a_sweep_without_runs_says_what_starts_it(printed):

@@ -24,10 +24,10 @@ def test_the_bootstrap_is_every_resample():
     """Three values have 27 resamples; their means' quantiles are the interval that many draws come near."""
     values = [70.0, 71.0, 74.0]
     means = [np.mean(resample) for resample in product(values, repeat=3)]
-    low, high = statistics.bootstrap_interval(values, 0.8)
+    low, high = statistics.bootstrap_interval(values, 0.8, np.mean)
     assert low == pytest.approx(np.quantile(means, 0.1), abs=0.35)
     assert high == pytest.approx(np.quantile(means, 0.9), abs=0.35)
-    assert statistics.bootstrap_interval(values, 0.8) == (low, high)  # the same each time
+    assert statistics.bootstrap_interval(values, 0.8, np.mean) == (low, high)  # the same each time
     low, high = statistics.bootstrap_interval(values, 0.95, np.median)
     assert (low, high) == (70.0, 74.0)
 

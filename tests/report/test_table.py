@@ -167,7 +167,7 @@ def table_of(metric, **rows):
             f"{seed}": [Run(Path("nowhere"), "done", {}, {}, {metric: of}, results)] for seed, of in enumerate(scores)
         }
         cell.fill(seeds, lambda runs: runs[0].metrics[metric])
-    table = Table(Published("A table", "test", ["Avg."]), cells)
+    table = Table(Published(title="A table", split="test", columns=["Avg."]), cells)
     mark_ties(table.all_cells, 0.95)
     return table, [cell.row for cell in table.all_cells if cell.tied]
 
