@@ -26,7 +26,10 @@ from cse.training.signals import SignalForwarder
 
 POLL = 1.0  # seconds between two checks for results
 DEFAULTS: dict[str, Any] = {"timeout_min": 60, "name": "cse", "signal_delay_s": 120, "max_num_timeout": 0}
-NUMBERS = ("timeout_min", "nodes", "tasks_per_node", "cpus_per_task", "gpus_per_node", "mem_gb", "array_parallelism")
+NUMBERS = (
+    *("timeout_min", "nodes", "tasks_per_node", "cpus_per_task", "gpus_per_node", "mem_gb", "array_parallelism"),
+    *("signal_delay_s", "max_num_timeout"),
+)
 
 
 class OnNode(Checkpointable):
@@ -99,13 +102,14 @@ def executor_of(line: Line, kind: type[SlurmExecutor] = SlurmExecutor) -> SlurmE
 def parameters_of(line: Line) -> dict[str, Any]:
     """submitit's parameters: DEFAULTS, overridden by the line's own.
 
-    Raises UserError for a number that is not above 0, and for text of several lines, which sbatch's script would run.
+    Raises UserError for a number that is too low, and for text of several lines, which sbatch's script would run.
     """
     typed = {one.key_or_group.split(".", 2)[2]: one.value() for one in overrides_of(line.launch)}
     for key, value in typed.items():
-        is_number = isinstance(value, int | float) and value > 0
+        lowest = 0 if key == "max_num_timeout" else 1
+        is_number = isinstance(value, int | float) and value >= lowest
         if (key in NUMBERS and not is_number) or (isinstance(value, str) and not value.isprintable()):
-            raise UserError(f"hydra.launcher.{key}={value}: give a number above 0, or text of one line")
+            raise UserError(f"hydra.launcher.{key}={value}: give a number from {lowest} on, or text of one line")
     return DEFAULTS | typed
 
 
@@ -124,7 +128,7 @@ def show(line: Line, planned: Sequence[Job]) -> None:
     Raises UserError for an invalid value of hydra.launcher.*.
     """
     executor = executor_of(line, Described)
-    count = len(planned) if line.is_grid else 1
+    count = 1 if line.search else len(planned)
     if count > 1:
         executor.parameters["map_count"] = count
     configs = [job.composed() for job in planned if job.program == "cse-train"]

@@ -35,6 +35,8 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     line = read(arguments, program)
     planned = line.jobs()
     check_settings(planned)
+    if line.search:
+        check_search(planned[0])
     shares = shares_of(planned, line.parallel) if line.launcher == "basic" else []
     if line.dry_run:
         from cse.sweep import plan
@@ -47,13 +49,13 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
         return 0
     run, again = runner_of(line, shares), command_line()
     make_folder(line.folder, "hydra.sweep.dir")
-    count = f"jobs: {len(planned)}" if line.is_grid else f"searches: {len(planned)} of {line.trials} trials"
+    count = f"searches: {len(planned)} of {line.search.n_trials} trials" if line.search else f"jobs: {len(planned)}"
     print(f"{line.title}  {count}  folder: {line.folder}")
     if line.launcher == "basic" and (more := idle_gpus(planned[0], line.parallel)):
         print(f"{more} of this machine's GPUs are idle: jobs.parallel=N runs N jobs, trainer.devices=N one job on N")
     with SignalForwarder(lambda: f"this goes on: {again}") as signals, signals.waiting(True):
         start = Start(line.folder, signals, fail_fast=line.fail_fast)
-        if line.is_grid:
+        if line.search is None:
             made = {(line.folder / job.name).absolute() for job in planned}
             later = [job for job in planned if job.scores and job.scores[0] in made]  # these score runs of the others
             run([job for job in planned if job not in later], start)
@@ -61,10 +63,10 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
         else:
             from cse.sweep.search import search
 
-            for row in line.rows():
+            for row in line.rows:
                 search(line, row, start, run)
         done = [one for name in start.outcomes if (one := read_run(line.folder / name)).status == DONE]
-        start.print_table(line.title, [job.name for job in planned] if line.is_grid else [], line.report(done))
+        start.print_table(line.title, [] if line.search else [job.name for job in planned], line.report(done))
     return 1 if start.failure else 0
 
 
@@ -102,6 +104,14 @@ def check_settings(planned: Sequence[Job]) -> None:
             raise UserError(f"{why} (in the job {job.name})" if len(planned) > 1 else why) from error
     if refusals and accepted == 0:
         raise refusals[0]
+
+
+def check_search(job: Job) -> None:
+    """Raise UserError for a search whose jobs select by no score of dev, which it would improve."""
+    if job.program != "cse-train" or job.composed().trainer.select is None:
+        raise UserError(
+            "hydra/sweeper=smac improves the score that selects a step: cse-train with trainer.select=dev/..."
+        )
 
 
 def check(job: Job) -> None:

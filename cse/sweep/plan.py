@@ -19,8 +19,8 @@ def show(line: Line, planned: Sequence[Job]) -> None:
         steps = steps_of(job.composed())
         rows.append((job.name, f"{steps:,}" if steps else "?"))
     print(in_columns(rows))
-    times = f" x {line.trials} trials" if line.trials > 1 else ""
+    times = f" x {line.search.n_trials} trials" if line.search else ""
     print(f"{line.title}: {len(planned)} jobs{times}, in {line.folder}")
     if missing := [need.name for need in needs_of(planned) if need.place() is None]:
-        fetch = f"cse-data fetch sweep={line.title} (to=FOLDER to carry them over)" if line.table.name else "a run"
+        fetch = f"cse-data fetch sweep={line.title}" if line.sweep else "a run"
         print(f"not here: {', '.join(missing)}; {fetch} gets them where the hub can be reached")

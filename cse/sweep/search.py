@@ -9,6 +9,7 @@ import logging
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float
 from hydra.core.override_parser.types import IntervalSweep, Override
@@ -31,7 +32,7 @@ def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
 
     Searches `key=interval(a,b)` (uniform) and `key=choice(...)`, for the best of the score that selects.
     """
-    settings = line.search
+    settings: Any = line.search
     axes = {one.key_or_group: one for one in overrides_of(row) if one.is_sweep_override()}
     memory = line.folder / ".smac" / f"{digest(filter(decides, row))}-{settings.seed}.jsonl"
     memory.parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +40,7 @@ def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
     count = replay(optimiser, memory)
     while count < settings.n_trials and start.refusal() is None:
         trials = [optimiser.ask() for _ in range(min(settings.batch, settings.n_trials - count))]
-        jobs = [line.table.job(merged([*row, *overrides_from(axes, trial.config)])) for trial in trials]
+        jobs = [line.job(merged([*row, *overrides_from(axes, trial.config)])) for trial in trials]
         for trial, outcome in zip(trials, run(jobs, start), strict=True):
             score = outcome.score
             cost = None if score is None else score.value if score.lower_is_better else -score.value

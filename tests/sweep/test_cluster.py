@@ -116,8 +116,8 @@ def line_of(*launch: str) -> line.Line:
     return line.read([*LINE.split(), *(f"hydra.launcher.{word}" for word in launch)], "cse-train")
 
 
-@pytest.mark.parametrize("word", ["partition='a\n#SBATCH --uid=0'", "timeout_min=null", "timeout_min=-5", "nodes=two",
-                                  "tasks_per_node=0", "array_parallelism=0", "partitoin=gpu"])  # fmt: skip
+@pytest.mark.parametrize("word", ["partition='a\n#SBATCH --uid=0'", "timeout_min=null", "nodes=two", "nodes=-5",
+                                  "max_num_timeout=x", "array_parallelism=0", "partitoin=gpu"])  # fmt: skip
 def test_values_cannot_add_lines_to_the_script_and_numbers_are_checked(monkeypatch, word):
     monkeypatch.setattr("submitit.SlurmExecutor.affinity", staticmethod(lambda: 1))
     with pytest.raises(UserError, match=word.partition("=")[0]):

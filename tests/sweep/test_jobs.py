@@ -8,7 +8,7 @@ from cse.config import groups
 from cse.errors import UserError
 from cse.sweep import jobs
 from cse.sweep.engine import check_settings
-from cse.sweep.needs import needs_of_table
+from cse.sweep.needs import needs_named
 
 
 @pytest.mark.parametrize(
@@ -114,4 +114,4 @@ def test_a_wrong_key_of_a_sweeps_file_is_named(tmp_path, monkeypatch, content, k
     ],
 )
 def test_the_datasets_of_a_sweep(sweep, datasets):
-    assert {need.dataset for need in needs_of_table(sweep) if not need.is_encoder} == datasets
+    assert {need.dataset for need in needs_named([f"sweep={sweep}"]) if not need.is_encoder} == datasets

@@ -44,10 +44,13 @@ def test_lines_that_start_many_jobs(words, is_many):
         ("-m seed=1,2 resume=outputs/x", "resume=outputs/x"),
         ("-m seed=1,2 rerun=outputs/x", "rerun=outputs/x"),
         ("-m seed=1,2 jobs.parallel=0", "jobs.parallel=0"),
+        ("-m seed=1,2 jobs.paralel=2", r"jobs\.paralel; did you mean jobs\.parallel"),
         ("-m seed=1,2 jobs.parallel=2 hydra/launcher=submitit_slurm", "array_parallelism"),
-        ("-m seed=1,2 hydra/launcher=joblib", "hydra/launcher=joblib: .*submitit_slurm"),
+        ("-m seed=1,2 hydra/launcher=joblib", "hydra/launcher=joblib .*submitit_slurm"),
         ("-m seed=1 hydra/sweeper=smac", "seed=1"),
         ("-m seed=1,2 hydra/sweeper=smac hydra.sweeper.n_trials=0", "hydra.sweeper.n_trials=0"),
+        ("-m seed=1,2 hydra/sweeper=smac hydra.sweeper.batch=0", "hydra.sweeper.batch=0"),
+        ("-m hydra/sweeper=smac trainer.lr=interval(1,2) trainer.select=null", "trainer.select"),
         ("-m seed=range(3,3)", "range"),
         ("-m objective=barlow,simcse objective.lambd=1", r"objective\.lambd;.*in the job objective_simcse"),
         ("sweep=whitenedcse/tabel4", "whitenedcse/table4"),
@@ -154,7 +157,7 @@ def test_the_advised_line_shows_a_real_start(tmp_path, monkeypatch, capsys, word
 
 
 def place(words: str, program: str = "cse-train") -> Path:
-    return multirun.of_line(program, words.split()).place(words.split())
+    return multirun.place(program, words.split())
 
 
 def test_the_folder_stays_when_an_axis_grows_and_depends_on_every_other_setting():
