@@ -17,11 +17,8 @@ from cse.tracking.about import About
 log = logging.getLogger(__name__)
 
 
-class Tracker(Protocol):
-    """A service that shows a run. Built with (folder, about, resume_step) and its YAML's own keys."""
-
-    patience: float
-    """The seconds that `finish` may take."""
+class Log(Protocol):
+    """What gets a run's events: metrics.jsonl and every tracker."""
 
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
         """Log the metrics of one step, by name. lower_is_better: those of them that are better when lower."""
@@ -35,11 +32,18 @@ class Tracker(Protocol):
     def finish(self, exit_code: int, summary: Json) -> None:
         """The last call. exit_code: 0 for a run that is done. summary: its scores by name."""
 
+
+class Tracker(Log, Protocol):
+    """A service that shows a run. Built with (folder, about, resume_step) and its YAML's own keys."""
+
+    patience: float
+    """The seconds that `finish` may take."""
+
     def abandon(self) -> None:
         """Called instead of `finish` after a failure: leave nothing that the process would wait for when it exits."""
 
 
-Call = Callable[[Tracker], None]
+Call = Callable[[Log], None]
 
 
 class BackgroundTracker:
@@ -59,9 +63,8 @@ class BackgroundTracker:
         if self.thread.is_alive():
             self.calls.put(call)
 
-    def finish(self, call: Call, patience: float) -> None:
-        """Queue the last call, and wait for it for `patience` seconds."""
-        self.submit(call)
+    def end(self, patience: float) -> None:
+        """Wait for the last call for `patience` seconds."""
         self.calls.put(None)
         self.thread.join(patience)
         if self.thread.is_alive():
@@ -101,26 +104,24 @@ class Trackers:
 
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
         """Log the metrics of one step, by name. As below, raises RunError if metrics.jsonl cannot be written."""
-        self.jsonl.log(metrics, step)
-        self._submit(lambda tracker: tracker.log(metrics, step, lower_is_better))
+        self._call(lambda tracker: tracker.log(metrics, step, lower_is_better))
 
     def image(self, name: str, path: Path, step: int) -> None:
         """Log a picture in a PNG file."""
-        self.jsonl.image(name, path, step)
-        self._submit(lambda tracker: tracker.image(name, path, step))
+        self._call(lambda tracker: tracker.image(name, path, step))
 
     def table(self, name: str, columns: list[str], rows: Sequence[Sequence[object]]) -> None:
         """Log a table; each row has a value for each column."""
-        self.jsonl.table(name, columns, rows)
-        self._submit(lambda tracker: tracker.table(name, columns, rows))
+        self._call(lambda tracker: tracker.table(name, columns, rows))
 
     def finish(self, exit_code: int, summary: Json, patience: float = math.inf) -> None:
         """The last call; see Tracker.finish. patience: the most seconds for each tracker, if less than its own."""
-        self.jsonl.finish(exit_code, summary)
+        self._call(lambda tracker: tracker.finish(exit_code, summary))
         for other in self.others:
-            other.finish(lambda tracker: tracker.finish(exit_code, summary), min(patience, other.tracker.patience))
+            other.end(min(patience, other.tracker.patience))
 
-    def _submit(self, call: Call) -> None:
+    def _call(self, call: Call) -> None:
+        call(self.jsonl)
         for other in self.others:
             other.submit(call)
 

@@ -22,7 +22,7 @@ from cse.score import Scores, values
 from cse.training import checkpoint
 from cse.training.distributed import Agreement, follow_encoding, gather_objects, lead_encoding, world_size
 from cse.training.momentum import MomentumEncoder
-from cse.training.progress import Progress
+from cse.training.progress import steps_shown
 from cse.training.settings import Outcome, Parts, in_steps, no_such_score, watched
 from cse.training.signals import Signals
 from cse.training.update import Metrics, Update, check_settings, geometry
@@ -132,12 +132,11 @@ class Training:
         trainer = self.trainer
         batches, aux_batches = self.batches(), self.aux_batches()
         wishes = Agreement(lambda: (int(signals.requested or 0), self._is_late()))  # to stop, and to save
-        progress = Progress(self.steps, self.step, self.accelerator.is_main_process)
-        with signals.waiting(True), self.saver, progress:
+        with signals.waiting(True), self.saver, steps_shown(self.steps, self.step) as show:
             if self._is_due() and self.step not in dict(self.curve):  # a resumed run may have been stopped right here
                 scores = self._evaluate(on_best, log, signals)
                 if scores:
-                    progress.update(self.step, scores)
+                    show(self.step, scores)
             since = self._clocks()
             while self.step < self.steps and not self.watch.is_over(self.curve, self.lower_is_better):
                 started = time.perf_counter()
@@ -166,7 +165,7 @@ class Training:
                 if self._is_due():
                     shown |= self._evaluate(on_best, log, signals)
                 if shown:
-                    progress.update(self.step, shown)
+                    show(self.step, shown)
                 if saves or self.watch.is_over(self.curve, self.lower_is_better):
                     self._save()
         return self.outcome()

@@ -2,44 +2,36 @@
 
 import logging
 import time
-from contextlib import ExitStack
-from typing import Self
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from cse.progress import live
 
 log = logging.getLogger(__name__)
 
 
-class Progress:
-    """A context manager. total: the run's steps; first: the step it starts at; shown: False on all but one process."""
+@contextmanager
+def steps_shown(total: int, first: int) -> Iterator[Callable[[int, dict[str, float]], None]]:
+    """A block whose steps are shown: it gets show(step, numbers), for losses, speed or dev scores of that step.
 
-    def __init__(self, total: int, first: int, shown: bool):
-        self.total, self.first, self.shown = total, first, shown
-        self.latest: dict[str, float] = {}
+    total: the run's steps; first: the step it starts at. On a terminal the latest value of each number stays; elsewhere
+    a line has only its own step's.
+    """
+    started, latest = time.monotonic(), dict[str, float]()
+    with live(transient=False) as bars:
+        task = None if bars.disable else bars.add_task("", total=total, completed=first)
 
-    def __enter__(self) -> Self:
-        self.started, self.stack = time.monotonic(), ExitStack()
-        if self.shown:
-            self.bars = self.stack.enter_context(live(transient=False))
-            if not self.bars.disable:
-                self.task = self.bars.add_task("", total=self.total, completed=self.first)
-        return self
+        def show(step: int, numbers: dict[str, float]) -> None:
+            latest.update(numbers)
+            if task is not None:
+                bars.update(task, completed=step, description=in_words(latest))
+            else:
+                left = (time.monotonic() - started) / (step - first) * (total - step) if step > first else None
+                log.info(
+                    "step %d/%d  %s%s", step, total, in_words(numbers), "" if left is None else f"  {left:.0f} s left"
+                )
 
-    def __exit__(self, *_: object) -> None:
-        self.stack.close()
-
-    def update(self, step: int, numbers: dict[str, float]) -> None:
-        """Show the numbers of a step that was logged or scored: losses, speed or dev scores.
-
-        On a terminal the latest value of each stays; elsewhere a line has only its own step's.
-        """
-        self.latest |= numbers
-        done = step - self.first
-        if self.shown and not self.bars.disable:
-            self.bars.update(self.task, completed=step, description=in_words(self.latest))
-        elif self.shown:
-            left = (time.monotonic() - self.started) / done * (self.total - step) if done else 0.0
-            log.info("step %d/%d  %s%s", step, self.total, in_words(numbers), f"  {left:.0f} s left" if done else "")
+        yield show
 
 
 def in_words(numbers: dict[str, float]) -> str:
