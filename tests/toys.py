@@ -71,6 +71,6 @@ def run_of(objective: str, augmentation: str | None, dim: int, documents: Path, 
     overrides += [f"augmentation={chosen}", *toy_of("augmentation", chosen, dim), "data=text", "trainer.max_length=32"]
     if len(columns) < 2:
         return [*overrides, f"data.path={documents}"]
-    reads = make_objective(own.objective, dim).reads
-    overrides += ["data.scores=score", "data.score_range=[0,5]"] if "targets_B" in reads else []
+    if make_objective(own.objective, dim).reads_scores:
+        overrides += ["data.scores=score", "data.score_range=[0,5]"]
     return [*overrides, f"data.path={triplets}", f"data.columns=[{','.join(columns)}]"]
