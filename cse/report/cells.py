@@ -149,7 +149,7 @@ def interval_of(cell: Cell, confidence: float) -> Interval | None:
     honest interval."""
     if len(cell.values) > 1:
         return t_interval(list(cell.values.values()), confidence)
-    if cell.aggregate in QUARTILES and cell.runs:
+    if cell.aggregate in QUARTILES and len(cell.runs) > 1:
         return bootstrap_interval(scores(cell.runs, cell.metric), confidence, STATISTICS[cell.aggregate])
     return None
 
