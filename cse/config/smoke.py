@@ -32,9 +32,9 @@ def fit(cfg: DictConfig, typed: Collection[str] = ()) -> None:
 
 
 def replace(cfg: DictConfig, group: str, **values: object) -> None:
-    """Set values of a group, and keep the old ones in `replaced`."""
+    """Set values of a group, or at the top for "", and keep the old ones in `replaced`."""
     for name, value in values.items():
-        key = f"{group}.{name}"
+        key = f"{group}.{name}" if group else name
         before = OmegaConf.select(cfg, key)
         if before != value:
             cfg.replaced[key] = OmegaConf.to_container(before) if OmegaConf.is_config(before) else before
@@ -60,6 +60,8 @@ def shrink(cfg: DictConfig, sizes: Any, typed: set[str]) -> None:
     sts = {"_target_": "cse.eval.sts.Sts", "widths": widths["sts"], **score_sets}
     cfg.eval = {**({"stsb": stsb} if cfg.eval else {}), **({"sts": sts} if "sts" in cfg.eval else {})}
     if "trainer" not in cfg:
+        if cfg.checkpoint and not Path(cfg.checkpoint).expanduser().exists():  # and no run of another smoke test
+            replace(cfg, "", checkpoint=made_up.encoder(world, cfg.checkpoint), pooling=cfg.pooling or "mean")
         if cfg.whitening.kind:
             replace(cfg, "whitening", fit=str(made_up.text_file(world, ())), components=sizes.components)
         return

@@ -160,7 +160,7 @@ class Sweep(BaseModel):
         mine = [override for override in overrides if root_of(override) in keys]
         if case.of is None:
             arguments = merged([*case.set, *mine])
-            return Job(self.slug(mine, arguments), "cse-eval", arguments)
+            return Job(self.slug(mine, arguments), "cse-eval", [*arguments, ONE_OF_MANY])
         name, _, trained_case = case.of.rpartition("/")
         its_own = [override for override in overrides if root_of(override) not in keys - SHARED]
         sweep = read(name)
@@ -170,7 +170,8 @@ class Sweep(BaseModel):
             [*case.set, *(override for override in mine if root_of(override) not in ("model", "checkpoint"))]
         )
         slug = self.slug(overrides, [f"checkpoint=run:{trained.name}", *arguments])
-        return Job(slug, "cse-eval", [f"checkpoint={spell_value(str(folder))}", *arguments], (folder, trained))
+        line = [f"checkpoint={spell_value(str(folder))}", *arguments, ONE_OF_MANY]
+        return Job(slug, "cse-eval", line, (folder, trained))
 
     def departures(self, overrides: Sequence[str]) -> list[str]:
         """The overrides of a run that change a table and that neither the axes nor the cases contain."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cse.config.compose import resolved, without_hydra
 from cse.config.keys import identity, is_science, key_of
-from cse.config.spelling import ONE_OF_MANY, spell_value
+from cse.config.spelling import spell_value
 from cse.errors import RunError, UserError
 from cse.files import make_folder
 from cse.record.heartbeat import read_beat
@@ -84,7 +84,7 @@ def known_outcome(job: jobs.Job, folder: Path) -> Outcome | None:
         detail = f"{folder} is done, with {', '.join(changes[:3])}: move it away to run the job again"
         return Outcome(job.name, FAILED, detail=detail)
     if job.scores and read_run(job.scores[0]).status != DONE:
-        maker = " ".join(a for a in job.scores[1].arguments if a.startswith(("sweep=", "case=")))
+        maker = " ".join(a for a in job.scores[1].arguments if key_of(a) in ("sweep", "case", "seed", "smoke"))
         return Outcome(job.name, FAILED, detail=f"it scores {job.scores[0]}, which is not done: cse-train {maker}")
     return None
 
@@ -117,8 +117,7 @@ def command_of(job: jobs.Job, folder: Path) -> list[str]:
         names = [f"tracker.wandb.group={spell_value(group)}", f"tracker.wandb.name={spell_value(job.name)}"]
         names = [name for name in names if key_of(name) not in map(key_of, job.arguments)]
     python = [sys.executable, "-P"]  # like cse-train, import nothing from the working directory (a wandb.py)
-    words = dict.fromkeys([*job.arguments, ONE_OF_MANY, *names, f"hydra.run.dir={spell_value(str(folder))}"])
-    return [*python, "-c", start, *words]
+    return [*python, "-c", start, *job.arguments, *names, f"hydra.run.dir={spell_value(str(folder))}"]
 
 
 def differences(job: jobs.Job, run: Run) -> list[str]:

@@ -1,5 +1,7 @@
 """smoke=true: a published corpus keeps its reader and columns, typed data is used, and what is replaced is logged."""
 
+from pathlib import Path
+
 import pytest
 from hydra.utils import instantiate
 from transformers import AutoTokenizer
@@ -104,6 +106,15 @@ def test_an_encoder_that_records_its_pooling_has_one_in_cse_eval_too(tmp_path):
     assert config.model.pooling is None
     fit(config)
     assert instantiate(config.model).pooling == "mean"
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_a_checkpoint_is_made_up_unless_it_is_here(tmp_path, here):
+    name = str(tmp_path) if here else "hub/bert-large"
+    config = composed("evaluate", ["smoke=true", f"checkpoint={name}", "eval=[stsb]", f"paths.cache={tmp_path}"])
+    fit(config)
+    assert (config.checkpoint == name) == here == ("checkpoint" not in config.replaced)
+    assert here or (Path(config.checkpoint).name, config.pooling) == ("bert1024bytes", "mean")
 
 
 def test_what_is_replaced_is_kept(tmp_path):

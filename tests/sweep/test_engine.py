@@ -91,8 +91,8 @@ def test_scores_of_a_replaced_encoder_do_not_pass_for_done(tmp_path):
 
 
 def test_an_evaluation_needs_its_run_and_starts_after_it(many, tmp_path, monkeypatch, capsys):
-    assert many("sweep=nonling/figure4 case=audio_bert") == (1, {"audio_bert": "failed"})
-    assert "cse-train sweep=nonling/table2 case=audio_bert" in capsys.readouterr().out
+    assert many("sweep=nonling/figure4 case=audio_bert smoke=true") == (1, {"audio_bert-smoke_True": "failed"})
+    assert "cse-train sweep=nonling/table2 case=audio_bert smoke=True" in capsys.readouterr().out
     file = tmp_path / "own" / "sweep" / "mine" / "one.yaml"
     file.parent.mkdir(parents=True)
     cases = "{scored: {program: cse-eval, of: mine/one/trained, set: ['eval=[stsb]']}, trained: [model=minilm]}"
