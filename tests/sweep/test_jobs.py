@@ -80,7 +80,8 @@ def test_an_evaluation_finds_the_run_it_scores():
     (trained,) = jobs.read("nonling/table1").jobs(["case=visual_bert", *more[:3]])
     folder = Path("runs/nonling/table1", trained.name).absolute()
     assert (scored.program, scored.scores) == ("cse-eval", (folder, trained))
-    assert scored.arguments == [f"checkpoint='{folder}'", "eval=[transfer]", "case=visual_bert", more[3], "hydra.mode=RUN"]
+    own = ["eval=[transfer]", "case=visual_bert", more[3], "hydra.mode=RUN"]
+    assert scored.arguments == [f"checkpoint='{folder}'", *own]
     # untrained encoders have no seed: one job, not three
     assert len(jobs.read("declutr/table_s1").jobs(["seed=1,2,3"])) == 8
 
