@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from omegaconf import DictConfig
 
@@ -26,18 +26,16 @@ from cse.sources import hub
 
 GROUPS = ("model", "data", "augmentation", "aux_modality", "eval")
 STATES = ("ok", "hub", "none", "missing")
-FOR_DEVELOPERS = ("dev", "docs")
+FOR_DEVELOPERS = {"dev", "docs"}
 SCARCE = 5e9  # bytes: a run of BERT base keeps 2.2 GB in best/ and last/, twice that while they are replaced
 
 
 class Finding(NamedTuple):
-    """One line. group: machine, packages, paths or a config group. note: what there is, or what to do.
+    """state: ok (works here), hub (is downloaded when first used), none (a path that is not set, or no GPU), missing.
 
-    state: ok (works here), hub (is downloaded when first used), none (a path that is not set, or no GPU), missing.
+    note: what there is, or what to do.
     """
 
-    group: str
-    name: str
     state: str
     note: str
 
@@ -56,8 +54,17 @@ def main() -> None:
         online = startup.settle_hub()
         startup.quiet()
         cfg = composed(spell(overrides, "train"))
-        findings = [*machine(cfg, online), *packages(), *paths(cfg), *parts(cfg, online)]
-    show_json(findings) if "--json" in arguments else show(findings)
+        found = {"machine": dict(machine(cfg, online)), "packages": dict(packages()), "paths": dict(paths(cfg))}
+        with hub.cache_only():
+            for group in GROUPS:
+                found[group] = {str(name): choice(group, node, online) for name, node in cfg.doctor[group].items()}
+    if "--json" in arguments:
+        findings = {group: {name: one._asdict() for name, one in lines.items()} for group, lines in found.items()}
+        print(json.dumps(findings, indent=2))
+        return
+    for group, lines in found.items():
+        print("\n".join([group, *(f"  {name:<20}  {one.state:<7}  {one.note}" for name, one in lines.items())]))
+    print("ok: works here; hub: downloaded when first used; missing: the line says what to do")
 
 
 def composed(overrides: list[str]) -> DictConfig:
@@ -74,7 +81,7 @@ def composed(overrides: list[str]) -> DictConfig:
         return compose.without_hydra(compose.composed("train", [*beside, *overrides]))
 
 
-def machine(cfg: DictConfig, online: bool) -> Iterator[Finding]:
+def machine(cfg: DictConfig, online: bool) -> Iterator[tuple[str, Finding]]:
     """Python, processors, GPUs, disks, hub and W&B. online: whether the hub answers."""
     import torch
     from huggingface_hub import get_token
@@ -83,29 +90,30 @@ def machine(cfg: DictConfig, online: bool) -> Iterator[Finding]:
     from cse.device import computes_bf16, count_gpus
     from cse.tracking.wandb import has_key
 
-    def found(name: str, good: bool, note: str) -> Finding:
-        return Finding("machine", name, "ok" if good else "missing", note)
-
-    version, key = platform.python_version(), has_key()
-    yield found("python", (3, 11) <= sys.version_info[:2] < (3, 14), f"{version} on {platform.platform()}")
-    yield found("cpu", True, f"{os.cpu_count()} cores, {torch.get_num_threads()} threads for torch")
+    fits = (3, 11) <= sys.version_info[:2] < (3, 14)
+    yield "python", have(fits, f"{platform.python_version()} on {platform.platform()}")
+    yield "cpu", have(True, f"{os.cpu_count()} cores, {torch.get_num_threads()} threads for torch")
     for index in range(count_gpus()):
-        properties = torch.cuda.get_device_properties(index)
+        gpu = torch.cuda.get_device_properties(index)
         with torch.cuda.device(index):
             precision = "bf16" if computes_bf16() else "no bf16: fp16 or fp32"
-        memory = f"{properties.total_memory / 2**30:.0f} GiB"
-        yield found(f"gpu {index}", True, f"{properties.name}, {memory}, {precision}")
+        yield f"gpu {index}", have(True, f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB, {precision}")
     if not count_gpus():
-        yield Finding("machine", "gpu", "none", "everything runs on the CPU, in fp32")
+        yield "gpu", Finding("none", "everything runs on the CPU, in fp32")
     for name, place in (("disk, runs", Path.cwd()), ("disk, cache", Path(cfg.paths.cache).absolute())):
         free = shutil.disk_usage(next(folder for folder in (place, *place.parents) if folder.exists())).free
-        yield found(name, free > SCARCE, f"{free / 1e9:.0f} GB free in {place}")
+        yield name, have(free > SCARCE, f"{free / 1e9:.0f} GB free in {place}")
     answers = f"{'answers' if online else 'does not answer'}; {'with' if get_token() else 'no'} token"
-    yield found("hub", online, f"{answers}; cache {HF_HUB_CACHE}")
-    yield found("W&B", key, "a key" if key else "no API key: `wandb login` stores one")
+    yield "hub", have(online, f"{answers}; cache {HF_HUB_CACHE}")
+    yield "W&B", have(key := has_key(), "a key" if key else "no API key: `wandb login` stores one")
 
 
-def packages() -> Iterator[Finding]:
+def have(good: bool, note: str) -> Finding:
+    """A finding that is ok or missing."""
+    return Finding("ok" if good else "missing", note)
+
+
+def packages() -> Iterator[tuple[str, Finding]]:
     """Every requirement of cse-lab but developers': its version, or how to install one that fits."""
     from importlib.metadata import metadata, requires
 
@@ -113,70 +121,64 @@ def packages() -> Iterator[Finding]:
 
     from cse.record.results import installed
 
-    extras = [one for one in metadata("cse-lab").get_all("Provides-Extra") or [] if one not in FOR_DEVELOPERS]
-    for required in map(Requirement, requires("cse-lab") or []):
-        brings = [extra for extra in extras if required.marker and required.marker.evaluate({"extra": extra})]
-        if required.marker and not brings:
+    extras = [name for name in metadata("cse-lab").get_all("Provides-Extra") or [] if name not in FOR_DEVELOPERS]
+    for one in map(Requirement, requires("cse-lab") or []):
+        brings = [extra for extra in extras if one.marker and one.marker.evaluate({"extra": extra})]
+        if one.marker and not brings:
             continue
-        version, wanted = installed(required.name), f"-e '.[{brings[0]}]'" if brings else f"'{required}'"
-        if version is not None and required.specifier.contains(version, prereleases=True):
-            yield Finding("packages", required.name, "ok", version)
-        else:
-            yield Finding("packages", required.name, "missing", f"{version or 'not here'}; pip install {wanted}")
+        version, wanted = installed(one.name), f"-e '.[{brings[0]}]'" if brings else f"'{one}'"
+        fits = version is not None and one.specifier.contains(version, prereleases=True)
+        yield one.name, have(fits, f"{version or 'not here'}{'' if fits else f'; pip install {wanted}'}")
 
 
-def paths(cfg: DictConfig) -> Iterator[Finding]:
+def paths(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:
     """Whether each of `paths` is set and exists."""
     for key, place in cfg.paths.items():
         if place is None:
-            yield Finding("paths", str(key), "none", f"paths.{key}=FOLDER or CSE_{str(key).upper()}")
-        elif key == "cache" or Path(place).exists():
-            yield Finding("paths", str(key), "ok", place)
+            yield str(key), Finding("none", f"paths.{key}=FOLDER or CSE_{str(key).upper()}")
         else:
-            yield Finding("paths", str(key), "missing", f"{place}: there is no such folder")
+            exists = key == "cache" or Path(place).exists()
+            yield str(key), have(exists, place if exists else f"{place}: there is no such folder")
 
 
-def parts(cfg: DictConfig, online: bool) -> list[Finding]:
-    """A finding for each choice, as bad as the worst of its needs. online: the hub answers."""
-    findings = []
-    with hub.cache_only():
-        for group in GROUPS:
-            for name, node in cfg.doctor[group].items():
-                found = [attempt(group, str(name), needed, online) for needed in needs(group, node)]
-                state = max((one.state for one in found), key=STATES.index)
-                findings.append(Finding(group, str(name), state, "; ".join(one.note for one in found)))
-    return findings
+def choice(group: str, node: DictConfig, online: bool) -> Finding:
+    """A choice of a group, as bad as the worst of its needs. online: the hub answers."""
+    found = [attempt(needed, online) for needed in needs(group, node)]
+    return Finding(max((one.state for one in found), key=STATES.index), "; ".join(one.note for one in found))
 
 
-def attempt(group: str, name: str, needed: Callable[[], str], online: bool) -> Finding:
+def attempt(needed: Callable[[], str], online: bool) -> Finding:
     """A finding for one need. An error with a cause means that only the network failed, so the state is "hub"."""
     try:
-        return Finding(group, name, "ok", needed())
+        return Finding("ok", needed())
     except UserError as error:
-        return Finding(group, name, "hub" if error.__cause__ and online else "missing", str(error))
+        return Finding("hub" if error.__cause__ and online else "missing", str(error))
     except Exception as error:  # a broken file can make a library raise anything; go on with the others
-        return Finding(group, name, "missing", f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
+        return Finding("missing", f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
 
 
 def needs(group: str, node: DictConfig) -> list[Callable[[], str]]:
     """A choice's needs. Each returns a note, or raises UserError, with a cause if only the network failed."""
     from hydra.utils import get_class
 
+    from cse.data.stream import Stream
     from cse.model.load import local_folder
     from cse.run.build import make
+    from cse.types import AuxModality
 
-    if group == "model":
-        return [partial(local_folder, node.name)]
-    if group == "data":
-        return [partial(text, node)]
-    if group != "aux_modality":
-        return [lambda: make(node).local_status()]
-    if "_target_" not in node:
-        return [lambda: "needs nothing"]
-    kind: Any = get_class(node._target_)
-    stream: Any = get_class(node.data._target_)
-    name = kind.weights_of(node)
-    return [*([partial(weights, name)] if name else []), partial(stream.local_status, node.data)]
+    match group:
+        case "model":
+            return [partial(local_folder, node.name)]
+        case "data":
+            return [partial(text, node)]
+        case "aux_modality" if "_target_" not in node:
+            return [lambda: "needs nothing"]
+        case "aux_modality":
+            kind: type[AuxModality] = get_class(node._target_)
+            stream: type[Stream] = get_class(node.data._target_)
+            weights = kind.weights_of(node)
+            return [*([partial(local_weights, weights)] if weights else []), partial(stream.local_status, node.data)]
+    return [lambda: make(node).local_status()]
 
 
 def text(node: DictConfig) -> str:
@@ -195,31 +197,12 @@ def text(node: DictConfig) -> str:
     return f"read before; kept in {part.cache}" if is_read else part.copy or "in the hub's cache"
 
 
-def weights(name: str) -> str:
+def local_weights(name: str) -> str:
     """The folder of the weights that a second modality starts from."""
+    if Path(name).expanduser().is_dir():
+        return name
     instead = "aux_modality.weights=FOLDER, or aux_modality.init=random"
-    folder = Path(name).expanduser()
-    return str(
-        folder if folder.is_dir() else hub.model(hub.Repo(name, "model", f"aux_modality.weights={name}", instead))
-    )
-
-
-def show_json(findings: list[Finding]) -> None:
-    """Print {group: {name: {state, note}}}."""
-    groups: dict[str, dict[str, dict[str, str]]] = {}
-    for one in findings:
-        groups.setdefault(one.group, {})[one.name] = {"state": one.state, "note": one.note}
-    print(json.dumps(groups, indent=2))
-
-
-def show(findings: list[Finding]) -> None:
-    """Print a line for each, under its group."""
-    for group in dict.fromkeys(one.group for one in findings):
-        print(group)
-        for one in findings:
-            if one.group == group:
-                print(f"  {one.name:<20}  {one.state:<7}  {one.note}")
-    print("ok: works here; hub: downloaded when first used; missing: the line says what to do")
+    return str(hub.model(hub.Repo(name, "model", f"aux_modality.weights={name}", instead)))
 
 
 if __name__ == "__main__":

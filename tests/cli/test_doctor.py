@@ -7,6 +7,7 @@ from importlib.metadata import version
 from io import StringIO
 
 import pytest
+from omegaconf import OmegaConf
 from typed import exit_code
 
 from cse.cli import doctor
@@ -36,6 +37,15 @@ def found(tmp_path_factory, senteval) -> dict:
         assert exit_code("cse-doctor", "--json", *words, f"paths.cache={home}/cache") == 0
     assert not (home / "cache").exists()  # nothing is written
     return json.loads(shown.getvalue())
+
+
+def test_the_table_has_a_line_for_each(monkeypatch, capsys):
+    monkeypatch.setattr(doctor, "composed", lambda words: OmegaConf.create({"paths": {"cache": "/"}, "doctor": {}}))
+    monkeypatch.setattr(doctor, "GROUPS", ())
+    assert exit_code("cse-doctor") == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert {"machine", "packages", "paths"} <= set(shown)
+    assert any(line.split() == ["torch", "ok", version("torch")] for line in shown)
 
 
 def test_machine_and_packages(found):
@@ -77,25 +87,20 @@ def test_text_that_was_read_before_needs_no_hub(tmp_path):
     node = doctor.composed([f"paths.cache={tmp_path}"]).doctor.data.wiki1m
     (needed,) = doctor.needs("data", node)
     with cache_only():
-        assert [doctor.attempt("data", "wiki1m", needed, online).state for online in (True, False)] == [
-            "hub",
-            "missing",
-        ]
+        assert [doctor.attempt(needed, online).state for online in (True, False)] == ["hub", "missing"]
     rows = [("One sentence.",), ("Another one.",)]
     Text("any", str(tmp_path), rows=lambda: iter(rows), identity=node.identity).prepare()
-    assert "read before" in doctor.attempt("data", "wiki1m", needed, True).note
+    assert "read before" in doctor.attempt(needed, True).note
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("a file\nof nonsense"), MissingResource("give a folder")])
-def test_a_check_that_fails_is_one_line(error, capsys):
+def test_a_check_that_fails_is_one_line(error):
     def broken() -> str:
         raise error
 
-    found = doctor.attempt("model", "bert", broken, True)
+    found = doctor.attempt(broken, True)
     assert found.state == "missing"
     assert len(found.note.splitlines()) == 1
-    doctor.show([found])
-    assert found.note in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("bad", ["paths.sentevall=x", "--jsn", "paths.cache=null", "objective=barlow"])
