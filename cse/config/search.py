@@ -6,9 +6,10 @@ The files are read as text, since a YAML reader drops comments. Nothing slow is 
 import difflib
 import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from cse.config.groups import CONF_DIR, choices, file_of, first_comment, groups, included
 from cse.config.synonyms import ALWAYS, SYNONYMS, TOPICS
@@ -27,8 +28,7 @@ NO_SETTINGS = ("experiment", "variant", "sweep")
 """Groups whose choices set keys of other groups."""
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """A key as typed, its value, and its comment. choice: the GROUP=CHOICE that sets it; "" in every run.
 
     name: what a search looks at: a setting's key, or a choice's own name.
@@ -51,7 +51,7 @@ def find(config_name: str, word: str, width: int) -> str:
     matches = by_name(known, word) or [one for one in known if mentions.search(one.comment)]
     topic = TOPICS.get(word.lower().replace("license", "licence"))
     if matches or topic:
-        return "\n".join([*filter(None, [topic]), *paragraphs(merge(matches), width)])
+        return "\n".join([*filter(None, [topic]), *paragraphs(matches, width)])
     ends = sorted({one.key.rpartition(".")[2] for one in known} | {*groups(config_name)})
     close = difflib.get_close_matches(word.rpartition(".")[2], ends, 3, 0.6)
     hint = f"; did you mean {' or '.join(close)}?" if close else "; --help alone shows what can be chosen"
@@ -67,30 +67,21 @@ def by_name(known: list[Setting], word: str) -> list[Setting]:
     return [one for one in known if name.search(one.name) or one.key == ours or (inside and one.key.startswith(inside))]
 
 
-def merge(several: list[Setting]) -> list[Setting]:
-    """Merge those that differ in their choice alone; those of every run first, then short keys."""
-    merged: dict[tuple[str, str, str], Setting] = {}
-    for one in several:
-        before = merged.setdefault((one.key, one.value, one.comment), one)
+def paragraphs(matches: list[Setting], width: int) -> Iterator[str]:
+    """A paragraph for each setting: KEY=VALUE, then in a column the choices that have it, and its comment.
+
+    Those of every run come first, then short keys.
+    """
+    having: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for one in sorted(matches, key=lambda one: (bool(one.choice), one.key.count("."), one.key)):
         group, _, choice = one.choice.partition("=")
-        if before is not one and before.choice.startswith(f"{group}="):
-            merged[one.key, one.value, one.comment] = replace(before, choice=f"{before.choice} {choice}")
-    return sorted(merged.values(), key=lambda one: (bool(one.choice), one.key.count("."), one.key))
-
-
-def paragraphs(several: list[Setting], width: int) -> Iterator[str]:
-    """A paragraph for each: KEY=VALUE, then in a column the choices that have it, and its comment."""
-    column = min(44, max((len(f"{one.key}={one.value}") for one in several), default=0) + 2)
-    for one in several:
-        names = one.choice.split()
-        if len(names) > SHOWN:
-            names[SHOWN:] = [f"and {len(names) - SHOWN} more"]
-        left, comment = f"{one.key}={one.value}", " ".join([f"({' '.join(names)})"] * bool(names) + [one.comment])
-        if not comment.strip():
-            yield left
-            continue
+        having[f"{one.key}={one.value}", one.comment, group].append(choice)
+    column = min(44, max((len(left) for left, _, _ in having), default=0) + 2)
+    for (left, comment, group), names in having.items():
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        right = f"({group}={' '.join(names[:SHOWN])}{more}) {comment}" if group else comment
         first = f"{left:<{column}}" if len(left) < column else f"{left}\n{' ' * column}"
-        yield first + textwrap.fill(comment, width - column).replace("\n", "\n" + " " * column)
+        yield (first + textwrap.fill(right, width - column).replace("\n", "\n" + " " * column)).rstrip()
 
 
 def all_choices(config_name: str) -> Iterator[Setting]:

@@ -3,7 +3,7 @@
 import secrets
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,22 +127,14 @@ def show(line: Line, planned: Sequence[Job]) -> None:
 
     Raises UserError for an invalid value of hydra.launcher.*.
     """
-    executor = executor_of(line, Described)
+    executor, parameters = executor_of(line, Described), parameters_of(line)
     count = 1 if line.search else len(planned)
     if count > 1:
         executor.parameters["map_count"] = count
-    configs = [job.composed() for job in planned if job.program == "cse-train"]
-    devices = max((int(config.trainer.devices) for config in configs), default=1)
-    print("\n".join(["", describe(parameters_of(line), count, devices), ""]))
-    print(executor._make_submission_file_text(executor._submitit_command_str, ""))
-
-
-def describe(parameters: Mapping[str, Any], jobs: int, devices: int) -> str:
-    """What SLURM is asked for, and how many GPUs would be idle. devices: a job's processes, one per GPU of one node."""
     asked = ", ".join(f"{key}={value}" for key, value in parameters.items())
+    devices = max((job.composed().trainer.devices for job in planned if job.program == "cse-train"), default=1)
     gpus = parameters.get("gpus_per_node", 0)
-    line = f"SLURM: jobs {jobs}, GPUs a job {gpus or 'none by gpus_per_node'}, trainer.devices={devices}; {asked}"
-    idle = parameters.get("nodes", 1) * gpus - devices
-    if idle > 0:
-        line += f"\n{idle} GPUs of each job would be idle: trainer.devices={gpus} uses all {gpus} of one node"
-    return line
+    print(f"\nSLURM: jobs {count}, GPUs a job {gpus or 'none by gpus_per_node'}, trainer.devices={devices}; {asked}")
+    if (idle := parameters.get("nodes", 1) * gpus - devices) > 0:
+        print(f"{idle} GPUs of each job would be idle: trainer.devices={gpus} uses all {gpus} of one node")
+    print(f"\n{executor._make_submission_file_text(executor._submitit_command_str, '')}")

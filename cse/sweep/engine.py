@@ -42,10 +42,6 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
         from cse.sweep import plan
 
         plan.show(line, planned)
-        if line.launcher == "submitit_slurm":
-            from cse.sweep import cluster
-
-            cluster.show(line, planned)
         return 0
     run, again = runner_of(line, shares), command_line()
     make_folder(line.folder, "hydra.sweep.dir")

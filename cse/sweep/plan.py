@@ -1,4 +1,4 @@
-"""What a sweep would do: a line for each job, and what is missing on this machine."""
+"""What a sweep would do: a line for each job, what is missing on this machine, and what SLURM would be asked."""
 
 from collections.abc import Sequence
 
@@ -24,3 +24,7 @@ def show(line: Line, planned: Sequence[Job]) -> None:
     if missing := [need.name for need in needs_of(planned) if need.place() is None]:
         fetch = f"cse-data fetch sweep={line.title}" if line.sweep else "a run"
         print(f"not here: {', '.join(missing)}; {fetch} gets them where the hub can be reached")
+    if line.launcher == "submitit_slurm":
+        from cse.sweep import cluster
+
+        cluster.show(line, planned)
