@@ -92,8 +92,8 @@ def refuse_words(words: Sequence[str], command: str) -> None:
             keys = valid_keys(command, words)
             if group not in keys:
                 raise UserError(f"{word}: {no_key(group, keys, command)}")
-        if Path(CONF_DIR, group).is_dir() and re.fullmatch(r"[\w,]+", value):
-            for choice in value.split(","):
+        if Path(CONF_DIR, group).is_dir() and re.fullmatch(r"\[?[\w.,]+\]?", value):
+            for choice in value.strip("[]").split(","):
                 if choice not in choices(group):
                     raise UserError(no_choice(group, choice))
 

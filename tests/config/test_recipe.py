@@ -7,6 +7,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+import cse
 from cse.config.groups import CONF_DIR, choices, first_comment
 from cse.config.recipe import sources
 from cse.errors import UserError
@@ -178,6 +179,8 @@ def test_a_run_names_the_files_of_its_values(words, places):
     assert [place(line) for line in told(*words.split())] == places
 
 
-def test_a_recipe_that_does_not_exist_is_refused():
-    with pytest.raises(UserError, match="recipe=simcse_brt"):
-        told("recipe=simcse_brt")
+@pytest.mark.parametrize("recipe", ["simcse_brt", "[simcse_brt]", "simcse.bert"])
+def test_a_recipe_that_does_not_exist_is_refused(recipe):
+    """Hydra ignores it, as for any optional group."""
+    with pytest.raises(UserError, match=r"recipe=simcse.*simcse_bert"):
+        cse.compose(f"recipe={recipe}")
