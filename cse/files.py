@@ -225,8 +225,14 @@ def _finish(place: Path, path: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Flush a file, or all files of a folder, to the disk, so that a rename cannot get there before the content."""
+    """Flush a file, or all files of a folder, to the disk, so that a rename cannot get there before the content.
+
+    All get the mode that the umask gives a new file, as the folder beside it did: safetensors writes for its owner
+    alone.
+    """
+    mode = path.parent.stat().st_mode & 0o666
     for file in (path, *path.rglob("*")):
         if file.is_file():
+            file.chmod(mode)
             with open(file, "rb") as written:
                 os.fsync(written.fileno())

@@ -95,3 +95,13 @@ def test_two_writes_of_one_path_at_a_time_do_not_disturb_each_other(tmp_path):
 
     assert (written_once(tmp_path / "cache", inside_another) / "whole").read_text() == "second"
     assert sorted(os.listdir(tmp_path)) == ["cache", "state"]
+
+
+def test_a_file_in_a_replaced_folder_is_readable_as_the_umask_says(tmp_path):
+    before = os.umask(0o022)
+    try:
+        with replaced_folder(tmp_path / "best") as temporary:
+            (temporary / "weights").touch(mode=0o600)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "best" / "weights").stat().st_mode & 0o777 == 0o644
