@@ -33,8 +33,9 @@ class Wandb:
 
     folder: of the run; W&B writes into folder/wandb unless WANDB_DIR is set. resume_step: not None if the run in
     `folder` is resumed; it then continues its W&B run.
-    mode: "online" (offline after init_timeout seconds without an answer), "offline" (never uses the network) or
-    "disabled" (W&B's word for nothing at all). name, notes: null for OBJECTIVE-MODEL-sSEED and the command line.
+    mode: "online" (offline after init_timeout seconds without an answer), "offline" (never uses the network),
+    "disabled" (W&B's word for nothing at all), or "auto": online with an API key, else disabled. name, notes: null for
+    OBJECTIVE-MODEL-sSEED and the command line.
     tags: in addition to the choices. id: null draws one. artifact: whether to upload best/ when the run is done.
     finish_timeout: seconds for the last upload.
     """
@@ -43,7 +44,7 @@ class Wandb:
         self,
         folder: str | Path,
         about: About,
-        mode: Literal["online", "offline", "disabled"],
+        mode: Literal["auto", "online", "offline", "disabled"],
         project: Name,
         init_timeout: Positive,
         finish_timeout: Positive,
@@ -84,13 +85,15 @@ class Wandb:
             dir=os.environ.get("WANDB_DIR") or str(folder),
             settings=settings,
         )
+        if mode == "auto":
+            mode = "online" if has_key() else "disabled"
         try:
             self.run = self._start_online() if mode == "online" else self._start(mode)
         except Exception:
             self.abandon()
             raise
-        write_json(self.file, self.known)
         if mode != "disabled":
+            write_json(self.file, self.known)
             log.info("%-10s %s", "W&B", self.where)
 
     def _start_online(self) -> Any:
@@ -127,7 +130,7 @@ class Wandb:
         """Log the metrics of one step, by name."""
         self.run.log({**metrics, "train/step": step})
         scores = {name: value for name, value in metrics.items() if name.startswith("dev/") and not math.isnan(value)}
-        if scores:
+        if scores and self.run.settings.mode != "disabled":
             best = self.known["best"]
             best |= {
                 name: (min if name in lower_is_better else max)(value, best.get(name, value))

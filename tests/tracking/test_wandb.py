@@ -191,6 +191,15 @@ def test_a_key_is_found_in_the_environment_and_in_netrc_for_this_host(environmen
     assert has_key() == found
 
 
+def test_without_a_key_auto_writes_nothing(environment, tmp_path, caplog):
+    environment.setenv("NETRC", str(tmp_path / "netrc"))
+    run = start(tmp_path, "auto")
+    run.log({"dev/stsb/spearman": 80.0}, 1)
+    run.finish(0, {"dev/stsb/spearman": 80.0})
+    assert list(tmp_path.glob("wandb/*run*")) == []
+    assert ours(caplog, logging.INFO) == []
+
+
 @pytest.fixture
 def toy_wandb(environment):
     toy = ToyWandb()
