@@ -166,7 +166,7 @@ def no_key(key: str, keys: list[str], command: str) -> str:
     """The message for a key that the line's choices lack: which choice has it, or the nearest key."""
     every = list(settings(command))
     ours = meant(key, [one.key for one in every]) or key
-    having = dict.fromkeys(one.choice for one in every if one.key == ours and one.choice)
+    having = {} if ours in keys else dict.fromkeys(one.choice for one in every if one.key == ours and one.choice)
     return f"there is no key {key}" + (f"; {ours} belongs to {', '.join(having)}" if having else nearest(key, keys))
 
 
