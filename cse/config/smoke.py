@@ -1,7 +1,7 @@
 """smoke=true: any run in seconds, on a CPU, with made-up data, to show that all parts fit together.
 
 `replaced` keeps the line's own value of every key that conf/smoke.yaml changes; by it a report finds the row that the
-run stands for. Text, images, sound and score sets that are typed are used.
+run stands for. Text, images, sound, score sets and trainer.devices that are typed are used.
 """
 
 import logging
@@ -69,6 +69,8 @@ def shrink(cfg: DictConfig, sizes: Any, typed: set[str]) -> None:
         replace(cfg, "data", limit=min(limit, sizes.rows) if isinstance(limit := cfg.data.limit, int) else sizes.rows)
     else:
         shrink_text(cfg, world)
+    if "trainer.devices" in typed:
+        sizes.trainer.devices = cfg.trainer.devices
     shrink_training(cfg, sizes, world)
     if "data" in cfg.aux_modality:
         shrink_aux(cfg, sizes, world, is_own=bool(typed & OWN_IMAGES_OR_SOUND))

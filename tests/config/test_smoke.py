@@ -76,6 +76,13 @@ def test_images_and_sound_that_are_typed_are_used_and_cut(tmp_path, aux, key, li
     assert own.aux_modality.data[limit] == 4
 
 
+@pytest.mark.parametrize(("words", "devices"), [([], 1), (["trainer.devices=2"], 2)])
+def test_the_number_of_processes_that_is_typed_is_used(tmp_path, words, devices):
+    config = composed("train", ["smoke=true", f"paths.cache={tmp_path}", *words])
+    fit(config, [word.partition("=")[0] for word in words])
+    assert config.trainer.devices == devices
+
+
 @pytest.mark.parametrize("program", ["train", "evaluate"])
 def test_score_sets_that_are_typed_are_used(tmp_path, program):
     made, own = (composed(program, ["smoke=true", "model=bert", "eval=[stsb,sts]", f"paths.cache={tmp_path}", *more])
