@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from cse.data.readers import files_of, lines_of, read_rows
-from cse.errors import UserError
 from cse.files import sha256
 from cse.ranges import Count, Name, Natural
 from cse.sources import hub
@@ -52,10 +51,9 @@ def published(corpus: str) -> dict[str, str | None]:
 def wiki1m(file: str | None = None) -> Rows:
     """SimCSE's million sentences of English Wikipedia, one column; an empty line becomes " ", as in SimCSE's code.
 
-    file: a local copy, whose rows are not counted; None: the hub's.
+    file: a local copy; None: the hub's.
     """
-    lines = ((line or " ",) for path in _files("wiki1m", file) for _, line in lines_of(path, "utf-8"))
-    return lines if file else _counted("wiki1m", lines)
+    return ((line or " ",) for path in _files("wiki1m", file) for _, line in lines_of(path, "utf-8"))
 
 
 def triplets(corpus: Name, columns: Sequence[str], file: str | None = None, folder: str | None = None) -> Rows:
@@ -64,9 +62,7 @@ def triplets(corpus: Name, columns: Sequence[str], file: str | None = None, fold
     columns: those to read, in the order in which rows have them. folder: a local copy of a corpus of many files; the
     hub's are downloaded one by one as they are read.
     """
-    copy = folder or file
-    rows = (row for path in _files(corpus, copy) for row in read_rows(path, list(columns), "utf-8"))
-    return rows if copy else _counted(corpus, rows)
+    return (row for path in _files(corpus, folder or file) for row in read_rows(path, list(columns), "utf-8"))
 
 
 def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None, folder: Name | None = None) -> Rows:
@@ -98,19 +94,6 @@ def _files(corpus: str, copy: str | None) -> Iterator[Path]:
         yield from (hub.file(repo, path) for path in hub.paths(repo, inside))
     else:
         yield hub.file(repo, inside)
-
-
-def _counted(corpus: str, rows: Rows) -> Rows:
-    """The rows. Raises UserError after the last one if there are not as many as were published."""
-    count = 0
-    for count, row in enumerate(rows, 1):  # noqa: B007 (used below)
-        yield row
-    published = DATASETS[corpus].rows
-    if published and count not in published:
-        raise UserError(
-            f"data={corpus} has {count:,} rows, but the published file has {published[0]:,}: delete the copy in "
-            "the hub's cache and run again, or train on a copy of your own, data.rows.file=FILE"
-        )
 
 
 def _counter(tokenizer: str | None) -> Callable[[str], int]:

@@ -238,14 +238,22 @@ class Text:
     def _checked(self, rows: Rows) -> Iterator[tuple[str, ...]]:
         """The rows, opened only when the first is read.
 
-        Raises UserError for a row with too few columns, and after the last row if a local file has changed.
+        Raises UserError for a row with too few columns, and after the last row if a local file has changed, or if a
+        published corpus has not as many rows as were published.
         """
-        for row in rows():
+        count = 0
+        for count, row in enumerate(rows(), 1):  # noqa: B007 (used below)
             if len(row) != self.num_columns + bool(self.scores):
                 raise UserError(f"data.columns={self.columns}: data={self.name} has {len(row)} column")
             yield row
         for file, digest in self.checksums.items():
             check_unchanged(Path(file), digest, sha256(Path(file)))
+        whole = DATASETS[self.name].rows if self.rows is not None and self.name in DATASETS else ()
+        if whole and count not in whole:
+            raise UserError(
+                f"data={self.name} has {count:,} rows, but the published file has {whole[0]:,}: take a whole copy (of "
+                "the hub's, delete the one in its cache), or train on it as text of your own, data=text data.path=FILE"
+            )
 
     def _hub(self) -> tuple[Iterable[tuple[str, ...]], str]:
         assert self.path is not None

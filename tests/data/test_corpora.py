@@ -106,8 +106,11 @@ def test_triplets_in_several_files_are_read_as_one(toy_hub, tmp_path, monkeypatc
 @pytest.mark.parametrize("name", [name for name in ROWS if DATASETS[name].rows])
 def test_another_number_of_rows_is_refused(name, hub, tmp_path, monkeypatch):
     monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], rows=(9,)))
-    with pytest.raises(UserError, match=rf"data={name} has {len(ROWS[name])} rows.*data.rows.file="):
-        corpus(name, tmp_path).prepare()
+    copy = tmp_path / f"copy{Path(DATASETS[name].files[0]).suffix}"
+    copy.write_bytes(content(name, tmp_path))
+    for own in ({}, {"file": str(copy)}):
+        with pytest.raises(UserError, match=rf"data={name} has {len(ROWS[name])} rows.*data=text"):
+            corpus(name, tmp_path, **own).prepare()
     assert not list((tmp_path / "text").glob("*"))
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ from cse.data.corpora import openwebtext, wiki1m
 from cse.data.text import Text, chosen_rows, text_encoding
 from cse.errors import MissingResource, UserError
 from cse.model.tokenizer import Tokenizer
+from cse.sources.catalogue import DATASETS
 
 
 def test_rows_ids_and_source_of_a_file(tmp_path, tiny_tokenizer):
@@ -145,6 +147,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_no_cache(tmp
     """Its rows would be kept under the digest of what it was."""
     path = tmp_path / "a.txt"
     path.write_text("kadan\nlofel\n")
+    monkeypatch.setitem(DATASETS, "wiki1m", replace(DATASETS["wiki1m"], rows=(2,)))
 
     def text() -> Text:
         if kind == "file":
@@ -169,8 +172,9 @@ def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_no_cache(tmp
     assert again.text(1) == "migor"
 
 
-def test_a_local_copy_of_a_corpus_is_identified_by_its_content(tmp_path):
+def test_a_local_copy_of_a_corpus_is_identified_by_its_content(tmp_path, monkeypatch):
     """Of two copies with as many rows, each run trains on the one that it names, a file or a folder."""
+    monkeypatch.setitem(DATASETS, "wiki1m", replace(DATASETS["wiki1m"], rows=(2,)))
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / f"{name}.txt").write_text(f"kadan {name}\nlofel {name}\n")
