@@ -8,7 +8,6 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import NoReturn
 
 import torch
 from torch import Tensor
@@ -54,23 +53,26 @@ class Watch:
 
         Raises RunError where training cannot recover; best/ and the last checkpoint stay as they are.
         """
-        if broken := self._first_not_finite():
-            step, what = broken
-            self._end(step, what, best_step, "Lower trainer.lr or use trainer.precision=fp32")
+        holds = f"best/ holds step {best_step}" if best_step else "nothing was exported yet"
+        unread, self.unread = self.unread, []
+        found = [(step, name, x.detach().float()) for step, values in unread for name, x in values.items()]
+        numbers = torch.stack([x for _, _, x in found]).tolist() if found else []  # one wait for all of them
+        for (step, name, _), value in zip(found, numbers, strict=True):
+            if not math.isfinite(value):
+                advice = "Lower trainer.lr or use trainer.precision=fp32"
+                raise RunError(f"{CHECKED[name]} is {value} at step {step}; {holds}. {advice}")
         if not metrics:
             return
         step, rank, loss = int(metrics["train/step"]), metrics["train/effective_rank"], metrics["train/loss"]
         if self.trainer.stop_on_collapse and rank < COLLAPSED_RANK:
-            what = f"the embeddings collapsed to one direction, effective rank {rank:.3f}"
-            self._end(step, what, best_step, "Lower trainer.lr, or trainer.stop_on_collapse=false")
-        if step > self.warmup and self._is_stuck(loss):
+            what = f"the embeddings collapsed to one direction, effective rank {rank:.3f} at step {step}"
+            raise RunError(f"{what}; {holds}. Lower trainer.lr, or trainer.stop_on_collapse=false")
+        if step <= self.warmup:
+            return
+        self.losses = [*self.losses, loss][-CONSTANT - 1 :]
+        if is_constant(self.losses[-CONSTANT:]) and not is_constant(self.losses[:-1]):  # for the first time
             what = f"the loss has been {loss:.6g} for {CONSTANT} logged steps"
             log.warning("step %d: %s; is trainer.lr too low?", step, what)
-
-    def _end(self, step: int, what: str, best_step: int, advice: str) -> NoReturn:
-        """Raise the RunError that ends the run. best_step: of best/, 0 for none."""
-        holds = f"best/ holds step {best_step}" if best_step else "nothing was exported yet"
-        raise RunError(f"{what} at step {step}; {holds}. {advice}")
 
     def check_scores(self, curve: Curve, lower_is_better: bool) -> None:
         """Warn, once, when the selecting score has not got better for `trainer.patience` evaluations."""
@@ -91,23 +93,6 @@ class Watch:
             return False
         return evaluations_since_best(curve, select, lower_is_better) >= patience
 
-    def _is_stuck(self, loss: float) -> bool:
-        """Whether with this logged loss the last CONSTANT are equal, for the first time."""
-        self.losses = [*self.losses, loss][-CONSTANT - 1 :]
-        return _equal(self.losses[-CONSTANT:]) and not _equal(self.losses[:-1])
-
-    def _first_not_finite(self) -> tuple[int, str] | None:
-        """The first unread step with a value that is not finite, and that value in words; None if there is none."""
-        unread, self.unread = self.unread, []
-        if not unread:
-            return None
-        rows = torch.stack([torch.stack([x.detach().float() for x in values.values()]) for _, values in unread])
-        for (step, values), row in zip(unread, rows.tolist(), strict=True):
-            for name, value in zip(values, row, strict=True):
-                if not math.isfinite(value):
-                    return step, f"{CHECKED[name]} is {value}"
-        return None
-
 
 def best_of(curve: Curve, select: str, lower_is_better: bool) -> tuple[float, int] | None:
     """(score, step) of the first best evaluation, step 0 (the untrained encoder) left out; None if all are NaN."""
@@ -122,5 +107,6 @@ def evaluations_since_best(curve: Curve, select: str, lower_is_better: bool) -> 
     return sum(step > (best[1] if best else 0) for step, _ in curve)
 
 
-def _equal(losses: Sequence[float]) -> bool:
+def is_constant(losses: Sequence[float]) -> bool:
+    """Whether these are CONSTANT losses, and equal."""
     return len(losses) == CONSTANT and max(losses) - min(losses) <= TOLERANCE * max(map(abs, losses))
