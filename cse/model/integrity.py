@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
+from safetensors import safe_open
 from torch.nn.functional import pad
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
@@ -49,7 +50,7 @@ def check_files(folder: Path) -> None:
         )
 
 
-def check_weights(name: str, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool) -> None:
+def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool) -> None:
     """Raise UserError where a checkpoint's tensors are not those of the model made from its configuration.
 
     name: the model's, for messages. model: loaded with ignore_mismatched_sizes; keys: its loading info. fewer_layers:
@@ -65,10 +66,21 @@ def check_weights(name: str, model: PreTrainedModel, keys: Mapping, *, fewer_lay
         "more than its config.json has:": [
             key for key in others if key.removeprefix(prefix).partition(".")[0] in stack
         ],
+        "whole numbers (quantised weights, which are not read) in": whole_numbers(folder),
         "NaN or infinity in": [key for key, value in model.named_parameters() if not value.float().sum().isfinite()],
     }
     if found := [f"{problem} {found[0]} ({len(found)} in all)" for problem, found in problems.items() if found]:
         raise UserError(f"model.name={name} has {', and '.join(found)}: it is damaged, or another model's")
+
+
+def whole_numbers(folder: Path) -> list[str]:
+    """The names of weights stored as integers, which transformers would convert to floats."""
+    found = []
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, "pt") as file:
+            kinds = {key: file.get_slice(key).get_dtype() for key in file.keys()}  # noqa: SIM118 (a file is no dict)
+        found += [key for key, kind in kinds.items() if kind[0] in "IU" and not BUFFERS.search(key)]
+    return found
 
 
 def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:

@@ -195,7 +195,7 @@ def read_weights(
         **settings,
         **({"add_pooling_layer": head == "pooler"} if has_pooler and head != "mlm" else {}),
     )
-    integrity.check_weights(name, whole, keys, fewer_layers=not has_all_layers)
+    integrity.check_weights(name, folder, whole, keys, fewer_layers=not has_all_layers)
     backbone, missing = whole.base_model, keys["missing_keys"]
     if head != "mlm":
         return backbone, own_pooler(name, backbone, missing) if head == "pooler" else None

@@ -5,6 +5,7 @@ import logging
 import os
 import shutil
 import tracemalloc
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from zlib import crc32
@@ -42,15 +43,20 @@ def test_a_few_broken_files_are_skipped_by_name_and_more_are_refused(tmp_path, c
             list(islice(stream.batches(0), 5))
 
 
-def test_many_files_that_are_no_images_are_refused_before_a_run(tmp_path):
+@pytest.mark.parametrize(("ending", "kept", "refused"), [
+    ("jpg", 0, True), ("jpg", 0.9, True), ("png", 0.9, True), ("jpg", 1, False), ("bmp", 1, False),
+])  # fmt: skip
+def test_many_broken_files_are_refused_before_a_run(tmp_path, ending, kept, refused):
+    """kept: the share of every second file that is left."""
     (tmp_path / "a").mkdir()
     for number in range(8):
-        path = tmp_path / "a" / f"{number}.jpg"
-        Image.new("RGB", (40, 40), (number, 0, 0)).save(path)
+        path = tmp_path / "a" / f"{number}.{ending}"
+        pixels = np.random.default_rng(number).integers(0, 255, (40, 40, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(path)
         if number % 2:
-            path.write_bytes(b"")
-    with pytest.raises(UserError, match=r"4 of the 8 images .*1\."):
-        images(tmp_path)
+            path.write_bytes(path.read_bytes()[: int(kept * path.stat().st_size)])
+    with pytest.raises(UserError, match=r"4 of the 8 images .*1\.") if refused else nullcontext():
+        images(tmp_path)[0]
 
 
 def test_a_picture_that_is_a_program_is_not_run(image_folder, tmp_path, monkeypatch):
