@@ -24,10 +24,11 @@ def make(folder: Path, runs: int) -> None:
     from omegaconf import OmegaConf
 
     from cse.config.compose import composed, resolved, without_hydra
-    from cse.run.folder import files_to_write
+    from cse.run.job import Job
 
     config, random_ = composed("train", ["objective=barlow"]), random.Random(0)
-    files, settings = files_to_write(config, without_hydra(config), []), resolved(without_hydra(config))
+    job = Job(without_hydra(config), [], folder, hydra=OmegaConf.masked_copy(config, ["hydra"]))
+    files, settings = job.files(), resolved(job.cfg)
     for number in range(runs):
         setting, seed = divmod(number, 5)
         values = {

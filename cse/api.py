@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from cse.config.compose import composed, explaining, refuse_words, without_hydra
 from cse.config.groups import PROGRAMS
@@ -31,8 +31,8 @@ from cse.record.events import metric_events
 from cse.record.results import read_finished
 from cse.run import resume, startup
 from cse.run.build import build_evaluators
-from cse.run.folder import RunFolder, check_place, files_to_write
-from cse.run.launch import launch
+from cse.run.job import Job, check_place
+from cse.run.launch import launched
 from cse.run.logs import logging_by
 
 if TYPE_CHECKING:  # importing cse does not import numpy and torch
@@ -103,9 +103,12 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     UserError before any work and before a file is written, or RunError if the run cannot go on. Several jobs (-m,
     sweep=) need the command line.
     """
-    with _job("train", words, settings, folder) as (cfg, place):
-        launch(cfg, place)
-    return TrainingRun(place.path)
+    with _job("train", words, settings, folder) as job:
+        from cse.run.run import run
+
+        if (mine := launched(job)) is not None:
+            run(mine)
+    return TrainingRun(job.folder)
 
 
 def evaluate_into(*words: str, folder: str | Path | None = None, **settings: object) -> Path:
@@ -113,11 +116,11 @@ def evaluate_into(*words: str, folder: str | Path | None = None, **settings: obj
 
     folder: None is hydra.run.dir. Raises UserError before a file is written.
     """
-    with _job("evaluate", words, settings, folder) as (cfg, place):
+    with _job("evaluate", words, settings, folder) as job:
         from cse.run import evaluation
 
-        evaluation.evaluate(cfg, place)
-    return place.path
+        evaluation.evaluate(job)
+    return job.folder
 
 
 def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
@@ -166,10 +169,8 @@ def evaluate(
 
 
 @contextmanager
-def _job(
-    command: str, words: Sequence[str], settings: dict[str, object], folder: str | Path | None
-) -> Iterator[tuple[DictConfig, RunFolder]]:
-    """One job's config, checked and fitted, and its folder, which is not made yet. The block logs as it says."""
+def _job(command: str, words: Sequence[str], settings: dict[str, object], folder: str | Path | None) -> Iterator[Job]:
+    """One job, checked, whose folder is not made yet. The block logs as its settings say."""
     from cse.run import fit
 
     spelled = _spelled(command, words, settings)
@@ -182,15 +183,13 @@ def _job(
             if asked and Path(asked).resolve() != place.resolve():
                 raise UserError(f"{origin} continues in that folder: leave out {asked}, or start a new run with rerun=")
         check_place(place)
-        cfg, line, typed = without_hydra(config), spelled, [*words, *spell_settings(settings)]
-        if origin:
-            line = typed = resume.whole_line(origin, spelled)
-        with logging_by(config, place, [PROGRAMS[command], *typed]):
+        typed = resume.whole_line(origin, spelled) if origin else [*words, *spell_settings(settings)]
+        job = Job(without_hydra(config), typed, place, hydra=OmegaConf.masked_copy(config, ["hydra"]))
+        with logging_by(job.hydra, place, [PROGRAMS[command], *typed]):
             if origin is None:
-                fit.fit(cfg, command, composed=config, words=spelled)
-            fit.check(cfg, command, place)
-            writes = command == "evaluate" or not (cfg.dry_run or cfg.data.preview)
-            yield cfg, RunFolder(place, files_to_write(config, cfg, line), writes)
+                fit.fit(job.cfg, command, composed=config, words=spelled)
+            fit.check(job)
+            yield job
 
 
 def _spelled(command: str, words: Sequence[str], settings: dict[str, object]) -> list[str]:

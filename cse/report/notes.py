@@ -95,7 +95,7 @@ def changed_texts(runs: list[Run]) -> list[str]:
 
 def data_problems(runs: list[Run]) -> list[str]:
     """What is wrong with the data of marked scores, after what the mark means; none without such scores."""
-    sources = [source for run in runs if run.altered for source in run.results["data"].items()]
+    sources = [source for run in runs if run.altered for source in run.results.get("data", {}).items()]
     words = (f"partial: {name}: {one}" for name, source in sources for one in source.get("problems", []))
     problems = list(dict.fromkeys(words))
     more = [f"partial: {len(problems) - SINGLY} more problems"] if len(problems) > SINGLY else []

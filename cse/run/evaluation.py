@@ -18,7 +18,7 @@ from cse.record.runs import read_run, weights_sum
 from cse.run import build
 from cse.run.card import refresh
 from cse.run.compatible import check_scored_widths
-from cse.run.folder import RunFolder, check_unused
+from cse.run.job import Job
 from cse.run.record import Record
 from cse.run.subject import Subject, load, sentences, trained_seed, whitened
 from cse.score import values
@@ -27,9 +27,10 @@ from cse.types import Evaluator
 log = logging.getLogger("cse")
 
 
-def evaluate(cfg: DictConfig, folder: RunFolder) -> None:
+def evaluate(job: Job) -> None:
     """Build everything, with one error for all that is missing; then make the folder, and score into it."""
-    with Heartbeat(folder.path) as heartbeat:
+    cfg = job.cfg
+    with Heartbeat(job.folder) as heartbeat:
         attempt = build.Attempts()
         subject = attempt(lambda: load(cfg))
         evaluators = attempt(lambda: build.build_evaluators(cfg.eval, tuple(cfg.splits))) or {}
@@ -40,9 +41,9 @@ def evaluate(cfg: DictConfig, folder: RunFolder) -> None:
             subject = whitened(subject, cfg.whitening, sample)
         check_scored_widths(cfg.eval, subject.dim)
         heartbeat.take()
-        check_unused(cfg, "evaluate", folder.path)  # again: another run may have used it since
-        folder.make()
-        score_into(folder.path, cfg, subject, {name: evaluators[name] for name in splits}, splits)
+        job.check_unused()  # again: another run may have used it since
+        job.make_folder()
+        score_into(job.folder, cfg, subject, {name: evaluators[name] for name in splits}, splits)
 
 
 def score_into(

@@ -10,7 +10,7 @@ from cse.config import groups, recipe, smoke
 from cse.config.keys import key_of
 from cse.errors import UserError
 from cse.files import make_folder
-from cse.run.folder import check_unused
+from cse.run.job import Job
 
 log = logging.getLogger("cse")
 
@@ -33,16 +33,16 @@ def fit(cfg: DictConfig, command: str, *, composed: DictConfig, words: Sequence[
             log.info("smoke      %s=%s was typed, and smoke=true has %s instead", key, value, now)
 
 
-def check(cfg: DictConfig, command: str, folder: Path) -> None:
+def check(job: Job) -> None:
     """Raise UserError for a folder that holds another run, and for settings that contradict each other."""
     from cse.run import build
 
-    check_unused(cfg, command, folder)
-    if command == "evaluate":
-        check_evaluation(cfg)
-    make_folder(Path(cfg.paths.cache), "paths.cache")
-    if command == "train" and not cfg.data.preview:  # a preview scores nothing
-        build.check_selection(cfg)
+    job.check_unused()
+    if not job.trains:
+        check_evaluation(job.cfg)
+    make_folder(Path(job.cfg.paths.cache), "paths.cache")
+    if job.trains and not job.cfg.data.preview:  # a preview scores nothing
+        build.check_selection(job.cfg)
 
 
 def check_evaluation(cfg: DictConfig) -> None:

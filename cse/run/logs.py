@@ -77,20 +77,20 @@ def take_over_log_files(handed: Handed) -> None:
 
 
 @contextmanager
-def logging_by(config: DictConfig, folder: Path, command: list[str]) -> Iterator[None]:
+def logging_by(hydra: DictConfig, folder: Path, command: list[str]) -> Iterator[None]:
     """Log in the block as hydra.job_logging and hydra.verbose say, with `command` as sys.argv; restore both after it.
 
-    config: with Hydra's own node.
+    hydra: a config of Hydra's own node alone.
     """
     from hydra.core.utils import configure_log
 
-    with read_write(config), open_dict(config):
-        config.hydra.runtime.output_dir = str(folder.absolute())
+    with read_write(hydra), open_dict(hydra):
+        hydra.hydra.runtime.output_dir = str(folder.absolute())
     root, arguments = logging.getLogger(), sys.argv
     handlers, level = list(root.handlers), root.level
     try:
         sys.argv = command
-        configure_log(config.hydra.job_logging, config.hydra.verbose)
+        configure_log(hydra.hydra.job_logging, hydra.hydra.verbose)
         yield
     finally:
         sys.argv = arguments

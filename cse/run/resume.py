@@ -21,7 +21,7 @@ from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.results import checked
 from cse.record.runs import SETTINGS, newest_run, read_run
-from cse.run.folder import RUN
+from cse.run.job import RUN
 
 HYDRAS_KEY = re.compile(r"\._[a-z]+_\.")
 """Finds `_target_`, `_partial_` and the like, by which Hydra builds a part, in a dotted key."""

@@ -24,12 +24,12 @@ from cse.run import slurm
 from cse.run.best import recover_best, save_best, score_best
 from cse.run.build import build, make, precision_name, precision_of
 from cse.run.card import read_license_and_language
-from cse.run.folder import RunFolder, check_unused
+from cse.run.job import Job
 from cse.run.preview import preview
 from cse.run.record import Record
 from cse.run.rerun import check_same_inputs
 from cse.run.summary import announce, conclude, print_forecast, print_plan
-from cse.training.distributed import join_processes, main_process_first
+from cse.training.distributed import join_processes, leave_processes, main_process_first
 from cse.training.failures import explain_failures
 from cse.training.loop import Training
 from cse.training.signals import Signals
@@ -37,17 +37,17 @@ from cse.training.signals import Signals
 log = logging.getLogger("cse")
 
 
-def run(cfg: DictConfig, folder: RunFolder) -> None:
+def run(job: Job) -> None:
     """Train, then score the best step on every split of every evaluator.
 
     Raises Interrupted after a signal; SLURM then starts the job again if it can be resumed (resume=auto).
     """
-    explained = partial(explain_failures, cfg, folder.resume_hint)
-    with receiving_signals(folder, resumes=cfg.resume is not None) as signals, explained():
-        accelerator = start_processes(cfg)
+    explained = partial(explain_failures, job.cfg, job.resume_hint)
+    with receiving_signals(job) as signals, explained():
+        accelerator = start_processes(job.cfg)
         is_first = accelerator.is_main_process
-        with Heartbeat(folder.path, is_first and folder.writes) as heartbeat:
-            begun = begin(cfg, folder, accelerator, heartbeat)
+        with Heartbeat(job.folder, is_first and job.writes) as heartbeat:
+            begun = begin(job, accelerator, heartbeat)
             if begun is None:
                 return
             training, record = begun
@@ -60,41 +60,40 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
                     known = training.known(outcome.best_step or outcome.steps)
                     score_best(record, training.parts.evaluators, accelerator.device, known)
                     conclude(record, training.parts, outcome)
+    leave_processes()  # skipped after a failure, when the others may be inside a collective
 
 
 @contextmanager
-def receiving_signals(folder: RunFolder, resumes: bool) -> Iterator[Signals]:
-    """Receive signals in the block. resumes: put a job that SLURM stopped back into its queue."""
-    with Signals(folder.resume_hint) as signals:
+def receiving_signals(job: Job) -> Iterator[Signals]:
+    """Receive signals in the block. A run with resume= that SLURM stopped goes back into its queue."""
+    with Signals(job.resume_hint) as signals:
         try:
             slurm.release()
             yield signals
         except Interrupted as error:
-            if not slurm.is_follower() and resumes and slurm.requeue(error.code - 128):
+            if not slurm.is_follower() and job.cfg.resume and slurm.requeue(error.code - 128):
                 log.info("SLURM starts this job again")
             raise
 
 
-def begin(
-    cfg: DictConfig, folder: RunFolder, accelerator: Accelerator, heartbeat: Heartbeat
-) -> tuple[Training, Record] | None:
+def begin(job: Job, accelerator: Accelerator, heartbeat: Heartbeat) -> tuple[Training, Record] | None:
     """Do everything before the first step. Returns None for a dry run or a preview, which end here.
 
     The folder is made last, so that a refused run changes no folder. heartbeat: holds the folder from then on.
     """
-    is_first = accelerator.is_main_process
+    cfg, is_first = job.cfg, accelerator.is_main_process
     with main_process_first():  # the first tokenises, the others read its cache
         try:
             parts = build(cfg, accelerator)
         except MissingResource:
             if cfg.dry_run and is_first:
-                print_plan(cfg, folder.path)
+                print_plan(cfg, job.folder)
             raise
     config = resolved(cfg)
     if cfg.data.preview:
         preview(parts.batches, cfg.data.preview)
         return None
-    training = Training(parts, accelerator, folder.path, identity(config))
+    training = Training(parts, accelerator, job.folder, identity(config))
     found = None
     if is_first:
         check_same_inputs(config, training)
@@ -105,11 +104,11 @@ def begin(
         return None
     heartbeat.take()  # before the folder is read
     if is_first:
-        check_unused(cfg, "train", folder.path)  # again: another run may have used it since
+        job.check_unused()  # again: another run may have used it since
     training.start(cfg.seed, resume=cfg.resume is not None)
     if is_first:
-        recover_best(folder.path, training)
-        folder.make()
+        recover_best(job.folder, training)
+        job.make_folder()
     record = make_record(cfg, config, training)
     record.results["overlap"] = found
     return training, record

@@ -17,7 +17,7 @@ from omegaconf import OmegaConf
 from safetensors.torch import load_file
 
 from cse.run import launch
-from cse.run.folder import RunFolder
+from cse.run.job import Job
 from cse.run.logs import LogFile, begin_log_files, hand_over_log_files, take_over_log_files
 
 BIN = Path(sys.executable).parent
@@ -93,10 +93,11 @@ def test_idle_gpus_are_mentioned_unless_a_launcher_started_the_process(monkeypat
     if rank is not None:
         monkeypatch.setenv("RANK", rank)
     monkeypatch.setattr("torch.cuda.device_count", lambda: visible)
-    monkeypatch.setattr(launch, "shared", lambda folder: folder)
-    monkeypatch.setattr("cse.run.run.run", lambda cfg, folder: None)
+    monkeypatch.setattr(launch, "shared", lambda job: job)
+    cfg = {"trainer": {"devices": 1, "batch_size": 64}, "data": {"preview": 0}, "dry_run": False}
+    job = Job(OmegaConf.create(cfg), [], Path("run"), OmegaConf.create())
     with caplog.at_level(logging.INFO, "cse"):
-        launch.launch(OmegaConf.create({"trainer": {"devices": 1, "batch_size": 64}}), RunFolder(Path("run"), {}))
+        assert launch.launched(job) is job
     assert ["trainer.devices=4" in message for message in caplog.messages] == [True] * advised
 
 

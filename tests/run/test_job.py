@@ -3,9 +3,10 @@
 from itertools import product
 
 import pytest
+from omegaconf import OmegaConf
 from typed import exit_code
 
-from cse.run.folder import RunFolder
+from cse.run.job import Job
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,8 @@ def test_the_hint_is_a_command_that_works(tmp_path, writes, saved, hint):
     folder = tmp_path / "a run"
     folder.mkdir()
     (folder / saved).touch() if saved == "run.yaml" else (folder / saved).mkdir()
-    assert RunFolder(folder, {}, writes).resume_hint() == hint.format(folder)
+    cfg = OmegaConf.create({"trainer": {}, "data": {"preview": 0}, "dry_run": not writes})
+    assert Job(cfg, [], folder, OmegaConf.create()).resume_hint() == hint.format(folder)
 
 
 @pytest.mark.parametrize(
