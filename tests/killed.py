@@ -38,12 +38,17 @@ def wait_until(condition: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
+def assert_same_tensors(one: Path, two: Path, file: str = "last/state.safetensors") -> dict[str, torch.Tensor]:
+    """Compare a file of two runs, bit for bit. Returns its tensors."""
+    here, there = load_file(one / file), load_file(two / file)
+    assert here.keys() == there.keys()
+    assert [name for name in here if not torch.equal(here[name], there[name])] == []
+    return here
+
+
 def assert_same_run(one: Path, two: Path) -> None:
     """Compare checkpoint, export, every logged number and the results, bit for bit."""
-    tensors = load_file(one / "last/state.safetensors"), load_file(two / "last/state.safetensors")
-    assert tensors[0].keys() == tensors[1].keys()
-    for name, tensor in tensors[0].items():
-        assert torch.equal(tensor, tensors[1][name]), name
+    assert_same_tensors(one, two)
     abouts = [checkpoint.read(folder)[1] | {"seconds": 0.0} for folder in (one, two)]  # counters, watch, random states
     assert abouts[0] == abouts[1]
     assert (one / "best/model.safetensors").read_bytes() == (two / "best/model.safetensors").read_bytes()

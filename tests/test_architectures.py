@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from killed import assert_same_tensors
 from safetensors.torch import load_file
 from tiny_encoders import ARCHITECTURES, BIDIRECTIONAL, DECODERS
 
@@ -93,10 +94,7 @@ def check_resume(cse_train, run, tmp_path):
     straight, paused = tmp_path / "straight", tmp_path / "paused"
     for out, steps, resume in ((straight, 4, []), (paused, 2, []), (paused, 4, ["resume=auto"])):
         assert cse_train([*run, f"trainer.max_steps={steps}", f"hydra.run.dir={out}", *resume]) == 0
-    states = [load_file(out / "last" / "state.safetensors") for out in (straight, paused)]
-    assert states[0].keys() == states[1].keys()
-    for name, tensor in states[0].items():
-        assert torch.equal(tensor, states[1][name]), name
+    assert_same_tensors(straight, paused)
     results = [json.loads((out / "results.json").read_text())["metrics"] for out in (straight, paused)]
     assert results[0] == results[1]
 

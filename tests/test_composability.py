@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from hydra.utils import instantiate
-from safetensors.torch import load_file
+from killed import assert_same_tensors
 from sentence_transformers import SentenceTransformer
 from toys import composed, run_of
 
@@ -94,9 +94,7 @@ def test_every_two_choices_train_together(words, cse_train, tiny_bert, tmp_path,
         assert cse_train([*arguments, f"hydra.run.dir={paused}", "trainer.max_steps=2"]) == 0
         assert cse_train([*arguments, f"hydra.run.dir={paused}", "trainer.max_steps=4", "resume=auto"]) == 0
         for file in ("last/state.safetensors", "best/model.safetensors"):
-            one, other = load_file(straight / file), load_file(paused / file)
-            assert one.keys() == other.keys()
-            assert [name for name in one if not torch.equal(one[name], other[name])] == []
+            assert_same_tensors(straight, paused, file)
 
 
 def check_numbers(folder: Path, beside: bool) -> None:
