@@ -33,8 +33,8 @@ def launched(job: Job) -> Job | None:
     from cse.device import check_gpu_per_process, count_gpus
     from cse.record.heartbeat import check_free
 
-    if job.writes:
-        check_free(job.folder)  # refuses early; the first process takes the folder
+    if job.writes and not slurm.is_follower():
+        check_free(job.folder)  # refuses early, and for all; this process takes the folder
     if "RANK" in os.environ:
         return shared(job)
     devices = job.cfg.trainer.devices

@@ -88,7 +88,8 @@ def start(command: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [*SECONDS, *(pytest.param(one, marks=pytest.mark.nightly) for one in LONGER)])
-def test_its_smallest_size_runs(command, tmp_path):
+def test_its_smallest_size_runs(command, tmp_path, wordnet_folder, monkeypatch):
+    monkeypatch.setenv("CSE_WORDNET", str(wordnet_folder))
     start(command, tmp_path)
 
 
