@@ -1,5 +1,12 @@
 """Other trainers' names for our settings, by the last part of a dotted key, and topics that are no setting."""
 
+CLUSTER = (
+    "hydra/launcher=submitit_slurm: each job of -m and sweep= as a SLURM job; docs/devices.md has hydra.launcher.*"
+)
+SEARCH = (
+    "hydra/sweeper=smac: the best of trainer.lr=interval(1e-6,1e-4), objective.KEY=choice(A,B), ...: docs/sweeps.md"
+)
+
 SYNONYMS = {
     "learning_rate": "trainer.lr",
     "batch": "trainer.batch_size",
@@ -21,6 +28,8 @@ TOPICS = {
     "repeat": "-m seed=1,2,3: a line once for each seed; cse-report runs=FOLDER: mean and deviation over them",
     "rerun": "the best/README.md of a run has the line that repeats it; resume=FOLDER continues a run",
     "splits": "cse-eval splits=[test]; cse-train scores dev while it trains, and every split of its best step",
+    **dict.fromkeys(("slurm", "launcher", "partition", "account", "qos", "sbatch", "cluster"), CLUSTER),
+    **dict.fromkeys(("search", "sweeper", "smac", "optuna", "interval"), SEARCH),
     "licence": "cse-data list: each dataset's; an encoder's is in its model card",
 }
 """Words that no setting is named after, and an answer to each."""

@@ -1,7 +1,9 @@
 """Run jobs on a cluster through submitit: each is a job of SLURM's that calls cse.sweep.process.run on its node."""
 
 import secrets
+import shlex
 import signal
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +28,8 @@ from cse.training.signals import SignalForwarder
 
 POLL = 1.0  # seconds between two checks for results
 DEFAULTS: dict[str, Any] = {"timeout_min": 60, "name": "cse", "signal_delay_s": 120, "max_num_timeout": 0}
+OUR_WORDS = {theirs: ours for ours, theirs in SlurmExecutor._equivalence_dict().items() if ours != theirs}
+"""timeout_min for SLURM's time, mem_gb for mem, ..."""
 NUMBERS = (
     *("timeout_min", "nodes", "tasks_per_node", "cpus_per_task", "gpus_per_node", "mem_gb", "array_parallelism"),
     *("signal_delay_s", "max_num_timeout"),
@@ -87,13 +91,16 @@ def outcome_of(name: str, handed: Handed) -> Outcome:
 def executor_of(line: Line, kind: type[SlurmExecutor] = SlurmExecutor) -> SlurmExecutor:
     """submitit's executor with the line's hydra.launcher.*. Raises UserError for an unknown key, or without SLURM.
 
-    Its files, among them pickles, are in a new folder with a random name, so nobody can have put a pickle there.
+    hydra.launcher.python: the interpreter on the nodes, or a command that ends in one (a container's); this one's by
+    default. submitit's files, among them pickles, are in a new folder with a random name, so nobody can have put a
+    pickle there.
     """
     parameters = parameters_of(line)
     folder, restarts = line.folder / ".submitit" / secrets.token_hex(4) / "%j", parameters.pop("max_num_timeout")
+    python = shlex.join(shlex.split(parameters.pop("python", shlex.quote(sys.executable))))
     try:
-        executor = kind(folder, max_num_timeout=restarts)
-        executor.update_parameters(**executor._convert_parameters(parameters))
+        executor = kind(folder, max_num_timeout=restarts, python=python)
+        executor.update_parameters(**executor._convert_parameters(parameters), wckey=parameters.get("wckey"))
     except (RuntimeError, ValueError) as error:
         raise UserError(f"hydra/launcher=submitit_slurm: {' '.join(str(error).split())}") from error
     return executor
@@ -102,10 +109,13 @@ def executor_of(line: Line, kind: type[SlurmExecutor] = SlurmExecutor) -> SlurmE
 def parameters_of(line: Line) -> dict[str, Any]:
     """submitit's parameters: DEFAULTS, overridden by the line's own.
 
-    Raises UserError for a number that is too low, and for text of several lines, which sbatch's script would run.
+    Raises UserError for SLURM's own word for a parameter, for a number that is too low, and for text of several lines,
+    which sbatch's script would run.
     """
     typed = {one.key_or_group.split(".", 2)[2]: one.value() for one in overrides_of(line.launch)}
     for key, value in typed.items():
+        if key in OUR_WORDS:
+            raise UserError(f"hydra.launcher.{key}: write hydra.launcher.{OUR_WORDS[key]}")
         lowest = 0 if key == "max_num_timeout" else 1
         is_number = isinstance(value, int | float) and value >= lowest
         if (key in NUMBERS and not is_number) or (isinstance(value, str) and not value.isprintable()):
@@ -135,6 +145,8 @@ def show(line: Line, planned: Sequence[Job]) -> None:
     devices = max((job.composed().trainer.devices for job in planned if job.program == "cse-train"), default=1)
     gpus = parameters.get("gpus_per_node", 0)
     print(f"\nSLURM: jobs {count}, GPUs a job {gpus or 'none by gpus_per_node'}, trainer.devices={devices}; {asked}")
+    if not any("gpu" in key or key in ("gres", "additional_parameters") for key in parameters):
+        print("no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one")
     if (idle := parameters.get("nodes", 1) * gpus - devices) > 0:
         print(f"{idle} GPUs of each job would be idle: trainer.devices={gpus} uses all {gpus} of one node")
     print(f"\n{executor._make_submission_file_text(executor._submitit_command_str, '')}")

@@ -103,11 +103,11 @@ def test_a_signal_leaves_the_jobs_to_the_cluster(many, handed, monkeypatch, caps
 
 def test_keys_of_hydra_launcher_reach_submitit(monkeypatch):
     monkeypatch.setattr("submitit.SlurmExecutor.affinity", staticmethod(lambda: 1))
-    more = ["partition=gpu", "gpus_per_node=2", "max_num_timeout=3", "name='x y;z'", "mem_gb=4"]
+    more = ["partition=gpu", "gpus_per_node=2", "max_num_timeout=3", "name='x y;z'", "mem_gb=4", "python='a;b p'"]
     executor = cluster.executor_of(line_of(*more))
     wanted = {"partition": "gpu", "gpus_per_node": 2, "time": 60, "job_name": "x y;z", "mem": "4GB"}
     assert wanted.items() <= executor.parameters.items()
-    assert (executor.max_num_timeout, executor.folder.name) == (3, "%j")
+    assert (executor.max_num_timeout, executor.python, executor.folder.name) == (3, "'a;b' p", "%j")
     # a new folder, into which nobody can have put a pickle
     assert executor.folder != cluster.executor_of(line_of(*more)).folder
 
@@ -117,7 +117,7 @@ def line_of(*launch: str) -> line.Line:
 
 
 @pytest.mark.parametrize("word", ["partition='a\n#SBATCH --uid=0'", "timeout_min=null", "nodes=two", "nodes=-5",
-                                  "max_num_timeout=x", "array_parallelism=0", "partitoin=gpu"])  # fmt: skip
+                                  "max_num_timeout=x", "array_parallelism=0", "partitoin=gpu", "time=5"])  # fmt: skip
 def test_values_cannot_add_lines_to_the_script_and_numbers_are_checked(monkeypatch, word):
     monkeypatch.setattr("submitit.SlurmExecutor.affinity", staticmethod(lambda: 1))
     with pytest.raises(UserError, match=word.partition("=")[0]):
@@ -126,6 +126,7 @@ def test_values_cannot_add_lines_to_the_script_and_numbers_are_checked(monkeypat
 
 @pytest.mark.parametrize(("words", "parts"), [
     ("seed=1,2,3,4 hydra.launcher.gpus_per_node=1", ["jobs 4, GPUs a job 1", "--array=0-3%4"]),
+    ("seed=1", ["no GPU is asked for"]),
     ("seed=1 hydra.launcher.gpus_per_node=4 hydra.launcher.timeout_min=9",
      ["3 GPUs of each job would be idle: trainer.devices=4", "--time=9"]),
 ])  # fmt: skip
