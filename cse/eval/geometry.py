@@ -161,11 +161,11 @@ class Geometry(Evaluator):
         spread = partial(Score, rows=len(cloud_ND), altered=altered)
         low = partial(spread, lower_is_better=True)
         apart = float(alignment(first_ND[positive_N], second_ND[positive_N]))
-        potential = float(uniformity(cloud_ND, log=False))
+        potential = uniformity(cloud_ND, log=False)
         return [
             close("alignment", apart, unit="mean squared distance of positives"),
-            low("uniformity", float(uniformity(cloud_ND)), unit="log of the mean of exp(-2 squared distance)"),
-            low("uniformity_without_log", potential, unit="mean of exp(-2 squared distance)"),
+            low("uniformity", float(potential.log()), unit="log of the mean of exp(-2 squared distance)"),
+            low("uniformity_without_log", float(potential), unit="mean of exp(-2 squared distance)"),
             spread("effective_rank", effective_rank(cloud_ND), unit="effective rank, dimensions"),
             spread("isotropy", isotropy(cloud_ND), unit="isotropy, of 1"),
             low("mean_cosine", mean_cosine(cloud_ND), unit="mean cosine of two sentences"),

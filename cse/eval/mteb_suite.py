@@ -110,7 +110,8 @@ class Mteb(Evaluator):
                 value = self._score(task, encode)
                 scores[name] = Score(f"{name}/{metric(task)}", value, unit="the task's score x 100")
             except Exception as error:  # data loaders have no common exception
-                if any(part.data_loaded for part in parts(task)):  # so the encoder or the score failed
+                loaded = getattr(task, "tasks", [task])  # of an aggregate (CQADupstack), each of its own
+                if any(part.data_loaded for part in loaded):  # so the encoder or the score failed
                     raise
                 self.problems[name] = first_line(error)[:200]
         if self.problems and not (self.allow_partial and scores):
@@ -170,11 +171,6 @@ def find_task(name: str, languages: list[str] | None) -> AbsTask:
         return papers[name]
     task = mteb.get_task(name, languages=languages, exclusive_language_filter=languages is not None)
     return task.filter_eval_splits(["test"]) if "test" in task.eval_splits else task
-
-
-def parts(task: Any) -> list[AbsTask]:
-    """The tasks in an aggregate (CQADupstack), or the task itself."""
-    return task.tasks if task.is_aggregate else [task]
 
 
 def metric(task: AbsTask) -> str:

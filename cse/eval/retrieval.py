@@ -4,18 +4,17 @@
     recall   each caption is a query over the others of its split; it is a hit at k if a caption of its image is among
              the first k. Ties count as misses, so an encoder that maps everything to one point finds nothing.
 
-N captions, D embedding width, Q queries, B queries of a chunk. Only one chunk's cosines are in memory at a time.
+N captions, D embedding width, Q queries, K hits, B captions of a chunk. Recall has one chunk's cosines in memory at a
+time.
 """
 
 import logging
-from collections.abc import Iterator
 from functools import partial
 from typing import Annotated
 
 import numpy as np
 import torch
 from annotated_types import MinLen
-from torch import Tensor
 
 from cse.eval.files import DataFolder
 from cse.eval.geometry import unit_rows
@@ -31,12 +30,15 @@ Caption = tuple[str, str]
 
 MAX_COSINES = 2**26  # of a chunk: 256 MiB
 
+Hits = dict[str, list[list[float | str]]]
+"""By query: [cosine, caption] of the nearest captions, best first."""
+
 
 class RetrievalSource(Source):
-    """searched: the number of captions searched. top: by query, [cosine, caption] of the nearest, best first."""
+    """searched: the number of captions searched. top: what was found for each query."""
 
     searched: int
-    top: dict[str, list[list[float | str]]]
+    top: Hits
 
 
 class Retrieval(Evaluator):
@@ -64,7 +66,7 @@ class Retrieval(Evaluator):
         self.parts = {str(split): names for split, names in parts.items()}
         self.rows, self.splits, self.top_k = rows, tuple(parts), top_k
         self.files: dict[str, list[Caption]] = {}
-        self.hits: dict[str, list[tuple[float, str]]] = {}  # by query, nearest first
+        self.hits: Hits = {}
 
     def prepare(self) -> None:
         """Read the captions. Raises MissingResource or UserError."""
@@ -84,9 +86,8 @@ class Retrieval(Evaluator):
         self.prepare()
         rows = self._captions(self.parts[split])
         captions = [caption for _, caption in rows]
-        searched = list(dict.fromkeys(caption for _, caption in self._captions(self.search)))  # each caption once
-        if split != "test" or not self.queries:
-            searched = []
+        search = self.search if split == "test" and self.queries else []
+        searched = list(dict.fromkeys(caption for _, caption in self._captions(search)))  # each caption once
         vectors_ND = encode([*captions, *searched, *(self.queries if searched else [])])
         own_ND, searched_ND, queries_QD = np.split(vectors_ND, [len(captions), len(captions) + len(searched)])
         if searched:
@@ -103,16 +104,14 @@ class Retrieval(Evaluator):
         median = float(np.median(ranks))
         return [*scores, about("median_rank", median, unit="median rank", lower_is_better=True)]
 
-    def texts(self) -> Iterator[str]:
+    def texts(self) -> list[str]:
         """The captions of all files."""
-        for _, caption in self._captions([*self.files]):
-            yield caption
+        return [caption for _, caption in self._captions([*self.files])]
 
     def source(self) -> RetrievalSource:
         """The protocol, the files, and the hits of the last search."""
         how = "cosine; a caption's positives are the other captions of its image, ties count against it"
-        top: dict[str, list[list[float | str]]] = {query: [[*hit] for hit in hits] for query, hits in self.hits.items()}
-        return {**self.folder.source(how), "searched": len(self._captions(self.search)), "top": top}
+        return {**self.folder.source(how), "searched": len(self._captions(self.search)), "top": self.hits}
 
     def _captions(self, names: list[str]) -> list[Caption]:
         """The captions of these files, as far as the files exist."""
@@ -129,17 +128,13 @@ def read_captions(folder: DataFolder, name: str, official: int | None) -> list[C
     return folder.rows(name, "utf-8", convert, official)
 
 
-def top_k(
-    queries_QD: np.ndarray, corpus_ND: np.ndarray, queries: list[str], corpus: list[str], k: int
-) -> dict[str, list[tuple[float, str]]]:
-    """The k nearest texts of each query: {query: [(cosine, text), ...]}, best first."""
-    corpus_DN = unit_rows(corpus_ND).T
-    hits = {}
-    for start, cosines_BN in _chunks(unit_rows(queries_QD), corpus_DN):
-        values_BK, rows_BK = cosines_BN.topk(min(k, len(corpus)))
-        for row, query in enumerate(queries[start : start + len(values_BK)]):
-            nearest = zip(values_BK[row].tolist(), rows_BK[row].tolist(), strict=True)
-            hits[query] = [(value, corpus[index]) for value, index in nearest]
+def top_k(queries_QD: np.ndarray, corpus_ND: np.ndarray, queries: list[str], corpus: list[str], k: int) -> Hits:
+    """The k nearest texts of each query."""
+    cosines_QN = unit_rows(queries_QD) @ unit_rows(corpus_ND).T
+    values_QK, rows_QK = cosines_QN.topk(min(k, len(corpus)))
+    hits: Hits = {}
+    for query, values, rows in zip(queries, values_QK.tolist(), rows_QK.tolist(), strict=True):
+        hits[query] = [[value, corpus[row]] for value, row in zip(values, rows, strict=True)]
     return hits
 
 
@@ -150,19 +145,13 @@ def ranks_of_same_image(vectors_ND: np.ndarray, images: np.ndarray) -> np.ndarra
     """
     unit_ND = unit_rows(vectors_ND)
     image_N = torch.from_numpy(np.unique(images, return_inverse=True)[1])
+    chunks = torch.arange(len(unit_ND)).split(max(1, MAX_COSINES // len(unit_ND)))
     ranks = []
-    for start, cosines_BN in _chunks(unit_ND, unit_ND.T):
-        rows_B = torch.arange(start, start + len(cosines_BN))
+    for rows_B in track(chunks, "chunk"):
+        cosines_BN = unit_ND[rows_B] @ unit_ND.T
         same_BN = image_N[rows_B, None] == image_N
         own_BN = torch.arange(len(unit_ND)) == rows_B[:, None]
         best_B1 = cosines_BN.masked_fill(~same_BN | own_BN, -torch.inf).amax(1, keepdim=True)
         nearer_B = ((cosines_BN >= best_B1) & ~same_BN).sum(1)
         ranks.append((1 + nearer_B)[best_B1[:, 0] > -torch.inf])
     return torch.cat(ranks).numpy()
-
-
-def _chunks(queries_QD: Tensor, corpus_DN: Tensor) -> Iterator[tuple[int, Tensor]]:
-    """(first row, cosines (B, N)) of each chunk of queries with the whole corpus."""
-    size = max(1, MAX_COSINES // corpus_DN.shape[1])
-    for start in track(range(0, len(queries_QD), size), "chunk"):
-        yield start, queries_QD[start : start + size] @ corpus_DN
