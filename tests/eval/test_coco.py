@@ -7,6 +7,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import torch
+from damaged import Payload
 
 from cse.errors import MissingResource, UserError
 from cse.eval.coco import CAPTIONS, Coco, recalls
@@ -116,13 +117,10 @@ def test_missing_and_damaged_pickles_are_named(folder):
             evaluator(folder).prepare()
 
 
-def test_a_pickle_runs_no_code(folder, tmp_path):
-    class Evil:
-        def __reduce__(self):
-            return (Path.touch, (tmp_path / "ran",))
-
-    (folder / "valid.pkl").write_bytes(pickle.dumps({"features": [Evil()]}))
-    with pytest.raises(UserError, match=r"valid\.pkl .*pathlib"):
+def test_a_pickle_runs_no_code(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (folder / "valid.pkl").write_bytes(pickle.dumps({"features": [Payload()]}))
+    with pytest.raises(UserError, match=r"valid\.pkl .*system"):
         evaluator(folder).prepare()
     assert not (tmp_path / "ran").exists()
 

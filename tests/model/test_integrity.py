@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import damaged
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -148,17 +149,9 @@ def test_a_damaged_file_is_one_sentence(checkpoint, name, content):
     assert len(str(raised.value).splitlines()) == 1
 
 
-class Evil:
-    def __init__(self, path: Path):
-        self.path = path
-
-    def __reduce__(self):
-        return (Path.touch, (self.path,))
-
-
-def pickled(folder: Path, ran: Path) -> None:
+def pickled(folder: Path, _: Path) -> None:
     (folder / "model.safetensors").unlink()
-    torch.save({"bert.embeddings.word_embeddings.weight": Evil(ran)}, folder / "pytorch_model.bin")
+    torch.save({"bert.embeddings.word_embeddings.weight": damaged.Payload()}, folder / "pytorch_model.bin")
 
 
 def programmed(folder: Path, ran: Path) -> None:
@@ -177,6 +170,7 @@ def programmed_where_transformers_has_none(folder: Path, ran: Path) -> None:
 def test_code_in_a_checkpoint_does_not_run(checkpoint, tmp_path, monkeypatch, plant):
     """And nobody is asked whether it may."""
     monkeypatch.setattr("builtins.input", lambda _: "y")
+    monkeypatch.chdir(tmp_path)
     plant(checkpoint, tmp_path / "ran")
     with pytest.raises(UserError, match=r"model\.name="):
         load_encoder(str(checkpoint), "cls")
