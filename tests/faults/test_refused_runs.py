@@ -44,6 +44,7 @@ EVALUATION = [
     ("checkpoint=x model=minilm", "checkpoint="),
     ("checkpoint=TINY", "pooling=cls"),
     ("checkpoint=no-such-model-anywhere pooling=cls", "checkpoint=no-such-model-anywhere"),
+    ("checkpoint=a/b/c pooling=cls", "checkpoint=a/b/c"),
     ("checkpoint=/no/such/vectors.txt", "/no/such/vectors.txt"),
     ("checkpoint=EMPTY", "config.json"),
     ("checkpoint=HALF", "best/"),
