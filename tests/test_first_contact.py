@@ -28,7 +28,8 @@ def test_first_run_second_run_and_offline(toy_hub, environment, tiny_bert, sente
     toy_hub.add("models/google-bert/bert-base-uncased", Path(tiny_bert))
     with tarfile.open(tmp_path / "senteval.tar", "w") as archive:
         archive.add(senteval / "STS", "STS")
-    files = {"wiki1m_for_simcse.txt": sentences.read_bytes(), "senteval.tar": (tmp_path / "senteval.tar").read_bytes()}
+    wiki1m = sentences.read_bytes() * 5000  # as many rows as were published
+    files = {"wiki1m_for_simcse.txt": wiki1m, "senteval.tar": (tmp_path / "senteval.tar").read_bytes()}
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", files)
 
     def run(**more: str) -> tuple[str, int]:
