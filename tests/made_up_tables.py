@@ -4,8 +4,10 @@ import yaml
 
 from cse.record.runs import read_runs
 from cse.report import published
+from cse.report.groups import groups_of
 from cse.report.spec import parse
 from cse.report.table import build
+from cse.report.verdicts import judge_claims
 
 
 def parsed(block, name="sweeps/it.yaml"):
@@ -16,15 +18,24 @@ def parsed(block, name="sweeps/it.yaml"):
 
 
 def filled(spec, printed, runs, expected=()):
-    return build(spec, printed, runs, list(expected), 0.95)
+    return build(spec, printed, groups_of(spec, runs), runs, list(expected), 0.95)
 
 
 def built(text, folder, expected=()):
     return filled(*parsed(text), read_runs([folder / "runs"]), expected)
 
 
+def judged(spec, printed, runs):
+    return judge_claims(spec, printed, groups_of(spec, runs), runs, 0.95)
+
+
+def cell(table, row, column="Avg."):
+    """A line of report.csv."""
+    return table.cells.set_index(["row", "column"]).loc[row, column]
+
+
 def values(cell):
-    return list(cell.values.values())
+    return [float(value) for value in cell["values"].split()]
 
 
 TABLE4 = """

@@ -112,7 +112,7 @@ def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
     files = {
         "report.html": page.sweep_page(result),
         "report.md": "\n".join(markdown),
-        "report.csv": layout.cells_frame(result.tables),
+        "report.csv": result.cells,
         "claims.csv": result.claims,
         "report.tex": "\n".join(latex),
     }

@@ -1,6 +1,6 @@
 """How far each setting is from the best one, or from a named one, how surely, and how many seeds would tell.
 
-Tests and ties are those of a sweep's table (cse.report.cells.compare), corrected by Holm over the settings that are
+Tests and ties are those of a sweep's table (cse.report.groups.compare), corrected by Holm over the settings that are
 compared.
 """
 
@@ -13,9 +13,9 @@ import pandas as pd
 
 from cse.errors import UserError
 from cse.record.runs import Run, described, same
-from cse.report.cells import Cell, compare, few_seeds, listed, with_seeds
 from cse.report.comparison import Comparison
 from cse.report.frame import format_setting
+from cse.report.groups import Group, compare, few_seeds, group_of, listed
 from cse.report.markup import TIED, bounds, probability, signed
 from cse.report.seeds import in_words, pooled_sd, seeds_for, smallest_difference
 from cse.report.statistics import holm
@@ -52,23 +52,24 @@ def differences(comparison: Comparison, baseline: str | None, confidence: float)
     others = [one for one in ranked[:MOST] if one != reference]
     if reference not in ranked or not others:
         return None
-    cells = {one: cell_of(comparison, one, score) for one in [reference, *others]}
-    several = [list(cell.values.values()) for cell in cells.values() if len(cell.values) > 1]
+    groups = {one: scored(comparison, one, score) for one in [reference, *others]}
+    several = [list(group.values.values()) for group in groups.values() if len(group.values) > 1]
     sd, level = pooled_sd(several) if several else 0.0, (1 - confidence) / len(others)
-    found = [compare(cells[one], cells[reference], confidence) for one in others]
+    found = [compare(groups[one], groups[reference], confidence) for one in others]
     rows = [
         {
             **{key: format_setting(comparison.runs_by_setting[setting][0], key) for key in comparison.keys},
             "score": score,
             "reference": comparison.label(reference),
-            "difference": one.size,
-            **dict(zip(("low", "high"), one.interval or (None, None), strict=True)),
+            "difference": one.effect,
+            "low": one.low,
+            "high": one.high,
             "of": one.n,
             "test": one.test,
             "p": one.p,
             "p_holm": p,
             "tied": "" if math.isnan(p) else str(p >= 1 - confidence),
-            "seeds_to_tell": "" if p < 1 - confidence else seeds_to_tell(one.size or 0.0, sd, level),
+            "seeds_to_tell": "" if p < 1 - confidence else seeds_to_tell(one.effect or 0.0, sd, level),
         }
         for setting, one, p in zip(others, found, holm([one.p for one in found]), strict=True)
     ]
@@ -79,10 +80,10 @@ def differences(comparison: Comparison, baseline: str | None, confidence: float)
     for setting, size, of, seeds in frame.loc[frame["seeds_to_tell"] != "", TELL].head(3).itertuples():
         name = comparison.label(setting)
         notes.append(f"{name}: {of} cannot tell; {seeds} seeds a side would show {abs(size):.2g}.")
-    trained = [cell for cell in cells.values() if not cell.only_scored]
-    if trained and (few := few_seeds([min(trained, key=lambda cell: len(cell.values))])):
+    trained = [group for group in groups.values() if not group.only_scored]
+    if trained and (few := few_seeds([min(trained, key=lambda group: len(group.values))])):
         notes.append(f"No verdict: {few}.")
-    if left := len(ranked) - len(cells):
+    if left := len(ranked) - len(groups):
         notes.append(f"{left} further settings, which rank lower, are not compared.")
     by = "" if score == comparison.best_by else f" by {comparison.best_by}"
     best = f"the best{by}, " if reference == comparison.best else ""
@@ -96,17 +97,17 @@ def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float) -> 
     table["difference"] = frame["difference"].map(lambda size: signed(size, 2))
     table["difference"] += frame["tied"].map({"True": f" {TIED}"}).fillna("")
     pairs = zip(frame["low"], frame["high"], strict=True)
-    table[f"{confidence:.0%} interval"] = [bounds(None if low is None else (low, high), 2) for low, high in pairs]
+    table[f"{confidence:.0%} interval"] = [bounds(low, high, 2) for low, high in pairs]
     table["p"] = frame["p_holm"].map(probability)
     table["of"], table["seeds to tell"] = frame["of"], frame["seeds_to_tell"]
     keep = [*keys.values(), "difference"]
     return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
 
 
-def cell_of(comparison: Comparison, setting: int, score: str) -> Cell:
-    """The finished runs of a setting that have the score, by seed."""
-    runs = [run for run in comparison.runs_by_setting[setting] if run.status == "done" and score in run.metrics]
-    return with_seeds(runs, score, comparison.seed)
+def scored(comparison: Comparison, setting: int, score: str) -> Group:
+    """The finished runs of a setting that have the score."""
+    finished = [run for run in comparison.runs_by_setting[setting] if run.status == "done"]
+    return group_of(finished, score, comparison.seed)
 
 
 def seeds_to_tell(difference: float, sd: float, level: float) -> str:
@@ -155,20 +156,20 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
     if score is None or not others:
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
     sign = -1 if described(comparison.runs, score).lower_is_better else 1
-    cell, passed, lines = cell_of(comparison, first, score), True, []
-    against = {one: cell_of(comparison, one, score) for one in others}
-    if not all(of.values for of in (cell, *against.values())):
+    ours, passed, lines = scored(comparison, first, score), True, []
+    against = {one: scored(comparison, one, score) for one in others}
+    if not all(of.values for of in (ours, *against.values())):
         raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
-    found = {one: compare(cell, of, confidence, sign * least) for one, of in against.items()}
+    found = {one: compare(ours, of, confidence, sign * least) for one, of in against.items()}
     for (one, of), p in zip(found.items(), holm([of.p for of in found.values()]), strict=True):
-        assert of.size is not None
-        larger, unfit = sign * of.size > least, few_seeds([cell, against[one]])
+        assert of.effect is not None
+        larger, unfit = sign * of.effect > least, few_seeds([ours, against[one]])
         if any(score in run.altered for setting in (first, one) for run in comparison.runs_by_setting[setting]):
             unfit = "its data are incomplete or altered"
         why = unfit or (f"p {probability(p) or 'unknown'}" if larger else "not even these runs' means are")
         is_so = larger and not unfit and p < 1 - confidence
         passed &= is_so
         result = f"p {probability(p)}" if is_so else f"not shown, {why}"
-        gain = f"{signed(of.size, 2)} {bounds(of.interval, 2)}".strip()
+        gain = f"{signed(of.effect, 2)} {bounds(of.low, of.high, 2)}".strip()
         lines.append(f"{comparison.label(first)} against {comparison.label(one)}: {gain}, {least:g} better: {result}")
     return passed, lines

@@ -33,7 +33,7 @@ def lines(claims: pd.DataFrame) -> list[dict[str, str]]:
                 one.published_supports, "" if one.published_effect is None else "a tie"
             ),
             "ours": signed(one.effect, 2) + f" ({one.part})" * bool(one.part) + f" {ALTERED}" * (one.data == "partial"),
-            "interval": bounds(None if one.low is None else (one.low, one.high), 2),
+            "interval": bounds(one.low, one.high, 2),
             "p": probability(one.p),
             "n": f"{one.n}, {one.parts_measured} parts" if one.parts_measured > 1 else one.n,
             "test": one.test,

@@ -9,72 +9,71 @@ from collections.abc import Callable
 import pandas as pd
 
 from cse.columns import to_markdown
+from cse.dotted import Config
 from cse.record.scores import ALTERED, IS_ALTERED
-from cse.report.cells import Cell
 from cse.report.markup import PLUS_MINUS, TIED, bounds, number, probability, signed
-from cse.report.statistics import Value
 from cse.report.table import Table
 
 
-def spread(value: Value, digits: int | None) -> str:
+def spread(mean: float, sd: float | None, n: int, digits: int | None) -> str:
     """mean ± sd (n); only the mean if there is no sd."""
-    mean = number(value.mean, digits)
-    return mean if value.sd is None else f"{mean} {PLUS_MINUS} {number(value.sd, digits)} ({value.n})"
+    return number(mean, digits) + ("" if sd is None else f" {PLUS_MINUS} {number(sd, digits)} ({n})")
 
 
-def _published(cell: Cell, digits: int | None) -> str:
+def _published(cell: Config, digits: int | None) -> str:
     """The printed number, starred if the paper's text garbles it."""
-    if cell.published is None:
+    if cell["published"] is None:
         return ""
-    return spread(cell.published, digits) + ("*" if cell.published.note else "")
+    star = "*" if cell["published_note"] else ""
+    return spread(cell["published"], cell["published_sd"], cell["published_n"], digits) + star
 
 
-def _ours(cell: Cell, digits: int | None) -> str:
+def _ours(cell: Config, digits: int | None) -> str:
     """Our number, what a statistic is over, the marks of altered data and of a tie, and how many runs are missing."""
-    if cell.ours is None:
+    if cell["ours"] is None:
         return ""
-    of = f" {cell.aggregate} of {len(cell.runs)}" if len(cell.runs) > len(cell.values) else ""
-    missing = f" [{len(cell.runs)} of {cell.expected} runs]" if len(cell.runs) < (cell.expected or 0) else ""
-    marks = (f" {ALTERED}" if cell.altered else "") + (f" {TIED}" if cell.tied else "")
-    return spread(cell.ours, digits) + of + marks + missing
+    runs, expected = cell["runs"], cell["expected_runs"] or 0
+    of = f" {cell['aggregate']} of {runs}" if runs > cell["seeds"] else ""
+    marks = f" {ALTERED}" * (cell["data"] == "partial") + f" {TIED}" * (cell["tied_with_best"] == "True")
+    missing = f" [{runs} of {expected} runs]" if runs < expected else ""
+    return spread(cell["ours"], cell["ours_sd"], cell["seeds"], digits) + of + marks + missing
 
 
-FACTS: dict[str, Callable[[Cell, int | None], str]] = {
+FACTS: dict[str, Callable[[Config, int | None], str]] = {
     "published": _published,
     "ours": _ours,
-    "difference": lambda cell, digits: signed(cell.difference, digits),
-    "interval": lambda cell, digits: bounds(cell.interval, digits),
-    "gain": lambda cell, digits: signed(cell.gain, digits),
-    "its interval": lambda cell, digits: bounds(cell.gain_interval, digits),
-    "gain as printed": lambda cell, digits: signed(cell.gain_published, digits),
-    "p as printed": lambda cell, _: cell.p_published,
-    "p Student": lambda cell, _: probability(cell.p_student),
-    "p Welch": lambda cell, _: probability(cell.p_welch),
-    "verdict": lambda cell, _: cell.verdict,
+    "difference": lambda cell, digits: signed(cell["difference"], digits),
+    "interval": lambda cell, digits: bounds(cell["difference_low"], cell["difference_high"], digits),
+    "gain": lambda cell, digits: signed(cell["gain"], digits),
+    "its interval": lambda cell, digits: bounds(cell["gain_low"], cell["gain_high"], digits),
+    "gain as printed": lambda cell, digits: signed(cell["gain_published"], digits),
+    "p as printed": lambda cell, _: cell["p_published"],
+    "p Student": lambda cell, _: probability(cell["p_student"]),
+    "p Welch": lambda cell, _: probability(cell["p_welch"]),
+    "verdict": lambda cell, _: cell["verdict"],
 }
 
 
 def grid(table: Table) -> dict[str, list[tuple[str, str, str]]]:
     """The table as its paper prints it: for each cell (ours, the printed number and the difference, the verdict)."""
-
-    def shown(cell: Cell) -> tuple[str, str, str]:
-        digits = table.printed.digits(cell.column)
-        below = [_published(cell, digits), signed(cell.difference, digits)]
-        return _ours(cell, digits), " · ".join(filter(None, below)), cell.verdict
-
-    return {row: [shown(cells[name]) for name in table.printed.columns] for row, cells in table.cells.items()}
+    lines: dict[str, list[tuple[str, str, str]]] = {row: [] for row in table.printed.cells}
+    for cell in table.cells.to_dict("records"):
+        digits = table.printed.digits(cell["column"])
+        below = [_published(cell, digits), signed(cell["difference"], digits)]
+        lines[cell["row"]].append((_ours(cell, digits), " · ".join(filter(None, below)), cell["verdict"]))
+    return lines
 
 
 def text_table(table: Table) -> pd.DataFrame:
     """The table as text, without facts that no cell has."""
     if table.lines is not None:
         return table.lines
-    printed, cells = table.printed, table.all_cells
+    printed, cells = table.printed, table.cells.to_dict("records")
     columns = {column: printed.split_of(column) for column in printed.columns}
     names = {column: column if split == "none" else f"{column} ({split})" for column, split in columns.items()}
     texts = pd.DataFrame(
-        {name: [fact(cell, printed.digits(cell.column)) for cell in cells] for name, fact in FACTS.items()},
-        index=pd.MultiIndex.from_arrays([[cell.row for cell in cells], [names[cell.column] for cell in cells]]),
+        {name: [fact(cell, printed.digits(cell["column"])) for cell in cells] for name, fact in FACTS.items()},
+        index=pd.MultiIndex.from_arrays([table.cells["row"], table.cells["column"].map(names)]),
     )
     texts = texts.loc[:, (texts != "").any()]
     if len(names) <= 2:
@@ -90,12 +89,11 @@ def text_table(table: Table) -> pd.DataFrame:
 
 def remarks(table: Table) -> list[str]:
     """What a reader must know besides the numbers."""
-    bases = sorted(set(table.baselines.values()))
-    ties = any(cell.tied for cell in table.all_cells)
+    bases, ties = sorted(set(table.baselines.values())), table.cells["tied_with_best"] == "True"
     return [
         *(f"Not the paper's setting: {line}" for line in table.deviations),
-        *([f"{IS_ALTERED}."] if any(cell.altered for cell in table.all_cells) else []),
-        *([f"{TIED}: the best of ours in its column, or not told apart from it."] if ties else []),
+        *([f"{IS_ALTERED}."] if (table.cells["data"] == "partial").any() else []),
+        *([f"{TIED}: the best of ours in its column, or not told apart from it."] if ties.any() else []),
         *([f"gain and p: against our own runs of {', '.join(bases)}."] if bases else []),
         *(f"Missing: {line}" for line in dict.fromkeys(table.absent)),
         *table.notes,
@@ -106,44 +104,3 @@ def section(table: Table) -> str:
     """The table as Markdown under a heading, with its remarks as a list."""
     notes = "".join(f"- {line}\n" for line in remarks(table))
     return f"### {table.printed.title}\n\n{to_markdown(text_table(table))}\n\n{notes}"
-
-
-def cells_frame(tables: list[Table]) -> pd.DataFrame:
-    """report.csv: a line for each cell, with unrounded numbers."""
-    cells = [_cell_values(cell, table.printed.split_of(cell.column)) for table in tables for cell in table.all_cells]
-    return pd.DataFrame(cells, columns=list(_cell_values(Cell("", ""), "")), dtype=object)
-
-
-def _cell_values(cell: Cell, split: str) -> dict[str, str | float | None]:
-    printed, ours = cell.published, cell.ours
-    low, high = cell.interval or (None, None)
-    gain_low, gain_high = cell.gain_interval or (None, None)
-    return {
-        "row": cell.row,
-        "column": cell.column,
-        "split": split,
-        "metric": "" if cell.metric is None else str(cell.metric),
-        "published": printed.mean if printed else None,
-        "published_sd": printed.sd if printed else None,
-        "published_n": printed.n if printed else None,
-        "ours": ours.mean if ours else None,
-        "ours_sd": ours.sd if ours else None,
-        "seeds": len(cell.values),
-        "runs": len(cell.runs),
-        "expected_runs": cell.expected,
-        "difference": cell.difference,
-        "difference_low": low,
-        "difference_high": high,
-        "gain": cell.gain,
-        "gain_low": gain_low,
-        "gain_high": gain_high,
-        "gain_published": cell.gain_published,
-        "p_published": cell.p_published,
-        "p_student": cell.p_student,
-        "p_welch": cell.p_welch,
-        "tied_with_best": str(cell.tied) if cell.values else "",
-        "verdict": cell.verdict,
-        "data": "" if not cell.values else "partial" if cell.altered else "whole",
-        "published_note": printed.note if printed else "",
-        "values": " ".join(map(repr, cell.values.values())),
-    }

@@ -2,8 +2,6 @@
 
 import math
 
-from cse.report.statistics import Interval
-
 PLUS_MINUS, TIED = "±", "≈"
 
 
@@ -19,9 +17,9 @@ def signed(value: float | None, digits: int | None) -> str:
     return f"{value:+g}" if digits is None else f"{value:+.{digits}f}"
 
 
-def bounds(interval: Interval | None, digits: int | None) -> str:
+def bounds(low: float | None, high: float | None, digits: int | None) -> str:
     """[low, high]; "" for None."""
-    return f"[{signed(interval[0], digits)}, {signed(interval[1], digits)}]" if interval else ""
+    return "" if low is None or high is None else f"[{signed(low, digits)}, {signed(high, digits)}]"
 
 
 def probability(p: float | None) -> str:

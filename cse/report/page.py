@@ -22,7 +22,7 @@ from cse.record.status import status_of
 from cse.report import findings, layout
 from cse.report.comparison import Comparison, frame_of
 from cse.report.differences import Differences
-from cse.report.table import Table
+from cse.report.table import NO_CELLS, Table
 from cse.report.terminal import COLOURS
 
 LONG = 100  # rows of a table that is shown in pages
@@ -56,6 +56,11 @@ class Report:
     claims: pd.DataFrame
     link: str = ""
     start: str = ""
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """report.csv: a line for each printed cell, with unrounded numbers."""
+        return next((table.cells for table in self.tables if len(table.cells)), NO_CELLS)
 
     @property
     def done(self) -> bool:

@@ -37,8 +37,8 @@ def compare_items(left: Scored, right: Scored, confidence: float, shift: float =
     left_R, right_R = (np.mean([one for one in runs if one is not None], axis=0) for runs in both)
     low, high = np.quantile(left_R - right_R, ((1 - confidence) / 2, (1 + confidence) / 2))
     return Effect(
-        size=None,
-        interval=(float(low), float(high)),
+        low=float(low),
+        high=float(high),
         n=f"{number_of_items(left[0][0].folder, left[1]):,} items",
         test="bootstrap over items",
         p=p_of(left_R - right_R, shift),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -36,16 +36,16 @@ class Value:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Effect:
-    """A difference or a rank correlation: its size (None: nothing was compared), interval (None: one run a side), what
-    it is over (n), the test and its p.
+class Effect(NamedTuple):
+    """A difference or a rank correlation, as columns of a table.
 
+    effect: its size (None: nothing was compared); low, high: its interval (None: there is none); n: what it is over;
     least: for a trend, the smallest p that its points could reach.
     """
 
-    size: float | None = None
-    interval: Interval | None = None
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
     n: str = ""
     test: str = ""
     p: float = math.nan
@@ -98,13 +98,13 @@ def compare_seeds(
     effect, of_one = float(a.mean() - b.mean()), ["None"] in (list(ours), list(theirs)) and max(len(a), len(b)) > 1
     n = f"{max(len(a), len(b))} seeds against one score" if of_one else f"{len(a)} and {len(b)}"
     if not of_one and min(len(a), len(b)) < 2:
-        return Effect(effect, None, n, "none: too few seeds")
+        return Effect(effect, n=n, test="none: too few seeds")
     n = n if of_one else f"{n} seeds"
     if not (np.ptp(a) or np.ptp(b)):
-        return Effect(effect, None, n, "none: the scores do not vary")
+        return Effect(effect, n=n, test="none: the scores do not vary")
     tested = stats.ttest_1samp(a - b - shift, 0) if of_one else stats.ttest_ind(a - shift, b, equal_var=False)
     low, high = (float(bound) + shift for bound in tested.confidence_interval(confidence))
-    return Effect(effect, (low, high), n, "one-sample t" if of_one else "Welch", float(tested.pvalue))
+    return Effect(effect, low, high, n, "one-sample t" if of_one else "Welch", float(tested.pvalue))
 
 
 Points = Sequence[tuple[float, float]]
@@ -124,22 +124,21 @@ def rank_correlation(seeds: Sequence[Points], confidence: float) -> Effect:
     n = f"{number} points" + (f" of {len(seeds)} seeds" if len(seeds) > 1 else "")
     spread = math.sqrt(sum(x @ x for x, _ in ranked) * sum(y @ y for _, y in ranked))
     if number < 3 or not spread:
-        return Effect(0.0, None, n, "none: too few points")
+        return Effect(0.0, n=n, test="none: too few points")
     observed = sum(x @ y for x, y in ranked)
     effect, freedom = float(observed / spread), number - len(ranked) - 2
-    bounds = None
+    low = high = None
     if freedom > 1:
         reach = stats.norm.ppf((1 + confidence) / 2) / math.sqrt(freedom)
         z = math.atanh(np.clip(effect, -1 + 1e-12, 1 - 1e-12))
-        bounds = math.tanh(z - reach), math.tanh(z + reach)
+        low, high = math.tanh(z - reach), math.tanh(z + reach)
     permuted = _permuted(ranked)
     p, least = (
-        2 * min(np.mean(permuted >= high - 1e-9), np.mean(permuted <= low + 1e-9))
-        for low, high in ((observed, observed), (permuted.min(), permuted.max()))
+        2 * min(np.mean(permuted >= most - 1e-9), np.mean(permuted <= fewest + 1e-9))
+        for fewest, most in ((observed, observed), (permuted.min(), permuted.max()))
     )
-    return Effect(
-        effect, bounds, n, f"Spearman within seeds, least p {least:.2g}", min(1.0, float(p)), least=float(least)
-    )
+    test = f"Spearman within seeds, least p {least:.2g}"
+    return Effect(effect, low, high, n, test, min(1.0, float(p)), float(least))
 
 
 def _permuted(ranked: Sequence[Sequence[np.ndarray]]) -> np.ndarray:

@@ -19,6 +19,7 @@ from cse.record.status import DONE, RUNNING, status_of
 from cse.report import figures, published
 from cse.report.claims import names
 from cse.report.comparison import compare_runs
+from cse.report.groups import groups_of
 from cse.report.page import Picture, Report
 from cse.report.plot import Plot
 from cse.report.spec import Spec, parse
@@ -38,10 +39,9 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     folders = folders or [sweep.place([])]  # where `cse-train sweep=...` puts them
     runs = mark_departures(runs_of_sweep(sweep, folders, config), sweep.name, spec.seed)
     expected = planned(sweep)
-    tables = []
-    if printed:
-        tables = [build(spec, printed, runs, expected, config["confidence"])]
-    if runs and not any(cell.values for table in tables for cell in table.all_cells):  # beside each other, at least
+    groups = groups_of(spec, runs)
+    tables = [build(spec, printed, groups, runs, expected, config["confidence"])] if printed else []
+    if runs and not any(group.values for group in groups.values()):  # beside each other, at least
         known = {name for run in runs for name in run.metrics}
         metrics = [metric for plot in spec.figures for metric in plot.metrics if metric in known]
         tables.append(of_runs(compare_runs(runs, folders, metrics, spec.seed), runs, [] if printed else expected))
@@ -56,7 +56,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         tables=tables,
         pictures=[draw(plot, spec, runs, out) for plot in spec.figures],
         runs=runs,
-        claims=judge_claims(spec, tables[0] if printed else None, runs, config["confidence"]),
+        claims=judge_claims(spec, printed, groups, runs, config["confidence"]),
     )
 
 

@@ -11,106 +11,195 @@ A cell compares our mean with the printed number:
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
+from cse.dotted import Config
 from cse.record.runs import Run, Where, described, same
-from cse.report.cells import (
-    QUARTILES,
-    Cell,
-    compare,
-    compare_with_baseline,
-    compare_with_printed,
-    fill_cell,
-    other_setting,
-)
 from cse.report.comparison import Comparison
+from cse.report.groups import Group, Groups, compare, other_setting
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
 from cse.report.seeds import in_words, pooled_sd
 from cse.report.spec import Spec
-from cse.report.statistics import Value, holm, reach_of_noise
+from cse.report.statistics import (
+    STATISTICS,
+    Value,
+    bootstrap_interval,
+    compare_seeds,
+    holm,
+    reach_of_noise,
+    summary,
+    t_interval,
+)
 
 PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
 NOT_RUN, PUBLISHED_ONLY, OTHER_SETTING = "NOT RUN", "PUBLISHED ONLY", "OTHER SETTING"
+QUARTILES = ("q75", "q50")
+
+COLUMNS = (
+    "row", "column", "split", "metric", "aggregate", "published", "published_sd", "published_n", "ours", "ours_sd",
+    "seeds", "runs", "expected_runs", "difference", "difference_low", "difference_high", "gain", "gain_low",
+    "gain_high", "gain_published", "p_published", "p_student", "p_welch", "tied_with_best", "verdict", "data",
+    "published_note", "values",
+)  # fmt: skip
+"""Of report.csv. expected_runs: planned jobs; difference: ours minus the printed number; gain: over the baseline's row,
+in this column; tied_with_best: the best of ours in its column, or not told apart from it."""
+
+
+NO_CELLS = pd.DataFrame(columns=list(COLUMNS), dtype=object)
 
 
 @dataclass
 class Table:
-    """cells[row][column], beside the printed table. baselines: by row, the row that it is compared with.
+    """A printed table and what our runs make of it.
 
-    deviations: how runs differ from the paper's setting; absent: what is missing, and why; lines: the whole table as
-    text, for runs without a published table, which have no cells.
+    cells: a row for each printed cell, with the columns of report.csv. baselines: by row, the row that it is compared
+    with. deviations: how runs differ from the paper's setting; absent: what is missing, and why; lines: the whole table
+    as text, for runs without a published table, which have no cells.
     """
 
     printed: Published
-    cells: dict[str, dict[str, Cell]]
+    cells: pd.DataFrame
     baselines: dict[str, str] = field(default_factory=dict)
     deviations: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     lines: pd.DataFrame | None = None
 
-    @property
-    def all_cells(self) -> list[Cell]:
-        """Every cell, row after row."""
-        return [cell for row in self.cells.values() for cell in row.values()]
 
-
-def build(spec: Spec, published: Published, runs: list[Run], expected: list[Where], confidence: float) -> Table:
-    """Fill the published table from runs. expected: every job's axes, as the sweep plans them."""
-    table = blank(published, spec)
-    for row in spec.rows:
-        for name in spec.columns:
-            table.absent += fill_cell(table.cells[row][name], spec, runs, expected)
-    for name in spec.columns:
-        own = [table.cells[row][name] for row in spec.rows]
-        seed_sd = seed_sd_of(name, spec, [cell for cell in own if cell.values])
-        for cell in own:
-            cell.verdict = judge_cell(cell, spec, seed_sd, confidence)
-            if cell.verdict != OTHER_SETTING:  # such a difference would mean nothing
-                compare_with_printed(cell, confidence)
-        mark_ties(own, confidence)
-    for row, base in spec.baselines.items():
-        for name in (name for name, line in spec.columns.items() if not line.config):
-            compare_with_baseline(table.cells[row][name], table.cells[base][name], confidence)
+def build(
+    spec: Spec, published: Published, groups: Groups, runs: list[Run], expected: list[Where], confidence: float
+) -> Table:
+    """Put the groups of runs beside the published table. expected: every job's axes, as the sweep plans them."""
+    of_column = {name: {row: groups[row, name] for row in spec.rows} for name in spec.columns}
+    tied = {(row, name) for name, of in of_column.items() for row in ties(of, confidence)}
+    seed_sd = {name: seed_sd_of(name, spec, of) for name, of in of_column.items()}
+    lines = []
+    for row, column in ((row, column) for row in published.cells for column in published.columns):
+        line: Config = dict.fromkeys(COLUMNS) | as_printed(published, row, column)
+        if (row, column) in groups:
+            group, printed = groups[row, column], published.cells[row][column]
+            where = {**spec.rows[row].where, **spec.columns[column].where}
+            line |= as_run(group) | {"expected_runs": number_of_jobs(where, expected)}
+            line["tied_with_best"] = str((row, column) in tied) if group.values else ""
+            line["verdict"] = judge_cell(group, printed, column, spec, seed_sd[column], confidence)
+            if line["verdict"] != OTHER_SETTING:  # such a difference would mean nothing
+                line |= beside_printed(group, printed, confidence)
+        elif row in spec.rows:  # a column that no run measures (widths) has no verdict
+            line["verdict"] = ""
+        base = spec.baselines.get(row)
+        if base and (row, column) in groups and not spec.columns[column].config:
+            both = [published.cells[one][column] for one in (row, base)]
+            line |= over_baseline(groups[row, column], groups[base, column], both, confidence)
+        lines.append(line)
+    table = Table(published, pd.DataFrame(lines, columns=list(COLUMNS), dtype=object), spec.baselines)
+    table.absent = [
+        f"{row}, {name}: {groups[row, name].unscored} finished run(s) did not measure {groups[row, name].metric}"
+        for row, name in groups
+        if groups[row, name].unscored
+    ]
     table.absent += missing_jobs(runs, expected)
-    table.notes = [*published.notes, *notes(table, spec, runs, confidence)]
-    for cell in table.all_cells:
-        table.notes += mixed(f"{cell.row}, {cell.column}", cell.runs, spec.seed, settings=cell.aggregate == "mean")
-    used = [run for cell in table.all_cells for run in cell.runs]
+    table.notes = [*published.notes, *notes(table.cells, of_column, spec, runs, confidence)]
+    for (row, column), group in groups.items():
+        table.notes += mixed(f"{row}, {column}", group.runs, spec.seed, settings=group.aggregate == "mean")
+    used = [run for group in groups.values() for run in group.runs]
     if differing := scored_differently(used):
         table.notes.append(f"Not all cells were scored alike: {'; '.join(differing)}.")
     table.deviations = deviations(spec.setting, used)
     return table
 
 
-def blank(published: Published, spec: Spec) -> Table:
-    """The table as printed. Rows that runs fill have no verdict yet; a column that none measures (widths) gets none."""
-    cells = {
-        row: {
-            column: Cell(
-                row,
-                column,
-                printed,
-                "" if row in spec.rows else PUBLISHED_ONLY if row in published.others else NOT_RUN,
-                p_published=published.p_values.get((row, column), ""),
-            )
-            for column, printed in line.items()
-        }
-        for row, line in published.cells.items()
+def as_printed(published: Published, row: str, column: str) -> Config:
+    """The columns of a cell that no run fills."""
+    printed = published.cells[row][column]
+    return {
+        "row": row,
+        "column": column,
+        "split": published.split_of(column),
+        "metric": "",
+        "published": printed and printed.mean,
+        "published_sd": printed and printed.sd,
+        "published_n": printed and printed.n,
+        "published_note": printed.note if printed else "",
+        "p_published": published.p_values.get((row, column), ""),
+        "seeds": 0,
+        "runs": 0,
+        "data": "",
+        "values": "",
+        "verdict": PUBLISHED_ONLY if row in published.others else NOT_RUN,
     }
-    return Table(published, cells, spec.baselines)
 
 
-def notes(table: Table, spec: Spec, runs: list[Run], confidence: float) -> list[str]:
+def as_run(group: Group) -> Config:
+    """The columns of a cell that say what our runs give."""
+    ours = summary(group.values.values()) if group.values else None
+    return {
+        "metric": "" if group.metric is None else str(group.metric),
+        "aggregate": group.aggregate,
+        "ours": ours and ours.mean,
+        "ours_sd": ours and ours.sd,
+        "seeds": len(group.values),
+        "runs": len(group.runs),
+        "data": "" if not ours else "partial" if group.altered else "whole",
+        "values": " ".join(map(repr, group.values.values())),
+    }
+
+
+def number_of_jobs(where: Where, expected: list[Where]) -> int | None:
+    """How many planned jobs belong to a cell; None if the sweep's axes cannot tell."""
+    if not expected or not set(where) <= set(expected[0]):
+        return None
+    return sum(all(key in job and same(job[key], value) for key, value in where.items()) for job in expected)
+
+
+def beside_printed(group: Group, printed: Value | None, confidence: float) -> Config:
+    """How far our mean is from the printed number, with its interval: over seeds, or for a quartile of one seed over
+    that seed's runs; a maximum has no honest interval."""
+    if not group.values or printed is None:
+        return {}
+    values = list(group.values.values())
+    found = {"difference": float(np.mean(values)) - printed.mean}
+    if len(values) > 1:
+        low, high = t_interval(values, confidence)
+    elif group.aggregate in QUARTILES and len(group.runs) > 1:
+        scores = [run.metrics[str(group.metric)] for run in group.runs]
+        low, high = bootstrap_interval(scores, confidence, STATISTICS[group.aggregate])
+    else:
+        return found
+    return found | {"difference_low": low - printed.mean, "difference_high": high - printed.mean}
+
+
+def over_baseline(group: Group, base: Group, printed: list[Value | None], confidence: float) -> Config:
+    """The gain of our row over our baseline's row, and the printed one.
+
+    Student's test is that of NonLing-CSE's Table 3; Welch's does not assume equal variances. Neither is made where
+    nothing varies.
+    """
+    ours, theirs = printed
+    found: Config = {"gain_published": ours.mean - theirs.mean if ours and theirs else None}
+    left, right = list(group.values.values()), list(base.values.values())
+    if left and right:
+        found["gain"] = float(np.mean(left) - np.mean(right))
+    if min(len(left), len(right)) > 1:
+        welch = compare_seeds(group.values, base.values, confidence)
+        if welch.low is not None:
+            found |= {"gain_low": welch.low, "gain_high": welch.high, "p_welch": welch.p}
+            found["p_student"] = float(stats.ttest_ind(left, right).pvalue)
+    return found
+
+
+def notes(
+    cells: pd.DataFrame, of_column: dict[str, dict[str, Group]], spec: Spec, runs: list[Run], confidence: float
+) -> list[str]:
     """How the table's intervals and verdicts were made, and what its runs retrieved."""
     done = [run for run in runs if run.status == "done"]
     lines = retrieved({row: run for row, line in spec.rows.items() for run in done if run.matches(line.where)})
-    if any(cell.difference is not None and len(cell.values) == 1 for cell in table.all_cells):
+    if (cells["difference"].notna() & (cells["seeds"] == 1)).any():
         lines.append(
             "A cell with one seed is judged by how much the seeds of its column's other cells vary; if there are none, "
             f"STS scores are taken to vary by sd {spec.seed_sd:g}, and other scores are not judged (ONE SEED)."
@@ -118,12 +207,10 @@ def notes(table: Table, spec: Spec, runs: list[Run], confidence: float) -> list[
     own = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
     others = "".join(f", {column} within {tolerance:g}" for column, tolerance in own.items())
     lines.append(f"PASS: within {spec.tolerance:g}{others}. Intervals: {confidence:.0%}, t over seeds.")
-    for column in spec.columns:
-        filled = [list(table.cells[row][column].values.values()) for row in spec.rows]
-        several = [values for values in filled if len(values) > 1]
+    for column, groups in of_column.items():
+        several = [list(group.values.values()) for group in groups.values() if len(group.values) > 1]
         if several and (sd := pooled_sd(several)):
-            seeds = min(map(len, several))
-            lines.append(f"{column}: {in_words(sd, seeds, level=1 - confidence)}.")
+            lines.append(f"{column}: {in_words(sd, min(map(len, several)), level=1 - confidence)}.")
     if any(line.aggregate in QUARTILES for line in spec.rows.values()):
         lines.append("A quartile of one seed has a bootstrap interval over that seed's runs; a maximum has none.")
     return lines
@@ -132,24 +219,26 @@ def notes(table: Table, spec: Spec, runs: list[Run], confidence: float) -> list[
 def of_runs(comparison: Comparison, runs: list[Run], expected: list[Where]) -> Table:
     """The table of a sweep whose report has none: a line for each setting."""
     done = [run for run in runs if run.status == "done"]
-    table = Table(Published(title=comparison.counted, split="none", columns=[]), {}, lines=comparison.table())
+    table = Table(Published(title=comparison.counted, split="none", columns=[]), NO_CELLS, lines=comparison.table())
     table.deviations, table.absent, table.notes = deviations({}, done), missing_jobs(runs, expected), comparison.notes
     return table
 
 
-def judge_cell(cell: Cell, spec: Spec, seed_sd: float | None, confidence: float) -> str:
+def judge_cell(
+    group: Group, printed: Value | None, column: str, spec: Spec, seed_sd: float | None, confidence: float
+) -> str:
     """The verdict on a cell that runs may fill; "" where the paper prints no number. seed_sd: see `seed_sd_of`."""
-    ours, column = cell.ours, spec.columns[cell.column]
-    if ours is None:
+    if not group.values:
         return NOT_RUN
-    if cell.published is None:
+    if printed is None:
         return ""
-    if other_setting(cell.runs, spec):
+    if other_setting(group.runs, spec):
         return OTHER_SETTING
-    if column.config:
-        return PASS if same(ours.mean, cell.published.mean) else DIFFERS
-    tolerance = spec.tolerance if column.tolerance is None else column.tolerance
-    return against_printed(ours, cell.published, tolerance, seed_sd, confidence)
+    ours, line = summary(group.values.values()), spec.columns[column]
+    if line.config:
+        return PASS if same(ours.mean, printed.mean) else DIFFERS
+    tolerance = spec.tolerance if line.tolerance is None else line.tolerance
+    return against_printed(ours, printed, tolerance, seed_sd, confidence)
 
 
 def against_printed(ours: Value, printed: Value, tolerance: float, seed_sd: float | None, confidence: float) -> str:
@@ -162,30 +251,29 @@ def against_printed(ours: Value, printed: Value, tolerance: float, seed_sd: floa
     return WITHIN_NOISE if distance <= reach_of_noise(ours, printed.n, seed_sd, confidence) else DIFFERS
 
 
-def seed_sd_of(column: str, spec: Spec, filled: list[Cell]) -> float | None:
+def seed_sd_of(column: str, spec: Spec, groups: Mapping[str, Group]) -> float | None:
     """The seeds' deviation in a column, for its cells with one seed: as the sweep says, else pooled over the column's
-    cells with several, else `spec.seed_sd` if all its scores are STS scores; None if nothing tells."""
+    cells with several, else `spec.seed_sd` if all its scores are STS scores; None if nothing tells. groups: by row."""
     if spec.columns[column].seed_sd is not None:
         return spec.columns[column].seed_sd
-    several = [list(cell.values.values()) for cell in filled if len(cell.values) > 1]
+    several = [list(group.values.values()) for group in groups.values() if len(group.values) > 1]
     if several:
         return pooled_sd(several)
-    metrics = {str(spec.metric_of(cell.row, column)) for cell in filled}
+    metrics = {str(spec.metric_of(row, column)) for row, group in groups.items() if group.values}
     return spec.seed_sd if all("/sts" in metric for metric in metrics) else None
 
 
-def mark_ties(cells: Sequence[Cell], confidence: float) -> None:
-    """Mark the best of a column's scores, and those that may differ from it by noise alone: none of these has won.
+def ties(groups: Mapping[str, Group], confidence: float) -> list[str]:
+    """The row with the best of a column's scores, and those that may differ from it by noise alone: none has won.
 
-    p is corrected by Holm over the column. A column with one filled row has no best.
+    p is corrected by Holm over the column. A column with one filled row has no best. groups: by row.
     """
-    cells = [cell for cell in cells if cell.values and cell.metric]
-    if len(cells) < 2:
-        return
-    runs, metric = cells[0].runs, cells[0].metric  # of a mean of several scores more is better
-    sign = 1 if described(runs, metric).lower_is_better else -1
-    best = min(cells, key=lambda cell: sign * float(np.mean(list(cell.values.values()))))
-    best.tied = True
-    order = [cell for cell in cells if cell is not best]
-    for cell, p in zip(order, holm([compare(best, cell, confidence).p for cell in order]), strict=True):
-        cell.tied = math.isnan(p) or p >= 1 - confidence
+    filled = {row: group for row, group in groups.items() if group.values and group.metric}
+    if len(filled) < 2:
+        return []
+    first = next(iter(filled.values()))  # of a mean of several scores more is better
+    sign = 1 if described(first.runs, first.metric).lower_is_better else -1
+    best = min(filled, key=lambda row: sign * float(np.mean(list(filled[row].values.values()))))
+    others = [row for row in filled if row != best]
+    p_values = holm([compare(filled[best], filled[row], confidence).p for row in others])
+    return [best, *(row for row, p in zip(others, p_values, strict=True) if math.isnan(p) or p >= 1 - confidence)]

@@ -12,19 +12,19 @@ its word:
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from cse.errors import UserError
-from cse.record.runs import Run, Where, plain
-from cse.report.cells import Cell, compare, few_seeds, finished_runs, listed, other_setting, with_seeds
+from cse.record.runs import Run, Where, grouped, plain
 from cse.report.claims import Claim, Place, names
+from cse.report.groups import Group, Groups, compare, few_seeds, finished_runs, group_of, listed, other_setting
+from cse.report.published import Published
 from cse.report.spec import Spec, quantity
 from cse.report.statistics import Effect, holm, rank_correlation
-from cse.report.table import NOT_RUN, Table
+from cse.report.table import NOT_RUN
 
 HOLDS, NOT_SEEN, CONTRADICTED, NOT_JUDGED = "HOLDS", "NOT SEEN", "CONTRADICTED", "NOT JUDGED"
 
@@ -36,22 +36,26 @@ COLUMNS = (
 published_effect: the printed difference that supports the claim least; published_supports: None for none, or a tie."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """One comparison, or one trend. sides: the runs of its left and right, or of the trend; lacks: what a side without
-    scores needs; found: left minus right (p NaN: the runs are no test, and `why` says so)."""
+    scores needs; printed: the paper's left minus right; found: ours (p NaN: the runs are no test, as `why` says)."""
 
     name: str
-    sides: tuple[Cell, ...]
+    sides: tuple[Group, ...]
     lacks: tuple[str, ...] = ()
-    found: Effect = field(default_factory=Effect)
+    printed: float | None = None
+    found: Effect = Effect()
     why: str = ""
 
 
-def judge_claims(spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> pd.DataFrame:
-    """A row for each claim. table: None if the report has figures only."""
+def judge_claims(
+    spec: Spec, printed: Published | None, groups: Groups, runs: list[Run], confidence: float
+) -> pd.DataFrame:
+    """A row for each claim. printed: None, and groups empty, if the report has figures only."""
     level = 1 - confidence
-    parts = [[tested(one, of, spec, confidence) for of in parts_of(one, spec, table, runs)] for one in spec.claims]
+    parts = [
+        [tested(one, of, spec, confidence) for of in parts_of(one, spec, printed, groups, runs)] for one in spec.claims
+    ]
     rows = [decided(*pair) | {"quantity": quantity(pair[0], spec)} for pair in zip(spec.claims, parts, strict=True)]
     p_values = holm([row["p"] for row in rows])
     words = [word(claim, row["effect"], p, level) for claim, row, p in zip(spec.claims, rows, p_values, strict=True)]
@@ -68,31 +72,31 @@ def judge_claims(spec: Spec, table: Table | None, runs: list[Run], confidence: f
     return pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
 
 
-def word(claim: Claim, size: float | None, p: float, level: float) -> str:
+def word(claim: Claim, effect: float | None, p: float, level: float) -> str:
     """The verdict, by the corrected p."""
-    if size is None or math.isnan(p):
-        return NOT_RUN if size is None else NOT_JUDGED
+    if effect is None or math.isnan(p):
+        return NOT_RUN if effect is None else NOT_JUDGED
     if p >= level:
         return NOT_SEEN
-    return HOLDS if claim.is_borne_out(size) else CONTRADICTED
+    return HOLDS if claim.is_borne_out(effect) else CONTRADICTED
 
 
 def words_of_parts(claim: Claim, parts: Sequence[Part], verdict: str, claims: int, level: float) -> list[str]:
     """The own verdict of each of several parts: as claimed if the claim holds, else by Holm's p within the claim, times
     the claims."""
-    ran = [part for part in parts if part.found.size is not None]
+    ran = [part for part in parts if part.found.effect is not None]
     times = {HOLDS: 0, NOT_JUDGED: math.nan}.get(verdict, claims)
     p_values = np.minimum(1, times * np.array(holm([part.found.p for part in ran])))
-    told = [f"{of.name}: {word(claim, of.found.size, p, level)}" for of, p in zip(ran, p_values, strict=True)]
+    told = [f"{of.name}: {word(claim, of.found.effect, p, level)}" for of, p in zip(ran, p_values, strict=True)]
     return told if len(parts) > 1 else []
 
 
 def decided(claim: Claim, parts: Sequence[Part]) -> dict[str, Any]:
     """A claim's line of claims.csv before any correction, by one of its parts: the surest one against the claim, with
     Bonferroni's p, or else the least sure one."""
-    ran = [part for part in parts if part.found.size is not None]
+    ran = [part for part in parts if part.found.effect is not None]
     judged = [part for part in ran if not part.why]
-    against = [part for part in judged if not claim.is_borne_out(part.found.size or 0.0)]
+    against = [part for part in judged if not claim.is_borne_out(part.found.effect or 0.0)]
     if against:
         one = min(against, key=lambda part: part.found.p)
     else:
@@ -100,15 +104,10 @@ def decided(claim: Claim, parts: Sequence[Part]) -> dict[str, Any]:
     printed = printed_difference(claim, parts)
     is_tie = printed is not None and claim.form in ("more", "less") and abs(printed) < 1e-9
     altered = any(side.altered for part in ran for side in part.sides)
-    low, high = one.found.interval or (None, None)
     return {
         "claim": claim.says,
         "source": claim.source,
-        "effect": one.found.size,
-        "low": low,
-        "high": high,
-        "n": one.found.n,
-        "test": one.found.test,
+        **one.found._asdict(),
         "p": min(1.0, one.found.p * len(judged)) if against else one.found.p,
         "part": one.name if ran and len(parts) > 1 else "",
         "parts_measured": len(judged or ran),
@@ -124,8 +123,7 @@ def decided(claim: Claim, parts: Sequence[Part]) -> dict[str, Any]:
 def printed_difference(claim: Claim, parts: Sequence[Part]) -> float | None:
     """The printed difference that supports the claim least, among its parts; None if the paper prints none."""
     sign = -1 if claim.form == "less" else 1
-    both = [[side.published for side in part.sides] for part in parts if not claim.is_trend]
-    printed = [sign * (left.mean - right.mean) for left, right in both if left and right]
+    printed = [sign * part.printed for part in parts if part.printed is not None]
     return max(printed, key=abs, default=None) if claim.form == "alike" else min(printed, default=None)
 
 
@@ -133,16 +131,20 @@ def tested(claim: Claim, part: Part, spec: Spec, confidence: float) -> Part:
     """The part with its effect and p (NaN, with a reason, if it is no test)."""
     if part.lacks:
         return part
-    found = trend(part.sides[0], claim, confidence) if claim.is_trend else difference(part.sides, claim, confidence)
+    found = (
+        trend(part.sides[0].runs, claim, spec.seed, confidence)
+        if claim.is_trend
+        else difference(part.sides, claim, confidence)
+    )
     why = why_not(claim, part.sides, spec)
     if not why and math.isnan(found.p):
         why = found.test if found.test.startswith("none: ") else "encoders that are only scored need their test items"
     if not why and found.least >= 1 - confidence:
         why = f"its points can reach no p below {found.least:.2g}"
-    return replace(part, found=replace(found, p=math.nan) if why else found, why=why)
+    return part._replace(found=found._replace(p=math.nan) if why else found, why=why)
 
 
-def difference(sides: Sequence[Cell], claim: Claim, confidence: float) -> Effect:
+def difference(sides: Sequence[Group], claim: Claim, confidence: float) -> Effect:
     """Left minus right, or of `less` right minus left.
 
     `alike` is two one-sided tests (Schuirmann): above -within and below within; what contradicts it is tested against
@@ -154,38 +156,38 @@ def difference(sides: Sequence[Cell], claim: Claim, confidence: float) -> Effect
         return found
     above, below = (compare(left, right, confidence, shift).p for shift in (-claim.within, claim.within))
     if claim.form == "more":
-        return replace(found, p=above)
-    assert found.size is not None
-    is_alike = claim.is_borne_out(found.size)
-    return replace(found, p=max(above, below) / 2 if is_alike else below if found.size > 0 else above)
+        return found._replace(p=above)
+    assert found.effect is not None
+    is_alike = claim.is_borne_out(found.effect)
+    return found._replace(p=max(above, below) / 2 if is_alike else below if found.effect > 0 else above)
 
 
-def trend(cell: Cell, claim: Claim, confidence: float) -> Effect:
-    """The rank correlation of runs' scores with a config key; of `falls`, turned."""
+def trend(runs: list[Run], claim: Claim, seed: str, confidence: float) -> Effect:
+    """The rank correlation of runs' scores with a config key; of `falls`, turned. seed: the key of seeds."""
     sign = 1 if claim.form == "rises" else -1
     key, metric = str(claim.right), claim.left["metric"]
-    points = [[(sign * plain(run.get(key)), run.metrics[metric]) for run in of] for of in cell.seeds.values()]
+    points = [[(sign * plain(run.get(key)), run.metrics[metric]) for run in of] for of in grouped(runs, seed).values()]
     return rank_correlation(points, confidence)
 
 
-def why_not(claim: Claim, sides: Sequence[Cell], spec: Spec) -> str:
+def why_not(claim: Claim, sides: Sequence[Group], spec: Spec) -> str:
     """Why these runs are no test of a claim; "" where they are one."""
     if claim.quantity:
-        instead = next((str(cell.metric) for cell in sides if cell.metric), "ours")
+        instead = next((str(side.metric) for side in sides if side.metric), "ours")
         return f"the paper measured {claim.quantity}, and {instead} is another score"
     if claim.within and not claim.control:
         return "the claim names no positive control: without one, runs may be alike because they learnt nothing"
-    if others := other_setting([run for cell in sides for run in cell.runs], spec):
+    if others := other_setting([run for side in sides for run in side.runs], spec):
         return f"another setting than the paper's: {listed(others)}"
     return few_seeds(sides)
 
 
-def parts_of(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> list[Part]:
+def parts_of(claim: Claim, spec: Spec, printed: Published | None, groups: Groups, runs: list[Run]) -> list[Part]:
     """A claim's parts, not yet tested: of the table, of runs at each value of the claim's `at`, or its trend."""
     if claim.is_trend:
         return [_trend(claim, spec, runs)]
-    if table is not None and "where" not in claim.left:
-        return _of_table(claim, spec, table)
+    if printed is not None and "where" not in claim.left:
+        return _of_table(claim, spec, printed, groups)
     finished = [run for place in claim.places for run in finished_runs(place["where"], spec, runs) if claim.at]
     values = sorted({value for run in finished if isinstance(value := plain(run.get(claim.at or "")), float)})
     places = [(f"{claim.at}={value:g}", {claim.at or "": value}) for value in values] or [("", {})]
@@ -196,36 +198,49 @@ def _trend(claim: Claim, spec: Spec, runs: list[Run]) -> Part:
     """The runs of a trend that have a number on both axes."""
     key, metric = str(claim.right), claim.left["metric"]
     finished = finished_runs(claim.left["where"], spec, runs)
-    cell = with_seeds([run for run in finished if isinstance(plain(run.get(key)), float)], metric, spec.seed)
-    few = len(cell.runs) < 3 or len({plain(run.get(key)) for run in cell.runs}) < 2
-    return Part("", (cell,), ("three points, at two values or more",) if few else ())
+    group = group_of([run for run in finished if isinstance(plain(run.get(key)), float)], metric, spec.seed)
+    few = len(group.runs) < 3 or len({plain(run.get(key)) for run in group.runs}) < 2
+    return Part("", (group,), ("three points, at two values or more",) if few else ())
 
 
-def _of_table(claim: Claim, spec: Spec, table: Table) -> list[Part]:
+def _of_table(claim: Claim, spec: Spec, table: Published, groups: Groups) -> list[Part]:
     """The cells of both places, in pairs; a single cell is compared with each of the other side's."""
-    lefts, rights = (_cells_at(place, spec, table) for place in claim.places)
+    lefts, rights = (_cells_at(place, spec) for place in claim.places)
     most = max(len(lefts), len(rights))
     if {len(lefts), len(rights)} - {1, most}:
         raise UserError(f"claim {claim.says!r} compares {len(lefts)} numbers with {len(rights)}")
-    pairs = zip(lefts * (most // len(lefts)), rights * (most // len(rights)), strict=True)
+    parts = []
+    for left, right in zip(lefts * (most // len(lefts)), rights * (most // len(rights)), strict=True):
+        cells = left[1], right[1]
+        ours, theirs = (table.cells[row][column] for row, column in cells)
+        parts.append(
+            Part(
+                left[0] or right[0],
+                tuple(groups[cell] for cell in cells),
+                tuple(lack for cell in cells if (lack := _lack(cell, groups))),
+                ours.mean - theirs.mean if ours and theirs else None,
+            )
+        )
+    return parts
+
+
+def _cells_at(place: Place, spec: Spec) -> list[tuple[str, tuple[str, str]]]:
+    """(name among the place's cells, its row and column) for each row and column of a place."""
+    rows, columns = names(place.get("row")) or list(spec.rows), names(place.get("column")) or list(spec.columns)
     return [
-        Part(name or other, (left, right), tuple(filter(None, (lack, lacks))))
-        for (name, left, lack), (other, right, lacks) in pairs
+        (", ".join(name for name, of in ((row, rows), (column, columns)) if len(of) > 1), (row, column))
+        for row in rows
+        for column in columns
     ]
 
 
-def _cells_at(place: Place, spec: Spec, table: Table) -> list[tuple[str, Cell, str]]:
-    """(name among the place's cells, cell, what it lacks to have scores) for each row and column of a place."""
-    rows, columns = names(place.get("row")) or list(spec.rows), names(place.get("column")) or list(spec.columns)
-    found = []
-    for row in rows:
-        ran = any(cell.values for cell in table.cells[row].values())
-        for column in columns:
-            cell = table.cells[row][column]
-            name = ", ".join(name for name, of in ((row, rows), (column, columns)) if len(of) > 1)
-            lack = f"{row} with {column}" if ran or cell.unscored else row
-            found.append((name, cell, "" if cell.values else lack))
-    return found
+def _lack(cell: tuple[str, str], groups: Groups) -> str:
+    """What a cell needs to have scores: its row, or of a row that ran, its column; "" if it has some."""
+    row, column = cell
+    if groups[cell].values:
+        return ""
+    ran = groups[cell].unscored or any(group.values for (one, _), group in groups.items() if one == row)
+    return f"{row} with {column}" if ran else row
 
 
 def _matched(name: str, claim: Claim, at: Where, spec: Spec, runs: list[Run]) -> Part:
@@ -241,11 +256,11 @@ def _matched(name: str, claim: Claim, at: Where, spec: Spec, runs: list[Run]) ->
     finished = [finished_runs(where, spec, runs) for where in wheres]
     scored = [[run for run in of if metric in run.metrics] for metric, of in zip(metrics, finished, strict=True)]
     both = set.intersection(*({setting(run) for run in of} for of in scored))
-    cells, lacks = [], []
+    sides, lacks = [], []
     for where, metric, of, found in zip(wheres, metrics, finished, scored, strict=True):
-        cells.append(with_seeds([run for run in found if not all(scored) or setting(run) in both], metric, spec.seed))
+        sides.append(group_of([run for run in found if not all(scored) or setting(run) in both], metric, spec.seed))
         lack = ", ".join(f"{key}={' or '.join(names(value)) or value}" for key, value in where.items())
         apart = all(scored) and not both
-        if not cells[-1].values:
+        if not sides[-1].values:
             lacks.append(lack + (f" with the same {', '.join(axes)}" if apart else f" with {metric}" if of else ""))
-    return Part(name, tuple(cells), tuple(lacks))
+    return Part(name, tuple(sides), tuple(lacks))

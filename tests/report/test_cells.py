@@ -2,7 +2,7 @@
 
 import shutil
 
-from made_up_tables import built, values
+from made_up_tables import built, cell, values
 
 from cse.report.table import NOT_RUN, PUBLISHED_ONLY
 
@@ -30,19 +30,19 @@ def test_statistics_over_a_grid(leave, tmp_path):
             leave(f"{seed}-{i}", config, {DEV: score}, choices=choices)
 
     leave_grid(41, 70.0)
-    assert built(text, tmp_path).cells["Barlow Twins BERT q75"]["shuffle 0.5"].interval is None  # of one run
+    assert cell(built(text, tmp_path), "Barlow Twins BERT q75", "shuffle 0.5")["difference_low"] is None  # of one run
     shutil.rmtree(tmp_path / "runs")
     leave_grid(42, 70.0, 74.0, 79.6, 78.6, 77.7)
-    cells = built(text, tmp_path).cells
-    most, q75, q50 = (cells[f"Barlow Twins BERT {statistic}"]["shuffle 0.5"] for statistic in ("max", "q75", "q50"))
-    assert [values(cell) for cell in (most, q75, q50)] == [[79.6], [78.6], [77.7]]
-    assert [cell.verdict for cell in (most, q75, q50)] == ["PASS"] * 3
-    assert most.interval is None  # a bootstrap of a maximum would promise too much
-    assert q75.interval[0] <= 0 <= q75.interval[1]
-    assert cells["VICReg BERT max"]["shuffle 0.5"].verdict == NOT_RUN
+    table = built(text, tmp_path)
+    most, q75, q50 = (cell(table, f"Barlow Twins BERT {name}", "shuffle 0.5") for name in ("max", "q75", "q50"))
+    assert [values(one) for one in (most, q75, q50)] == [[79.6], [78.6], [77.7]]
+    assert [one["verdict"] for one in (most, q75, q50)] == ["PASS"] * 3
+    assert most["difference_low"] is None  # a bootstrap of a maximum would promise too much
+    assert q75["difference_low"] <= 0 <= q75["difference_high"]
+    assert cell(table, "VICReg BERT max", "shuffle 0.5")["verdict"] == NOT_RUN
     leave_grid(43, 71.0, 73.0)
-    most = built(text, tmp_path).cells["Barlow Twins BERT max"]["shuffle 0.5"]
-    assert (values(most), len(most.runs)) == ([79.6, 73.0], 7)
+    most = cell(built(text, tmp_path), "Barlow Twins BERT max", "shuffle 0.5")
+    assert (values(most), most["runs"], most["aggregate"]) == ([79.6, 73.0], 7, "max")
 
 
 def test_an_inner_list_of_metrics_counts_once(leave, tmp_path):
@@ -62,11 +62,11 @@ def test_an_inner_list_of_metrics_counts_once(leave, tmp_path):
     leave("a", {"seed": 1}, metrics, choices={"model": "roberta"})
     leave("b", {"seed": 2}, {"test/probing/average": 73.8}, choices={"model": "roberta"})
     table = built(text, tmp_path)
-    cells = table.cells["DeCLUTR-base"]
-    assert values(cells["Downstream"]) == [(90 + 75) / 2]
-    assert values(cells["Avg."]) == [((90 + 75) / 2 + 73.8) / 2]
-    assert values(cells["Probing"]) == [73.8, 73.8]
-    assert table.cells["USE"]["Avg."].verdict == PUBLISHED_ONLY
+    row = "DeCLUTR-base"
+    assert values(cell(table, row, "Downstream")) == [(90 + 75) / 2]
+    assert values(cell(table, row, "Avg.")) == [((90 + 75) / 2 + 73.8) / 2]
+    assert values(cell(table, row, "Probing")) == [73.8, 73.8]
+    assert cell(table, "USE", "Avg.")["verdict"] == PUBLISHED_ONLY
 
 
 def test_the_selected_hyper_parameters(leave, tmp_path):
@@ -83,9 +83,10 @@ def test_the_selected_hyper_parameters(leave, tmp_path):
     for batch, lr, dev in [(64, 1e-6, 83.6), (128, 1e-6, 83.1), (64, 5e-7, 83.2)]:
         config = {"trainer.batch_size": batch, "aux_modality.lr": lr, "seed": 42}
         leave(f"{dev}", config, {DEV: dev}, choices={"experiment": "visualcse_bert"})
-    cells = built(text, tmp_path).cells["VisualCSE-BERT-base"]
-    assert (values(cells["Text Bsz"]), cells["Text Bsz"].verdict) == ([64], "PASS")
-    assert (values(cells["Img/Audio LR"]), cells["Img/Audio LR"].verdict) == ([1e-6], "PASS")
+    table = built(text, tmp_path)
+    for column, selected in (("Text Bsz", 64), ("Img/Audio LR", 1e-6)):
+        found = cell(table, "VisualCSE-BERT-base", column)
+        assert (values(found), found["verdict"]) == ([selected], "PASS")
 
 
 def test_best_is_picked_on_dev_and_scored_on_test(leave, tmp_path):
@@ -95,4 +96,4 @@ def test_best_is_picked_on_dev_and_scored_on_test(leave, tmp_path):
     """
     for dev, test in [(82.0, 76.0), (83.0, 75.0)]:
         leave(f"{dev}", {"seed": 1, "x": dev}, {DEV: dev, TEST: test}, choices={"objective": "simcse"})
-    assert values(built(text, tmp_path).cells["SimCSE-BERT-base"]["Avg."]) == [75.0]
+    assert values(cell(built(text, tmp_path), "SimCSE-BERT-base")) == [75.0]

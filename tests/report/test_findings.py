@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_tables import filled, parsed
+from made_up_tables import judged as judged_claims
+from made_up_tables import parsed
 from scipy import stats
 
 from cse.cli.reporting import settings
-from cse.report import findings, statistics, verdicts
+from cse.report import findings, statistics
 from cse.report.claims import FORMS
 from cse.report.sweep import of_sweep
 from cse.report.table import NOT_RUN
@@ -51,7 +52,7 @@ def judged(leave, tmp_path, runs):
                 if not (tmp_path / "runs" / f"{m}-{seed}").exists():
                     leave(f"{m}-{seed}", {"objective.m": m, "seed": seed, "model": "bert"}, {TEST: score})
         spec, printed = parsed(text)
-        found = verdicts.judge_claims(spec, filled(spec, printed, runs()), runs(), 0.95)
+        found = judged_claims(spec, printed, runs())
         return {one.claim: one for one in found.itertuples()}
 
     return make
@@ -249,7 +250,7 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, runs):
             config = {"case": case, "seed": seed, "trainer.lr": lr}
             leave(f"{case}-{lr}-{seed}", config, {TEST: score + seed * score / 1000})
     spec, printed = parsed(PARTIAL)
-    found = verdicts.judge_claims(spec, filled(spec, printed, runs()), runs(), 0.95)
+    found = judged_claims(spec, printed, runs())
     both, sts12, rates, rises = found.itertuples()
     assert both.verdict == rates.verdict == "HOLDS (1 of 2 parts)"
     assert both.missing == "VisualCSE-RoBERTa-base; SimCSE-RoBERTa-base"

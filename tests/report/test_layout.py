@@ -1,7 +1,5 @@
 """The same table on the terminal, as Markdown, CSV, LaTeX and HTML."""
 
-import csv
-import io
 import re
 
 import pandas as pd
@@ -10,10 +8,9 @@ import pytest
 from cse import columns
 from cse.record.runs import Run
 from cse.report import layout, page
-from cse.report.cells import Cell
 from cse.report.published import Published
-from cse.report.statistics import Value
-from cse.report.table import Table
+from cse.report.table import COLUMNS as CELL
+from cse.report.table import NO_CELLS, Table
 from cse.report.verdicts import COLUMNS
 
 
@@ -23,24 +20,33 @@ def run(tmp_path):
     return Run(tmp_path / "a", "done", {"trainer": {}}, {}, {}, {"seed": 1}, overrides=typed)
 
 
+def table_of(*cells, **about):
+    """A table of these lines of report.csv."""
+    columns = list(dict.fromkeys(one["column"] for one in cells))
+    rows = {one["row"]: [None] * len(columns) for one in cells}
+    frame = pd.DataFrame([dict.fromkeys(CELL) | {"seeds": 0, "runs": 0} | one for one in cells], dtype=object)
+    return Table(Published(title="A table", split="test", columns=columns, rows=rows), frame, **about)
+
+
 @pytest.fixture
-def narrow(run):
-    cell = Cell(
-        "A & B_1", "Avg.", Value(76.96, 0.38, 5), "PASS", {"1": [run], "2": [run]}, {"1": 77.0, "2": 76.5}, 5,
-        difference=-0.21, interval=(-3.387, 2.967), gain=1.3, gain_interval=(0.1, 2.5), gain_published=1.22,
-        p_student=0.02347, p_welch=0.00001,
-    )  # fmt: skip
-    empty = Cell("<other>", "Avg.", Value(72.0, note="printed /2"), "PUBLISHED ONLY")
-    printed = Published(title="Two rows", split="test", columns=["Avg."])
-    return Table(printed, {"A & B_1": {"Avg.": cell}, "<other>": {"Avg.": empty}},
-                 {"A & B_1": "<other>"}, ["model=minilm (paper: bert)"], ["seed=3: failed"], ["a note"])  # fmt: skip
+def narrow():
+    filled = {
+        "row": "A & B_1", "column": "Avg.", "published": 76.96, "published_sd": 0.38, "published_n": 5, "ours": 76.75,
+        "ours_sd": 0.3536, "seeds": 2, "runs": 2, "expected_runs": 5, "difference": -0.21, "difference_low": -3.387,
+        "difference_high": 2.967, "gain": 1.3, "gain_low": 0.1, "gain_high": 2.5, "gain_published": 1.22,
+        "p_student": 0.02347, "p_welch": 0.00001, "p_published": "", "verdict": "PASS",
+    }  # fmt: skip
+    empty = {"row": "<other>", "column": "Avg.", "published": 72.0, "published_note": "printed /2", "p_published": "",
+             "verdict": "PUBLISHED ONLY"}  # fmt: skip
+    about = {"deviations": ["model=minilm (paper: bert)"], "absent": ["seed=3: failed"], "notes": ["a note"]}
+    return table_of(filled, empty, baselines={"A & B_1": "<other>"}, **about)
 
 
 @pytest.fixture
 def wide():
-    columns = ["STS12", "STS13", "Avg."]
-    cells = {c: Cell("row", c, Value(70.0 + i), "DIFFERS", values={"1": 60.0 + i}) for i, c in enumerate(columns)}
-    return Table(Published(title="Wide", split="test", columns=columns), {"row": cells})
+    cell = {"row": "row", "verdict": "DIFFERS", "p_published": "", "seeds": 1, "runs": 1}
+    columns = enumerate(["STS12", "STS13", "Avg."])
+    return table_of(*(cell | {"column": name, "published": 70.0 + i, "ours": 60.0 + i} for i, name in columns))
 
 
 def test_up_to_two_columns_lie_side_by_side(narrow):
@@ -66,17 +72,7 @@ def test_more_columns_are_blocks_and_every_header_names_the_split(wide):
 
 def test_a_table_of_captions_has_no_column():
     """NonLing-CSE's Table C.1: what its models retrieved stands in the notes."""
-    table = Table(Published(title="Captions", split="none", columns=[]), {"a": {}, "b": {}})
-    assert layout.text_table(table).empty
-    assert layout.cells_frame([table]).empty
-
-
-def test_csv_is_unrounded_and_one_cell_a_line(narrow, wide):
-    rows = list(csv.DictReader(io.StringIO(layout.cells_frame([narrow, wide]).to_csv(index=False))))
-    assert [row["split"] for row in rows] == ["test"] * (2 + 3)
-    first, empty, *_ = rows
-    assert (float(first["difference_low"]), first["p_welch"], first["values"]) == (-3.387, "1e-05", "77.0 76.5")
-    assert (empty["ours"], empty["published_note"], empty["verdict"]) == ("", "printed /2", "PUBLISHED ONLY")
+    assert layout.text_table(Table(Published(title="Captions", split="none", columns=[]), NO_CELLS)).empty
 
 
 def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):

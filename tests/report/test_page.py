@@ -8,13 +8,12 @@ import time
 import chromium
 import pandas as pd
 import pytest
+from made_up_tables import filled, parsed
 
-from cse.report.cells import Cell
 from cse.report.charts import COLOURS, POINTS, curves_of, draw_charts, settings_of, thinned
 from cse.report.page import Report, runs_page, sweep_page
-from cse.report.published import table
-from cse.report.table import Table
 from cse.report.verdicts import COLUMNS
+from cse.sweep import jobs
 
 NO_CLAIMS = pd.DataFrame(columns=list(COLUMNS))
 EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=alert(1)>"
@@ -105,25 +104,18 @@ def test_the_page_in_a_browser(page, tmp_path):
         assert [one for one in shown.requests if not one.startswith(("file:", "data:", "blob:"))] == []
 
 
-@pytest.fixture
-def printed():
-    """printed(paper, name, verdict) -> the table without runs."""
-
-    def make(paper, name, verdict=""):
-        found = table(paper, name)
-        rows = found.cells.items()
-        return Table(found, {row: {at: Cell(row, at, one, verdict) for at, one in of.items()} for row, of in rows})
-
-    return make
+def without_runs(sweep):
+    """The table of a sweep of which nothing has run."""
+    return filled(*parsed(jobs.read(sweep).report), [])
 
 
 @pytest.mark.nightly
 @chromium.needed
 @pytest.mark.parametrize("dark", [False, True])
-def test_on_a_phone_a_table_moves_in_its_own_box_and_keeps_its_first_column(page, printed, tmp_path, dark):
+def test_on_a_phone_a_table_moves_in_its_own_box_and_keeps_its_first_column(page, tmp_path, dark):
     (tmp_path / "runs.html").write_text(page, encoding="utf-8")
     (tmp_path / "sweep.html").write_text(
-        sweep_page(Report("t", "", [printed("nonling", "table1")], [], [], NO_CLAIMS)), "utf-8"
+        sweep_page(Report("t", "", [without_runs("nonling/table1")], [], [], NO_CLAIMS)), "utf-8"
     )
     boxes = "[...document.querySelectorAll('.wide, .dt-scroll-body')].filter((box) => box.offsetWidth)"
     first = "box.querySelector('tbody tr').firstElementChild.getBoundingClientRect().left"
@@ -188,10 +180,8 @@ def test_charts_count_a_copy_once_and_mark_altered_scores_as_the_table_does(leav
     assert [line.name[-1] for line in curves if line.showlegend].count("†") == 1
 
 
-def test_a_sweep_without_runs_says_what_starts_it(printed):
-    report = Report(
-        "t", "", [printed("whitenedcse", "table4", "NOT RUN")], [], [], NO_CLAIMS, "https://x.test", "cse-train x"
-    )
+def test_a_sweep_without_runs_says_what_starts_it():
+    report = Report("t", "", [without_runs("whitenedcse/table4")], [], [], NO_CLAIMS, "https://x.test", "cse-train x")
     page = sweep_page(report)
     assert "<code>cse-train x</code>" in page
     assert 'href="https://x.test"' in page

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from made_up_tables import parsed
+from made_up_tables import judged, parsed
 from scipy.stats import bootstrap, spearmanr
 from sklearn.metrics import f1_score
 
 from cse.eval.items import keep_items
 from cse.report import resampling
 from cse.report.differences import differences
-from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN, judge_claims
+from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
 from cse.score import Items, Score
 
 METRIC = "test/sts/average"
@@ -112,7 +112,7 @@ def finding(runs):
     def make(left, right):
         places = ({"where": {"case": case}, "metric": METRIC} for case in (left, right))
         claim = {"says": "a claim", "source": "its source", **dict(zip(("more", "than"), places, strict=True))}
-        claims = judge_claims(parsed({"paper": "nonling", "claims": [claim]})[0], None, runs(), 0.95)
+        claims = judged(*parsed({"paper": "nonling", "claims": [claim]}), runs())
         (one,) = claims.itertuples()
         return one
 

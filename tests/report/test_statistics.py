@@ -34,7 +34,7 @@ def test_the_bootstrap_is_every_resample():
 
 def test_values_that_do_not_vary_are_not_tested():
     found = statistics.compare_seeds({"1": 1.0, "2": 1.0}, {"3": 2.0, "4": 2.0}, 0.95)
-    assert (found.size, found.interval, math.isnan(found.p)) == (-1.0, None, True)
+    assert (found.effect, found.low, math.isnan(found.p)) == (-1.0, None, True)
 
 
 def holm_by_closed_testing(p_values):
@@ -66,16 +66,16 @@ def test_seeds_are_two_samples_whether_they_are_shared_or_not():
     welch = stats.ttest_ind(list(ours.values()), list(theirs.values()), equal_var=False)
     low, high = welch.confidence_interval(0.9)
     assert (found.test, found.n, found.p) == ("Welch", "3 and 2 seeds", pytest.approx(welch.pvalue))
-    assert (found.size, *found.interval) == pytest.approx((213.5 / 3 - 70.1, low, high))
+    assert (found.effect, found.low, found.high) == pytest.approx((213.5 / 3 - 70.1, low, high))
     shifted = stats.ttest_ind([score - 0.5 for score in ours.values()], list(theirs.values()), equal_var=False)
     moved = statistics.compare_seeds(ours, theirs, 0.9, shift=0.5)
-    assert (moved.p, *moved.interval) == pytest.approx((shifted.pvalue, low, high))
+    assert (moved.p, moved.low, moved.high) == pytest.approx((shifted.pvalue, low, high))
 
 
 def test_an_encoder_without_a_seed_is_one_number_on_either_side():
     seeds, one = {"0": 71.0, "1": 72.0, "2": 71.5}, {"None": 70.0}
     above, below = statistics.compare_seeds(seeds, one, 0.95), statistics.compare_seeds(one, seeds, 0.95)
-    assert (above.size, below.size) == (1.5, -1.5)
+    assert (above.effect, below.effect) == (1.5, -1.5)
     assert above.test == below.test == "one-sample t"
     assert above.p == below.p == pytest.approx(stats.ttest_1samp([71.0, 72.0, 71.5], 70.0).pvalue)
 
@@ -84,14 +84,14 @@ def test_an_encoder_without_a_seed_is_one_number_on_either_side():
 def test_the_p_of_few_points_in_order_is_the_share_of_such_orders(points, p):
     """Either way round: two of n!."""
     found = statistics.rank_correlation([[(x, x**2) for x in range(points)]], 0.95)
-    assert (found.size, found.p, found.least) == (pytest.approx(1), pytest.approx(p), pytest.approx(p))
+    assert (found.effect, found.p, found.least) == (pytest.approx(1), pytest.approx(p), pytest.approx(p))
 
 
 def test_a_trend_is_permuted_within_seeds():
     """What all runs of a seed share moves nothing; equal x exchange nothing."""
     seeds = [[(x, 100 * seed + x) for x in (1, 2, 3)] for seed in range(3)]
     found = statistics.rank_correlation(seeds, 0.95)
-    assert (found.size, found.p, found.least) == (pytest.approx(1), pytest.approx(2 / 6**3), pytest.approx(2 / 6**3))
+    assert (found.effect, found.p, found.least) == (pytest.approx(1), pytest.approx(2 / 6**3), pytest.approx(2 / 6**3))
     tied = statistics.rank_correlation([[(1, 5.0), (1, 6.0), (2, 7.0)]] * 2, 0.95)
     assert tied.p == pytest.approx(2 / 3**2) == tied.least
 

@@ -6,14 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_up_tables import TABLE3, built, filled, parsed, values
+from made_up_tables import TABLE3, built, cell, filled, parsed, values
 from scipy import stats
 
 from cse.record.runs import Run
 from cse.report import layout
-from cse.report.cells import Cell
-from cse.report.published import Published
-from cse.report.table import NOT_RUN, OTHER_SETTING, Table, mark_ties
+from cse.report.groups import group_of
+from cse.report.table import NOT_RUN, OTHER_SETTING, ties
 
 SIMCSE, VISUAL = [75.1, 76.9, 75.2, 74.9, 76.6], [77.0, 76.5, 77.4, 76.6, 77.3]
 
@@ -35,26 +34,27 @@ def table3(leave):
 def test_seeds_become_mean_sd_interval_and_p(table3, tmp_path):
     jobs = [{"experiment": e, "seed": str(s)} for e in ("simcse_bert", "visualcse_bert") for s in range(5)]
     table = built(TABLE3, tmp_path, jobs)
-    cell, base = (table.cells[row]["Avg."] for row in ("VisualCSE-BERT-base", "SimCSE-BERT-base"))
+    found, base = (cell(table, row) for row in ("VisualCSE-BERT-base", "SimCSE-BERT-base"))
     mean = sum(VISUAL) / 5
     sd = math.sqrt(sum((x - mean) ** 2 for x in VISUAL) / 4)
-    assert (cell.ours.mean, cell.ours.sd, cell.ours.n) == (pytest.approx(mean), pytest.approx(sd), 5)
-    assert cell.expected == 5
-    assert cell.difference == pytest.approx(mean - 76.96)
+    assert (found["ours"], found["ours_sd"]) == pytest.approx((mean, sd))
+    assert (found["seeds"], found["expected_runs"]) == (5, 5)
+    assert found["difference"] == pytest.approx(mean - 76.96)
     reach = stats.t.ppf(0.975, 4) * sd / math.sqrt(5)
-    assert cell.interval == (pytest.approx(mean - 76.96 - reach), pytest.approx(mean - 76.96 + reach))
-    assert cell.gain == pytest.approx(mean - sum(SIMCSE) / 5)
-    assert cell.gain_published == pytest.approx(76.96 - 75.74)
-    assert cell.p_student == pytest.approx(stats.ttest_ind(VISUAL, SIMCSE).pvalue)
-    assert cell.p_welch == pytest.approx(stats.ttest_ind(VISUAL, SIMCSE, equal_var=False).pvalue)
-    assert cell.verdict == "PASS"
-    assert base.gain is None
+    assert found["difference_low"] == pytest.approx(mean - 76.96 - reach)
+    assert found["difference_high"] == pytest.approx(mean - 76.96 + reach)
+    assert found["gain"] == pytest.approx(mean - sum(SIMCSE) / 5)
+    assert found["gain_published"] == pytest.approx(76.96 - 75.74)
+    assert found["p_student"] == pytest.approx(stats.ttest_ind(VISUAL, SIMCSE).pvalue)
+    assert found["p_welch"] == pytest.approx(stats.ttest_ind(VISUAL, SIMCSE, equal_var=False).pvalue)
+    assert found["verdict"] == "PASS"
+    assert base["gain"] is None
     assert (table.absent, table.deviations) == ([], [])
-    roberta = table.cells["SimCSE-RoBERTa-base"]["Avg."]
-    assert (roberta.verdict, roberta.ours, roberta.published.sd) == (NOT_RUN, None, 0.18)
-    assert [cell.p_published, table.cells["VisualCSE-RoBERTa-base"]["Avg."].p_published] == [".0235", "<.0001"]
+    roberta = cell(table, "SimCSE-RoBERTa-base")
+    assert (roberta["verdict"], roberta["ours"], roberta["published_sd"]) == (NOT_RUN, None, 0.18)
+    assert [found["p_published"], cell(table, "VisualCSE-RoBERTa-base")["p_published"]] == [".0235", "<.0001"]
     # the text garbles a second printing of Table 3's p, so no mean is starred
-    assert not any(cell.published.note for cell in table.all_cells)
+    assert (table.cells["published_note"] == "").all()
 
 
 def test_runs_of_another_setting_get_no_verdict(table3, tmp_path):
@@ -63,9 +63,9 @@ def test_runs_of_another_setting_get_no_verdict(table3, tmp_path):
     table3("visualcse_bert", 9, 77.0, **{"trainer.max_steps": 100})
     table3("simcse_bert", 9, 60.0, **{"trainer.max_steps": 100})  # beside five of the paper's: left out
     table = built(TABLE3, tmp_path)
-    cell = table.cells["VisualCSE-BERT-base"]["Avg."]
-    assert (cell.verdict, cell.difference, cell.interval) == (OTHER_SETTING, None, None)
-    assert table.cells["SimCSE-BERT-base"]["Avg."].verdict == "PASS"
+    found = cell(table, "VisualCSE-BERT-base")
+    assert found[["verdict", "difference", "difference_low"]].tolist() == [OTHER_SETTING, None, None]
+    assert cell(table, "SimCSE-BERT-base")["verdict"] == "PASS"
     assert table.deviations == ["1 of 6 runs: trainer.max_steps=100 (paper: null)"]
 
 
@@ -73,10 +73,10 @@ def test_a_trial_with_other_settings_never_mixes_with_the_sweeps_own_runs(table3
     """60 steps in the same folder: alone they fill the cell, marked so; beside a real run they are left out."""
     spec, printed = parsed(TABLE3)
     trials = [replace(run, departures=("trainer.max_steps=60",)) for run in runs()[:4]]
-    alone = filled(spec, printed, trials).cells["SimCSE-BERT-base"]["Avg."]
-    assert (len(alone.runs), alone.verdict) == (4, OTHER_SETTING)
+    alone = cell(filled(spec, printed, trials), "SimCSE-BERT-base")
+    assert (alone["runs"], alone["verdict"]) == (4, OTHER_SETTING)
     beside = filled(spec, printed, [*trials, runs()[4]], [{"seed": 0}])
-    assert values(beside.cells["SimCSE-BERT-base"]["Avg."]) == SIMCSE[4:]
+    assert values(cell(beside, "SimCSE-BERT-base")) == SIMCSE[4:]
     assert "seed=0: not started" in beside.absent
     assert not beside.deviations
 
@@ -92,9 +92,9 @@ def test_a_partial_sweep_says_what_is_missing(leave, tmp_path):
         "experiment=visualcse_bert, seed=0: stopped",
         "experiment=visualcse_bert, seed=1: not started",
     ]
-    cell = table.cells["SimCSE-BERT-base"]["Avg."]
-    assert (len(cell.runs), cell.expected, cell.interval, cell.p_student) == (1, 2, None, None)
-    assert table.cells["VisualCSE-BERT-base"]["Avg."].verdict == NOT_RUN
+    found = cell(table, "SimCSE-BERT-base")
+    assert found[["runs", "expected_runs", "difference_low", "p_student"]].tolist() == [1, 2, None, None]
+    assert cell(table, "VisualCSE-BERT-base")["verdict"] == NOT_RUN
 
 
 TABLE2 = """
@@ -116,14 +116,16 @@ def test_a_column_is_judged_by_its_own_spread(leave, tmp_path):
     other row's seeds do."""
     scores = {"test/mteb/STS/average": 74.0, "test/mteb/average": 46.0, "test/geometry/uniformity": -2.5}
     leave("barlow", {"case": "barlow", "seed": 0}, scores)
-    cells = built(TABLE2, tmp_path).cells["BERT Barlow Twins (shuffle 0.5)"]
-    assert {cell.verdict for cell in cells.values() if values(cell)} == {"ONE SEED"}
+    cells = built(TABLE2, tmp_path).cells
+    assert set(cells.loc[cells["seeds"] > 0, "verdict"]) == {"ONE SEED"}
     for seed, uniformity in enumerate((-2.60, -2.62, -2.64)):
         leave(f"simcse{seed}", {"case": "simcse", "seed": seed}, {"test/geometry/uniformity": uniformity})
     table = built(TABLE2, tmp_path)
-    assert table.cells["BERT Barlow Twins (shuffle 0.5)"]["uniformity"].verdict == "DIFFERS"  # sd .02 of SimCSE's seeds
-    assert table.cells["BERT SimCSE"]["uniformity"].verdict == "PASS"
-    assert table.cells["BERT SimCSE"]["STS"].verdict == NOT_RUN
+    assert (
+        cell(table, "BERT Barlow Twins (shuffle 0.5)", "uniformity")["verdict"] == "DIFFERS"
+    )  # sd .02 of SimCSE's seeds
+    assert cell(table, "BERT SimCSE", "uniformity")["verdict"] == "PASS"
+    assert cell(table, "BERT SimCSE", "STS")["verdict"] == NOT_RUN
     assert (table.printed.digits("uniformity"), table.printed.digits("STS")) == (2, 1)
     assert "PASS: within 0.1, uniformity within 0.05" in " ".join(table.notes)
 
@@ -140,12 +142,9 @@ columns: {Avg.: test/declutr/average}
 baseline: {DeCLUTR-small: Transformer-small}
 """
     table = built(block, leave("declutr", {"case": "declutr"}).parents[1])
-    row = table.cells["DeCLUTR-small"]
-    assert row["Avg."].gain_published == pytest.approx(75.32 - 73.48)
-    assert row["Parameters (M)"].gain_published is None
-    assert row["Embed. dim."].gain_published is None
-    splits = layout.cells_frame([table]).set_index(["row", "column"])["split"]
-    assert (splits["DeCLUTR-small", "Embed. dim."], splits["DeCLUTR-small", "Avg."]) == ("none", "test")
+    average, *counts = (cell(table, "DeCLUTR-small", column) for column in ("Avg.", "Parameters (M)", "Embed. dim."))
+    assert (average["gain_published"], average["split"]) == (pytest.approx(75.32 - 73.48), "test")
+    assert [(one["gain_published"], one["split"]) for one in counts] == [(None, "none")] * 2
     text = layout.text_table(table)
     assert list(text)[2:5] == ["Parameters (M)", "Embed. dim.", "Downstream (test)"]
     assert ["GloVe", "published", "", "300", "65.50"] in text.iloc[:, :5].to_numpy().tolist()
@@ -158,29 +157,24 @@ def test_runs_that_differ_in_more_than_their_seed_are_noted(table3, tmp_path):
     assert note.startswith("VisualCSE-BERT-base, Avg.: ")
 
 
-def table_of(metric, **rows):
-    """A table of one column, of {row: values by seed}, and the rows that tie with its best."""
-    cells, results = {}, {"scores": {metric: {"lower_is_better": "uniformity" in metric}}}
-    for row, scores in rows.items():
-        cells[row] = {"Avg.": (cell := Cell(row, "Avg.", metric=metric))}
-        seeds = {
-            f"{seed}": [Run(Path("nowhere"), "done", {}, {}, {metric: of}, results)] for seed, of in enumerate(scores)
-        }
-        cell.fill(seeds, lambda runs: runs[0].metrics[metric])
-    table = Table(Published(title="A table", split="test", columns=["Avg."]), cells)
-    mark_ties(table.all_cells, 0.95)
-    return table, [cell.row for cell in table.all_cells if cell.tied]
+def tied(metric, **rows):
+    """The rows that tie with the best of a column. rows: a score for each seed."""
+    results = {"scores": {metric: {"lower_is_better": "uniformity" in metric}}}
+    groups = {
+        row: group_of(
+            [Run(Path("nowhere"), "done", {"seed": s}, {}, {metric: one}, results) for s, one in enumerate(scores)],
+            metric,
+            "seed",
+        )
+        for row, scores in rows.items()
+    }
+    return sorted(ties(groups, 0.95))
 
 
 def test_the_best_and_what_seeds_cannot_tell_from_it():
+    """Of one run nothing tells how its seeds vary."""
     rows = {"a": (76.1, 76.3, 76.0), "b": (76.2, 76.1, 76.1), "c": (70.1, 70.4, 70.0), "d": (60.0,)}
-    table, tied = table_of("test/sts/average", **rows)
-    assert tied == ["a", "b", "d"]  # of one run nothing tells how its seeds vary
-    assert layout.text_table(table)["ours"].tolist() == [
-        "76.13 ± 0.15 (3) ≈", "76.13 ± 0.06 (3) ≈", "70.17 ± 0.21 (3)", "60.00 ≈",
-    ]  # fmt: skip
-    assert [remark[0] for remark in layout.remarks(table)] == ["≈"]
-    assert layout.cells_frame([table])["tied_with_best"].tolist() == ["True", "True", "False", "True"]
+    assert tied("test/sts/average", **rows) == ["a", "b", "d"]
 
 
 def test_ties_are_corrected_over_the_column():
@@ -188,9 +182,17 @@ def test_ties_are_corrected_over_the_column():
     rows = {"a": (76.0, 76.2, 76.1), "b": (75.6, 75.8, 75.4), "c": (75.9, 76.3, 75.8), "d": (60.1, 60.2, 60.3)}
     p = [stats.ttest_ind(rows["a"], rows[name], equal_var=False).pvalue for name in "bcd"]
     assert p[2] < p[0] < 0.05 <= min(2 * p[0], p[1])
-    assert table_of("test/sts/average", **rows)[1] == ["a", "b", "c"]
-    assert table_of("test/sts/average", a=rows["a"], b=rows["b"])[1] == ["a"]
+    assert tied("test/sts/average", **rows) == ["a", "b", "c"]
+    assert tied("test/sts/average", a=rows["a"], b=rows["b"]) == ["a"]
 
 
 def test_the_least_is_best_where_less_is_better():
-    assert table_of("test/geometry/uniformity", a=(-2.1, -2.2, -2.1), b=(-1.1, -1.0, -1.2))[1] == ["a"]
+    assert tied("test/geometry/uniformity", a=(-2.1, -2.2, -2.1), b=(-1.1, -1.0, -1.2)) == ["a"]
+
+
+def test_what_ties_with_the_best_is_signed(table3, tmp_path):
+    table3("simcse_bert", 5, 77.4)  # p of the difference: .06
+    table = built(TABLE3, tmp_path)
+    assert set(table.cells.loc[table.cells["seeds"] > 0, "tied_with_best"]) == {"True"}
+    assert [text[-1] for text in layout.text_table(table)["ours"] if text] == ["≈", "≈"]
+    assert "≈" in [remark[0] for remark in layout.remarks(table)]

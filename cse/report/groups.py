@@ -1,0 +1,121 @@
+"""A group of runs that makes one number: a value for each seed, and how two groups compare."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cse.record.runs import Run, Where, grouped, same
+from cse.report.resampling import compare_items
+from cse.report.spec import Metric, Spec, scores_in
+from cse.report.statistics import STATISTICS, Effect, compare_seeds
+
+SEEDS = 3  # on each trained side of a comparison that is judged
+MANY = 4  # names in a list; further ones are counted
+
+
+class Group(NamedTuple):
+    """Runs, and one value for each of their seeds, by its name ("None": of an encoder that is only scored).
+
+    metric: None for values of a config key. unscored: the number of finished runs left out for want of the metric.
+    """
+
+    runs: list[Run]
+    values: dict[str, float]
+    metric: Metric | None = None
+    aggregate: str = "mean"
+    unscored: int = 0
+
+    @property
+    def altered(self) -> bool:
+        """Whether one of its runs was scored on incomplete or altered data."""
+        return any(not run.altered.isdisjoint(scores_in(self.metric)) for run in self.runs)
+
+    @property
+    def only_scored(self) -> bool:
+        """Whether its encoder was not trained, and so has no seeds."""
+        return list(self.values) == ["None"]
+
+
+Groups = dict[tuple[str, str], Group]
+"""Of a table that runs fill, by row and column."""
+
+
+def group_of(runs: Sequence[Run], metric: Metric | None, seed: str, aggregate: str = "mean", select: str = "") -> Group:
+    """The runs that have the metric. seed: the key of seeds; select: the score by which `best` picks a seed's run."""
+    scored = [run for run in runs if score(run, metric) is not None]
+    values = {}
+    for name, of in grouped(scored, seed).items():
+        counted = [best_run(of, select)] if aggregate == "best" else of
+        values[name] = float(STATISTICS.get(aggregate, np.mean)([score(run, metric) for run in counted]))
+    return Group(scored, values, metric, aggregate, len(runs) - len(scored))
+
+
+def groups_of(spec: Spec, runs: list[Run]) -> Groups:
+    """The group of every cell that runs may fill, in the order of the printed table."""
+    groups = {}
+    for row, line in spec.rows.items():
+        for name, column in spec.columns.items():
+            finished, select = finished_runs({**line.where, **column.where}, spec, runs), spec.select or ""
+            if column.config:
+                best = {seed: best_run(of, select) for seed, of in grouped(finished, spec.seed).items()}
+                values = {seed: float(run.get(column.config)) for seed, run in best.items()}
+                groups[row, name] = Group(finished, values, aggregate="best")
+            else:
+                metric, aggregate = spec.metric_of(row, name), spec.aggregate_of(row, name)
+                groups[row, name] = group_of(finished, metric, spec.seed, aggregate, select)
+    return groups
+
+
+def finished_runs(where: Where, spec: Spec, runs: list[Run]) -> list[Run]:
+    """The finished runs that match. If some have the sweep's own settings, trials with others are left out."""
+    finished = [run for run in runs if run.status == "done" and run.matches(where)]
+    return [run for run in finished if not run.departures and run.matches(spec.setting)] or finished
+
+
+def best_run(runs: Sequence[Run], select: str) -> Run:
+    """The run with the highest selection score."""
+    return max(runs, key=lambda run: run.metrics.get(select, -math.inf))
+
+
+def score(run: Run, metric: Metric | None) -> float | None:
+    """A run's metric, or the mean of a list of them; None if one is missing."""
+    if isinstance(metric, list):
+        parts = [score(run, one) for one in metric]
+        return None if None in parts else float(np.mean(parts))  # type: ignore[arg-type]
+    return run.metrics.get(metric or "")
+
+
+def compare(left: Group, right: Group, confidence: float, shift: float = 0.0) -> Effect:
+    """Left minus right, tested over seeds, or for two encoders that are only scored, which have none, over test items
+    if their runs kept them."""
+    found = compare_seeds(left.values, right.values, confidence, shift)
+    if not (left.only_scored and right.only_scored and left.metric and right.metric):
+        return found
+    if not left.aggregate == right.aggregate == "mean":
+        return found
+    over_items = compare_items((left.runs, left.metric), (right.runs, right.metric), confidence, shift)
+    return over_items._replace(effect=found.effect) if over_items else found
+
+
+def other_setting(runs: Iterable[Run], spec: Spec) -> list[str]:
+    """Where the runs' settings differ from their sweep's or from what the paper held fixed."""
+    found: dict[str, None] = {}
+    for run in runs:
+        found |= dict.fromkeys(run.departures)
+        found |= {f"{key}={run.get(key)}": None for key, value in spec.setting.items() if not same(run.get(key), value)}
+    return list(found)
+
+
+def few_seeds(sides: Sequence[Group]) -> str:
+    """A line if some trained side has too few seeds for a verdict; "" if all have enough."""
+    seeds = [len(group.values) for group in sides if not group.only_scored]
+    if not seeds or min(seeds) >= SEEDS:
+        return ""
+    return f"too few seeds ({' and '.join(map(str, seeds))}): each trained side needs {SEEDS}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """The first few words, and how many more there are."""
+    return ", ".join(words[:MANY]) + (f", {len(words) - MANY} more" if len(words) > MANY else "")
