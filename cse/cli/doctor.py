@@ -8,7 +8,8 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,7 +32,7 @@ SCARCE = 5e9  # bytes: a run of BERT base keeps 2.2 GB in best/ and last/, twice
 
 
 class Finding(NamedTuple):
-    """state: ok (works here), hub (is downloaded when first used), none (a path that is not set, or no GPU), missing.
+    """state: ok (works here), hub (the hub has it), none (a path that is not set, or no GPU), missing.
 
     note: what there is, or what to do.
     """
@@ -57,14 +58,35 @@ def main() -> None:
         found = {"machine": dict(machine(cfg, online)), "packages": dict(packages()), "paths": dict(paths(cfg))}
         with hub.cache_only():
             for group in GROUPS:
-                found[group] = {str(name): choice(group, node, online) for name, node in cfg.doctor[group].items()}
+                found[group] = {str(name): choice(group, node) for name, node in cfg.doctor[group].items()}
     if "--json" in arguments:
         findings = {group: {name: one._asdict() for name, one in lines.items()} for group, lines in found.items()}
         print(json.dumps(findings, indent=2))
         return
-    for group, lines in found.items():
-        print("\n".join([group, *(f"  {name:<20}  {one.state:<7}  {one.note}" for name, one in lines.items())]))
-    print("ok: works here; hub: downloaded when first used; missing: the line says what to do")
+    for group, findings_of in found.items():
+        print("\n".join([group, *(lines if group in ("machine", "paths") else summary)(findings_of)]))
+
+
+def lines(found: Mapping[str, Finding]) -> Iterator[str]:
+    """A line for each thing."""
+    return (entry(name, f"{one.state:<7}  {one.note}") for name, one in found.items())
+
+
+def summary(found: Mapping[str, Finding]) -> Iterator[str]:
+    """What works here, what the hub has, then each thing that is missing, and what to do."""
+    for state, title in (("ok", "works here"), ("hub", "from the hub")):
+        if names := [name for name, one in found.items() if one.state == state]:
+            yield entry(title, ", ".join(names))
+    for name, one in found.items():
+        if one.state == "missing":
+            yield entry(name, f"missing: {one.note}")
+
+
+def entry(name: str, text: str) -> str:
+    """A name and, in a column that is as wide as the terminal leaves it, a text."""
+    width = max(60, shutil.get_terminal_size().columns)
+    start = f"  {name:<16}  "
+    return textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * 20, break_on_hyphens=False)
 
 
 def composed(overrides: list[str]) -> DictConfig:
@@ -141,18 +163,18 @@ def paths(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:
             yield str(key), have(exists, place if exists else f"{place}: there is no such folder")
 
 
-def choice(group: str, node: DictConfig, online: bool) -> Finding:
-    """A choice of a group, as bad as the worst of its needs. online: the hub answers."""
-    found = [attempt(needed, online) for needed in needs(group, node)]
+def choice(group: str, node: DictConfig) -> Finding:
+    """A choice of a group, as bad as the worst of its needs."""
+    found = list(map(attempt, needs(group, node)))
     return Finding(max((one.state for one in found), key=STATES.index), "; ".join(one.note for one in found))
 
 
-def attempt(needed: Callable[[], str], online: bool) -> Finding:
+def attempt(needed: Callable[[], str]) -> Finding:
     """A finding for one need. An error with a cause means that only the network failed, so the state is "hub"."""
     try:
         return Finding("ok", needed())
     except UserError as error:
-        return Finding("hub" if error.__cause__ and online else "missing", str(error))
+        return Finding("hub" if error.__cause__ else "missing", str(error))
     except Exception as error:  # a broken file can make a library raise anything; go on with the others
         return Finding("missing", f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
 

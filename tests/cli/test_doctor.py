@@ -45,7 +45,8 @@ def test_the_table_has_a_line_for_each(monkeypatch, capsys):
     assert exit_code("cse-doctor") == 0
     shown = capsys.readouterr().out.splitlines()
     assert {"machine", "packages", "paths"} <= set(shown)
-    assert any(line.split() == ["torch", "ok", version("torch")] for line in shown)
+    assert any("torch" in line for line in shown[shown.index("packages") :])
+    assert all(len(line) <= 80 for line in shown if "/" not in line)  # no terminal
 
 
 def test_machine_and_packages(found):
@@ -70,10 +71,10 @@ def test_every_path_and_every_choice_has_its_line(found):
 @pytest.mark.parametrize(("group", "name", "state", "told"), [
     ("model", "bert", "ok", "models--bert-base-uncased"), ("data", "text", "ok", ""),
     ("aux_modality", "none", "ok", ""), ("augmentation", "dropout", "ok", ""),
-    ("model", "roberta", "missing", "model=minilm"),
-    ("data", "nli", "missing", "data=text data.path=FILE.csv"), ("eval", "stsb", "missing", "sts-dev.csv"),
+    ("model", "roberta", "hub", "model=minilm"),
+    ("data", "nli", "hub", "data=text data.path=FILE.csv"), ("eval", "stsb", "missing", "sts-dev.csv"),
     ("eval", "retrieval", "missing", "/no/such/folder"), ("aux_modality", "audio", "missing", "no wav or flac file"),
-    ("aux_modality", "visual", "missing", "2 classes"),  # but ViT's weights are not here
+    ("aux_modality", "visual", "hub", "2 classes"),  # ViT's weights are not here
 ])  # fmt: skip
 def test_the_state_of_a_choice_and_what_to_do(found, group, name, state, told):
     assert found[group][name]["state"] == state
@@ -87,10 +88,10 @@ def test_text_that_was_read_before_needs_no_hub(tmp_path):
     node = doctor.composed([f"paths.cache={tmp_path}"]).doctor.data.wiki1m
     (needed,) = doctor.needs("data", node)
     with cache_only():
-        assert [doctor.attempt(needed, online).state for online in (True, False)] == ["hub", "missing"]
+        assert doctor.attempt(needed).state == "hub"
     rows = [("One sentence.",), ("Another one.",)]
     Text("any", str(tmp_path), rows=lambda: iter(rows), identity=node.identity).prepare()
-    assert "read before" in doctor.attempt(needed, True).note
+    assert "read before" in doctor.attempt(needed).note
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("a file\nof nonsense"), MissingResource("give a folder")])
@@ -98,7 +99,7 @@ def test_a_check_that_fails_is_one_line(error):
     def broken() -> str:
         raise error
 
-    found = doctor.attempt(broken, True)
+    found = doctor.attempt(broken)
     assert found.state == "missing"
     assert len(found.note.splitlines()) == 1
 
