@@ -52,6 +52,9 @@ class TrainingRun:
 
     folder: Path
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Path(self.folder))  # which may be text
+
     @cached_property
     def results(self) -> Json:
         """The content of results.json."""
@@ -151,7 +154,7 @@ def evaluate(
     cse-eval, such as splits=["test"] or "paths.senteval=FOLDER". Raises UserError, or one MissingResource that names
     all missing data.
     """
-    from cse.eval.score import MemoizedEncode, score
+    from cse.eval.score import MemoizedEncode, checked, score
     from cse.score import values
 
     if isinstance(eval, str) and eval.startswith("eval="):
@@ -163,7 +166,7 @@ def evaluate(
         splits = tuple(cfg.splits)
         evaluators = build_evaluators(cfg.eval, splits)
         part = load(encoder) if isinstance(encoder, str | Path) else encoder
-        encode = part.encode if isinstance(part, Encodes) else part
+        encode = checked(part.encode if isinstance(part, Encodes) else part)
         asked = {name: [split for split in one.splits if split in splits] for name, one in evaluators.items()}
         return values(score(evaluators, asked, MemoizedEncode(encode), logging.DEBUG).values())
 

@@ -31,6 +31,7 @@ def test_a_run_gives_its_folder_scores_encoder_and_curve(words, tmp_path):
     assert (list(root.handlers), root.level, list(sys.argv)) == before
     assert run.folder == tmp_path / "first"
     assert run.scores == json.loads((run.folder / "results.json").read_text())["metrics"]
+    assert cse.TrainingRun(str(run.folder)).scores == run.scores
     assert [step for step, _ in run.curve] == [0, 2]
     assert run.results["seed"] == 3
     assert run.results["command"].startswith("cse-train ")
@@ -83,6 +84,16 @@ def test_a_dry_run_leaves_nothing(words, tmp_path, capsys):
     assert not run.folder.exists()
     with pytest.raises(UserError, match=str(run.folder)):
         run.scores  # noqa: B018
+
+
+@pytest.mark.parametrize(("encode", "found"), [
+    (lambda texts: None, "shape"), (lambda texts: np.zeros(len(texts)), "shape"),
+    (lambda texts: np.eye(2), "shape"), (lambda texts: np.full((len(texts), 2), np.nan), "NaN"),
+    (lambda texts: np.ones((len(texts), 2)), "same vector"),
+])  # fmt: skip
+def test_an_encode_that_returns_no_vectors_is_refused(senteval, encode, found):
+    with pytest.raises(UserError, match=found):
+        cse.evaluate(encode, "stsb", f"paths.senteval={senteval}", allow_partial=True, splits=["dev"])
 
 
 def test_any_encode_can_be_evaluated(senteval, tiny_bert):

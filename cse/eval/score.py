@@ -2,7 +2,8 @@
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -40,6 +41,27 @@ class MemoizedEncode:
         unknown = [text for text in dict.fromkeys(texts) if text not in self.rows]
         if unknown:
             self.rows.update(zip(unknown, self.encode(unknown), strict=True))
+
+
+def checked(encode: Callable[[list[str]], Any]) -> Encode:
+    """An `encode` that somebody else wrote. It raises UserError unless it returns a vector of finite numbers for each
+    text, and not the same one for all."""
+
+    def vectors_of(texts: list[str]) -> np.ndarray:
+        rows = np.asarray(encode(texts))
+        of_numbers = rows.ndim == 2 and len(rows) == len(texts) and np.issubdtype(rows.dtype, np.number)
+        if not of_numbers or not np.isfinite(rows).all():
+            found = f"shape {rows.shape}, {rows.dtype}" if not of_numbers else "NaN or infinity"
+            raise UserError(
+                f"the encoder returned {found} for {len(texts)} texts: a vector of numbers for each is needed"
+            )
+        if len(texts) > 1 and (rows == rows[0]).all():
+            raise UserError(
+                f"the encoder returned the same vector for each of {len(texts)} texts: nothing can be scored"
+            )
+        return rows
+
+    return vectors_of
 
 
 def check_class(name: str, evaluator: object) -> None:
