@@ -2,126 +2,150 @@
 
 import json
 import re
-import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import damaged
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save
 
 from cse.errors import UserError
 from cse.model.load import load_encoder
 from cse.model.recorded import recorded_modules
 from cse.run.subject import folder_of
 
+CLS = {"pooling_mode_cls_token": True}
+
 
 @pytest.fixture
-def checkpoint(tmp_path, tiny_bert) -> Path:
-    return Path(shutil.copytree(tiny_bert, tmp_path / "checkpoint"))
+def checkpoint(tmp_path, tiny_bert) -> Callable[[dict], Path]:
+    """A function that makes a small BERT with some of its files changed, as damaged.py says."""
+    return partial(damaged.copy, tiny_bert, tmp_path / "checkpoint")
 
 
-def edit(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> None:
-    tensors = load_file(folder / "model.safetensors")
-    change(tensors)
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-
-
-def change_json(file: Path, **settings: object) -> None:
-    file.write_text(json.dumps((json.loads(file.read_text()) if file.exists() else {}) | settings))
+def refused(folder: Path, pooling: str | None, named: str = "", **more: bool) -> None:
+    """Assert that the checkpoint is refused by name, in one sentence."""
+    with pytest.raises(UserError, match=rf"{re.escape(str(folder))}.*{named}") as error:
+        load_encoder(str(folder), pooling, **more)
+    assert len(str(error.value).splitlines()) == 1
 
 
 LAYER, BEYOND = "bert.encoder.layer.1.output.dense.weight", "bert.encoder.layer.2.output.dense.weight"
 
 
 @pytest.mark.parametrize(("change", "named"), [
-    (lambda t: [t.pop(key) for key in list(t) if ".layer.1." in key], r"layer\.1\."),
-    (lambda t: t.pop(LAYER), r"layer\.1\.output\.dense\.weight"),
-    (lambda t: t.update({LAYER: torch.zeros(2, 3)}), r"layer\.1\.output\.dense\.weight \(2, 3\) for \(32"),
-    (lambda t: t[LAYER][0].fill_(torch.nan), r"NaN .*layer\.1\.output\.dense\.weight"),
-    (lambda t: t[LAYER][0, 0].fill_(torch.inf), r"infinity .*layer\.1\.output\.dense\.weight"),
-    (lambda t: t.update({LAYER: t[LAYER].to(torch.int8)}), r"whole numbers .*layer\.1\.output\.dense\.weight"),
-    (lambda t: t.update({BEYOND: torch.zeros(1)}), r"layer\.2\.output"),
+    (lambda t, _: [t.pop(key) for key in list(t) if ".layer.1." in key], r"layer\.1\."),
+    (lambda t, _: t.pop(LAYER), r"layer\.1\.output\.dense\.weight"),
+    (lambda t, _: t.update({LAYER: torch.zeros(2, 3)}), r"layer\.1\.output\.dense\.weight \(2, 3\) for \(32"),
+    (lambda t, _: t[LAYER][0].fill_(torch.nan), r"NaN .*layer\.1\.output\.dense\.weight"),
+    (lambda t, _: t[LAYER][0, 0].fill_(torch.inf), r"infinity .*layer\.1\.output\.dense\.weight"),
+    (lambda t, _: t.update({LAYER: t[LAYER].to(torch.int8)}), r"whole numbers .*layer\.1\.output\.dense\.weight"),
+    (lambda t, _: t.update({BEYOND: torch.zeros(1)}), r"layer\.2\.output"),
 ])  # fmt: skip
 @pytest.mark.parametrize("mlm", [False, True])
 def test_missing_misshapen_or_damaged_tensors_are_refused(checkpoint, change, named, mlm):
-    edit(checkpoint, change)
-    with pytest.raises(UserError, match=named):
-        load_encoder(str(checkpoint), "cls", mlm=mlm)
+    refused(checkpoint({"model.safetensors": change}), "cls", named, mlm=mlm)
 
 
-def test_layers_left_out_on_purpose_and_an_unused_head_are_no_damage(checkpoint):
-    assert len(load_encoder(str(checkpoint), "cls", num_layers=1).backbone.encoder.layer) == 1
+def test_layers_left_out_on_purpose_and_an_unused_head_are_no_damage(tiny_bert):
+    assert len(load_encoder(tiny_bert, "cls", num_layers=1).backbone.encoder.layer) == 1
 
 
-def no_tokenizer(folder: Path) -> None:
-    (folder / "tokenizer.json").unlink()
-
-
-def nothing_of_a_tokenizer(folder: Path) -> None:
-    no_tokenizer(folder)
-    (folder / "tokenizer_config.json").unlink()
-
-
-def a_tokenizer_in_python(folder: Path) -> None:
-    no_tokenizer(folder)
-    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "ByT5Tokenizer"}')
-
-
-def another_models_tokenizer(folder: Path) -> None:
-    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+def five_more_words(text: str) -> str:
+    tokenizer = json.loads(text)
     vocabulary = tokenizer["model"]["vocab"]
     vocabulary |= {f"new{i}": len(vocabulary) + i for i in range(5)}
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    return json.dumps(tokenizer)
+
+
+@pytest.mark.parametrize("changes", [
+    {"tokenizer.json": None}, {"tokenizer.json": None, "tokenizer_config.json": None},
+    {"tokenizer.json": None, "tokenizer_config.json": '{"tokenizer_class": "ByT5Tokenizer"}'},
+    {"tokenizer.json": five_more_words},
+], ids=["missing", "nothing of it", "in Python", "another model's"])  # fmt: skip
+def test_a_missing_slow_or_foreign_tokenizer_is_refused(checkpoint, changes):
+    refused(checkpoint(changes), "cls", " tokenizer")
+
+
+def layout(*modules: str, **configs: dict) -> dict:
+    """The files of a sentence-transformers layout. configs: by folder (2_Dense), CLS for the others."""
+    folders = ["" if kind == "Transformer" else f"{n}_{kind}" for n, kind in enumerate(modules)]
+    listed = [{"type": f"st.models.{kind}", "path": folder} for kind, folder in zip(modules, folders, strict=True)]
+    files = {f"{folder}/config.json": configs.get(folder, CLS) for folder in folders if folder}
+    return {"modules.json": json.dumps(listed)} | files
+
+
+def dense(weight: torch.Tensor, **settings: object) -> dict:
+    """A layout with a dense head."""
+    about = {"in_features": 32, "out_features": 8, "bias": False, "activation_function": "torch.nn.Tanh"} | settings
+    files = layout("Transformer", "Pooling", "Dense", **{"2_Dense": about})
+    return files | {"2_Dense/model.safetensors": save({"linear.weight": weight})}
+
+
+POOLED = layout("Transformer", "Pooling")
+INDEX = {"metadata": {}, "weight_map": {"a": "model-00001-of-00002.safetensors"}}
+BROKEN = {
+    "no config": {"config.json": None},
+    "a config of images": {"config.json": {"model_type": "vit"}},
+    "no weights": {"model.safetensors": None},
+    "a missing part": {"model.safetensors": None, "model.safetensors.index.json": INDEX},
+    **{
+        f"{name} is {content}": {name: content.encode()}
+        for name in ("config.json", "tokenizer.json", "model.safetensors")
+        for content in ("", "[]", '{"hidden_size": "x"}')
+    },
+}
+RECORDED = {
+    "modules are no list": {"modules.json": "{}"},
+    "max pooling": layout("Transformer", "Pooling", **{"1_Pooling": {"pooling_mode_max_tokens": True}}),
+    "dense: no width": dense(torch.zeros(8, 32), in_features=None),
+    "dense: another width": dense(torch.zeros(8, 40), in_features=40),
+    "dense: NaN": dense(torch.full((8, 32), torch.nan)),
+    "dense: announced": dense(torch.zeros(8, 32), in_features=10**7, out_features=10**7),
+    "prompts are a list": POOLED | {"config_sentence_transformers.json": {"prompts": ["a"]}},
+}
 
 
 @pytest.mark.parametrize(
-    "spoil", [no_tokenizer, nothing_of_a_tokenizer, a_tokenizer_in_python, another_models_tokenizer]
+    ("changes", "pooling"),
+    [pytest.param(changes, "cls", id=name) for name, changes in BROKEN.items()]
+    + [pytest.param(changes, None, id=name) for name, changes in RECORDED.items()],
 )
-def test_a_missing_slow_or_foreign_tokenizer_is_refused(checkpoint, spoil):
-    spoil(checkpoint)
-    with pytest.raises(UserError, match=f"{re.escape(str(checkpoint))}.* tokenizer"):
-        load_encoder(str(checkpoint), "cls")
+def test_a_broken_file_is_refused(checkpoint, changes, pooling):
+    refused(checkpoint(changes), pooling)
 
 
-@pytest.mark.parametrize("length", [-1, 2, "x"])
+@pytest.mark.parametrize("length", [-1, 2, "x", 3])
 @pytest.mark.parametrize(("file", "key"), [("sentence_bert_config.json", "max_seq_length"),
                                            ("tokenizer_config.json", "model_max_length")])  # fmt: skip
 def test_a_length_that_leaves_no_room_for_text_is_refused(checkpoint, file, key, length):
-    modules = [{"type": "models.Transformer", "path": ""}, {"type": "models.Pooling", "path": "1_Pooling"}]
-    (checkpoint / "modules.json").write_text(json.dumps(modules))
-    (checkpoint / "1_Pooling").mkdir()
-    change_json(checkpoint / "1_Pooling" / "config.json", pooling_mode_cls_token=True)
-    change_json(checkpoint / file, **{key: 3})
-    assert load_encoder(str(checkpoint), None).tokenizer.longest == 3
-    change_json(checkpoint / file, **{key: length})
-    with pytest.raises(UserError, match=re.escape(str(checkpoint))):
-        load_encoder(str(checkpoint), None)
+    folder = checkpoint(POOLED | {file: {key: length}})
+    if length == 3:
+        assert load_encoder(str(folder), None).tokenizer.longest == 3
+    else:
+        refused(folder, None)
 
 
 @pytest.mark.parametrize("kinds", [
     "Pooling Transformer", "Transformer Pooling Pooling", "Transformer Pooling CNN", "Transformer Dense Pooling",
     "Transformer", "",
 ])  # fmt: skip
-def test_unknown_or_misordered_modules_are_refused(tmp_path, kinds):
-    modules = [{"type": f"models.{kind}", "path": f"{place}_{kind}"} for place, kind in enumerate(kinds.split())]
-    (tmp_path / "modules.json").write_text(json.dumps(modules))
-    for module in modules:
-        (tmp_path / module["path"]).mkdir()
-        change_json(tmp_path / module["path"] / "config.json", pooling_mode_cls_token=True)
+def test_unknown_or_misordered_modules_are_refused(checkpoint, kinds):
     with pytest.raises(UserError, match=r"modules\.json"):
-        recorded_modules(tmp_path)
+        recorded_modules(checkpoint(layout(*kinds.split())))
 
 
-def test_an_adapter_beside_the_weights_is_refused(checkpoint):
+@pytest.mark.parametrize("place", ["adapter/", ""])
+def test_an_adapter_beside_the_weights_is_refused(checkpoint, place):
     """One in adapter/ is an export's, and merged into the weights already."""
-    (checkpoint / "adapter").mkdir()
-    change_json(checkpoint / "adapter" / "adapter_config.json", peft_type="LORA", base_model_name_or_path="no/model")
-    assert load_encoder(str(checkpoint), "cls")
-    shutil.copy(checkpoint / "adapter" / "adapter_config.json", checkpoint)
-    with pytest.raises(UserError, match=r"checkpoint/adapter_config\.json"):
-        load_encoder(str(checkpoint), "cls")
+    adapter = {"peft_type": "LORA", "base_model_name_or_path": "no/model"}
+    folder = checkpoint({f"{place}adapter_config.json": adapter})
+    if place:
+        assert load_encoder(str(folder), "cls")
+    else:
+        refused(folder, "cls", r"adapter_config\.json")
 
 
 @pytest.mark.parametrize("name", ["stranger.inside", "stranger", "bare", "__main__", "sys", "single", ".", ""])
@@ -134,50 +158,30 @@ def test_a_package_is_found_without_running_it(checkpoint, tmp_path, monkeypatch
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UserError, match=re.escape(f"package://{name}/model")):
         load_encoder(f"package://{name}/model", "cls")
-    checkpoint.rename(tmp_path / "stranger" / "weights")
+    checkpoint({}).rename(tmp_path / "stranger" / "weights")
     assert load_encoder("package://stranger/weights", "cls").dim == 32
     assert folder_of("package://stranger/weights") == "package://stranger/weights"
     assert not ran.exists()
 
 
-@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
-@pytest.mark.parametrize("content", [b"", b"[]", b'{"hidden_size": "x"}'])
-def test_a_damaged_file_is_one_sentence(checkpoint, name, content):
-    (checkpoint / name).write_bytes(content)
-    with pytest.raises(UserError, match=re.escape(f"model.name={checkpoint}")) as raised:
-        load_encoder(str(checkpoint), "cls")
-    assert len(str(raised.value).splitlines()) == 1
+OWN = {"auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}, "model_type": "own"}
+OPENS = {"own.py": "open('ran', 'w')\n"}
+PICKLE = damaged.torch_file({"bert.embeddings.word_embeddings.weight": damaged.Payload()})
 
 
-def pickled(folder: Path, _: Path) -> None:
-    (folder / "model.safetensors").unlink()
-    torch.save({"bert.embeddings.word_embeddings.weight": damaged.Payload()}, folder / "pytorch_model.bin")
-
-
-def programmed(folder: Path, ran: Path) -> None:
-    change_json(
-        folder / "config.json", auto_map={"AutoConfig": "own.Config", "AutoModel": "own.Model"}, model_type="own"
-    )
-    (folder / "own.py").write_text(f"open({str(ran)!r}, 'w')\n")
-
-
-def programmed_where_transformers_has_none(folder: Path, ran: Path) -> None:
-    programmed(folder, ran)
-    change_json(folder / "config.json", auto_map={"AutoModel": "own.Model"}, model_type="trocr")
-
-
-@pytest.mark.parametrize("plant", [pickled, programmed, programmed_where_transformers_has_none])
-def test_code_in_a_checkpoint_does_not_run(checkpoint, tmp_path, monkeypatch, plant):
+@pytest.mark.parametrize("planted", [
+    {"model.safetensors": None, "pytorch_model.bin": PICKLE}, OPENS | {"config.json": OWN},
+    OPENS | {"config.json": OWN | {"auto_map": {"AutoModel": "own.Model"}, "model_type": "trocr"}},
+], ids=["a pickle", "own classes", "own classes where transformers has none"])  # fmt: skip
+def test_code_in_a_checkpoint_does_not_run(checkpoint, tmp_path, monkeypatch, planted):
     """And nobody is asked whether it may."""
     monkeypatch.setattr("builtins.input", lambda _: "y")
     monkeypatch.chdir(tmp_path)
-    plant(checkpoint, tmp_path / "ran")
-    with pytest.raises(UserError, match=r"model\.name="):
-        load_encoder(str(checkpoint), "cls")
+    refused(checkpoint(planted), "cls")
     assert not (tmp_path / "ran").exists()
 
 
 def test_a_checkpoint_cannot_choose_its_attention(checkpoint):
     """transformers would have the package `kernels`, if installed, fetch code from the hub and run it."""
-    change_json(checkpoint / "config.json", attn_implementation="thief/kernel")
-    assert load_encoder(str(checkpoint), "cls").backbone.config._attn_implementation == "sdpa"
+    folder = checkpoint({"config.json": {"attn_implementation": "thief/kernel"}})
+    assert load_encoder(str(folder), "cls").backbone.config._attn_implementation == "sdpa"
