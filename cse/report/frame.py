@@ -9,14 +9,6 @@ from cse.dotted import flattened
 from cse.record.runs import Run, plain
 
 
-def settings_frame(runs: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
-    """A row for each run, in their order, and a column for each dotted key or group.
-
-    Cells are texts that are equal where the values are the same (32 and "32", but not 1 and true).
-    """
-    return pd.DataFrame({key: [repr(plain(run.get(key))) for run in runs] for key in keys}, index=range(len(runs)))
-
-
 def varying(runs: Sequence[Run], seed: str) -> list[str]:
     """The keys in which the runs differ, except the seed; a group that differs stands for all its values."""
     known = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
@@ -34,7 +26,7 @@ def differing(runs: Sequence[Run], seed: str) -> list[str]:
     """
     varied = [key for key in varying(runs, seed) if is_science(key)]
     words = dict.fromkeys(key_of(word) for run in runs for word in run.overrides if not word.startswith("~"))
-    frame = settings_frame(runs, list(dict.fromkeys([*varied, *words, seed])))
+    frame = pd.DataFrame({key: [repr(plain(run.get(key))) for run in runs] for key in [*varied, *words, seed]})
     typed = [key for key in words if key != seed and is_science(key) and frame[key].nunique() > 1]
     named = [key for key in sorted(varied) if key in ("case", "encoder")][:1]
     chosen = list(named)

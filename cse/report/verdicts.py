@@ -131,11 +131,10 @@ def tested(claim: Claim, part: Part, spec: Spec, confidence: float) -> Part:
     """The part with its effect and p (NaN, with a reason, if it is no test)."""
     if part.lacks:
         return part
-    found = (
-        trend(part.sides[0].runs, claim, spec.seed, confidence)
-        if claim.is_trend
-        else difference(part.sides, claim, confidence)
-    )
+    if claim.is_trend:
+        found = trend(part.sides[0].runs, claim, spec.seed, confidence)
+    else:
+        found = difference(part.sides, claim, confidence)
     why = why_not(claim, part.sides, spec)
     if not why and math.isnan(found.p):
         why = found.test if found.test.startswith("none: ") else "encoders that are only scored need their test items"
