@@ -15,7 +15,7 @@ from cse.errors import UserError
 from cse.record.runs import Run, described, same
 from cse.report.comparison import Comparison
 from cse.report.frame import format_setting
-from cse.report.groups import Group, compare, few_seeds, group_of, listed
+from cse.report.groups import Group, compare, few_seeds, group_of, listed, of_several_seeds
 from cse.report.markup import TIED, bounds, probability, signed
 from cse.report.seeds import in_words, pooled_sd, seeds_for, smallest_difference
 from cse.report.statistics import holm
@@ -53,7 +53,7 @@ def differences(comparison: Comparison, baseline: str | None, confidence: float)
     if reference not in ranked or not others:
         return None
     groups = {one: scored(comparison, one, score) for one in [reference, *others]}
-    several = [list(group.values.values()) for group in groups.values() if len(group.values) > 1]
+    several = of_several_seeds(groups.values())
     sd, level = pooled_sd(several) if several else 0.0, (1 - confidence) / len(others)
     found = [compare(groups[one], groups[reference], confidence) for one in others]
     rows = [

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cse.record.runs import Run, Where, grouped, same
+from cse.record.runs import Run, Where, grouped
+from cse.report.notes import departures
 from cse.report.resampling import compare_items
 from cse.report.spec import Metric, Spec, scores_in
 from cse.report.statistics import STATISTICS, Effect, compare_seeds
@@ -71,7 +72,7 @@ def groups_of(spec: Spec, runs: list[Run]) -> Groups:
 def finished_runs(where: Where, spec: Spec, runs: list[Run]) -> list[Run]:
     """The finished runs that match. If some have the sweep's own settings, trials with others are left out."""
     finished = [run for run in runs if run.status == "done" and run.matches(where)]
-    return [run for run in finished if not run.departures and run.matches(spec.setting)] or finished
+    return [run for run in finished if not departures(run, spec.setting)] or finished
 
 
 def best_run(runs: Sequence[Run], select: str) -> Run:
@@ -101,11 +102,12 @@ def compare(left: Group, right: Group, confidence: float, shift: float = 0.0) ->
 
 def other_setting(runs: Iterable[Run], spec: Spec) -> list[str]:
     """Where the runs' settings differ from their sweep's or from what the paper held fixed."""
-    found: dict[str, None] = {}
-    for run in runs:
-        found |= dict.fromkeys(run.departures)
-        found |= {f"{key}={run.get(key)}": None for key, value in spec.setting.items() if not same(run.get(key), value)}
-    return list(found)
+    return list(dict.fromkeys(words for run in runs for words in departures(run, spec.setting)))
+
+
+def of_several_seeds(groups: Iterable[Group]) -> list[list[float]]:
+    """The values of each group that has two or more."""
+    return [list(group.values.values()) for group in groups if len(group.values) > 1]
 
 
 def few_seeds(sides: Sequence[Group]) -> str:

@@ -44,18 +44,20 @@ def _settings(job: Where) -> list[str]:
     return [f"{key}={format_value(value)}" for key, value in job.items()]
 
 
+def departures(run: Run, setting: Where) -> dict[str, str]:
+    """How a run differs from its sweep, and from what the paper held fixed: {KEY=VALUE: from what}."""
+    return dict.fromkeys(run.departures, "(not in the sweep)") | {
+        f"{key}={format_value(run.get(key))}": f"(paper: {format_value(value)})"
+        for key, value in setting.items()
+        if not same(run.get(key), value)
+    }
+
+
 def deviations(setting: Where, runs: list[Run]) -> list[str]:
-    """How the runs that fill the table differ from what the paper held fixed, and from their sweep: one line for what
-    all of them have in common, and one for each other difference, the most frequent first."""
+    """How the runs that fill the table differ from its setting: one line for what all of them have in common, and one
+    for each other difference, the most frequent first."""
     unique = list({run.folder: run for run in runs}.values())
-    counts: Counter[str] = Counter()
-    for run in unique:
-        of_paper = {
-            f"{key}={format_value(run.get(key))}": f"(paper: {format_value(value)})"
-            for key, value in setting.items()
-            if not same(run.get(key), value)
-        }
-        counts.update(f"{words} {of_paper.get(words, '(not in the sweep)')}" for words in {*of_paper, *run.departures})
+    counts = Counter(f"{words} {of}" for run in unique for words, of in departures(run, setting).items())
     shared = ", ".join(sorted(words for words, count in counts.items() if count == len(unique)))
     some = sorted((-count, words) for words, count in counts.items() if count < len(unique))
     return [line for line in (shared, *(f"{-count} of {len(unique)} runs: {words}" for count, words in some)) if line]

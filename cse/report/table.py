@@ -21,7 +21,7 @@ from scipy import stats
 from cse.dotted import Config
 from cse.record.runs import Run, Where, described, same
 from cse.report.comparison import Comparison
-from cse.report.groups import Group, Groups, compare, other_setting
+from cse.report.groups import Group, Groups, compare, of_several_seeds, other_setting
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
 from cse.report.seeds import in_words, pooled_sd
@@ -76,48 +76,43 @@ def build(
     spec: Spec, published: Published, groups: Groups, runs: list[Run], expected: list[Where], confidence: float
 ) -> Table:
     """Put the groups of runs beside the published table. expected: every job's axes, as the sweep plans them."""
-    of_column = {name: {row: groups[row, name] for row in spec.rows} for name in spec.columns}
-    tied = {(row, name) for name, of in of_column.items() for row in ties(of, confidence)}
-    seed_sd = {name: seed_sd_of(name, spec, of) for name, of in of_column.items()}
-    lines = []
-    for row, column in ((row, column) for row in published.cells for column in published.columns):
-        line: Config = dict.fromkeys(COLUMNS) | as_printed(published, row, column)
-        if (row, column) in groups:
-            group, printed = groups[row, column], published.cells[row][column]
+    lines = {
+        (row, column): as_printed(spec, published, row, column) for row, of in published.cells.items() for column in of
+    }
+    for column in spec.columns:
+        by_row = {row: groups[row, column] for row in spec.rows}
+        tied, seed_sd = ties(by_row, confidence), seed_sd_of(column, spec, by_row)
+        for row, group in by_row.items():
+            line, printed = lines[row, column], published.cells[row][column]
             where = {**spec.rows[row].where, **spec.columns[column].where}
             line |= as_run(group) | {"expected_runs": number_of_jobs(where, expected)}
-            line["tied_with_best"] = str((row, column) in tied) if group.values else ""
-            line["verdict"] = judge_cell(group, printed, column, spec, seed_sd[column], confidence)
+            line["tied_with_best"] = str(row in tied) if group.values else ""
+            line["verdict"] = judge_cell(group, printed, column, spec, seed_sd, confidence)
             if line["verdict"] != OTHER_SETTING:  # such a difference would mean nothing
                 line |= beside_printed(group, printed, confidence)
-        elif row in spec.rows:  # a column that no run measures (widths) has no verdict
-            line["verdict"] = ""
-        base = spec.baselines.get(row)
-        if base and (row, column) in groups and not spec.columns[column].config:
-            both = [published.cells[one][column] for one in (row, base)]
-            line |= over_baseline(groups[row, column], groups[base, column], both, confidence)
-        lines.append(line)
-    table = Table(published, pd.DataFrame(lines, columns=list(COLUMNS), dtype=object), spec.baselines)
-    table.absent = [
-        f"{row}, {name}: {groups[row, name].unscored} finished run(s) did not measure {groups[row, name].metric}"
-        for row, name in groups
-        if groups[row, name].unscored
+            base = spec.baselines.get(row)
+            if base and not spec.columns[column].config:
+                line |= over_baseline(group, by_row[base], (printed, published.cells[base][column]), confidence)
+    cells = pd.DataFrame(lines.values(), columns=list(COLUMNS), dtype=object)
+    unscored = [
+        f"{row}, {column}: {group.unscored} finished run(s) did not measure {group.metric}"
+        for (row, column), group in groups.items()
+        if group.unscored
     ]
-    table.absent += missing_jobs(runs, expected)
-    table.notes = [*published.notes, *notes(table.cells, of_column, spec, runs, confidence)]
-    for (row, column), group in groups.items():
-        table.notes += mixed(f"{row}, {column}", group.runs, spec.seed, settings=group.aggregate == "mean")
-    used = [run for group in groups.values() for run in group.runs]
-    if differing := scored_differently(used):
-        table.notes.append(f"Not all cells were scored alike: {'; '.join(differing)}.")
-    table.deviations = deviations(spec.setting, used)
-    return table
+    return Table(
+        published,
+        cells,
+        spec.baselines,
+        deviations(spec.setting, [run for group in groups.values() for run in group.runs]),
+        absent=unscored + missing_jobs(runs, expected),
+        notes=published.notes + notes(cells, groups, spec, runs, confidence),
+    )
 
 
-def as_printed(published: Published, row: str, column: str) -> Config:
-    """The columns of a cell that no run fills."""
+def as_printed(spec: Spec, published: Published, row: str, column: str) -> Config:
+    """A line of report.csv without runs. A column that no run measures (widths) has no verdict."""
     printed = published.cells[row][column]
-    return {
+    return dict.fromkeys(COLUMNS) | {
         "row": row,
         "column": column,
         "split": published.split_of(column),
@@ -131,7 +126,7 @@ def as_printed(published: Published, row: str, column: str) -> Config:
         "runs": 0,
         "data": "",
         "values": "",
-        "verdict": PUBLISHED_ONLY if row in published.others else NOT_RUN,
+        "verdict": PUBLISHED_ONLY if row in published.others else "" if row in spec.rows else NOT_RUN,
     }
 
 
@@ -174,7 +169,7 @@ def beside_printed(group: Group, printed: Value | None, confidence: float) -> Co
     return found | {"difference_low": low - printed.mean, "difference_high": high - printed.mean}
 
 
-def over_baseline(group: Group, base: Group, printed: list[Value | None], confidence: float) -> Config:
+def over_baseline(group: Group, base: Group, printed: tuple[Value | None, Value | None], confidence: float) -> Config:
     """The gain of our row over our baseline's row, and the printed one.
 
     Student's test is that of NonLing-CSE's Table 3; Welch's does not assume equal variances. Neither is made where
@@ -193,10 +188,8 @@ def over_baseline(group: Group, base: Group, printed: list[Value | None], confid
     return found
 
 
-def notes(
-    cells: pd.DataFrame, of_column: dict[str, dict[str, Group]], spec: Spec, runs: list[Run], confidence: float
-) -> list[str]:
-    """How the table's intervals and verdicts were made, and what its runs retrieved."""
+def notes(cells: pd.DataFrame, groups: Groups, spec: Spec, runs: list[Run], confidence: float) -> list[str]:
+    """What runs retrieved, how intervals and verdicts were made, and which cells join runs that are not alike."""
     done = [run for run in runs if run.status == "done"]
     lines = retrieved({row: run for row, line in spec.rows.items() for run in done if run.matches(line.where)})
     if (cells["difference"].notna() & (cells["seeds"] == 1)).any():
@@ -207,12 +200,16 @@ def notes(
     own = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
     others = "".join(f", {column} within {tolerance:g}" for column, tolerance in own.items())
     lines.append(f"PASS: within {spec.tolerance:g}{others}. Intervals: {confidence:.0%}, t over seeds.")
-    for column, groups in of_column.items():
-        several = [list(group.values.values()) for group in groups.values() if len(group.values) > 1]
+    for column in spec.columns:
+        several = of_several_seeds(groups[row, column] for row in spec.rows)
         if several and (sd := pooled_sd(several)):
             lines.append(f"{column}: {in_words(sd, min(map(len, several)), level=1 - confidence)}.")
     if any(line.aggregate in QUARTILES for line in spec.rows.values()):
         lines.append("A quartile of one seed has a bootstrap interval over that seed's runs; a maximum has none.")
+    for (row, column), group in groups.items():
+        lines += mixed(f"{row}, {column}", group.runs, spec.seed, settings=group.aggregate == "mean")
+    if differing := scored_differently([run for group in groups.values() for run in group.runs]):
+        lines.append(f"Not all cells were scored alike: {'; '.join(differing)}.")
     return lines
 
 
@@ -256,8 +253,7 @@ def seed_sd_of(column: str, spec: Spec, groups: Mapping[str, Group]) -> float | 
     cells with several, else `spec.seed_sd` if all its scores are STS scores; None if nothing tells. groups: by row."""
     if spec.columns[column].seed_sd is not None:
         return spec.columns[column].seed_sd
-    several = [list(group.values.values()) for group in groups.values() if len(group.values) > 1]
-    if several:
+    if several := of_several_seeds(groups.values()):
         return pooled_sd(several)
     metrics = {str(spec.metric_of(row, column)) for row, group in groups.items() if group.values}
     return spec.seed_sd if all("/sts" in metric for metric in metrics) else None
