@@ -147,7 +147,7 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
     text = str(error)
     if refused := re.match("UserError raised while resolving interpolation: (.*)", text):
         return refused[1]
-    if match := re.search(r"Could not override '([^']+)'", text) or re.search(r"Key '([^']+)' is not in struct", text):
+    if match := re.search(r"(?:Could not override '|is not in struct\s+full_key: )([^'\s]+)", text):
         return no_key(match[1], valid_keys(command, words), command)
     if match := re.search(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'", text):
         return no_choice(match[1], match[2])

@@ -6,18 +6,20 @@ Nothing in the folder is composed, interpolated or given to Hydra as an override
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import yaml
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
 
 from cse.config.compose import composed, is_group, without_hydra
 from cse.config.groups import CONF_DIR, choices, groups, own_folders
 from cse.config.keys import KEYS, entry, key_of
 from cse.config.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, values_of
 from cse.config.spelling import typed as as_typed
-from cse.dotted import Config
+from cse.dotted import Config, flattened
 from cse.errors import UserError
 from cse.record.results import checked
 from cse.record.runs import SETTINGS, newest_run, read_run
@@ -28,7 +30,6 @@ HYDRAS_KEY = re.compile(r"\._[a-z]+_\.")
 
 LISTS = ("eval", "tracker", "experiment", "variant")
 """The groups of which several choices may be chosen at once."""
-
 
 MODE = "tracker.wandb.mode"
 
@@ -68,6 +69,7 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
     places = [one for one in words if is_rerun and key_of(one) in ("resume", "hydra.run.dir")]
     fresh = composed("train", [*choices_of(recorded, chosen), *chosen, *places])  # what conf/ gives for these choices
     config = OmegaConf.create({**recorded, "hydra": fresh.hydra})
+    restore_references(config, fresh)
     for one in chosen:
         group = key_of(one)
         if not group.startswith("hydra"):
@@ -79,9 +81,8 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
     if OmegaConf.select(config, MODE) == "online" and (now := OmegaConf.select(fresh, MODE)) is not None:
         OmegaConf.update(config, MODE, now)  # WANDB_MODE may have changed
     config.resume, config.rerun = (fresh.resume, str(origin.folder)) if is_rerun else ("auto", None)
-    restore_references(config, fresh, [key_of(one) for one in overrides])
     override(config, overrides)
-    refuse_foreign_parts(origin, config, words)
+    refuse_foreign_parts(origin, config, fresh, words)
     return config
 
 
@@ -97,33 +98,45 @@ def whole_line(origin: Origin, words: Sequence[str]) -> list[str]:
 def choices_of(recorded: Config, chosen: Sequence[str]) -> list[str]:
     """GROUP=CHOICE of each group that the run recorded, if conf/ still has the choice and this line makes no other."""
     words = []
-    kept = recorded.get("choices")
-    names = kept if isinstance(kept, dict) else {}
+    kept = flattened(recorded)
     for group in groups("train"):
-        known = [name for name in str(names.get(group)).split(",") if name in choices(group)]
+        known = [name for name in str(kept.get(f"choices.{group}")).split(",") if name in choices(group)]
         if known and group not in map(key_of, chosen):
             words.append(f"{group}=[{','.join(known)}]" if group in LISTS and known[1:] else f"{group}={known[0]}")
     return words
 
 
-def restore_references(config: DictConfig, fresh: DictConfig, keys: Sequence[str]) -> None:
-    """Restore the config's references to these keys, as conf/ has them, where their values are still the same.
+def restore_references(config: DictConfig, fresh: DictConfig) -> None:
+    """Put back each reference of conf/ that gives the run's own value, so that it follows what is typed.
 
-    A run's settings are resolved: eval.stsb.senteval repeats paths.senteval, and must follow when that is typed again.
+    A run's settings are resolved: eval.stsb.senteval repeats paths.senteval.
     """
-    for place, text in plain_values(OmegaConf.to_container(without_hydra(fresh))):
-        for key in (key for key in keys if f"${{{key}}}" in str(text)):
-            before = str(text).replace(f"${{{key}}}", str(OmegaConf.select(config, key)))
-            if str(OmegaConf.select(config, place)) == before:
-                OmegaConf.update(config, place, text)
+    written = OmegaConf.to_container(without_hydra(fresh))
+    for key, reference in flattened(written).items():  # type: ignore[arg-type]
+        own = OmegaConf.select(config, key, default=reference)
+        if "${" not in str(reference) or own == reference:
+            continue
+        OmegaConf.update(config, key, reference)
+        with suppress(OmegaConfBaseException):  # it refers to what this run, or this machine, does not have
+            if OmegaConf.select(config, key) == own:
+                continue
+        OmegaConf.update(config, key, own, merge=False)
 
 
 def override(config: DictConfig, words: Sequence[str]) -> None:
-    """Apply the words to the config by Hydra's own rules. Raises Hydra's errors."""
-    from hydra._internal.config_loader_impl import ConfigLoaderImpl
-
+    """Apply the words to the config as to a new run's: `+` adds a key, `~` deletes one. Raises OmegaConf's errors."""
     OmegaConf.set_struct(config, True)
-    ConfigLoaderImpl._apply_overrides_to_config(overrides_of(words), config)
+    for word, parsed in zip(words, overrides_of(words), strict=True):
+        key, value = key_of(word), parsed.value()
+        parent, _, name = key.rpartition(".")
+        here = OmegaConf.select(config, key)
+        if not word.startswith("~"):
+            OmegaConf.update(config, key, value, force_add=word.startswith("+"))
+        elif here is None or value not in (None, here):
+            raise UserError(f"{word}: there is nothing to delete")
+        else:
+            with open_dict(config):
+                del OmegaConf.select(config, parent)[name]
 
 
 def settings_of(origin: Origin) -> Config:
@@ -148,13 +161,14 @@ def settings_of(origin: Origin) -> Config:
     return settings
 
 
-def refuse_foreign_parts(origin: Origin, config: DictConfig, words: Sequence[str]) -> None:
+def refuse_foreign_parts(origin: Origin, config: DictConfig, fresh: DictConfig, words: Sequence[str]) -> None:
     """Raise UserError for a part that neither conf/ nor a --config-dir has at that key, and that no word names.
 
     A part is what Hydra builds: its `_target_`, and how it is called (`_partial_`, `_args_`).
     """
     typed = set(re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(words)))
     known = {one for place in [Path(CONF_DIR), *own_folders()] for one in parts_in(place)}
+    known |= {(key, str(value)) for key, value in plain_values(OmegaConf.to_container(without_hydra(fresh)))}
     known |= values_of(words).items()
     for key, value in plain_values(OmegaConf.to_container(without_hydra(config))):
         if HYDRAS_KEY.search(f".{key}.") and (key, str(value)) not in known and value not in typed:

@@ -1,6 +1,7 @@
 """`resume=FOLDER`: a run's settings are data. Nothing in a folder is composed, interpolated or run as code."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -44,9 +45,11 @@ def changed(key: str, value: object) -> dict:
     return settings
 
 
-def test_the_settings_are_those_of_the_run(tmp_path):
-    config = resumed(write_run(tmp_path / "run", SETTINGS), [])
-    assert resolved(without_hydra(config)) == SETTINGS | {"resume": "auto"}
+@pytest.mark.parametrize("evals", ["stsb", "transfer", "stsb,probing"])
+def test_the_settings_are_those_of_the_run(tmp_path, evals):
+    settings = resolved(cse.compose(f"eval=[{evals}]")) | {"choices": {"eval": evals}}
+    config = resumed(write_run(tmp_path / "run", settings), [])
+    assert resolved(without_hydra(config)) == settings | {"resume": "auto"}
 
 
 def test_typed_words_override_the_runs_and_some_keys_are_not_taken_from_it(tmp_path):
@@ -81,6 +84,28 @@ def test_settings_that_refer_to_a_typed_key_follow_it(tmp_path):
     assert (config.eval.stsb.senteval, config.data.cache_dir, config.eval.mteb.cache) == ("/new", "/c", "/c/mteb")
     config = resumed(tmp_path / "run", ["allow_partial=false", "eval.stsb.senteval=/own", "paths.senteval=/new"])
     assert (config.eval.stsb.allow_partial, config.eval.stsb.senteval) == (True, "/own")
+
+
+def test_references_inside_a_group_and_to_a_chosen_group_follow_too(tmp_path, monkeypatch):
+    """Such as the name by which a corpus's local copy is found."""
+    settings = resolved(cse.compose("data=openwebtext", "data.rows.min_units=9"))
+    run = write_run(tmp_path / "run", settings | {"choices": {"data": "openwebtext", "eval": "stsb"}})
+    (tmp_path / "conf" / "paths").mkdir(parents=True)
+    (tmp_path / "conf" / "paths" / "cluster.yaml").write_text("senteval: /cluster\ncache: /c\n")
+    monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
+    config = _composed("train", [f"rerun={run}", "data.rows.limit=7", "paths=cluster"])[0]
+    assert re.fullmatch(r"Skylion007/openwebtext/min=9/.*/limit=7", config.data.identity)
+    assert (config.eval.stsb.senteval, config.data.cache_dir) == ("/cluster", "/c")
+
+
+def test_a_typed_word_deletes_or_replaces_a_list(run):
+    config = resumed(run, ["~eval.sts", "trainer.watch=[stsb,sts,mteb]"])
+    assert (list(config.eval), config.trainer.watch) == (["stsb"], ["stsb", "sts", "mteb"])
+    assert resumed(run, ["trainer.watch=[]"]).trainer.watch == []
+    assert resumed(run, ["~tracker.tensorboard"]).tracker == {}
+    for word in ("~eval.mteb", "~trainer.log_every=3"):
+        with pytest.raises(UserError, match=word):
+            resumed(run, [word])
 
 
 @pytest.mark.parametrize("word", ["trainer.lrr=1", "objective.temperature=1", "trainer.lr=-1", "experiment=demo",
