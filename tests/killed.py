@@ -1,4 +1,4 @@
-"""Runs that are killed and resumed: the command, its log so far, and the comparison with an undisturbed run."""
+"""Runs that are stopped or killed and resumed: the command, its log so far, the comparison with an undisturbed run."""
 
 import json
 import sys
@@ -36,6 +36,13 @@ def wait_until(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def train_to(cse_train: Callable[[list[str]], int], line: list[str], folder: Path, *stops: int) -> Path:
+    """Train up to each of these steps in turn, from the second on by a resume. Returns the folder."""
+    for steps in stops:
+        assert cse_train([*line, f"hydra.run.dir={folder}", f"trainer.max_steps={steps}", "resume=auto"]) == 0
+    return folder
 
 
 def assert_same_tensors(one: Path, two: Path, file: str = "last/state.safetensors") -> dict[str, torch.Tensor]:

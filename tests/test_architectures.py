@@ -2,12 +2,11 @@
 
 import json
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from killed import assert_same_tensors
+from killed import assert_same_tensors, train_to
 from safetensors.torch import load_file
 from tiny_encoders import ARCHITECTURES, BIDIRECTIONAL, DECODERS
 
@@ -38,12 +37,10 @@ CASES = [
 ]
 
 
-def arguments(small_run: list[str], folder: str, kind: str, steps: int, out: Path) -> list[str]:
-    replaced = ("model.name", "trainer.max_steps", "trainer.eval_every", "hydra.run.dir")
-    kept = [argument for argument in small_run if not argument.startswith(replaced)]
+def arguments(small_run: list[str], folder: str, kind: str) -> list[str]:
+    """A run of one architecture."""
     pooling = "cls" if kind in BIDIRECTIONAL else "last"
-    return [*kept, f"model.name={folder}", f"model.pooling={pooling}", f"trainer.max_steps={steps}",
-            "trainer.eval_every=2", "trainer.lr=1e-3", "trainer.max_length=32", f"hydra.run.dir={out}"]  # fmt: skip
+    return [*small_run, f"model.name={folder}", f"model.pooling={pooling}", "trainer.lr=1e-3", "trainer.max_length=32"]
 
 
 @pytest.mark.parametrize(("kind", "run"), CASES)
@@ -61,8 +58,9 @@ def test_every_architecture_trains_and_exports(request, tiny, small_run, cse_tra
         more = [*more, f"data.path={documents}", *([] if kind in BIDIRECTIONAL else ["objective.mlm_weight=0"])]
     if run == "LoRA":
         pytest.importorskip("peft", reason="needs peft (pip install -e '.[lora]')")
-    assert cse_train([*arguments(small_run, tiny(kind), kind, 2, tmp_path / "run"), *more]) == 0
-    best = tmp_path / "run" / "best"
+    line = [*arguments(small_run, tiny(kind), kind), *more]
+    paused = train_to(cse_train, line, tmp_path / "paused", 2)
+    best = paused / "best"
     before, after = load_encoder(tiny(kind), "mean").backbone, load_encoder(str(best), None)
     pairs = zip(before.parameters(), after.backbone.parameters(), strict=True)
     assert any(not torch.equal(a, b) for a, b in pairs)
@@ -70,30 +68,29 @@ def test_every_architecture_trains_and_exports(request, tiny, small_run, cse_tra
     np.testing.assert_allclose(vectors, after.encode(TEXTS), atol=1e-5)
     AutoModel.from_pretrained(best)
     if run == "LoRA":
-        names = load_file(tmp_path / "run" / "last" / "state.safetensors").keys()
+        names = load_file(paused / "last" / "state.safetensors").keys()
         weights = [name for name in names if name.startswith("encoder/")]
         assert weights
         assert all("lora_" in name for name in weights)
         assert (best / "adapter" / "adapter_model.safetensors").is_file()
     if run in ("simcse", "LoRA"):
-        check_resume(cse_train, [*arguments(small_run, tiny(kind), kind, 4, tmp_path), *more], tmp_path)
+        check_resume(cse_train, line, tmp_path)
 
 
 @pytest.mark.nightly
 def test_an_untied_language_model_head_resumes_where_it_stopped(tiny_bert, small_run, cse_train, tmp_path):
     more = ["augmentation.p=0.1", "objective.mlm_weight=0.1", "model.lm_head=copy"]
-    check_resume(cse_train, [*arguments(small_run, tiny_bert, "bert", 4, tmp_path), *more], tmp_path)
+    check_resume(cse_train, [*arguments(small_run, tiny_bert, "bert"), *more], tmp_path)
     state = load_file(tmp_path / "straight" / "last" / "state.safetensors")
     words = state["encoder/backbone.embeddings.word_embeddings.weight"]
     (decoder,) = (w for name, w in state.items() if "mlm_head" in name and w.shape == words.shape)
     assert not torch.equal(decoder, words)
 
 
-def check_resume(cse_train, run, tmp_path):
+def check_resume(cse_train, line, tmp_path):
     """Four steps at once and two and two end with the same bits."""
-    straight, paused = tmp_path / "straight", tmp_path / "paused"
-    for out, steps, resume in ((straight, 4, []), (paused, 2, []), (paused, 4, ["resume=auto"])):
-        assert cse_train([*run, f"trainer.max_steps={steps}", f"hydra.run.dir={out}", *resume]) == 0
+    straight = train_to(cse_train, line, tmp_path / "straight", 4)
+    paused = train_to(cse_train, line, tmp_path / "paused", 2, 4)
     assert_same_tensors(straight, paused)
     results = [json.loads((out / "results.json").read_text())["metrics"] for out in (straight, paused)]
     assert results[0] == results[1]
@@ -106,5 +103,5 @@ def test_what_an_architecture_cannot_take_is_refused(
     request, tiny, small_run, cse_train, tmp_path, capsys, kind, more, named
 ):
     more = request.getfixturevalue(more) if isinstance(more, str) else more
-    assert cse_train([*arguments(small_run, tiny(kind), kind, 4, tmp_path / "run"), *more]) == 2
+    assert cse_train([*arguments(small_run, tiny(kind), kind), *more]) == 2
     assert named in capsys.readouterr().err

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from hydra.utils import instantiate
-from killed import assert_same_tensors
+from killed import assert_same_tensors, train_to
 from sentence_transformers import SentenceTransformer
 from toys import composed, run_of
 
@@ -82,8 +82,7 @@ def test_every_two_choices_train_together(words, cse_train, tiny_bert, tmp_path,
         assert len(err.splitlines()) == 1, err
         assert named in err
         arguments = [*arguments, ONE_POSITIVE] if named == ONE_POSITIVE else words(row, None)
-    straight, paused = tmp_path / "straight", tmp_path / "paused"
-    assert cse_train([*arguments, f"hydra.run.dir={straight}", "trainer.max_steps=4"]) == 0
+    straight = train_to(cse_train, arguments, tmp_path / "straight", 4)
     check_numbers(straight, beside=row[2] != "text")
     ours = load_encoder(str(straight / "best"), None)
     before = load_encoder(tiny_bert, "cls").backbone.parameters()
@@ -91,8 +90,7 @@ def test_every_two_choices_train_together(words, cse_train, tiny_bert, tmp_path,
     if row is ALONE[row[0]]:
         theirs = SentenceTransformer(str(straight / "best"), device="cpu").encode(TEXTS)
         torch.testing.assert_close(torch.tensor(theirs), torch.tensor(ours.encode(TEXTS)), rtol=1e-4, atol=1e-5)
-        assert cse_train([*arguments, f"hydra.run.dir={paused}", "trainer.max_steps=2"]) == 0
-        assert cse_train([*arguments, f"hydra.run.dir={paused}", "trainer.max_steps=4", "resume=auto"]) == 0
+        paused = train_to(cse_train, arguments, tmp_path / "paused", 2, 4)
         for file in ("last/state.safetensors", "best/model.safetensors"):
             assert_same_tensors(straight, paused, file)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from killed import assert_same_tensors
+from killed import assert_same_tensors, train_to
 from safetensors.torch import load_file
 
 
@@ -22,13 +22,9 @@ def metrics(folder: Path) -> list[dict]:
 @pytest.mark.parametrize("modality", ["images", "sounds"])
 def test_a_resumed_run_ends_with_the_same_bits(modality, small_run, tmp_path, cse_train, request):
     """Two optimizers, two streams of data, dropout: 3 steps and a resume equal 6 steps at once."""
-    folders = [tmp_path / "straight", tmp_path / "paused"]
-    common = [a for a in small_run if not a.startswith(("hydra.run.dir", "trainer.max_steps", "trainer.eval_every"))]
-    common += [*request.getfixturevalue(modality), "trainer.eval_every=3", "aux_modality.lr=1e-3"]
-    assert cse_train([*common, f"hydra.run.dir={folders[0]}", "trainer.max_steps=6"]) == 0
-    assert cse_train([*common, f"hydra.run.dir={folders[1]}", "trainer.max_steps=3"]) == 0
-    assert cse_train([*common, f"hydra.run.dir={folders[1]}", "trainer.max_steps=6", "resume=auto"]) == 0
-    names = assert_same_tensors(*folders)
+    line = [*small_run, *request.getfixturevalue(modality), "trainer.eval_every=3", "aux_modality.lr=1e-3"]
+    straight = train_to(cse_train, line, tmp_path / "straight", 6)
+    names = assert_same_tensors(straight, train_to(cse_train, line, tmp_path / "paused", 3, 6))
     assert any(name.startswith("aux/patches.") for name in names)
     assert any(name.startswith("aux_optimizer/") for name in names)
 

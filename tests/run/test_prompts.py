@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from killed import assert_same_run, logged
+from killed import assert_same_run, logged, train_to
 from typed import exit_code
 
 from cse.model.load import load_encoder
@@ -24,12 +24,8 @@ def losses(folder: Path) -> list[float]:
 def test_a_run_is_resumed_scored_and_loaded_by_others(small_run, cse_train, tmp_path, senteval):
     from sentence_transformers import SentenceTransformer
 
-    run = [*small_run, *PROMPT]
-    assert cse_train(run) == 0
-    paused = [*run, f"hydra.run.dir={tmp_path}/paused"]
-    assert cse_train([*paused, "trainer.max_steps=4"]) == 0
-    assert cse_train([*paused, "resume=auto"]) == 0
-    assert_same_run(tmp_path / "run", tmp_path / "paused")
+    straight = train_to(cse_train, [*small_run, *PROMPT], tmp_path / "run", 6)
+    assert_same_run(straight, train_to(cse_train, [*small_run, *PROMPT], tmp_path / "paused", 4, 6))
     texts = ["kadan lofel migor", "permon"]
     ours = load_encoder(str(tmp_path / "run/best"), None).encode(texts)
     np.testing.assert_allclose(SentenceTransformer(f"{tmp_path}/run/best", device="cpu").encode(texts), ours, atol=1e-5)

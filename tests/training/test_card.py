@@ -10,6 +10,7 @@ import pytest
 import torch
 from accelerate import Accelerator
 from fake_card import DEVICE, Card, OnCard
+from killed import assert_same_tensors, train_to
 from objectives import batch_for
 from safetensors.torch import load_file
 from toys import composed, objectives, run_of
@@ -135,16 +136,10 @@ def test_a_whole_run_on_the_card_equals_the_cpus(name, way, second, modality, sm
             "trainer.log_every=100", "trainer.eval_every=100", "trainer.stop_on_collapse=false"]  # fmt: skip
     for place, steps in (("cpu", 5), ("card", 3), ("longer", 5), ("card", 5)):
         on_card(place != "cpu")
-        folder = tmp_path / place
         with Card() as card:
-            more = ["resume=auto"] if folder.exists() else []
-            assert cse_train([*line, f"trainer.max_steps={steps}", f"hydra.run.dir={folder}", *more]) == 0
+            train_to(cse_train, line, tmp_path / place, steps)
         waits[place, steps] = card.waits.total()
     assert waits["longer", 5] == waits["card", 3] > waits["cpu", 5] == 0
-    here, there, paused = (
-        load_file(tmp_path / place / "last/state.safetensors") for place in ("cpu", "longer", "card")
-    )
-    assert here.keys() == there.keys() == paused.keys()
-    for key, value in there.items():
-        assert torch.equal(value, paused[key]), key
-        torch.testing.assert_close(value, here[key], rtol=1e-3, atol=1e-4)
+    on_the_card = assert_same_tensors(tmp_path / "longer", tmp_path / "card")
+    on_the_cpu = load_file(tmp_path / "cpu/last/state.safetensors")
+    torch.testing.assert_close(on_the_card, on_the_cpu, rtol=1e-3, atol=1e-4)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from accelerate import Accelerator
 from accelerate.state import PartialState
-from killed import assert_same_run
+from killed import assert_same_run, train_to
 from toys import toy_of
 
 from cse.errors import UserError
@@ -22,14 +22,10 @@ from cse.training.loop import Training
 def test_a_resumed_run_ends_with_the_same_bits(small_run, tmp_path, cse_train, objective):
     """Stopped by max_steps and resumed with more, with two batches an update, and Barlow's running moments. Both are
     scored every 3 of 12 planned steps, after 2 of warm-up."""
-    folders = [tmp_path / "straight", tmp_path / "paused"]
-    common = [a for a in small_run if not a.startswith(("hydra.run.dir", "trainer.max_steps"))]
-    common += ["trainer.lr=1e-3", "trainer.eval_every=0.25", "trainer.warmup=0.1", "trainer.accumulate=2"]
-    common += [f"objective={objective}", *toy_of("objective", objective, 32)]
-    assert cse_train([*common, f"hydra.run.dir={folders[0]}", "trainer.max_steps=12"]) == 0
-    assert cse_train([*common, f"hydra.run.dir={folders[1]}", "trainer.max_steps=6"]) == 0
-    assert cse_train([*common, f"hydra.run.dir={folders[1]}", "trainer.max_steps=12", "resume=auto"]) == 0
-    assert_same_run(*folders)
+    line = [*small_run, "trainer.lr=1e-3", "trainer.eval_every=0.25", "trainer.warmup=0.1", "trainer.accumulate=2"]
+    line += [f"objective={objective}", *toy_of("objective", objective, 32)]
+    straight = train_to(cse_train, line, tmp_path / "straight", 12)
+    assert_same_run(straight, train_to(cse_train, line, tmp_path / "paused", 6, 12))
 
 
 def test_training_goes_on_while_last_is_written(tmp_path, monkeypatch):
