@@ -7,9 +7,7 @@ N sentences, D embedding width, B rows of a chunk: uniformity has one (B, B) blo
 """
 
 import math
-from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Annotated, Literal
 
 import numpy as np
@@ -96,17 +94,6 @@ def mean_cosine(x_ND: Tensor | np.ndarray) -> float:
     x_ND = unit_rows(x_ND).double()
     total, squares = float(x_ND.sum(0).square().sum()), float(x_ND.square().sum())
     return (total - squares) / (len(x_ND) * (len(x_ND) - 1))
-
-
-def by_gold(
-    cosines_N: Sequence[float] | np.ndarray, gold_N: Sequence[float] | np.ndarray, edges: Sequence[float]
-) -> list[np.ndarray]:
-    """The cosines in each bucket of the gold score: low <= gold < high, and gold = high in the last bucket."""
-    cosines_N, gold_N = np.asarray(cosines_N), np.asarray(gold_N)
-    return [
-        cosines_N[(gold_N >= low) & ((gold_N < high) | ((gold_N == high) & (high == edges[-1])))]
-        for low, high in pairwise(edges)
-    ]
 
 
 class Geometry(Evaluator):

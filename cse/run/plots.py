@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cse.eval.geometry import by_gold
 from cse.files import replaced_file
 from cse.record.events import Event, metric_events
 from cse.record.runs import read_cosines
@@ -87,8 +86,10 @@ def cosine_histograms(
     grid = figure.subplots(rows, len(columns), squeeze=False, sharex="col")
     for column, (title, (cosines_N, gold_N)) in zip(grid.T, columns.items(), strict=True):
         start = min(1.0, min(cosines_N) if low is None else low)
-        for axes, bucket in zip(column, by_gold(cosines_N, gold_N, edges), strict=True):
-            axes.stairs(*np.histogram(bucket, bins=40, range=(start, 1.0)), fill=True)
+        places = np.histogram_bin_edges([], bins=40, range=(start, 1.0))
+        pairs, _, _ = np.histogram2d(gold_N, cosines_N, bins=[edges, places])  # gold = the last edge counts too
+        for axes, bucket in zip(column, pairs, strict=True):
+            axes.stairs(bucket, places, fill=True)
             axes.set_yticks([])
         column[0].set_title(title, fontsize=8)
         column[-1].set_xlabel(label)

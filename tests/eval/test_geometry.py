@@ -10,7 +10,6 @@ from cse.errors import MissingResource, UserError
 from cse.eval.geometry import (
     Geometry,
     alignment,
-    by_gold,
     effective_rank,
     isotropy,
     mean_cosine,
@@ -97,13 +96,6 @@ def test_rank_isotropy_and_mean_cosine_are_their_definitions(views):
     assert isotropy(x) == pytest.approx(min(partition) / max(partition), rel=1e-9)
     assert mean_cosine(x) == pytest.approx(np.mean(cosines), rel=1e-9)
     assert effective_rank(x.T) == pytest.approx(effective_rank(x), rel=1e-7)  # fewer rows than dimensions
-
-
-def test_every_pair_is_in_the_bucket_of_its_gold_score():
-    """The last bucket includes its upper edge; scores outside the edges are in none."""
-    gold = np.array([0.9, 1.0, 1.5, 2.0, 4.0, 4.99, 5.0, 5.1])
-    found = by_gold(np.arange(8), gold, [1, 2, 3, 4, 5])
-    assert [bucket.tolist() for bucket in found] == [[1, 2], [3], [], [4, 5, 6]]
 
 
 def evaluator(folder, **changes) -> Geometry:
