@@ -144,13 +144,15 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
     """One sentence for an error of Hydra or OmegaConf: its own, unless that names neither key nor choices."""
     from hydra.errors import OverrideParseException
 
-    text = str(error)
+    text = str(error).partition("Config search path")[0]
     if refused := re.match("UserError raised while resolving interpolation: (.*)", text):
         return refused[1]
     if match := re.search(r"(?:Could not override '|is not in struct\s+full_key: )([^'\s]+)", text):
         return no_key(match[1], valid_keys(command, words), command)
     if match := re.search(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'", text):
         return no_choice(match[1], match[2])
+    if match := re.search(r"Could not find '(hydra/\w+)/([^']+)'\s+Available options in [^:]*:(.*)", text, re.DOTALL):
+        return f"{match[1]}={match[2]} is not a choice; it has {', '.join(match[3].split())}"
     if "does not support sweep type" in text:
         ranges = [word for word in words if "interval(" in word]
         return f"{' '.join(ranges)}: a range needs a search: hydra/sweeper=smac"
@@ -158,7 +160,7 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
         choosing = [f"{group}={one}" for group in groups(command) if group != "sweep" for one in choices(group)]
         bare = "" if "=" in error.override else nearest(error.override, [*valid_keys(command, []), *choosing])
         return f"{error.override} cannot be read; a setting is KEY=VALUE, a list KEY=[A,B], text KEY='\"A, B\"'{bare}"
-    own = re.split(r"Config search path|See https", text)[0]
+    own = text.partition("See https")[0]
     return "; ".join(line.strip() for line in own.splitlines() if line.strip() and "object_type=" not in line)
 
 

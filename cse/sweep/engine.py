@@ -7,6 +7,7 @@ a cluster (hydra/launcher=submitit_slurm, cse.sweep.cluster). They are a whole g
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
@@ -14,6 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from cse.config.check import validate
 from cse.config.compose import explain, is_group
 from cse.config.keys import key_of
+from cse.config.spelling import overrides_of
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.record.results import command_line
@@ -36,7 +38,7 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     planned = line.jobs()
     check_settings(planned)
     if line.search:
-        check_search(planned[0])
+        check_search(planned[0], line.rows)
     shares = shares_of(planned, line.parallel) if line.launcher == "basic" else []
     if line.dry_run:
         from cse.sweep import plan
@@ -45,7 +47,9 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
         return 0
     run, again = runner_of(line, shares), command_line()
     make_folder(line.folder, "hydra.sweep.dir")
-    count = f"searches: {len(planned)} of {line.search.n_trials} trials" if line.search else f"jobs: {len(planned)}"
+    count = f"jobs: {len(planned)}"
+    if line.search:
+        count = f"trials: {line.search.n_trials}" + (f" of each of {len(planned)} searches" if len(planned) > 1 else "")
     print(f"{line.title}  {count}  folder: {line.folder}")
     if line.launcher == "basic" and (more := idle_gpus(planned[0], line.parallel)):
         print(f"{more} of this machine's GPUs are idle: jobs.parallel=N runs N jobs, trainer.devices=N one job on N")
@@ -62,7 +66,8 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
             for row in line.rows:
                 search(line, row, start, run)
         done = [one for name in start.outcomes if (one := read_run(line.folder / name)).status == DONE]
-        start.print_table(line.title, [] if line.search else [job.name for job in planned], line.report(done))
+        names = [] if line.search else [job.name for job in planned]
+        start.print_table(line.title, names, line.report(done), searched=line.search is not None)
     return 1 if start.failure else 0
 
 
@@ -102,8 +107,15 @@ def check_settings(planned: Sequence[Job]) -> None:
         raise refusals[0]
 
 
-def check_search(job: Job) -> None:
-    """Raise UserError for a search whose jobs select by no score of dev, which it would improve."""
+def check_search(job: Job, rows: Sequence[Sequence[str]]) -> None:
+    """Raise UserError for a search whose jobs select by no score of dev, which it would improve, and for a range
+    without values. rows: the overrides of each search."""
+    for one in (one for row in rows for one in overrides_of(row) if one.is_interval_sweep()):
+        value: Any = one.value()
+        if not value.start < value.end or ("log" in value.tags and value.start <= 0):
+            raise UserError(
+                f"{one.input_line}: the lower bound comes first, and above 0 where the range is logarithmic"
+            )
     if job.program != "cse-train" or job.composed().trainer.select is None:
         raise UserError(
             "hydra/sweeper=smac improves the score that selects a step: cse-train with trainer.select=dev/..."

@@ -35,6 +35,15 @@ class Start:
         """The first job that failed or was killed."""
         return next((outcome for outcome in list(self.outcomes.values()) if outcome.failed), None)
 
+    @property
+    def best(self) -> Outcome | None:
+        """The job with the best score."""
+        best: Outcome | None = None
+        for one in self.outcomes.values():
+            if one.score is not None and one.score.better_than(best.score if best else None):
+                best = one
+        return best
+
     def refusal(self) -> str | None:
         """Why no further job may start, or None."""
         if self.signals.requested is not None:
@@ -43,8 +52,11 @@ class Start:
             return f"jobs.fail_fast=true, and {self.failure.job} failed"
         return None
 
-    def print_table(self, title: str, planned: Sequence[str], report: str) -> None:
-        """Print a line for each job, planned ones first, the number done, and the command that shows these, if any."""
+    def print_table(self, title: str, planned: Sequence[str], report: str, *, searched: bool = False) -> None:
+        """Print a line for each job, planned ones first, the number done, and the command that shows these, if any.
+
+        searched: whether the jobs are a search's trials, of which the best is named.
+        """
         names = dict.fromkeys([*planned, *self.outcomes])
         outcomes = [self.outcomes.get(name, Outcome(name, NOT_RUN)) for name in names]
         rows = [("job", "state", "score", "time", "")]
@@ -56,6 +68,8 @@ class Start:
         done = states[DONE] + states[DONE_BEFORE]
         others = [f"{states[one]} {one}" for one in (FAILED, KILLED, INTERRUPTED, RUNNING) if states[one]]
         print(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}")
+        if searched and self.best and self.best.score:
+            print(f"best trial: {self.best.job}, {in_words(self.best.score)}")
         if done:
             print(f"to compare them:\n  {report}")
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -234,8 +235,9 @@ def test_smac_finds_the_best_and_continues_where_it_stopped(many, tmp_path, monk
     assert min(asked[-5:]) < min(asked[:4]) + 1e-6
 
 
-def test_a_search_without_a_sweeps_yaml(many):
+def test_a_search_without_a_sweeps_yaml_names_its_best_trial(many, capsys):
     pytest.importorskip("smac", reason="needs the package smac")
     code, states = many("-m hydra/sweeper=smac trainer.lr=interval(1e-5,1e-3) hydra.sweeper.n_trials=3 seed=1")
     assert (code, list(states.values())) == (0, ["done"] * 3)
     assert all(name.startswith("lr_") for name in states)
+    assert re.search(rf"^best trial: ({'|'.join(states)})-", capsys.readouterr().out, re.MULTILINE)

@@ -51,6 +51,12 @@ def test_lines_that_start_many_jobs(words, is_many):
         ("-m seed=1,2 hydra/sweeper=smac hydra.sweeper.n_trials=0", "hydra.sweeper.n_trials=0"),
         ("-m seed=1,2 hydra/sweeper=smac hydra.sweeper.batch=0", "hydra.sweeper.batch=0"),
         ("-m hydra/sweeper=smac trainer.lr=interval(1,2) trainer.select=null", "trainer.select"),
+        ("-m hydra/sweeper=smac trainer.lr=interval(2,1)", r"trainer\.lr=interval\(2,1\).*first"),
+        ("-m hydra/sweeper=smac trainer.weight_decay=tag(log,interval(0,1))", "above 0"),
+        (
+            "-m hydra/sweeper=optuna trainer.lr=interval(1,2)",
+            "hydra/sweeper=optuna is not a choice; it has basic, smac$",
+        ),
         ("-m seed=range(3,3)", "range"),
         ("-m objective=barlow,simcse objective.lambd=1", r"objective\.lambd;.*in the job objective_simcse"),
         ("sweep=whitenedcse/tabel4", "whitenedcse/table4"),
