@@ -56,16 +56,19 @@ def judge_claims(
     parts = [
         [tested(one, of, spec, confidence) for of in parts_of(one, spec, printed, groups, runs)] for one in spec.claims
     ]
-    rows = [decided(*pair) | {"quantity": quantity(pair[0], spec)} for pair in zip(spec.claims, parts, strict=True)]
-    p_values = holm([row["p"] for row in rows])
-    words = [word(claim, row["effect"], p, level) for claim, row, p in zip(spec.claims, rows, p_values, strict=True)]
-    held = {claim.says for claim, verdict in zip(spec.claims, words, strict=True) if verdict == HOLDS}
-    claims = int(np.count_nonzero(~np.isnan(p_values)))
-    for claim, row, of, p, verdict in zip(spec.claims, rows, parts, p_values, words, strict=True):
+    rows = [decided(one, of) | {"quantity": quantity(one, spec)} for one, of in zip(spec.claims, parts, strict=True)]
+    for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
         row["p"] = p
-        if claim.control and claim.control not in held and verdict not in (NOT_RUN, NOT_JUDGED):
-            verdict, row["p"] = NOT_JUDGED, math.nan
-            row["why_not_judged"] = f"its positive control was not seen to hold: {claim.control}"
+    claims = sum(not math.isnan(row["p"]) for row in rows)
+    held = {
+        claim.says
+        for claim, row in zip(spec.claims, rows, strict=True)
+        if word(claim, row["effect"], row["p"], level) == HOLDS
+    }
+    for claim, row, of in zip(spec.claims, rows, parts, strict=True):
+        if claim.control and claim.control not in held and not math.isnan(row["p"]):
+            row["p"], row["why_not_judged"] = math.nan, f"its positive control was not seen to hold: {claim.control}"
+        verdict = word(claim, row["effect"], row["p"], level)
         row["by_part"] = "; ".join(words_of_parts(claim, of, verdict, claims, level))
         some = 0 < row["parts_measured"] < len(of)
         row["verdict"] = f"{verdict} ({row['parts_measured']} of {len(of)} parts)" if some else verdict
