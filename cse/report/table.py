@@ -21,7 +21,7 @@ from scipy import stats
 from cse.dotted import Config
 from cse.record.runs import Run, Where, described, same
 from cse.report.comparison import Comparison
-from cse.report.groups import Group, Groups, compare, of_several_seeds, other_setting
+from cse.report.groups import Group, Groups, compare, of_several_seeds, other_setting, score
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
 from cse.report.seeds import in_words, pooled_sd
@@ -162,7 +162,7 @@ def beside_printed(group: Group, printed: Value | None, confidence: float) -> Co
     if len(values) > 1:
         low, high = t_interval(values, confidence)
     elif group.aggregate in QUARTILES and len(group.runs) > 1:
-        scores = [run.metrics[str(group.metric)] for run in group.runs]
+        scores = [one for run in group.runs if (one := score(run, group.metric)) is not None]
         low, high = bootstrap_interval(scores, confidence, STATISTICS[group.aggregate])
     else:
         return found
