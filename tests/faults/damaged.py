@@ -10,13 +10,15 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from made_up import made_up_sentences
+from made_up import WORDS, made_up_sentences
 from PIL import Image
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
@@ -25,6 +27,7 @@ LINES = made_up_sentences(40)
 TEXT = "\n".join(LINES) + "\n"
 CSV = "a,b\n" + "".join(f"{line},{line}\n" for line in LINES)
 BINARY = bytes(range(256)) * 9
+VECTORS = f"{len(WORDS)} 3\n" + "".join(f"{word} {0.1 * n} {(7 * n) % 5} 1\n" for n, word in enumerate(WORDS))
 
 
 class Payload:
@@ -82,6 +85,19 @@ def seal(folder: Path) -> bool:
 
 def unseal(folder: Path) -> None:
     subprocess.run(["chattr", "-i", str(folder)], capture_output=True)
+
+
+@contextmanager
+def unchanged(folder: Path) -> Iterator[None]:
+    """Assert that no file in the folder is new, gone or another after the block, but for logs."""
+    before = content(folder)
+    yield
+    assert content(folder) == before
+
+
+def content(folder: Path) -> dict[Path, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {path: path.read_bytes() for path in files if path.suffix != ".log"}
 
 
 def copy(whole: str | Path, target: Path, changes: dict[str, Any]) -> Path:

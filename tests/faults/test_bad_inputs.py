@@ -6,11 +6,9 @@ The mistakes that each part refuses are in test_refused_*.py, without a command.
 import logging
 import re
 import shlex
-from pathlib import Path
 
 import damaged
 import pytest
-from made_up import WORDS
 from typed import exit_code
 
 SEALED = "F/sealed"
@@ -74,8 +72,7 @@ def places(tmp_path_factory, tiny_bert, sentences, senteval):
         "VECTORS": world / "whole.vec", "SCORES": f"eval=stsb allow_partial=true paths.senteval={senteval}",
         "RUN": world / "run", "CACHE": cache, **{name: world / name for name in "FRPS"},
     }  # fmt: skip
-    numbers = [f"{word} {0.1 * n} {(7 * n) % 5} 1" for n, word in enumerate(WORDS)]
-    (world / "whole.vec").write_text("\n".join([f"{len(WORDS)} 3", *numbers]) + "\n")
+    (world / "whole.vec").write_text(damaged.VECTORS)
     damaged.write_files(world / "F")
     assert exit_code("cse-train", *found["SMALL"].split(), f"hydra.run.dir={found['RUN']}") == 0
     damaged.copy(senteval, world / "S", {"STS/STSBenchmark/sts-dev.csv": ""})
@@ -83,20 +80,10 @@ def places(tmp_path_factory, tiny_bert, sentences, senteval):
     for number, changes in enumerate(REPORTED):
         damaged.copy(found["RUN"], world / "P" / str(number), changes)
     found["SEALED"] = damaged.seal(world / SEALED)
-    before = content(world)
-    yield {name: str(place) for name, place in found.items()}
-    assert content(world) == before, "one of the lines left something behind"
+    with damaged.unchanged(world):
+        yield {name: str(place) for name, place in found.items()}
     assert not [path for path in cache.rglob(".[0-9]*")]
     damaged.unseal(world / SEALED)
-
-
-def content(folder: Path) -> dict[Path, object]:
-    """Size and time of every file but logs; for YAML, which may be restored, the content."""
-    files = [path for path in folder.rglob("*") if not path.is_dir() and path.suffix != ".log"]
-    return {
-        path: path.read_bytes() if path.suffix == ".yaml" else (path.lstat().st_size, path.lstat().st_mtime_ns)
-        for path in files
-    }
 
 
 def filled(text: str, places: dict[str, str]) -> str:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+import damaged
 import pytest
-from made_up import WORDS
 
 import cse
 from cse.api import evaluate_into
@@ -73,8 +73,7 @@ def world(tmp_path_factory) -> Path:
     (place / "half" / ".hydra").mkdir(parents=True)
     (place / "file.bin").write_bytes(b"x")
     (place / "table.csv").write_text("a,b\n1,2\n")
-    vectors = [f"{word} {0.1 * n} {(7 * n) % 5} 1" for n, word in enumerate(WORDS)]
-    (place / "whole.vec").write_text("\n".join([f"{len(WORDS)} 3", *vectors]) + "\n")
+    (place / "whole.vec").write_text(damaged.VECTORS)
     return place
 
 
