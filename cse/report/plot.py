@@ -62,7 +62,7 @@ class Plot(BaseModel):
 
     @model_validator(mode="after")
     def check_keys(self) -> "Plot":
-        """Refuse keys of other kinds, missing keys, and a level that is no series."""
+        """Refuse keys of other kinds, missing keys, a level that is no series, and edges that do not rise."""
         said = self.model_fields_set - {"kind", "name", "title", "published", "where", "series"}
         if unknown := said - REQUIRED[self.kind] - OPTIONAL.get(self.kind, set()):
             raise ValueError(f"{self.name}: a {self.kind} has no key {sorted(unknown)[0]!r}")
@@ -70,6 +70,8 @@ class Plot(BaseModel):
             raise ValueError(f"{self.name}: a {self.kind} needs {sorted(missing)[0]}")
         if lost := set(self.level) - set(self.series or ()):
             raise ValueError(f"{self.name}: the level {sorted(lost)[0]!r} is not one of its series")
+        if list(self.edges) != sorted(set(self.edges)):
+            raise ValueError(f"{self.name}: the edges {list(self.edges)} do not rise")
         return self
 
     @property

@@ -168,6 +168,7 @@ def test_nothing_finished_draws_nothing(kind, leave, runs):
         ("{kind: curve, name: a, x: l}", "figures.0: .*y"),
         ("{kind: path, name: a, x: l, y: b, bins: 3}", "figures.0: .*bins"),
         ("{kind: curve, name: a, x: l, y: b, statistics: [mode]}", "figures.0.statistics.0"),
+        ("{kind: cosines, name: a, evaluator: b, split: dev, edges: [5, 0]}", "figures.0: .*edges"),
         (HEADS.replace("[none]", "[head]"), "figures.0: .*head"),
     ],
 )
