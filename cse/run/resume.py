@@ -78,7 +78,7 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
             config[group] = fresh[group]
     for key in (key for key in KEYS if entry(key).once):
         OmegaConf.update(config, key, OmegaConf.select(fresh, key))
-    if OmegaConf.select(config, MODE) == "online" and (now := OmegaConf.select(fresh, MODE)) is not None:
+    if OmegaConf.select(config, MODE) in ("auto", "online") and (now := OmegaConf.select(fresh, MODE)) is not None:
         OmegaConf.update(config, MODE, now)  # WANDB_MODE may have changed
     config.resume, config.rerun = (fresh.resume, str(origin.folder)) if is_rerun else ("auto", None)
     override(config, overrides)
