@@ -45,7 +45,7 @@ def changed(key: str, value: object) -> dict:
     return settings
 
 
-@pytest.mark.parametrize("evals", ["stsb", "transfer", "stsb,probing"])
+@pytest.mark.parametrize("evals", ["stsb", ",".join(groups.choices("eval"))], ids=["one", "every"])
 def test_the_settings_are_those_of_the_run(tmp_path, evals):
     settings = resolved(cse.compose(f"eval=[{evals}]")) | {"choices": {"eval": evals}}
     config = resumed(write_run(tmp_path / "run", settings), [])
