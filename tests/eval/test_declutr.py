@@ -12,10 +12,6 @@ TASKS = [
     "CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "MRPC", "SNLI", "SICK-E", "SICK-R", "STS-B", "CapRet",
     "STS12", "STS13", "STS14", "STS15", "STS16",
 ]  # fmt: skip
-PROBES = [
-    "Length", "WordContent", "Depth", "TopConstituents", "BigramShift", "Tense", "SubjNumber", "ObjNumber", "OddManOut",
-    "CoordinationInversion",
-]  # fmt: skip
 ROWS = {
     "DeCLUTR-small": (
         [88.03, 82.54, 89.86, 94.94, 87.59, 48.42, 92.40, (75.54, 82.68), 73.72, 82.69, 78.35, 77.26, 61.22, 64.10,
@@ -34,7 +30,7 @@ ROWS = {
 
 def scores_of(downstream: list, probing: list, column: int = 0) -> dict[str, float]:
     found = {}
-    for table, column_of, names in ((DOWNSTREAM, downstream, TASKS), (PROBING, probing, PROBES)):
+    for table, column_of, names in ((DOWNSTREAM, downstream, TASKS), (PROBING, probing, PROBING)):
         for task, value in zip(names, column_of, strict=True):
             keys = table[task][column]
             found |= dict(zip(keys, value if isinstance(value, tuple) else (value,), strict=False))
@@ -97,15 +93,15 @@ class Part(Evaluator):
 
 
 def test_parts_are_scored_once_for_both_splits_with_full_stops_for_empty_sentences():
-    part = Part([Score(f"{task}/accuracy", 80.0, 2, "%", altered=task == "Depth", headline=False) for task in PROBES])
+    part = Part([Score(f"{task}/accuracy", 80.0, 2, "%", altered=task == "Depth", headline=False) for task in PROBING])
     suite = Declutr({"probing": part, "coco": None})
     suite.prepare()
     encode = list
     scores = {one.name: one for one in suite(encode, "test")}
     assert scores["probing/Depth/accuracy"].value == scores["probing"].value == 80
-    assert scores["probing"].rows == 2 * len(PROBES)
+    assert scores["probing"].rows == 2 * len(PROBING)
     assert scores["probing"].altered
-    assert scores["probing"].items == [[f"probing/{task}/accuracy"] for task in PROBES]
+    assert scores["probing"].items == [[f"probing/{task}/accuracy"] for task in PROBING]
     assert all(one.headline for one in scores.values())
     assert "probing/Depth/accuracy" not in values(suite(encode, "dev"))
     assert part.seen == ["prepared", [".", "a b"]]
