@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -69,8 +68,8 @@ def load_encoder(
 
     Raises MissingResource if the weights cannot be had, UserError if they do not fit.
     """
-    change = partial(configure, name=name, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional)
-    encoder = read_checkpoint(name, pooling, change, {"dtype": DTYPES[dtype], "attn_implementation": attention}, mlm)
+    changes = {"dropout": dropout, "num_layers": num_layers, "bidirectional": bidirectional}
+    encoder = read_checkpoint(name, pooling, changes, {"dtype": DTYPES[dtype], "attn_implementation": attention}, mlm)
     if lm_head == "copy" and encoder.mlm_head is not None:
         architecture.untie(encoder.mlm_head, encoder.backbone)
     tokenizer, config = encoder.tokenizer, encoder.backbone.config
@@ -90,13 +89,11 @@ def load_encoder(
     return encoder.train()
 
 
-def read_checkpoint(
-    name: str, pooling: str | None, change: Callable[[PretrainedConfig], dict[str, float]], weights: Mapping, mlm: bool
-) -> Encoder:
+def read_checkpoint(name: str, pooling: str | None, changes: Mapping[str, Any], weights: Mapping, mlm: bool) -> Encoder:
     """The encoder as the checkpoint has it; all weights are trained, and nothing is packed.
 
-    change: changes the configuration, and returns the dropout that it had. weights: dtype and attn_implementation, as
-    from_pretrained takes them. The rest, and the errors, are those of load_encoder.
+    changes: of the configuration, as `configure` takes them. weights: dtype and attn_implementation, as from_pretrained
+    takes them. The rest, and the errors, are those of load_encoder.
     """
     from transformers import AutoConfig, AutoTokenizer
 
@@ -113,7 +110,7 @@ def read_checkpoint(
             raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
         if ending.head is not None and ending.head[0].in_features != config.hidden_size:
             raise UserError(f"model.name={name}: its dense head is for vectors of another width")
-        layers, own_dropout = config.num_hidden_layers, change(config)
+        layers, own_dropout = config.num_hidden_layers, configure(config, name=name, **changes)
         hf_tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         kind: Head = "mlm" if mlm else "pooler" if ending.pooling == OWN else None
         has_all = config.num_hidden_layers == layers
