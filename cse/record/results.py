@@ -1,6 +1,7 @@
 """results.json: what a run is, from its start on, how it ended and what it scored."""
 
 import hashlib
+import logging
 import shlex
 import subprocess
 import sys
@@ -19,6 +20,9 @@ from cse.dotted import Config, Json
 from cse.errors import UserError
 from cse.score import Score
 
+log = logging.getLogger("cse")
+
+PATCH = 2**20  # bytes
 PACKAGES = (
     *("cse-lab", "torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
     *("numpy", "scipy", "scikit-learn", "hydra-core", "mteb"),
@@ -105,16 +109,27 @@ def command_line() -> str:
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:], *own])
 
 
-def git_commit() -> str | None:
-    """The commit of this code's checkout, with a "+" if files differ from it; None outside a checkout."""
+def git(*words: str) -> str:
+    """What git says of this code's checkout; "" outside a checkout."""
     here = Path(__file__).resolve().parents[2]
     if not (here / ".git").exists():
-        return None
+        return ""
+    return subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True, errors="replace").stdout
 
-    def git(*words: str) -> str:
-        return subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True).stdout.strip()
 
-    return (git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain") else "")) or None
+def git_commit() -> str | None:
+    """The commit of this code's checkout, with a "+" if files differ from it; None outside a checkout."""
+    return (git("rev-parse", "HEAD").strip() + ("+" if git("status", "--porcelain") else "")) or None
+
+
+def git_patch() -> str:
+    """How the checkout's tracked files differ from its commit, as `git apply` reads it; "" if it is above PATCH bytes,
+    which a warning says."""
+    patch = git("diff", "HEAD", "--binary")
+    if len(patch.encode()) > PATCH:
+        log.warning("code       its changes since the commit are too large to be kept in code.patch: commit them")
+        return ""
+    return patch
 
 
 @cache

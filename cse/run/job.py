@@ -12,6 +12,7 @@ from cse.config.groups import own_folders
 from cse.config.spelling import line_to_resume
 from cse.errors import UserError
 from cse.files import make_folder, write_text
+from cse.record.results import git_patch
 from cse.run.logs import begin_log_files
 
 RUN = "run.yaml"
@@ -64,6 +65,7 @@ class Job:
             ".hydra/config.yaml": OmegaConf.to_yaml(self.cfg),
             ".hydra/hydra.yaml": OmegaConf.to_yaml(self.hydra),
             ".hydra/overrides.yaml": yaml.safe_dump(self.words, allow_unicode=True),
+            **({"code.patch": patch} if (patch := git_patch()) else {}),
             RUN: ABOUT + yaml.safe_dump(run, sort_keys=False, allow_unicode=True),
         }
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from cse.config.keys import is_science
 from cse.dotted import Config, flattened
 from cse.errors import UserError
+from cse.record.results import code_digest
+from cse.record.runs import read_run
 from cse.run.resume import Origin, settings_of
 
 if TYPE_CHECKING:  # importing torch is slow
@@ -56,3 +58,8 @@ def check_same_inputs(config: Config, training: "Training") -> None:
             f"rerun={folder}: {differ[0]}{more} changed since that run: put back what was there, or start a new run"
         )
     log.info("rerun      %s: the same %d inputs, by digest", folder, len(about["inputs"]))
+    before = read_run(folder).results
+    if before.get("code") != code_digest():
+        log.warning(
+            "rerun      the code is not that run's, of commit %s: other numbers may come", before.get("git_commit")
+        )
