@@ -123,7 +123,7 @@ def from_environment(name: str, *default: str | None, _node_: Node, _root_: Base
     Values end up in results.json, train.log and every tracker. Configs that are not ours are left alone.
     """
     key = str(_node_._get_full_key(None))
-    ours = isinstance(_root_, DictConfig) and {"paths", "eval"} & set(_root_)
+    ours = isinstance(_root_, DictConfig) and {"paths", "eval", "hydra"} & set(_root_)
     if ours and not key.startswith("paths.") and name not in known_variables():
         raise UserError(
             f"{key} is written into a run's files, so it cannot read {name} from the environment: only paths.* can"
