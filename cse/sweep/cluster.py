@@ -3,7 +3,6 @@
 import secrets
 import shlex
 import signal
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +26,10 @@ from cse.sweep.start import Start
 from cse.training.signals import SignalForwarder
 
 POLL = 1.0  # seconds between two checks for results
-DEFAULTS: dict[str, Any] = {"timeout_min": 60, "name": "cse", "signal_delay_s": 120, "max_num_timeout": 0}
+DEFAULTS: dict[str, Any] = {
+    **{"timeout_min": 60, "name": "cse", "signal_delay_s": 120, "max_num_timeout": 0},
+    "wckey": None,  # submitit's is its own name
+}
 OUR_WORDS = {theirs: ours for ours, theirs in SlurmExecutor._equivalence_dict().items() if ours != theirs}
 """timeout_min for SLURM's time, mem_gb for mem, ..."""
 NUMBERS = (
@@ -97,10 +99,11 @@ def executor_of(line: Line, kind: type[SlurmExecutor] = SlurmExecutor) -> SlurmE
     """
     parameters = parameters_of(line)
     folder, restarts = line.folder / ".submitit" / secrets.token_hex(4) / "%j", parameters.pop("max_num_timeout")
-    python = shlex.join(shlex.split(parameters.pop("python", shlex.quote(sys.executable))))
+    python = parameters.pop("python", None)
     try:
-        executor = kind(folder, max_num_timeout=restarts, python=python)
-        executor.update_parameters(**executor._convert_parameters(parameters), wckey=parameters.get("wckey"))
+        words = None if python is None else shlex.join(shlex.split(str(python)))
+        executor = kind(folder, max_num_timeout=restarts, python=words)
+        executor.update_parameters(**executor._convert_parameters(parameters))
     except (RuntimeError, ValueError) as error:
         raise UserError(f"hydra/launcher=submitit_slurm: {' '.join(str(error).split())}") from error
     return executor
@@ -141,7 +144,7 @@ def show(line: Line, planned: Sequence[Job]) -> None:
     count = 1 if line.search else len(planned)
     if count > 1:
         executor.parameters["map_count"] = count
-    asked = ", ".join(f"{key}={value}" for key, value in parameters.items())
+    asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
     devices = max((job.composed().trainer.devices for job in planned if job.program == "cse-train"), default=1)
     gpus = parameters.get("gpus_per_node", 0)
     print(f"\nSLURM: jobs {count}, GPUs a job {gpus or 'none by gpus_per_node'}, trainer.devices={devices}; {asked}")

@@ -103,9 +103,18 @@ def test_a_signal_leaves_the_jobs_to_the_cluster(many, handed, monkeypatch, caps
 
 def test_keys_of_hydra_launcher_reach_submitit(monkeypatch):
     monkeypatch.setattr("submitit.SlurmExecutor.affinity", staticmethod(lambda: 1))
-    more = ["partition=gpu", "gpus_per_node=2", "max_num_timeout=3", "name='x y;z'", "mem_gb=4", "python='a;b p'"]
+    more = [
+        "partition=gpu",
+        "gpus_per_node=2",
+        "max_num_timeout=3",
+        "name='x y;z'",
+        "mem_gb=4",
+        "python='a;b p'",
+        "wckey=lab",
+    ]
     executor = cluster.executor_of(line_of(*more))
-    wanted = {"partition": "gpu", "gpus_per_node": 2, "time": 60, "job_name": "x y;z", "mem": "4GB"}
+    wanted = {"partition": "gpu", "gpus_per_node": 2, "time": 60, "job_name": "x y;z", "mem": "4GB",
+              "wckey": "lab"}  # fmt: skip
     assert wanted.items() <= executor.parameters.items()
     assert (executor.max_num_timeout, executor.python, executor.folder.name) == (3, "'a;b' p", "%j")
     # a new folder, into which nobody can have put a pickle
