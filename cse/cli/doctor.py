@@ -60,7 +60,7 @@ def main() -> None:
             for group in GROUPS:
                 found[group] = {str(name): choice(group, node) for name, node in cfg.doctor[group].items()}
     if "--json" in arguments:
-        findings = {group: {name: one._asdict() for name, one in lines.items()} for group, lines in found.items()}
+        findings = {group: {name: one._asdict() for name, one in of.items()} for group, of in found.items()}
         print(json.dumps(findings, indent=2))
         return
     for group, findings_of in found.items():

@@ -125,9 +125,8 @@ class Text:
         if self.source is None:
             self.find()
         source, self.source = self.source or (), None  # can be read only once, and must not be sent to workers
-        expected = DATASETS[self.name].rows if self.name in DATASETS else ()
         found: Notes = {}
-        rows = track(note_faults(source, self.column_names, found), "row", expected[0] if expected else None)
+        rows = track(note_faults(source, self.column_names, found), "row", next(iter(self.published_rows), None))
         encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in rows)
         files = [*(f"text_{name}" for name in self.column_names), *(["scores"] if self.scores else [])]
         with showing(f"reading {self.name}"):
@@ -181,6 +180,11 @@ class Text:
 
     def __len__(self) -> int:
         return len(self.chosen)
+
+    @property
+    def published_rows(self) -> tuple[int, ...]:
+        """How many rows the published corpus has, or its copies have; () for other text."""
+        return DATASETS[self.name].rows if self.rows is not None and self.name in DATASETS else ()
 
     @property
     def num_columns(self) -> int:
@@ -248,7 +252,7 @@ class Text:
             yield row
         for file, digest in self.checksums.items():
             check_unchanged(Path(file), digest, sha256(Path(file)))
-        whole = DATASETS[self.name].rows if self.rows is not None and self.name in DATASETS else ()
+        whole = self.published_rows
         if whole and count not in whole:
             raise UserError(
                 f"data={self.name} has {count:,} rows, but the published file has {whole[0]:,}: take a whole copy (of "

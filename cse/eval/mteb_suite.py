@@ -110,8 +110,8 @@ class Mteb(Evaluator):
                 value = self._score(task, encode)
                 scores[name] = Score(f"{name}/{metric(task)}", value, unit="the task's score x 100")
             except Exception as error:  # data loaders have no common exception
-                loaded = getattr(task, "tasks", [task])  # of an aggregate (CQADupstack), each of its own
-                if any(part.data_loaded for part in loaded):  # so the encoder or the score failed
+                parts: Any = task.tasks if task.is_aggregate else [task]  # type: ignore[attr-defined]  # CQADupstack
+                if any(part.data_loaded for part in parts):  # so the encoder or the score failed
                     raise
                 self.problems[name] = first_line(error)[:200]
         if self.problems and not (self.allow_partial and scores):

@@ -105,8 +105,10 @@ def longest_text(name: str, recorded: int | None, tokenizer: PreTrainedTokenizer
     """
     longest = int(min(recorded or LONGEST, positions or LONGEST, tokenizer.model_max_length, LONGEST))
     if longest <= tokenizer.num_special_tokens_to_add():
-        raise UserError(f"model.name={name} leaves no room for text in {longest} tokens (model_max_length of "
-                        "tokenizer_config.json, max_seq_length of sentence_bert_config.json)")  # fmt: skip
+        raise UserError(
+            f"model.name={name} leaves no room for text in {longest} tokens (model_max_length of "
+            "tokenizer_config.json, max_seq_length of sentence_bert_config.json)"
+        )
     return longest
 
 
