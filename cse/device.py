@@ -51,8 +51,12 @@ def data_workers(device: torch.device) -> int:
 
 
 def computes_bf16() -> bool:
-    """Whether the current GPU computes in bfloat16; a T4 and a V100 only emulate it, more slowly than float32."""
-    return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
+    """Whether the current GPU or, without one, the CPU multiplies bfloat16 matrices in hardware. Others emulate it more
+    slowly than float32: a T4, a V100, a CPU without AVX512_BF16 and AMX."""
+    if torch.cuda.is_available():
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    has = torch.cpu.get_capabilities()
+    return bool(has.get("avx512_bf16") or has.get("amx_bf16"))
 
 
 def to_device(x: Tensor, device: torch.device) -> Tensor:

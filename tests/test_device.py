@@ -8,6 +8,7 @@ from omegaconf import OmegaConf
 
 from cse import device
 from cse.errors import UserError
+from cse.record.runs import read_run
 from cse.run.build import precision_of
 from cse.run.run import start_processes
 
@@ -32,6 +33,24 @@ def test_precision_auto_is_bf16_only_on_a_gpu_that_computes_in_it(capability, pr
     gpus(1, capability)
     assert precision_of("auto") == precision
     assert precision_of("fp16") == "fp16"
+
+
+@pytest.mark.parametrize(
+    ("has", "precision"),
+    [({"avx2": True, "avx512_bf16": False}, "no"), ({"avx512_bf16": True}, "bf16"), ({"amx_bf16": True}, "bf16")],
+)
+def test_precision_auto_is_bf16_only_on_a_cpu_that_computes_in_it(has, precision, gpus, monkeypatch):
+    gpus(0)
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: has)
+    assert precision_of("auto") == precision
+
+
+def test_a_resumed_run_keeps_the_precision_it_began_with(cse_train, small_run, tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"avx512_bf16": True})
+    assert cse_train([*small_run, "trainer.precision=auto", "trainer.max_steps=1"]) == 0
+    monkeypatch.setattr("torch.cpu.get_capabilities", dict)
+    assert cse_train([f"resume={tmp_path}/run", "trainer.max_steps=2"]) == 0
+    assert read_run(tmp_path / "run").results["precision"] == "bf16"
 
 
 def test_more_processes_than_gpus_are_refused_before_any_work(gpus, cse_train, small_run, tmp_path, capsys):

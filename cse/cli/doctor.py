@@ -114,14 +114,16 @@ def machine(cfg: DictConfig, online: bool) -> Iterator[tuple[str, Finding]]:
 
     fits = (3, 11) <= sys.version_info[:2] < (3, 14)
     yield "python", have(fits, f"{platform.python_version()} on {platform.platform()}")
-    yield "cpu", have(True, f"{os.cpu_count()} cores, {torch.get_num_threads()} threads for torch")
-    for index in range(count_gpus()):
+    gpus = count_gpus()
+    computes = "" if gpus else ", bf16" if computes_bf16() else ", no bf16: trains in fp32"
+    yield "cpu", have(True, f"{os.cpu_count()} cores, {torch.get_num_threads()} threads for torch{computes}")
+    for index in range(gpus):
         gpu = torch.cuda.get_device_properties(index)
         with torch.cuda.device(index):
             precision = "bf16" if computes_bf16() else "no bf16: fp16 or fp32"
         yield f"gpu {index}", have(True, f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB, {precision}")
-    if not count_gpus():
-        yield "gpu", Finding("none", "everything runs on the CPU, in fp32")
+    if not gpus:
+        yield "gpu", Finding("none", "everything runs on the CPU")
     for name, place in (("disk, runs", Path.cwd()), ("disk, cache", Path(cfg.paths.cache).absolute())):
         free = shutil.disk_usage(next(folder for folder in (place, *place.parents) if folder.exists())).free
         yield name, have(free > SCARCE, f"{free / 1e9:.0f} GB free in {place}")

@@ -248,7 +248,7 @@ def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxMod
 
 
 def precision_of(name: str) -> str:
-    """Accelerate's name of a trainer.precision. auto is bf16 on a GPU that has it, else no mixed precision."""
+    """Accelerate's name of a trainer.precision. auto: bf16 where the device computes in it, else no mixed precision."""
     from cse.device import computes_bf16, count_gpus
 
     if name == "auto":

@@ -82,6 +82,8 @@ def begin(job: Job, accelerator: Accelerator, heartbeat: Heartbeat) -> tuple[Tra
     The folder is made last, so that a refused run changes no folder. heartbeat: holds the folder from then on.
     """
     cfg, is_first = job.cfg, accelerator.is_main_process
+    asked = cfg.trainer.precision
+    cfg.trainer.precision = precision_name(accelerator.mixed_precision)  # recorded, so that a resumed run keeps it
     with main_process_first():  # the first tokenises, the others read its cache
         try:
             parts = build(cfg, accelerator)
@@ -98,7 +100,7 @@ def begin(job: Job, accelerator: Accelerator, heartbeat: Heartbeat) -> tuple[Tra
     if is_first:
         check_same_inputs(config, training)
         found = overlap(parts.batches.text, parts.evaluators)
-        announce(config, training, found)
+        announce(config, training, found, asked)
     if cfg.dry_run:
         print_forecast(training)
         return None

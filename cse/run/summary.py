@@ -34,9 +34,12 @@ from cse.types import Evaluator
 log = logging.getLogger("cse")
 
 
-def announce(config: Config, training: Training, found: Overlap) -> None:
-    """Log the run in a few lines: what, on what, how long, where."""
+def announce(config: Config, training: Training, found: Overlap, asked: str) -> None:
+    """Log the run in a few lines: what, on what, how long, where. asked: trainer.precision as it was typed."""
     parts, encoder, accelerator = training.parts, training.parts.encoder, training.accelerator
+    precision = precision_name(accelerator.mixed_precision)
+    reasons = {"bf16": " (auto: computed in hardware)", "fp32": " (auto: no bf16 in hardware)"}
+    why = reasons[precision] if asked == "auto" else ""
     print_fields(
         **method_in_words(config),
         encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {encoder.size}",
@@ -47,8 +50,7 @@ def announce(config: Config, training: Training, found: Overlap) -> None:
         schedule=f"{training.steps:,} steps, {schedule_in_words(parts.trainer)}"
         + (f" over {training.update.steps:,} steps" if training.update.steps != training.steps else "")
         + warmup_in_words(training.update.warmup),
-        device=f"{accelerator.device}, {precision_name(accelerator.mixed_precision)}, "
-        f"{accelerator.num_processes} process(es)",
+        device=f"{accelerator.device}, {precision}{why}, {accelerator.num_processes} process(es)",
         folder=training.folder,
     )
 
