@@ -102,7 +102,7 @@ def neighbours(arguments: list[str], folder: Path, work: Path) -> dict[str, list
 
     before = accuracies()
     tensors, _ = checkpoint.read(folder)
-    checkpoint.restore(tensors, {"encoder": encoder, "aux": aux}, {}, folder)
+    checkpoint.restore(tensors, {"encoder": encoder, "aux": aux}, {})
     return dict(zip(("held", "unseen"), map(list, zip(before, accuracies(), strict=True)), strict=True))
 
 

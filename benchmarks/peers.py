@@ -104,9 +104,9 @@ def ours(source: str, batch: int, rows: int, folder: Path) -> tuple[Turn, Any]:
 
     def turn(steps: int) -> float:
         training.steps += steps
-        before = training.seconds
+        before = training.state.seconds
         training.run(on_best=ignore, log=ignore, signals=Signals(str))  # its last step is logged, and so waited for
-        return training.seconds - before
+        return training.state.seconds - before
 
     return turn, parts.batches
 

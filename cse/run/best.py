@@ -38,9 +38,9 @@ def recover_best(folder: Path, training: Training) -> None:
     Raises UserError if the exported best step is gone or damaged, or if it is another one and no step is left: the run
     would lose its scores, or report another's.
     """
-    best, best_step = folder / "best", training.best_step
+    best, state = folder / "best", training.state
     recover(best)
-    if not best_step:
+    if not state.best_step:
         return
     try:
         (best / "config.json").read_bytes()
@@ -48,16 +48,16 @@ def recover_best(folder: Path, training: Training) -> None:
             pass
     except (OSError, SafetensorError) as error:
         raise UserError(
-            f"{best}, which should hold step {best_step}, is gone or damaged ({error}): put a copy back, or train "
-            "again in another folder"
+            f"{best}, which should hold step {state.best_step}, is gone or damaged ({error}): put a copy back, or "
+            "train again in another folder"
         ) from error
-    if training.best_sum not in (None, checksum(best / "model.safetensors")):
-        if training.step >= training.steps:
-            raise UserError(f"{best} is not what this run left there at step {best_step}: put a copy back")
+    if state.best_sum not in (None, checksum(best / "model.safetensors")):
+        if state.step >= training.steps:
+            raise UserError(f"{best} is not what this run left there at step {state.best_step}: put a copy back")
         log.warning(
-            "%s is not of step %d: the best step is chosen anew from step %d on", best, best_step, training.step
+            "%s is not of step %d: the best step is chosen anew from step %d on", best, state.best_step, state.step
         )
-        training.best_step, training.best_score = 0, None
+        state.best_step, state.best_score = 0, None
 
 
 def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:

@@ -28,7 +28,7 @@ def check_same_inputs(config: Config, training: "Training") -> None:
 
     A file of another name is what the line asked for; the same file with other content is refused.
     """
-    from cse.training.checkpoint import check_about, read_about
+    from cse.training.checkpoint import explain_damage, read_about, state_of
     from cse.training.settings import CONFIGURATION, WEIGHTS
 
     if config["rerun"] is None:
@@ -40,7 +40,8 @@ def check_same_inputs(config: Config, training: "Training") -> None:
             "rerun      %s does not record what it learned from (no last/): its inputs are not compared", folder
         )
         return
-    check_about(about, folder)
+    with explain_damage(folder):
+        state_of(about)
     then, now = flattened(settings_of(Origin("rerun", folder))), flattened(config)
     changed = {key for key in then.keys() | now.keys() if is_science(key) and then.get(key) != now.get(key)}
     differ = [name for name, digest in about["inputs"].items() if training.inputs.get(name, digest) != digest]

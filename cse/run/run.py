@@ -53,13 +53,13 @@ def run(job: Job) -> None:
             training, record = begun
             with record, explained():  # explained inside the record, so that results.json has the explanation
                 keep_best = partial(save_best, record, training.parts)
-                outcome = training.run(on_best=keep_best, log=record.log, signals=signals)
+                state = training.run(on_best=keep_best, log=record.log, signals=signals)
                 if is_first:
-                    if outcome.best_step == 0:  # no selection: keep the last step
-                        keep_best(outcome.steps, {})
-                    known = training.known(outcome.best_step or outcome.steps)
+                    if state.best_step == 0:  # no selection: keep the last step
+                        keep_best(state.step, {})
+                    known = training.known(state.best_step or state.step)
                     score_best(record, training.parts.evaluators, accelerator.device, known)
-                    conclude(record, training.parts, outcome)
+                    conclude(record, training.parts, state)
     leave_processes()  # skipped after a failure, when the others may be inside a collective
 
 
@@ -126,7 +126,7 @@ def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
         device=str(accelerator.device),
         precision=precision_name(accelerator.mixed_precision),
         trackers=[make(node) for node in cfg.tracker.values()],
-        resumed_at=training.step or None,
+        resumed_at=training.state.step or None,
         writes=accelerator.is_main_process,
     )
     layers = encoder.backbone.config.num_hidden_layers
@@ -137,7 +137,7 @@ def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
         "training_data": training.parts.provenance(),
     }
     if record.writes:
-        before = read_run(training.folder).results if training.step else {}
+        before = read_run(training.folder).results if training.state.step else {}
         known = "weights" in before  # a resumed run does not ask the hub again
         record.results["weights"] = before["weights"] if known else read_license_and_language(config["model"]["name"])
     return record

@@ -28,7 +28,7 @@ from cse.run.steps import steps_of
 from cse.score import in_short, values
 from cse.training.forecast import STEPS, forecast
 from cse.training.loop import Training
-from cse.training.settings import Outcome, Parts, Trainer
+from cse.training.settings import Parts, State, Trainer
 from cse.types import Evaluator
 
 log = logging.getLogger("cse")
@@ -153,26 +153,26 @@ def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
     return f"{lines[0].removeprefix('partial: ')}; {len(lines)} such problem(s) in results.json" if lines else ""
 
 
-def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
+def conclude(record: Record, parts: Parts, state: State) -> None:
     """Write all that a finished run leaves beside its encoder: results.json, model card, plots, the final log lines."""
     folder, metrics, trackers = record.folder, values(record.scores.values()), record.trackers
-    best_step = outcome.best_step or outcome.steps
+    best_step = state.best_step or state.step
     record.conclude(
         "done",
-        steps=outcome.steps,
+        steps=state.step,
         best_step=best_step,
-        seconds=round(outcome.seconds, 1),
-        tokens_per_second=round(outcome.tokens_per_second, 1),
+        seconds=round(state.seconds, 1),
+        tokens_per_second=round(state.tokens_per_second, 1),
         peak_memory=peak_memory(parts.encoder.device),
         data={name: evaluator.source() for name, evaluator in parts.evaluators.items()},
     )
     write_text(folder / "best" / "README.md", model_card(record.results, record.scores.values()))
     copy_mteb(folder / "best", record.results)
     if test := {name: score for name, score in metrics.items() if name.startswith("test/")}:
-        trackers.log(test, outcome.steps)  # dashboards draw a curve of one point
+        trackers.log(test, state.step)  # dashboards draw a curve of one point
     for name, path in draw(folder, parts.trainer.select, best_step, record.results["seed"]).items():
-        trackers.image(f"plots/{name}", path, outcome.steps)
-    before = outcome.curve[0][1] if outcome.curve else {}
+        trackers.image(f"plots/{name}", path, state.step)
+    before = state.curve[0][1] if state.curve else {}
     print_scores(record, before)
     print_fields(partial=partial_in_words(parts.evaluators))
     select, not_better = str(parts.trainer.select), ""
@@ -181,8 +181,8 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         not_better = ", no better than untrained"
     log.info(
         f"\nfolder     {folder}\n"
-        f"kept step  {best_step} of {outcome.steps}{not_better}, "
-        f"{outcome.seconds:.0f} s of training, {outcome.tokens_per_second:,.0f} tokens/s\nload it with\n"
+        f"kept step  {best_step} of {state.step}{not_better}, "
+        f"{state.seconds:.0f} s of training, {state.tokens_per_second:,.0f} tokens/s\nload it with\n"
         "    from sentence_transformers import SentenceTransformer\n"
         f'    model = SentenceTransformer("{folder / "best"}")\n'
         '    vectors = model.encode(["A sentence.", "Another one."])'

@@ -26,33 +26,18 @@ from cse import device
 from cse.dotted import Json
 from cse.errors import UserError, in_short
 from cse.files import recover, replaced_file
-from cse.ranges import Natural, NonNegative
 from cse.training.failures import is_out_of_memory
-from cse.training.settings import CONFIGURATION, WEIGHTS
+from cse.training.settings import CONFIGURATION, WEIGHTS, State
 
 FILE = "last/state.safetensors"
 
 
-class Watched(TypedDict):
-    """The state of cse.training.watch."""
-
-    losses: list[float]
-
-
 class About(TypedDict):
-    """The JSON that last/ must hold beside its tensors; more keys are allowed."""
+    """The JSON that last/ must hold beside a State: what a resume compares, and random states that are no tensors."""
 
-    step: Natural
-    best_step: Natural
-    best_score: float | None
-    lower_is_better: bool
-    curve: list[tuple[int, dict[str, float]]]
-    seconds: NonNegative
-    tokens: Natural
     identity: dict[str, object]
     inputs: dict[str, str]
     dev_data: dict[str, dict[str, object]]
-    watch: Watched
     scaler: dict[str, float] | None  # of fp16
     python_random: list[tuple[tuple[int, list[int], float | None], int, int, float]]  # one per process
 
@@ -153,33 +138,27 @@ def read_about(folder: Path) -> Json:
         return dict(json.loads(file.metadata()["about"]))
 
 
-def check_about(about: Json, folder: Path) -> None:
-    """Raise UserError where the JSON of last/ lacks something that a run needs to resume."""
-    with explain_damage(folder):
-        TypeAdapter(About).validate_python(about)
+def state_of(about: Json) -> State:
+    """The State in the JSON of last/. Raises ValueError where that lacks something that a run needs to resume."""
+    TypeAdapter(About).validate_python(about)
+    return TypeAdapter(State).validate_python(about)
 
 
-def restore(
-    tensors: dict[str, Tensor], modules: dict[str, nn.Module], optimizers: dict[str, Optimizer], folder: Path
-) -> None:
-    """Load saved tensors into modules and optimizers. Raises UserError if they are damaged or another experiment's.
-
-    folder: the run's, for messages.
-    """
-    with explain_damage(folder):
-        for name, module in modules.items():
-            frozen = frozen_names(module)
-            state = {key: value for key, value in module.state_dict().items() if key in frozen}
-            module.load_state_dict(state | _under(tensors, name))
-        for name, optimizer in optimizers.items():
-            owned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-            moments: dict[int, dict[str, Tensor]] = {}
-            for key, value in _under(tensors, name).items():
-                index, _, field = key.partition("/")
-                if value.dim() and value.shape != owned[int(index)].shape:  # AdamW does not check
-                    raise ValueError(f"{name}/{key} has the shape {tuple(value.shape)}")
-                moments.setdefault(int(index), {})[field] = value
-            optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+def restore(tensors: dict[str, Tensor], modules: dict[str, nn.Module], optimizers: dict[str, Optimizer]) -> None:
+    """Load saved tensors into modules and optimizers. Raises what torch does where they do not fit."""
+    for name, module in modules.items():
+        frozen = frozen_names(module)
+        state = {key: value for key, value in module.state_dict().items() if key in frozen}
+        module.load_state_dict(state | _under(tensors, name))
+    for name, optimizer in optimizers.items():
+        owned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        moments: dict[int, dict[str, Tensor]] = {}
+        for key, value in _under(tensors, name).items():
+            index, _, field = key.partition("/")
+            if value.dim() and value.shape != owned[int(index)].shape:  # AdamW does not check
+                raise ValueError(f"{name}/{key} has the shape {tuple(value.shape)}")
+            moments.setdefault(int(index), {})[field] = value
+        optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
 def frozen_names(module: nn.Module) -> set[str]:

@@ -3,11 +3,11 @@
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 from accelerate import Accelerator
@@ -23,7 +23,7 @@ from cse.training import checkpoint
 from cse.training.distributed import Agreement, follow_encoding, gather_objects, lead_encoding, world_size
 from cse.training.momentum import MomentumEncoder
 from cse.training.progress import steps_shown
-from cse.training.settings import Outcome, Parts, in_steps, no_such_score, watched
+from cse.training.settings import Parts, State, in_steps, no_such_score, watched
 from cse.training.signals import Signals
 from cse.training.update import Metrics, Update, check_settings, geometry
 from cse.training.watch import Watch
@@ -32,13 +32,13 @@ from cse.types import Batch
 log = logging.getLogger(__name__)
 
 Numbers = dict[str, float]
-SHOWN = {
-    "train/loss": "loss",
-    "train/aux/loss": "aux loss",
-    "train/tokens_per_second": "tokens/s",
-    "train/seconds_per_step": "s/step",
-}
-"""What the progress shows of a logged step, by the name of its number."""
+
+
+class Wishes(NamedTuple):
+    """What a process asks of all of them after a step: to stop, by the number of a signal (0: no), and to save."""
+
+    signal: int
+    save: bool
 
 
 class Callback(Protocol):
@@ -80,15 +80,10 @@ class Training:
         self.watched = watched(trainer, parts.evaluators)
         self.dev_data = {name: parts.evaluators[name].source().get("files", {}) for name in self.watched}
         self.inputs = parts.inputs()
-        self.step, self.best_step = 0, 0
-        self.best_score: float | None = None
-        self.lower_is_better = False  # of trainer.select, known from its first score on
-        self.best_sum: str | None = None  # of the export, where it is known
-        self.curve: list[tuple[int, Numbers]] = []
-        self.seconds, self.tokens = 0.0, 0
+        self.state = State()
         self.encoding: tuple[int, MemoizedEncode] | None = None  # of the step it was made at
         self.saver = checkpoint.Saver(folder)
-        self.watch = Watch(trainer, warmup=self.update.warmup, scaled=accelerator.scaler is not None)
+        self.watch = Watch(trainer, scaled=accelerator.scaler is not None)
 
     def start(self, seed: int, resume: bool) -> None:
         """Start fresh, or from last/: weights, moments, random states, the place in the data, the best so far.
@@ -101,86 +96,73 @@ class Training:
         if not (resume and (self.folder / checkpoint.FILE).exists()):
             set_seed(seed, device_specific=True)  # dropout differs between processes; the weights are already made
             return
-        tensors, about = checkpoint.read(self.folder)
-        checkpoint.check_about(about, self.folder)
-        checkpoint.check_same(self.folder, about, self.identity, self.inputs, self.dev_data)
         with checkpoint.explain_damage(self.folder):
-            if not about["best_step"] <= about["step"] <= self.planned:
-                raise ValueError(f"step {about['step']} of {self.planned}, the best {about['best_step']}")
-        checkpoint.restore(tensors, self.modules, self.update.plain_optimizers(), self.folder)
-        self.step, self.best_step, self.best_score = about["step"], about["best_step"], about["best_score"]
-        self.best_sum, self.lower_is_better = about.get("best_sum"), about["lower_is_better"]
-        self.curve = [(step, scores) for step, scores in about["curve"]]
-        self.seconds, self.tokens = about["seconds"], about["tokens"]
-        self.watch.losses = about["watch"]["losses"]
-        with checkpoint.explain_damage(self.folder):
-            if self.accelerator.scaler is not None and about["scaler"]:  # fp16
-                self.accelerator.scaler.load_state_dict(about["scaler"])
-            rank, saved = self.accelerator.process_index, len(about["python_random"])
-            if rank < saved:
-                checkpoint.set_random_state(tensors, about, rank)
-            else:  # fewer processes saved the run: this one draws its own numbers from here on
-                set_seed(seed + self.step, device_specific=True)
-        log.info("resuming %s at step %d of %d", self.folder, self.step, self.steps)
+            self._restore(seed)
+        log.info("resuming %s at step %d of %d", self.folder, self.state.step, self.steps)
 
-    def run(self, on_best: OnBest, log: Callback, signals: Signals) -> Outcome:
+    def _restore(self, seed: int) -> None:
+        """Read last/. seed: of a process that has no random state there."""
+        tensors, about = checkpoint.read(self.folder)
+        self.state = state = checkpoint.state_of(about)
+        checkpoint.check_same(self.folder, about, self.identity, self.inputs, self.dev_data)
+        if not state.best_step <= state.step <= self.planned:
+            raise ValueError(f"step {state.step} of {self.planned}, the best {state.best_step}")
+        checkpoint.restore(tensors, self.modules, self.update.plain_optimizers())
+        if self.accelerator.scaler is not None and about["scaler"]:  # fp16
+            self.accelerator.scaler.load_state_dict(about["scaler"])
+        rank, saved = self.accelerator.process_index, len(about["python_random"])
+        if rank < saved:
+            checkpoint.set_random_state(tensors, about, rank)
+        else:  # fewer processes saved the run: this one draws its own numbers from here on
+            set_seed(seed + state.step, device_specific=True)
+
+    def run(self, on_best: OnBest, log: Callback, signals: Signals) -> State:
         """Train to the end. on_best: exports the encoder, called at each step that is better than all before.
 
         Raises RunError on NaN, on collapse and where the disk refuses; what was exported and saved stays whole. Raises
         Interrupted after a signal, once last/ is saved.
         """
-        trainer = self.trainer
+        trainer, state = self.trainer, self.state
         batches, aux_batches = self.batches(), self.aux_batches()
-        wishes = Agreement(lambda: (int(signals.requested or 0), self._is_late()))  # to stop, and to save
-        with signals.waiting(True), self.saver, steps_shown(self.steps, self.step) as show:
-            if self._is_due() and self.step not in dict(self.curve):  # a resumed run may have been stopped right here
-                scores = self._evaluate(on_best, log, signals)
-                if scores:
-                    show(self.step, scores)
+        wishes = Agreement(lambda: Wishes(int(signals.requested or 0), self._is_late()))
+        with signals.waiting(True), self.saver, steps_shown(self.steps, state.step) as show:
+            if self._is_due() and state.step not in dict(state.curve):  # a resumed run may have been stopped right here
+                show(state.step, self._evaluate(on_best, log, signals))
             since = self._clocks()
-            while self.step < self.steps and not self.watch.is_over(self.curve, self.lower_is_better):
+            while state.step < self.steps and not self.watch.is_over(state):
                 started = time.perf_counter()
-                logged = (self.step + 1) % trainer.log_every == 0 or self.step + 1 == self.steps
+                logged = (state.step + 1) % trainer.log_every == 0 or state.step + 1 == self.steps
                 wishes.ask()
-                values, views = self.update(self.step, batches, aux_batches)
+                values, views = self.update(state.step, batches, aux_batches)
                 # reading a number waits for the device, so nothing is read on steps that are not logged
                 to_log: Metrics = {**values, **geometry(views)} if logged else {}
                 metrics = {f"train/{name}": float(value) for name, value in to_log.items()}
-                self.step += 1
-                self.watch.add(self.step, values)
-                self.seconds += time.perf_counter() - started
-                shown: Numbers = {}
+                state.step += 1
+                self.watch.add(state.step, values)
+                state.seconds += time.perf_counter() - started
                 if logged:
                     rates, since = self._rates(since), self._clocks()
-                    metrics |= {"train/step": self.step, "train/epoch": self.step / self.epoch_steps} | rates
+                    metrics |= {"train/step": state.step, "train/epoch": state.step / self.epoch_steps} | rates
                     if self.accelerator.is_main_process:
-                        log(self.step, metrics)
-                    shown = {name: metrics[key] for key, name in SHOWN.items() if key in metrics}
-                stops, late = wishes.answer()
-                saves = late or self.step % (trainer.save_every or self.eval_every) == 0 or self.step == self.steps
-                if logged or stops or saves or self._is_due():  # nothing broken is scored or saved
-                    self.watch.check(metrics, self.best_step)
-                if stops:
-                    self._stop(stops, signals)
-                if self._is_due():
-                    shown |= self._evaluate(on_best, log, signals)
-                if shown:
-                    show(self.step, shown)
-                if saves or self.watch.is_over(self.curve, self.lower_is_better):
+                        log(state.step, metrics)
+                signal, late = wishes.answer()
+                saves = late or state.step % (trainer.save_every or self.eval_every) == 0 or state.step == self.steps
+                if logged or signal or saves or self._is_due():  # nothing broken is scored or saved
+                    self.watch.check(metrics, state.best_step)
+                if signal:
+                    self._stop(signal, signals)
+                selecting = self._evaluate(on_best, log, signals) if self._is_due() else {}
+                show(state.step, metrics | selecting)
+                if saves or self.watch.is_over(state):
                     self._save()
-        return self.outcome()
-
-    def outcome(self) -> Outcome:
-        """The run's results up to this step."""
-        rate = self.tokens / self.seconds if self.seconds else 0.0
-        return Outcome(self.step, self.best_step, self.best_score, self.seconds, rate, self.curve)
+        return state
 
     def encode(self) -> MemoizedEncode:
         """This step's encoder as it is scored, with its test head; each text is encoded once."""
-        if self.encoding is None or self.encoding[0] != self.step:
+        if self.encoding is None or self.encoding[0] != self.state.step:
             head, precision = self.parts.objective.test_head(), self.trainer.eval_precision
             encode = partial(self.parts.encoder.encode, head=head, precision=precision)
-            self.encoding = self.step, MemoizedEncode(encode)
+            self.encoding = self.state.step, MemoizedEncode(encode)
         return self.encoding[1]
 
     def known(self, step: int) -> Mapping[str, np.ndarray]:
@@ -191,22 +173,22 @@ class Training:
 
     def batches(self) -> Iterator[Batch]:
         """The batches from this step on, in host memory; counts their real tokens."""
-        first, last = self.step * self.trainer.accumulate, self.steps * self.trainer.accumulate
+        first, last = self.state.step * self.trainer.accumulate, self.steps * self.trainer.accumulate
         on, workers = self.accelerator.device, self.trainer.workers
         workers = data_workers(on) if workers == "auto" else workers
         for batch in self.parts.batches.loader(first, last, workers, pin=is_gpu(on)):
-            self.tokens += int(batch.tokens.mask_BT.sum()) * world_size()
+            self.state.tokens += int(batch.tokens.mask_BT.sum()) * world_size()
             yield batch
 
     def aux_batches(self) -> Iterator[Any]:
         """This process's part of the second modality's batches from this step on."""
         if self.parts.aux is None:
             return repeat(None)
-        return self.parts.aux.batches(self.step, self.accelerator.process_index, self.accelerator.num_processes)
+        return self.parts.aux.batches(self.state.step, self.accelerator.process_index, self.accelerator.num_processes)
 
     def _is_due(self) -> bool:
         """Whether this step is scored: step 0 (the untrained encoder), every eval_every steps, and the last."""
-        return self.step % self.eval_every == 0 or self.step == self.steps
+        return self.state.step % self.eval_every == 0 or self.state.step == self.steps
 
     def _is_late(self) -> bool:
         """Whether last/ is older than trainer.save_minutes."""
@@ -219,7 +201,7 @@ class Training:
         self._save()
         self.saver.wait()
         gather_objects(None)
-        raise signals.interruption(f"step {self.step} of {self.steps} is saved; ")
+        raise signals.interruption(f"step {self.state.step} of {self.steps} is saved; ")
 
     def _evaluate(self, on_best: OnBest, log: Callback, signals: Signals) -> Numbers:
         """Score dev, and call on_best if the selecting score is strictly the best so far. Returns that score."""
@@ -236,19 +218,20 @@ class Training:
                 stopped = error.code - 128
             if not stopped:
                 lower = [name for name, one in scores.items() if one.lower_is_better]
-                log(self.step, values(scores.values()) | {"train/step": self.step}, lower)
-                if self.step == 0:
+                log(self.state.step, values(scores.values()) | {"train/step": self.state.step}, lower)
+                if self.state.step == 0:
                     keep_cosines(self.folder, "before", scores.values())
                 if self.trainer.select is not None and self._is_best(scores):
-                    self.best_sum = on_best(self.step, scores)
+                    self.state.best_sum = on_best(self.state.step, scores)
         else:
             follow_encoding(self.encode())
-        outcome = self.best_step, self.best_score, self.lower_is_better, values(scores.values()), stopped
-        self.best_step, self.best_score, self.lower_is_better, found, stopped = gather_objects(outcome)[0]
+        state = self.state
+        outcome = state.best_step, state.best_score, state.lower_is_better, values(scores.values()), stopped
+        state.best_step, state.best_score, state.lower_is_better, found, stopped = gather_objects(outcome)[0]
         if stopped:
             self._stop(stopped, signals)
-        self.curve.append((self.step, found))
-        self.watch.check_scores(self.curve, self.lower_is_better)
+        state.curve.append((state.step, found))
+        self.watch.check_scores(state)
         shown = self.trainer.select or next(iter(found))
         return {shown: found[shown]}
 
@@ -256,18 +239,18 @@ class Training:
         """Whether this step is the best so far, which is then noted. Step 0, the untrained encoder, does not count."""
         if self.trainer.select not in scores:
             raise no_such_score(str(self.trainer.select), scores)
-        score = scores[self.trainer.select]
-        self.lower_is_better = score.lower_is_better
-        best = None if self.best_score is None else replace(score, value=self.best_score)
-        if self.step == 0 or not score.better_than(best):
+        state, score = self.state, scores[self.trainer.select]
+        state.lower_is_better = score.lower_is_better
+        best = None if state.best_score is None else replace(score, value=state.best_score)
+        if state.step == 0 or not score.better_than(best):
             return False
-        self.best_step, self.best_score = self.step, score.value
+        state.best_step, state.best_score = state.step, score.value
         return True
 
     def _clocks(self) -> tuple[int, float, int, float]:
         """Steps, seconds of training, tokens seen, and seconds of waiting for the second modality's data, so far."""
         waited = 0.0 if self.parts.aux is None else self.parts.aux.seconds_waited
-        return self.step, self.seconds, self.tokens, waited
+        return self.state.step, self.state.seconds, self.state.tokens, waited
 
     def _rates(self, since: tuple[int, float, int, float]) -> Numbers:
         """Tokens a second, seconds a step and, with a second modality, the share of time spent waiting for it."""
@@ -281,19 +264,10 @@ class Training:
         if not self.accelerator.is_main_process:
             return
         scaler = self.accelerator.scaler
-        about = {
-            "step": self.step,
-            "best_step": self.best_step,
-            "best_score": self.best_score,
-            "lower_is_better": self.lower_is_better,
-            "best_sum": self.best_sum,
-            "curve": self.curve,
-            "seconds": self.seconds,
-            "tokens": self.tokens,
+        about = asdict(self.state) | {
             "identity": self.identity,
             "dev_data": self.dev_data,
             "inputs": self.inputs,
-            "watch": {"losses": self.watch.losses},
             "scaler": None if scaler is None else scaler.state_dict(),
         }
         self.saver.save(self.modules, self.update.plain_optimizers(), states, about)

@@ -9,10 +9,17 @@ from cse.progress import live
 
 log = logging.getLogger(__name__)
 
+SHOWN = {
+    "train/loss": "loss {:.4g}",
+    "train/aux/loss": "aux loss {:.4g}",
+    "train/tokens_per_second": "{:,.0f} tokens/s",
+    "train/seconds_per_step": "{:.3g} s/step",
+}
+
 
 @contextmanager
 def steps_shown(total: int, first: int) -> Iterator[Callable[[int, dict[str, float]], None]]:
-    """A block whose steps are shown: it gets show(step, numbers), for losses, speed or dev scores of that step.
+    """A block whose steps are shown: it gets show(step, numbers), for what is logged of that step, if anything.
 
     total: the run's steps; first: the step it starts at. On a terminal the latest value of each number stays; elsewhere
     a line has only its own step's.
@@ -22,6 +29,8 @@ def steps_shown(total: int, first: int) -> Iterator[Callable[[int, dict[str, flo
         task = None if bars.disable else bars.add_task("", total=total, completed=first)
 
         def show(step: int, numbers: dict[str, float]) -> None:
+            if not numbers:
+                return
             latest.update(numbers)
             if task is not None:
                 bars.update(task, completed=step, description=in_words(latest))
@@ -35,7 +44,6 @@ def steps_shown(total: int, first: int) -> Iterator[Callable[[int, dict[str, flo
 
 
 def in_words(numbers: dict[str, float]) -> str:
-    """The numbers in one line, rounded."""
-    forms = {"loss": "loss {:.4g}", "aux loss": "aux loss {:.4g}", "tokens/s": "{:,.0f} tokens/s"}
-    forms |= {"s/step": "{:.3g} s/step"}
-    return "  ".join(forms.get(name, f"{name} {{:.2f}}").format(value) for name, value in numbers.items())
+    """The numbers in one line, rounded: of training those in SHOWN, and dev scores."""
+    names = [*(name for name in SHOWN if name in numbers), *(name for name in numbers if not name.startswith("train/"))]
+    return "  ".join(SHOWN.get(name, f"{name} {{:.2f}}").format(numbers[name]) for name in names)

@@ -1,9 +1,9 @@
-"""A run's settings (Trainer), its parts (Parts) and its results (Outcome)."""
+"""A run's settings (Trainer), its parts (Parts) and how far it is (State)."""
 
 import json
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 from zlib import crc32
 
@@ -101,16 +101,28 @@ class Parts:
         return found | {f"{WEIGHTS} that are not trained" if frozen else WEIGHTS: f"{value:08x}"}
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """A run's results. best_score: of trainer.select, at best_step. curve: (step, dev scores) of every evaluation."""
+@dataclass
+class State:
+    """How far a run is, and the best so far; last/ holds it as JSON.
 
-    steps: int
-    best_step: int
-    best_score: float | None
-    seconds: float
-    tokens_per_second: float
-    curve: list[tuple[int, dict[str, float]]]
+    best_score: of trainer.select, at best_step. lower_is_better: for that score, known from its first value on.
+    best_sum: the checksum of the exported weights, where it is known. curve: (step, dev scores) of every evaluation.
+    seconds, tokens: of training so far.
+    """
+
+    step: Natural = 0
+    best_step: Natural = 0
+    best_score: float | None = None
+    lower_is_better: bool = False
+    best_sum: str | None = None
+    curve: list[tuple[int, dict[str, float]]] = field(default_factory=list)
+    seconds: NonNegative = 0.0
+    tokens: Natural = 0
+
+    @property
+    def tokens_per_second(self) -> float:
+        """The rate of the whole run."""
+        return self.tokens / self.seconds if self.seconds else 0.0
 
 
 def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:

@@ -9,17 +9,18 @@ import pytest
 import torch
 
 from cse.errors import RunError
-from cse.training.watch import CHECKED, CONSTANT, Watch, best_of
+from cse.training.settings import State
+from cse.training.watch import CHECKED, Watch, best_of
 
 
 @pytest.fixture
 def watch():
     trainer = SimpleNamespace(select="dev/x", patience=3, stop_early=False, stop_on_collapse=True)
-    return Watch(trainer, warmup=4, scaled=False)
+    return Watch(trainer, scaled=False)
 
 
-def scored(*values):
-    return [(step, {"dev/x": value}) for step, value in enumerate(values)]
+def scored(*values, lower_is_better=False):
+    return State(curve=[(step, {"dev/x": value}) for step, value in enumerate(values)], lower_is_better=lower_is_better)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -33,76 +34,53 @@ def test_the_first_step_that_is_not_finite_is_named(watch, name, value):
 
 
 def test_an_infinite_gradient_under_fp16_is_not_an_error(watch):
-    watch = Watch(watch.trainer, warmup=4, scaled=True)
+    watch = Watch(watch.trainer, scaled=True)
     watch.add(1, {"loss": torch.tensor(1.0), "grad_norm": torch.tensor(float("inf"))})
     watch.check({}, best_step=0)
-
-
-def logged(watch, losses):
-    """Have the watch check these losses, logged from step 5 on, after the warm-up."""
-    for step, loss in enumerate(losses, 5):
-        watch.check({"train/step": step, "train/loss": loss, "train/effective_rank": 9.0}, best_step=0)
-
-
-def test_a_constant_loss_is_warned_of_once_also_across_a_resume(watch, caplog):
-    logged(watch, [3.0, 2.0, *[1.0] * (CONSTANT - 1)])
-    assert not caplog.records
-    other = Watch(watch.trainer, warmup=4, scaled=False)
-    other.losses = watch.losses
-    logged(other, [1.0 + 1e-8, *[1.0] * CONSTANT, 2.0])
-    assert len(caplog.records) == 1
-
-
-def test_a_loss_that_moves_or_is_in_warm_up_is_not_warned_of(watch, caplog):
-    logged(watch, [1.0 + 1e-5 * step for step in range(3 * CONSTANT)])
-    watch.warmup = 1000
-    logged(watch, [1.0] * 2 * CONSTANT)
-    assert not caplog.records
 
 
 @pytest.mark.parametrize(("rank", "ends"), [(1.04, True), (1.06, False)])
 def test_collapse_ends_the_run(watch, rank, ends):
     with pytest.raises(RunError, match=r"trainer\.lr") if ends else nullcontext():
-        watch.check({"train/step": 3, "train/loss": 1.0, "train/effective_rank": rank}, best_step=0)
+        watch.check({"train/step": 3, "train/effective_rank": rank}, best_step=0)
     watch.trainer.stop_on_collapse = False
-    watch.check({"train/step": 3, "train/loss": 1.0, "train/effective_rank": rank}, best_step=0)
+    watch.check({"train/step": 3, "train/effective_rank": rank}, best_step=0)
 
 
 def test_scores_that_stop_rising_are_warned_of_once_for_each_best(watch, caplog):
     values = [9, 1, 3, 2, 2, 2, 2, 4, 3, 3, 3]
     for end in range(1, len(values) + 1):
-        watch.check_scores(scored(*values[:end]), False)
+        watch.check_scores(scored(*values[:end]))
     said = [record.message for record in caplog.records]
     assert [message.partition(":")[0] for message in said] == ["step 5", "step 10"]
     assert "3.00 of step 2" in said[0]
-    watch.check_scores(scored(9, float("nan"), 3, 2, 2, 2), False)
+    watch.check_scores(scored(9, math.nan, 3, 2, 2, 2))
     assert "3.00 of step 2" in caplog.records[-1].message
-    assert not watch.is_over(scored(*values), False)
+    assert not watch.is_over(scored(*values))
     watch.trainer.stop_early = True
-    assert watch.is_over(scored(*values), False)
+    assert watch.is_over(scored(*values))
     watch.trainer.patience = None
-    assert not watch.is_over(scored(*values), False)
+    assert not watch.is_over(scored(*values))
 
 
 def test_the_least_score_is_best_where_less_is_better(watch, caplog):
-    watch.trainer.select = select = "dev/geometry/uniformity"
     values = [-9, math.nan, -2, -3, -2, -2.5, -2]
-    curve = [(step, {select: value}) for step, value in enumerate(values)]
-    assert best_of(curve[:2], select, True) is None
-    assert best_of(curve, select, True) == (-3, 3)
-    for end in range(1, len(curve) + 1):
-        watch.check_scores(curve[:end], True)
+    states = [scored(*values[:end], lower_is_better=True) for end in range(1, len(values) + 1)]
+    assert best_of(states[1], "dev/x") is None
+    assert best_of(states[-1], "dev/x") == (-3, 3)
+    for state in states:
+        watch.check_scores(state)
     assert [record.message.partition(":")[0] for record in caplog.records] == ["step 6"]
     watch.trainer.stop_early = True
-    assert [watch.is_over(curve[:end], True) for end in (-1, len(curve))] == [False, True]
+    assert [watch.is_over(states[-2]), watch.is_over(states[-1])] == [False, True]
 
 
 def test_scores_that_are_never_a_number_are_warned_of(watch, caplog):
     """As Spearman's correlation of embeddings that collapsed, with stop_on_collapse=false."""
-    watch.check_scores(scored(9, *[math.nan] * 3), False)
+    watch.check_scores(scored(9, *[math.nan] * 3))
     assert len(caplog.records) == 1
     watch.trainer.stop_early = True
-    assert watch.is_over(scored(9, *[math.nan] * 3), False)
+    assert watch.is_over(scored(9, *[math.nan] * 3))
 
 
 def test_a_nan_loss_ends_the_run(small_run, cse_train, tmp_path, capsys):
