@@ -11,7 +11,7 @@ decimals first (SimCSE's print_table).
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import MinLen
@@ -135,6 +135,10 @@ class ScoredPairs(Evaluator):
         """The mean of the tasks' Spearman scores."""
         return float(np.mean(spearmans))
 
+    def pairs(self, split: str) -> list[frozenset[str]]:
+        """The pairs of a split that is prepared, each without its order; [] for a split without data."""
+        return [pair for subsets in self.tasks.get(split, {}).values() for one in subsets for pair in unordered(one)]
+
     def texts(self) -> Iterator[str]:
         """The sentences of every split and task."""
         for tasks in self.tasks.values():
@@ -147,11 +151,16 @@ class ScoredPairs(Evaluator):
         return self.folder.source(self.protocol)
 
 
+def unordered(examples: Examples) -> list[frozenset[str]]:
+    """The sentence pairs, each without its order."""
+    return [frozenset(pair) for pair in zip(*examples.sentences, strict=True)]
+
+
 class Stsb(ScoredPairs):
     """STS-B dev (selects the checkpoint in every paper but DeCLUTR's) or test; a split without STS-B is left out.
 
     with_sickr adds SICK-R's trial or test split and the mean of both, which SimCSE logs during training but never
-    selects by.
+    selects by. without="sts" leaves the pairs out of dev that are in a test set of STS12..16, 1,131 of the 1,500.
     """
 
     protocol = "Spearman and Pearson x100 of cosines with gold scores"
@@ -163,12 +172,26 @@ class Stsb(ScoredPairs):
         with_sickr: bool = False,
         allow_partial: bool = False,
         widths: Widths | None = None,
+        without: Literal["sts"] | None = None,
     ):
         super().__init__(senteval_folder(senteval, allow_partial), ("STS-B", "SICK-R") if with_sickr else (), widths)
+        self.without = without
+        if without:
+            self.protocol += "; STS-B dev without the pairs of STS12..16's tests"
 
     def readers(self, split: str) -> Readers:
         """STS-B and, if with_sickr, SICK-R."""
-        return {task: [partial(read_table, task=task, split=split)] for task in self.averaged or ["STS-B"]}
+        readers = {task: [partial(read_table, task=task, split=split)] for task in self.averaged or ["STS-B"]}
+        return readers | {"STS-B": [read_apart]} if self.without and split == "dev" else readers
+
+
+def read_apart(folder: DataFolder) -> Examples:
+    """STS-B dev without the pairs that a test set of STS12..16 has."""
+    whole = read_table(folder, "STS-B", "dev")
+    tests = [read_subset(folder, year, subset) for year, subsets in SUBSETS.items() for subset in subsets]
+    tested = {pair for test in tests for pair in unordered(test)}
+    kept = [row for row, pair in enumerate(unordered(whole)) if pair not in tested]
+    return Examples(tuple([side[row] for row in kept] for side in whole.sentences), whole.labels_N[kept])
 
 
 SEVEN = (*SUBSETS, "STS-B", "SICK-R")

@@ -17,6 +17,7 @@ from cse.data.overlap import Overlap, in_words
 from cse.data.text import Text
 from cse.device import is_gpu, peak_memory, total_memory
 from cse.dotted import Config
+from cse.eval.sts import ScoredPairs
 from cse.files import write_text
 from cse.record.scores import IS_ALTERED, problems_of, shown
 from cse.record.status import duration
@@ -46,6 +47,7 @@ def announce(config: Config, training: Training, found: Overlap, asked: str) -> 
         data=data_in_words(parts.batches.text, len(parts.batches.rows)),
         views=views_in_words(parts.batches, config["choices"]["augmentation"]),
         overlap=in_words(found) if parts.evaluators else "",
+        selection=selection_in_words(parts),
         partial=partial_in_words(parts.evaluators),
         schedule=f"{training.steps:,} steps, {schedule_in_words(parts.trainer)}"
         + (f" over {training.update.steps:,} steps" if training.update.steps != training.steps else "")
@@ -53,6 +55,21 @@ def announce(config: Config, training: Training, found: Overlap, asked: str) -> 
         device=f"{accelerator.device}, {precision}{why}, {accelerator.num_processes} process(es)",
         folder=training.folder,
     )
+
+
+def selection_in_words(parts: Parts) -> str:
+    """How many of the pairs that choose the kept step are pairs of a test that the run is scored on; "" for none."""
+    name = str(parts.trainer.select).split("/")[1:2]
+    chooser = parts.evaluators.get(*name) if name else None
+    if not isinstance(chooser, ScoredPairs):
+        return ""
+    pairs = chooser.pairs("dev")
+    tests = {key: set(one.pairs("test")) for key, one in parts.evaluators.items() if isinstance(one, ScoredPairs)}
+    shared = {key: sum(pair in of for pair in pairs) for key, of in tests.items()}
+    found = [
+        f"{count:,} of its {len(pairs):,} pairs are pairs of {key}'s tests" for key, count in shared.items() if count
+    ]
+    return "; ".join([f"by {parts.trainer.select}", *found]) if found else ""
 
 
 def print_forecast(training: Training) -> None:

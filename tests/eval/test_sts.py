@@ -88,6 +88,28 @@ def test_dev_and_test_are_scored_separately_and_sick_in_addition(toy_senteval, b
     assert [one.name for one in found.values() if one.headline] == ["spearman", "SICK-R/spearman", "average"]
 
 
+def test_dev_can_leave_out_the_pairs_that_sts_tests_have_in_either_order(toy_senteval, bag_of_letters):
+    whole = Stsb(str(toy_senteval))
+    whole.prepare()
+    left, right = (side[0] for side in whole.tasks["dev"]["STS-B"][0].sentences)
+    file = toy_senteval / "STS/STS13-en-test/STS.input.FNWN.txt"
+    file.write_text(f"{right}\t{left}\n" + file.read_text().split("\n", 1)[1])
+    apart, test = Stsb(str(toy_senteval), without="sts"), Sts(str(toy_senteval))
+    for evaluator in (apart, test):
+        evaluator.prepare()
+    shared = set(whole.pairs("dev")) & set(test.pairs("test"))
+    assert {frozenset((left, right))} <= shared
+    assert apart.pairs("dev") == [pair for pair in whole.pairs("dev") if pair not in shared]
+    assert apart.pairs("test") == whole.pairs("test")
+    assert apart(bag_of_letters, "dev")[0].rows == len(apart.pairs("dev"))
+
+
+def test_three_quarters_of_stsb_dev_are_pairs_of_sts_tests(shared):
+    apart = Stsb(str(shared / "data" / "senteval"), without="sts")
+    apart.prepare()
+    assert len(apart.pairs("dev")) == 1500 - 1131
+
+
 @pytest.mark.parametrize(
     "name",
     ["STS/STS14-en-test/STS.input.images.txt", "STS/STSBenchmark/sts-test.csv", "SICK/SICK_test_annotated.txt"],
