@@ -69,13 +69,21 @@ class Speech(Stream[AudioBatch]):
         batch_size: Count,
         workers: Natural | None,
         seed: Seed,
+        shuffle_labels: bool = False,
     ):
         check_loads("torchaudio.functional", TORCHAUDIO)
         check_loads("soundfile")
         root = fetch("librispeech", Path(cache)) if folder is None else Path(folder)
         files = files_of_speakers(root, speakers)
         self.store, index, digests = filter_banks(root, files, Path(cache) / "fbank")
-        super().__init__(np.array(index["labels"], dtype=np.int64), str(root), batch_size, workers, seed)
+        super().__init__(
+            np.array(index["labels"], dtype=np.int64),
+            str(root),
+            batch_size,
+            workers,
+            seed,
+            shuffle_labels=shuffle_labels,
+        )
         self.inputs = by_class("clips", ((name, "", digests[path]) for name in files for path in files[name]))
         self.rows_in_store, self.samples = np.array(index["rows"], dtype=np.int64), index["samples"]
         log.info("audio      %d clips of %d speakers, from %s", len(self), len(set(index["labels"])), root)

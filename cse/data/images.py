@@ -80,6 +80,7 @@ class Images(Stream[ImageBatch]):
         workers: Natural | None,
         seed: Seed,
         cache: Name,
+        shuffle_labels: bool = False,
     ):
         check_loads("torchvision.transforms.v2")
         from torchvision.transforms import v2
@@ -92,7 +93,7 @@ class Images(Stream[ImageBatch]):
         names, labels = _from_folder(folder, files)
         rows, labels = subset(labels, classes, per_class, subset_seed)
         self.names = [names[row] for row in rows]
-        super().__init__(labels, where, batch_size, workers, seed)
+        super().__init__(labels, where, batch_size, workers, seed, shuffle_labels=shuffle_labels)
         self.inputs = _fingerprints(folder, self.names)
         log.info("images     %d of %d classes, from %s", len(self), labels.max() + 1, where)
         self.size, self.resize, self.normalize = size, resize, normalize

@@ -33,13 +33,23 @@ class Stream(Dataset[B], Generic[B]):
 
     labels: the class of each item. where: the folder or dataset that holds the items, for messages. workers: None for
     one per core. `batches` goes through it with worker processes, so that a training step finds its batch ready.
+    shuffle_labels: give the items each other's classes, drawn by the seed: a control without what the classes teach.
     Raises UserError if there is less than one batch.
     """
 
     kind = "items"
     """What the items are, in the plural."""
 
-    def __init__(self, labels: np.ndarray, where: str, batch_size: int, workers: int | None, seed: int):
+    def __init__(
+        self,
+        labels: np.ndarray,
+        where: str,
+        batch_size: int,
+        workers: int | None,
+        seed: int,
+        *,
+        shuffle_labels: bool = False,
+    ):
         if len(labels) < batch_size:
             raise UserError(
                 f"{where} has {len(labels)} items, fewer than aux_modality.data.batch_size={batch_size}: lower it, or "
@@ -47,6 +57,8 @@ class Stream(Dataset[B], Generic[B]):
             )
         if len(np.unique(labels)) == 1:
             log.warning("%s: all %d items are of one class, so a loss by labels has no negatives", where, len(labels))
+        if shuffle_labels:
+            labels = labels[torch.randperm(len(labels), generator=seeded(seed, 2)).numpy()]
         self.labels, self.where, self.batch_size, self.seed = labels, where, batch_size, seed
         self.workers = min(MAX_WORKERS, usable_cores()) if workers is None else workers
         self.inputs: dict[str, str] = {}  # set by subclasses, see by_class

@@ -54,6 +54,17 @@ def test_both_views_and_the_label_are_of_the_same_image(image_folder):
     assert len(seen) == 20
 
 
+def test_shuffled_labels_are_the_same_classes_on_other_images_by_the_seed(image_folder):
+    plain, shuffled, again, other = (
+        images(image_folder, shuffle_labels=how, seed=seed) for how, seed in [(0, 7), (1, 7), (1, 7), (1, 8)]
+    )
+    assert torch.equal(plain[3].pixels_NCHW, shuffled[3].pixels_NCHW)
+    assert sorted(plain.labels) == sorted(shuffled.labels)
+    assert (plain.labels != shuffled.labels).mean() > 0.4
+    assert (shuffled.labels == again.labels).all()
+    assert (shuffled.labels != other.labels).any()
+
+
 @pytest.mark.parametrize(("normalize", "mean", "deviation"), [("imagenet", 0.485, 0.229), ("vit", 0.5, 0.5)])
 def test_without_augmentation_a_view_is_the_normalised_image(image_folder, normalize, mean, deviation):
     stream = images(image_folder, crop_scale=[1.0, 1.0], normalize=normalize, **PLAIN)
