@@ -17,12 +17,12 @@ LOWER = ("alignment", "uniformity", "median_rank", "loss")  # names of scores th
 def leave(tmp_path):
     """leave(name, {dotted config key: value}, {metric: score}) -> the folder of a run, tmp_path/runs/NAME.
 
-    altered: the evaluator with incomplete data (in a split: "dev/stsb"); overrides: its command line; more: keys of
-    results.json.
+    altered: the evaluator with incomplete data (in a split: "dev/stsb"); overrides: its command line, by default its
+    whole config; more: keys of results.json.
     """
 
     def make(name, config, metrics=None, status="done", choices=None, events=(), cosines=None, altered=None,
-             overrides=(), **more):  # fmt: skip
+             overrides=None, **more):  # fmt: skip
         folder = tmp_path / "runs" / name
         (folder / ".hydra").mkdir(parents=True)
         (folder / "plots").mkdir()
@@ -30,6 +30,7 @@ def leave(tmp_path):
         for key, value in config.items():
             OmegaConf.update(tree, key, value)
         tree = OmegaConf.to_container(tree)
+        overrides = [f"{key}={value}" for key, value in config.items()] if overrides is None else overrides
         words = shlex.join(["cse-train", *overrides])
         hydra = {"hydra": {"runtime": {"choices": choices or {}}}}
         for file, content in (("overrides", list(overrides)), ("config", tree), ("hydra", hydra)):

@@ -6,7 +6,6 @@ where results.json says nothing: of a run killed before it wrote one, and of old
 
 import logging
 import os
-import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -33,7 +32,6 @@ SETTINGS: TypeAdapter[Plain] = TypeAdapter(Plain)
 WORDS = TypeAdapter(tuple[str, ...])
 Pairs = tuple[list[float], list[float]]
 COSINES = TypeAdapter(dict[str, dict[str, Pairs]])
-TOKENS = re.compile(r", at most \d+ tokens")
 
 
 class Runtime(TypedDict):
@@ -196,8 +194,6 @@ def read_run(folder: Path) -> Run:
     if results.get("seed") is not None:  # of cse-eval: the seed of the run that it scored
         config = {"seed": results["seed"], **config}
     choices = {group: str(choice) for group, choice in _choices(folder, results).items() if choice is not None}
-    if results.get("encoder"):  # of cse-eval: what it scored, and how it was loaded
-        config = {"encoder": _encoder(results["encoder"], config, choices), **config}
     return Run(
         folder=folder,
         status=results["status"],
@@ -224,14 +220,6 @@ def read_cosines(folder: Path, when: Literal["before", "after"]) -> dict[str, di
     {} if it kept none and, with a warning, if the file holds something else.
     """
     return _read(partial(checked, COSINES), folder / "plots" / f"cosines_{when}.json", {})
-
-
-def _encoder(described: str, config: Config, choices: dict[str, str]) -> str:
-    """What cse-eval scored, under the name that was typed: minilm, mean pooling."""
-    model = config.get("model")
-    name = str(config.get("checkpoint") or (model.get("name") if isinstance(model, dict) else None))
-    how = described.removeprefix(name) if config.get("max_length") else TOKENS.sub("", described.removeprefix(name))
-    return (name if config.get("checkpoint") else choices.get("model", name)) + how
 
 
 def _words(folder: Path, results: Json) -> Sequence[str]:

@@ -18,31 +18,21 @@ def varying(runs: Sequence[Run], seed: str) -> list[str]:
 
 
 def differing(runs: Sequence[Run], seed: str) -> list[str]:
-    """The science keys (cse.config.keys) that tell the runs apart, except the seed: those on a command line first.
+    """The settings that tell runs apart: those that were typed for any of them, decide what is learned or scored and
+    vary, except the seed. A case stands for all that it sets; `origin` is the folder, where several are compared.
 
-    A key that nobody typed is left out if it follows from the others and the seed: a recipe's settings,
-    `schedule_steps: ${trainer.max_steps}`, `data.seed: ${seed}`. So is one that a sweep's case, or the encoder that
-    cse-eval scored, stands for.
+    What varies though nobody typed it follows from these and the seed, or is another edition's (cse.report.notes.mixed
+    tells).
     """
-    varied = [key for key in varying(runs, seed) if is_science(key)]
-    words = dict.fromkeys(key_of(word) for run in runs for word in run.overrides if not word.startswith("~"))
-    frame = pd.DataFrame({key: [repr(plain(run.get(key))) for run in runs] for key in [*varied, *words, seed]})
-    typed = [key for key in words if key != seed and is_science(key) and frame[key].nunique() > 1]
-    named = [key for key in sorted(varied) if key in ("case", "encoder")][:1]
-    chosen = list(named)
-    for key in typed:
-        known = [*named, seed] if key == "checkpoint" else named  # each seed has a checkpoint of its own
-        if key not in chosen and not (named and follows(frame, known, key)):
-            chosen.append(key)
-    for key in varied:
-        if key not in chosen and not follows(frame, [*chosen, seed], key):
+    typed = dict.fromkeys(["origin", "case", "sweep", *(key_of(word) for run in runs for word in run.overrides)])
+    told = [key for key in typed if key != seed and (is_science(key) or key == "sweep")]
+    frame = pd.DataFrame({key: [repr(plain(run.get(key))) for run in runs] for key in [*told, seed]})
+    chosen: list[str] = []
+    for key in told:
+        of_case = frame.groupby([*(one for one in chosen if one in ("case", "sweep")), seed])[key].nunique()
+        if frame[key].nunique() > 1 and ("case" not in chosen or (of_case > 1).any()):
             chosen.append(key)
     return chosen
-
-
-def follows(frame: pd.DataFrame, keys: Sequence[str], key: str) -> bool:
-    """Whether runs that are alike in `keys` are alike in `key` too."""
-    return bool((frame.groupby(list(keys))[key].nunique() == 1).all())
 
 
 def short_names(keys: Sequence[str], dot: str = ".") -> dict[str, str]:
@@ -66,13 +56,10 @@ def format_setting(run: Run, key: str) -> str:
 
 
 def format_short(value: object) -> str:
-    """A value as the command line writes it; a path, or an encoder's name, is cut to its last part."""
+    """A value as the command line writes it; a path is cut to its last part."""
     if isinstance(value, float):
         return f"{value:g}"
-    if not isinstance(value, str):
-        return format_value(value)
-    path, comma, more = value.partition(", ")
-    return path.removesuffix("/best").rpartition("/")[2] + comma + more
+    return value.removesuffix("/best").rpartition("/")[2] if isinstance(value, str) else format_value(value)
 
 
 def format_value(value: object) -> str:

@@ -28,9 +28,24 @@ def test_only_what_was_typed_and_differs_is_a_column(columns):
     assert columns(*lines) == ["trainer.lr"]
 
 
-def test_what_nobody_typed_is_a_column_where_it_alone_tells_runs_apart(columns):
-    clips = [(["trainer.lr=1"], {"trainer.lr": 1, "trainer.clip": clip, "seed": 1}) for clip in (1.0, 2.0)]
-    assert columns(*clips) == ["trainer.clip"]
+def test_what_nobody_typed_is_no_column_but_is_told(leave, compared):
+    """As a default that another edition has."""
+    for clip in (1.0, 2.0):
+        config = {"trainer.lr": 1, "trainer.clip": clip, "seed": clip}
+        leave(f"{clip}", config, {"dev/x": 1.0}, overrides=["trainer.lr=1", f"seed={clip}"])
+    comparison = compared()
+    assert not comparison.keys
+    assert comparison.notes == ["all: joins runs that differ in trainer.clip"]
+
+
+def test_runs_of_several_sweeps_are_told_apart_by_their_sweep(columns):
+    """Whose own settings nobody typed."""
+    lines = [
+        ([f"sweep={sweep}", f"trainer.lr={lr}"], {"trainer.lr": lr, "trainer.clip": clip}, {"sweep": sweep})
+        for sweep, clip in (("a", 1), ("b", 2))
+        for lr in (1, 2)
+    ]
+    assert columns(*lines) == ["sweep", "trainer.lr"]
 
 
 def test_a_case_stands_for_the_settings_that_it_names(columns):
