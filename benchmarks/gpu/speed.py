@@ -48,7 +48,7 @@ def checks() -> list[Check]:
 
 def measured_peak(world: World) -> Result:
     """The fastest large square product, to which the shares refer."""
-    return Result(MEASURED, {"FLOP/s": world.measured("peak", peak)})
+    return Result(MEASURED, {"FLOP/s": world.measured("peak", lambda: peak("bf16"))})
 
 
 def plan(world: World) -> tuple[int, int, int]:
@@ -100,7 +100,7 @@ def figures(world: World, shape: str, rates: list[float], peak_bytes: int) -> di
     rate = statistics.median(rates)
     return {
         "tokens/s": round(rate), "least": round(min(rates)), "most": round(max(rates)),
-        "share of peak": 72 * layers * width**2 * rate / world.measured("peak", peak),
+        "share of peak": 72 * layers * width**2 * rate / world.measured("peak", lambda: peak("bf16")),
         "GiB": peak_bytes / 2**30,
     }  # fmt: skip
 
@@ -115,7 +115,8 @@ def peer(world: World, shape: str, batch: int, name: str) -> Result:
     sentences = world.text(rows_of(world, batch)).read_text().splitlines()
     folder = world.folder / "peer"
     torch.manual_seed(0)
-    turn = PEERS[name](world.encoder(shape), batch, rows_for(name, world, sentences), folder)
+    turn = PEERS[name](world.encoder(shape), batch, rows_for(name, world, sentences), folder,
+                       bf16=torch.cuda.is_available())  # fmt: skip
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     for _ in range(untimed):
