@@ -137,7 +137,9 @@ def differences(job: jobs.Job, run: Run) -> list[str]:
     )
     if before.get("trainer.compile") == "auto":  # an older version compiled where it could; the loss is the same
         before.pop("trainer.compile")
-    return [f"{key}={before[key]} (now {now[key]})" for key in now if key in before and before[key] != now[key]]
+    decided = {key for key in now if now[key] == "auto"}  # by the machine that ran it, as the run records
+    changed = [key for key in now if key in before and before[key] != now[key] and key not in decided]
+    return [f"{key}={before[key]} (now {now[key]})" for key in changed]
 
 
 def score_of(run: Run) -> Score | None:
