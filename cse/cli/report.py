@@ -25,6 +25,7 @@ cse-report: compare runs with each other, or with what a paper printed.
   cse-report runs=[A,B] metrics=[test/sts/*]          several folders, and the scores that the table shows
   cse-report runs=FOLDER baseline=objective=simcse    each setting's difference to that one, instead of to the best
   cse-report runs=[A,B] gate=0.5                      exits with 1 unless A is shown to be 0.5 better than B
+  cse-report runs=FOLDER within=0.5                   whether they differ by less than 0.5, too
   cse-report differ=[RUN,RUN]                         what differs between two runs: settings, data, versions
   cse-report sweep=whitenedcse/table4                 the paper's table beside `cse-train sweep=whitenedcse/table4`
   cse-report sweep=nonling/table1 runs=FOLDER         the same, from runs in another folder
@@ -140,7 +141,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     comparison = compare_runs(runs, folders, config["metrics"], config["seed"])
     if config["metrics"] and not comparison.chosen:
         raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs")
-    gaps = differences.differences(comparison, config["baseline"], config["confidence"])
+    gaps = differences.differences(comparison, config["baseline"], config["confidence"], config["within"])
     least, gated = config["gate"], None
     if least is not None:
         gated = differences.gate(comparison, least, config["baseline"], config["confidence"])

@@ -15,7 +15,7 @@ from cse.config.compose import nearest, resolved
 from cse.config.groups import CONF_DIR, choices
 from cse.dotted import Config
 from cse.errors import UserError, first_line
-from cse.ranges import STRICT, Name, NonNegative
+from cse.ranges import STRICT, Name, NonNegative, Positive
 
 TEXT = ("sweep", "out", "baseline")  # never parsed as a number or a list
 
@@ -30,6 +30,7 @@ class Reporting(TypedDict):
     metrics: list[Name]
     baseline: str | None
     gate: NonNegative | None
+    within: Positive | None
     differ: Annotated[list[Name], Len(2, 2)] | None
     seed: Name
     tracker: Name
@@ -65,7 +66,7 @@ def settings(arguments: list[str]) -> Config:
     config["runs"] = config["runs"] or []
     if not config["sweep"] and not config["runs"] and not config["differ"]:
         raise UserError("nothing to report: give sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
-    of_runs = next((key for key in ("baseline", "gate", "differ") if config[key] is not None), None)
+    of_runs = next((key for key in ("baseline", "gate", "within", "differ") if config[key] is not None), None)
     if config["sweep"] and of_runs:
         raise UserError(f"{of_runs}={config[of_runs]} is for runs=FOLDER; a sweep's rows are compared with its paper's")
     if config["tracker"] not in choices("tracker"):

@@ -1,11 +1,12 @@
 """How far each setting is from the best one, or from a named one, how surely, and how many seeds would tell.
 
 Tests and ties are those of a sweep's table (cse.report.groups.compare), corrected by Holm over the settings that are
-compared.
+compared. Where a setting has the reference's seeds, it is compared with it seed by seed too.
 """
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,10 +19,12 @@ from cse.report.frame import format_setting
 from cse.report.groups import Group, compare, few_seeds, group_of, listed, of_several_seeds
 from cse.report.markup import TIED, bounds, probability, signed
 from cse.report.seeds import in_words, pooled_sd, seeds_for, smallest_difference
-from cse.report.statistics import holm
+from cse.report.statistics import compare_pairs, holm, likeness
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000
+PAIRED = "paired: t tests of the differences seed by seed, right where one setting alone differs (docs/sweeps.md)."
+ALIKE = "p alike: that the difference is less than {:g}, by two one-sided tests."
 TELL = ["difference", "of", "seeds_to_tell"]
 
 
@@ -29,8 +32,9 @@ class Differences(NamedTuple):
     """How settings differ in one score from one of them.
 
     frame: differences.csv, a row for each setting that is compared, by its number. p_holm: NaN if there are no seeds to
-    test; tied: p_holm does not tell them apart; seeds_to_tell: a side, "" if these do. table: the same as text, without
-    empty columns. notes: what its signs mean, what these seeds can tell, and which settings they cannot.
+    test; tied: p_holm does not tell them apart; seeds_to_tell: a side, "" if these do; paired_: the test seed by seed;
+    alike_: p, by Holm too, that the difference is less than `within`. table: the same as text, without empty columns.
+    notes: what its signs mean, what these seeds can tell, and which settings they cannot.
     """
 
     title: str
@@ -39,7 +43,9 @@ class Differences(NamedTuple):
     notes: list[str]
 
 
-def differences(comparison: Comparison, baseline: str | None, confidence: float) -> Differences | None:
+def differences(
+    comparison: Comparison, baseline: str | None, confidence: float, within: float | None = None
+) -> Differences | None:
     """Compare each setting with the first, which is the best, or the baseline; None if fewer than two have the score.
 
     Raises UserError for a baseline that names no setting, or several.
@@ -74,8 +80,15 @@ def differences(comparison: Comparison, baseline: str | None, confidence: float)
         for setting, one, p in zip(others, found, holm([one.p for one in found]), strict=True)
     ]
     frame = pd.DataFrame(rows, index=others, dtype=object)
+    beside = pd.DataFrame([by_pairs(groups[one], groups[reference], confidence, within) for one in others], others)
+    for p_values in ("paired_p", "alike_p", "paired_alike_p"):
+        beside[p_values] = holm(beside[p_values])
+    frame = frame.join(beside)
     notes = [f"{TIED}: not told apart from it."] if (frame["tied"] == "True").any() else []
-    notes += [f"p: by Holm over {tested}."] if (tested := frame["p_holm"].notna().sum()) else []
+    tests = ", ".join(frame["test"][frame["p_holm"].notna()].unique())
+    notes += [f"p: by {tests}, corrected by Holm over {tested}."] if (tested := frame["p_holm"].notna().sum()) else []
+    notes += [PAIRED] if beside["paired_p"].notna().any() else []
+    notes += [ALIKE.format(within)] if beside["alike_p"].notna().any() else []
     notes += [f"{in_words(sd, min(map(len, several)), level)}."] if sd else []
     for setting, size, of, seeds in frame.loc[frame["seeds_to_tell"] != "", TELL].head(3).itertuples():
         name = comparison.label(setting)
@@ -91,14 +104,32 @@ def differences(comparison: Comparison, baseline: str | None, confidence: float)
     return Differences(title, frame, text_of(frame, comparison.keys, confidence), notes)
 
 
+def by_pairs(ours: Group, theirs: Group, confidence: float, within: float | None) -> dict[str, float | None]:
+    """The columns of the test seed by seed, and of likeness by both tests."""
+    paired = partial(compare_pairs, ours.values, theirs.values, confidence)
+    found = paired()
+    return {
+        "paired_low": found.low,
+        "paired_high": found.high,
+        "paired_p": found.p,
+        "alike_p": likeness(partial(compare, ours, theirs, confidence), within) if within else math.nan,
+        "paired_alike_p": likeness(paired, within) if within else math.nan,
+    }
+
+
 def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float) -> pd.DataFrame:
     """A line for each compared setting, as text, without empty columns. keys: {dotted key: its short name}."""
+    digits = 2 if frame["difference"].abs().max() >= 0.1 else 4
     table = frame[list(keys)].rename(columns=keys)
-    table["difference"] = frame["difference"].map(lambda size: signed(size, 2))
+    table["difference"] = frame["difference"].map(lambda size: signed(size, digits))
     table["difference"] += frame["tied"].map({"True": f" {TIED}"}).fillna("")
-    pairs = zip(frame["low"], frame["high"], strict=True)
-    table[f"{confidence:.0%} interval"] = [bounds(low, high, 2) for low, high in pairs]
-    table["p"] = frame["p_holm"].map(probability)
+    for name in ("", "paired "):
+        of = name.replace(" ", "_")
+        pairs = frame[[f"{of}low", f"{of}high"]].astype(object)
+        pairs = pairs.where(pairs.notna(), None).to_numpy()
+        table[f"{name}{confidence:.0%} interval"] = [bounds(low, high, digits) for low, high in pairs]
+        table[f"{name}p"] = frame["p_holm" if not name else "paired_p"].map(probability)
+        table[f"{name}p alike"] = frame[f"{of}alike_p"].map(probability)
     table["of"], table["seeds to tell"] = frame["of"], frame["seeds_to_tell"]
     keep = [*keys.values(), "difference"]
     return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]

@@ -107,6 +107,31 @@ def compare_seeds(
     return Effect(effect, low, high, n, "one-sample t" if of_one else "Welch", float(tested.pvalue))
 
 
+def compare_pairs(
+    ours: Mapping[str, float], theirs: Mapping[str, float], confidence: float, shift: float = 0.0
+) -> Effect:
+    """The mean difference of the same seeds, by a paired t test; an empty effect if the sides have not the same seeds.
+
+    Right where nothing but one setting differs, such as the precision: what a seed decides is then in both and cancels.
+    """
+    if ours.keys() != theirs.keys() or len(ours) < 2:
+        return Effect()
+    gaps = {seed: ours[seed] - theirs[seed] for seed in ours}
+    found = compare_seeds(gaps, {"None": 0.0}, confidence, shift)
+    return found._replace(n=f"{len(gaps)} pairs", test=found.test.replace("one-sample", "paired"))
+
+
+def likeness(compared: Callable[[float], Effect], within: float) -> float:
+    """p of a difference between -within and within: two one-sided tests (Schuirmann). compared: from a shift to the
+    two-sided test against it."""
+    above, below = compared(-within), compared(within)
+    if above.effect is None or below.effect is None:
+        return math.nan
+    p_above = above.p / 2 if above.effect > -within else 1 - above.p / 2
+    p_below = below.p / 2 if below.effect < within else 1 - below.p / 2
+    return max(p_above, p_below)
+
+
 Points = Sequence[tuple[float, float]]
 ORDERS = 2_000_000  # up to so many orders are all counted, else PERMUTATIONS of them are drawn
 PERMUTATIONS = 9_999

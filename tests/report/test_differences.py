@@ -137,3 +137,28 @@ def test_an_odd_run_harms_no_report(leave, changes):
     assert cse_report("runs=runs", "out=out") == 0
     assert cse_report("differ=[runs/0,runs/1]", "out=out") == 0
     assert cse_report("differ=[runs/0,runs/../runs/0]") == 2
+
+
+def test_the_same_seeds_are_compared_in_pairs_and_for_likeness(leave, compared):
+    """As bf16 beside fp32, where a seed decides more than the setting: told to be alike by pairs alone."""
+    fp32 = [70.0, 72.0, 69.0, 71.0, 73.0]
+    bf16 = [70.1, 72.0, 69.1, 71.1, 72.9]
+    for precision, values in (("fp32", fp32), ("bf16", bf16)):
+        for seed, value in enumerate(values):
+            config = {"trainer.precision": precision, "seed": seed}
+            leave(f"{precision}-{seed}", config, {"dev/stsb/spearman": value})
+    found = differences(compared(), "precision=fp32", 0.95, within=0.5)
+    (row,) = found.frame.to_dict("records")
+    paired = stats.ttest_rel(bf16, fp32)
+    assert (row["paired_low"], row["paired_high"]) == pytest.approx(tuple(paired.confidence_interval(0.95)))
+    assert row["paired_p"] == pytest.approx(paired.pvalue)
+    for p, test in (
+        (
+            "alike_p",
+            lambda shift, side: stats.ttest_ind(bf16, [v + shift for v in fp32], equal_var=False, alternative=side),
+        ),
+        ("paired_alike_p", lambda shift, side: stats.ttest_rel(bf16, [v + shift for v in fp32], alternative=side)),
+    ):
+        assert row[p] == pytest.approx(max(test(-0.5, "greater").pvalue, test(0.5, "less").pvalue))
+    assert row["alike_p"] > 0.05 > row["paired_alike_p"]
+    assert {"paired p", "p alike", "paired p alike"} <= set(found.table)
