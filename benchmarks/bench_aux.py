@@ -61,17 +61,22 @@ def split(source: Path, work: Path) -> None:
 
 
 def train(arguments: list[str], folder: Path) -> dict:
-    """Run cse-train. Returns {metric: [(step, value)]}, and the seconds of training."""
+    """Run cse-train. Returns its curves."""
     command = [str(Path(sys.executable).parent / "cse-train"), *arguments, f"hydra.run.dir={folder}"]
     ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if ended.returncode:
         sys.exit(ended.stderr)
-    curves: dict = {"seconds": json.loads((folder / "results.json").read_text())["seconds"]}
+    return curves(folder)
+
+
+def curves(folder: Path) -> dict:
+    """{metric: [(step, value)]} of a finished run, and its seconds of training."""
+    found: dict = {"seconds": json.loads((folder / "results.json").read_text())["seconds"]}
     for event in map(json.loads, (folder / "metrics.jsonl").read_text().splitlines()):
         for name, value in event.items():
             if isinstance(value, float):
-                curves.setdefault(name, []).append((event["step"], value))
-    return curves
+                found.setdefault(name, []).append((event["step"], value))
+    return found
 
 
 @torch.no_grad()
@@ -114,7 +119,7 @@ def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None, 
     base = [*COMMON, f"data.path={shared}/text/wiki_sentences.txt.gz", f"paths.senteval={shared}/senteval",
             f"paths.cache={work}/cache", f"trainer.max_steps={steps}", f"trainer.eval_every={steps}",
             "trainer.log_every=1", "trainer.precision=bf16", f"model.num_layers={layers or 'null'}"]  # fmt: skip
-    curves: dict[str, list[dict]] = {}
+    of_all: dict[str, list[dict]] = {}
     rows = []
     for name, (place, settings) in {"text alone": ("", []), **KINDS}.items():
         here = work / name.replace(",", "").replace(" ", "_")  # as Hydra takes it
@@ -130,7 +135,7 @@ def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None, 
             runs = list(pool.map(train, arguments, folders))
         found = [neighbours(*run, here) for run in zip(arguments, folders, strict=True)] if place else []
         print(name, [run["dev/stsb/spearman"] for run in runs], found, flush=True)
-        curves[name] = runs
+        of_all[name] = runs
         row = [name, mean_and_sd([run["dev/stsb/spearman"][0][1] for run in runs]),
                mean_and_sd([run["dev/stsb/spearman"][-1][1] for run in runs])]  # fmt: skip
         row += [f"{ends(runs, key, 0)} -> {ends(runs, key, -1)}" if key in runs[0] else ""
@@ -138,7 +143,7 @@ def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None, 
         row += [" -> ".join(mean_and_sd([near[which][end] for near in found]) for end in (0, 1)) if place else ""
                 for which in ("held", "unseen")]  # fmt: skip
         rows.append(row)
-    draw(curves)
+    draw(of_all)
     header = ["beside the text", "STS-B dev, step 0", "at the end", "text loss", "second loss",
               "nearest neighbour, new files, %", "new classes, %"]  # fmt: skip
     cut = f", its first {layers} layers" if layers else ""

@@ -1,55 +1,154 @@
-"""The effect of bf16 on score and time: SimCSE on MiniLM in float32 and under bf16 autocast, with the same seeds.
+"""What bf16 changes beside fp32, for every objective of the four papers: scores, losses, gradients.
 
-    python -m benchmarks.bench_precision [--steps 100] [--seeds 3] [--shared ../shared/data]
+    python -m benchmarks.bench_precision [--part gradients|runs] [--arms simcse ...] [--models minilm bert]
+                                         [--steps 100] [--seeds 3] [--runs FOLDER] [--shared ../shared/data]
 
-Needs the real data beside the checkout: Wikipedia sentences and STS-B.
+gradients: of the first step, the same weights, rows and dropout in both precisions; MiniLM's weights, and random ones
+of BERT-base's shape. runs: cse-train on MiniLM with the same seeds; a finished run in FOLDER is read, not made again.
+Needs the real data beside the checkout.
 """
 
 import argparse
+import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
+import torch
+from accelerate import Accelerator
+from torch import Tensor
 
-from benchmarks.bench_aux import COMMON, mean_and_sd, train
-from benchmarks.results import SHARED, real_data, spread, table, where, write_section
+from benchmarks.bench_aux import IMAGES, SOUND, curves, mean_and_sd, train
+from benchmarks.bench_learning import DOCUMENTS, NLI, WIKI
+from benchmarks.peers import PRECISIONS, reset_precision, save_model
+from benchmarks.results import SHARED, real_data, table, where, write_section
+from cse.config.compose import composed
+from cse.record.runs import read_run
+from cse.record.status import DONE
+from cse.run.build import build, precision_of
+from cse.training.loop import Training
 
-PRECISIONS = ("fp32", "bf16")
+ARMS = {
+    "simcse": (WIKI, ["objective=simcse"]),
+    "simcse_sup": (NLI, ["objective=simcse_sup", "data.columns=[sent0,sent1,hard_neg]"]),
+    "visual": (WIKI, ["objective=simcse", *IMAGES, "aux_modality.data.size=32", "aux_modality.data.resize=32"]),
+    "audio": (WIKI, ["objective=simcse", *SOUND, "aux_modality.data.batch_size=6"]),
+    "whitenedcse": (WIKI, ["objective=whitenedcse"]),
+    "declutr": (DOCUMENTS, ["objective=declutr", "augmentation.max_length=64", "trainer.max_length=64"]),
+    "barlow": (WIKI, ["objective=barlow", "augmentation=shuffle"]),
+    "vicreg": (WIKI, ["objective=vicreg", "augmentation=shuffle"]),
+}
+ROWS = {"minilm": (32, 8), "bert": (8, 2)}  # of a batch; of DeCLUTR's, documents of two anchors and four positives each
+
+
+def words_of(arm: str, model: str, seed: int, shared: Path, cache: str) -> list[str]:
+    """The line of an arm, without precision and folder."""
+    text, own = ARMS[arm]
+    rows = ROWS[model][arm == "declutr"]
+    return [
+        "model=minilm", "model.pooling=cls", "data=text", f"data.path={shared / text}", *own, "eval=stsb",
+        f"paths.senteval={shared}/senteval", f"paths.images={shared}/images/cifar10_small",
+        f"paths.audio={shared}/audio/speech_small", f"paths.cache={cache}", "tracker=none", f"seed={seed}",
+        f"trainer.batch_size={rows}", "trainer.log_every=1",
+    ]  # fmt: skip
+
+
+def gradient(words: list[str], precision: str, folder: Path) -> tuple[float, Tensor]:
+    """The first step's text loss, and the gradient of text and second modality with respect to all weights."""
+    reset_precision()
+    accelerator = Accelerator(mixed_precision=precision_of(precision), cpu=True)
+    config = composed("train", [*words, "trainer.workers=0", "eval=[]", "trainer.select=null"])
+    training = Training(build(config, accelerator), accelerator, folder, identity={})
+    training.start(config.seed, resume=False)
+    update = training.update
+    for module in training.modules.values():
+        module.train()
+    with accelerator.autocast():
+        loss, _ = update.text_step(update.text_encoder, update.objective, next(training.batches()), update.backward)
+    if update.aux is not None:
+        update.aux_backward(update.aux, 0, next(training.aux_batches()))
+    weights = [weight for module in training.modules.values() for weight in module.parameters()]
+    return float(loss.total), torch.cat([w.grad.flatten() for w in weights if w.grad is not None])
+
+
+def gradients(arms: list[str], models: list[str], seeds: int, shared: Path) -> str:
+    """A row for each model and arm: how far bf16's loss and gradient are from those of fp32, seed by seed."""
+    rows = []
+    with tempfile.TemporaryDirectory() as work:
+        random_bert = [f"model.name={save_model('bert', Path(work) / 'bert')}"]
+        for model in models:
+            for arm in arms:
+                found = []
+                for seed in range(1, seeds + 1):
+                    words = words_of(arm, model, seed, shared, f"{work}/cache") + random_bert * (model == "bert")
+                    (loss, exact), (rounded_loss, rounded) = (gradient(words, p, Path(work)) for p in PRECISIONS)
+                    cosine = torch.nn.functional.cosine_similarity(exact.double(), rounded.double(), dim=0)
+                    found.append((abs(rounded_loss / loss - 1), float(cosine), float(rounded.norm() / exact.norm())))
+                apart, cosines, norms = zip(*found, strict=True)
+                rows.append([model, arm, f"{100 * np.mean(apart):.2g} %", *(", ".join(f"{x:.4f}" for x in of)
+                             for of in (cosines, norms))])  # fmt: skip
+                print(*rows[-1], flush=True)
+    return table(["weights", "objective", "loss apart", "gradient's cosine, by seed", "its norm, fp32 = 1"], rows)
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether the run there ended, so that it is not made again."""
+    return read_run(folder).status == DONE
+
+
+def runs(arms: list[str], steps: int, seeds: int, shared: Path, folder: Path) -> str:
+    """A row for each arm: dev scores and losses of the runs that both precisions finished."""
+    rows = []
+    for arm in arms:
+        pairs = []
+        for seed in range(1, seeds + 1):
+            places = [folder / "minilm" / arm / f"{precision}-{seed}" for precision in PRECISIONS]
+            for precision, place in zip(PRECISIONS, places, strict=True):
+                if steps and not is_finished(place):
+                    words = words_of(arm, "minilm", seed, shared, str(folder / "cache"))
+                    words += [f"trainer.max_steps={steps}", f"trainer.eval_every={steps}"]
+                    train([*words, f"trainer.precision={precision}", "resume=auto"], place)
+            if all(map(is_finished, places)):
+                pairs.append([curves(place) for place in places])
+        if not pairs:
+            rows.append([arm, "0", *["not run"] * 5])
+            continue
+        ends = [[run["dev/stsb/spearman"][-1][1] for run in of] for of in zip(*pairs, strict=True)]
+        losses = [
+            np.mean([[loss for _, loss in run["train/loss"][-10:]] for run in of]) for of in zip(*pairs, strict=True)
+        ]
+        gaps = [abs(b / a - 1) for one, two in pairs
+                for (_, a), (_, b) in zip(one["train/loss"][:10], two["train/loss"][:10], strict=True)]  # fmt: skip
+        moved = ", ".join(f"{b - a:+.2f}" for a, b in zip(*ends, strict=True))
+        rows.append([arm, str(len(pairs)), *map(mean_and_sd, ends), moved,
+                     ", ".join(f"{loss:.4g}" for loss in losses), f"{100 * np.mean(gaps):.2g} %"])  # fmt: skip
+    return table(["objective", "seeds", "dev, fp32", "dev, bf16", "bf16 - fp32, by seed",
+                  "loss, last ten steps: fp32, bf16", "first ten losses apart"], rows)  # fmt: skip
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--steps", type=int, default=100)
+    arguments.add_argument("--part", choices=("gradients", "runs"))
+    arguments.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
+    arguments.add_argument("--models", nargs="+", choices=ROWS, default=list(ROWS))
+    arguments.add_argument("--steps", type=int, default=100, help="0: only read what is finished in --runs")
     arguments.add_argument("--seeds", type=int, default=3)
+    arguments.add_argument("--runs", type=Path, help="keep the runs there")
     arguments.add_argument("--shared", type=real_data, default=str(SHARED))
     given = arguments.parse_args()
-    base = [*COMMON, f"data.path={given.shared}/text/wiki_sentences.txt.gz", f"paths.senteval={given.shared}/senteval",
-            f"trainer.max_steps={given.steps}", f"trainer.eval_every={given.steps}", "trainer.batch_size=32",
-            "trainer.log_every=1"]  # fmt: skip
-    runs: dict[str, list[dict]] = {precision: [] for precision in PRECISIONS}
-    with tempfile.TemporaryDirectory() as work:
-        for seed in range(1, given.seeds + 1):
-            for precision in PRECISIONS:  # in turn, so that both meet the same noise
-                arguments_ = [*base, f"trainer.precision={precision}", f"seed={seed}", f"paths.cache={work}/cache"]
-                runs[precision].append(train(arguments_, Path(work) / f"{precision} {seed}"))
-                print(precision, seed, runs[precision][-1]["dev/stsb/spearman"], flush=True)
-    ends = {p: [run["dev/stsb/spearman"][-1][1] for run in of] for p, of in runs.items()}
-    rows = []
-    for precision, of in runs.items():
-        others = zip(ends[precision], ends["fp32"], strict=True)
-        gaps = [abs(a - b) / b for run, other in zip(of, runs["fp32"], strict=True)
-                for (_, a), (_, b) in zip(run["train/loss"][:10], other["train/loss"][:10], strict=True)]  # fmt: skip
-        speed = [other["seconds"] / run["seconds"] for run, other in zip(of, runs["fp32"], strict=True)]
-        starts = [run["dev/stsb/spearman"][0][1] for run in of]
-        rows.append([precision, mean_and_sd(starts), mean_and_sd(ends[precision]),
-                     ", ".join(f"{a - b:+.2f}" for a, b in others), f"{100 * float(np.mean(gaps)):.2g} %",
-                     spread(speed)])  # fmt: skip
-    note = f"""SimCSE, MiniLM with CLS pooling, batch 32, {given.steps} steps, STS-B dev Spearman x100, mean ± sd of
-{given.seeds} seeds. Loss apart: mean relative distance of the first ten steps' losses from float32's. Speed: steps and
-scores together, float32 = 1."""
-    header = ["precision", "dev, step 0", "dev, end", "from float32, seed by seed", "loss apart", "speed"]
-    command = f"python -m benchmarks.bench_precision --steps {given.steps} --seeds {given.seeds}"
-    write_section(f"bf16 beside float32, {where()}", command, f"{note}\n\n{table(header, rows)}")
+    command = " ".join(["python -m benchmarks.bench_precision", *sys.argv[1:]])
+    if given.part != "runs":
+        body = gradients(given.arms, given.models, given.seeds, given.shared)
+        note = """The first step of a run in fp32 and in bf16: the same weights, rows and dropout. minilm: MiniLM, batch
+32 (DeCLUTR 8 documents); bert: random weights of BERT-base's shape, batch 8 (2). Nothing was trained."""
+        write_section(f"bf16's gradient beside fp32's, {where()}", command, f"{note}\n\n{body}")
+    if given.part != "gradients":
+        with tempfile.TemporaryDirectory() as work:
+            body = runs(given.arms, given.steps, given.seeds, given.shared, given.runs or Path(work))
+        note = """MiniLM with CLS pooling, 100 steps of batch 32 (DeCLUTR 8 documents), the same seeds in both; STS-B
+dev Spearman x100 at the end, mean ± sd. BERT's shape was not trained: only its gradients were compared."""
+        write_section(f"bf16 beside float32, {where()}", command, f"{note}\n\n{body}")
+        print(body)
 
 
 if __name__ == "__main__":
