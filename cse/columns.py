@@ -1,6 +1,7 @@
 """Tables as text: in columns, Markdown, LaTeX."""
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,10 +39,27 @@ LATEX = str.maketrans(
 )
 
 
-def to_latex(table: "pd.DataFrame", title: str, notes: Sequence[str], words: int) -> str:
-    """A booktabs table for \\input, with the notes as comments. words: how many columns, the first ones, are text."""
+def to_latex(
+    table: "pd.DataFrame",
+    title: str,
+    notes: Sequence[str],
+    words: int,
+    label: str,
+    bold: Iterable[tuple[int, int]] = (),
+) -> str:
+    """A booktabs table for \\input, with the notes as comments. words: how many columns, the first ones, are text.
+
+    label: what \\ref names, after "tab:". bold: cells, by row and column.
+    """
     escaped = table.map(lambda cell: cell.translate(LATEX)).set_axis([name.translate(LATEX) for name in table], axis=1)
-    columns = "l" * words + "r" * (len(table.columns) - words)
-    latex = escaped.to_latex(index=False, escape=False, column_format=columns, caption=title.translate(LATEX))
+    for row, column in bold:
+        escaped.iloc[row, column] = rf"\textbf{{{escaped.iloc[row, column]}}}"
+    latex = escaped.to_latex(
+        index=False,
+        escape=False,
+        column_format="l" * words + "r" * (len(table.columns) - words),
+        caption=title.translate(LATEX),
+        label="tab:" + re.sub(r"[^\w.]+", "-", label).strip("-"),
+    ).replace("\\begin{table}\n", "\\begin{table}\n\\centering\n", 1)
     comments = [r"needs \usepackage{booktabs}", *(" ".join(note.splitlines()) for note in notes)]
     return "".join(f"% {comment}\n" for comment in comments) + latex

@@ -79,7 +79,8 @@ Afterwards  whitening.kind=pca whitening.components=256 whitening.fit=FILE    wh
 Data        paths.senteval=FOLDER (or CSE_SENTEVAL) reads SentEval's files; without it the hub's datasets are used
 Choose      splits=[test], and                    (cse-eval --help GROUP says what each choice is)
 CHOICES
-Output      a table, and results.json, scores.csv, .md and .tex in the run's folder; tracker=wandb shows them there too
+Output      a table, and results.json, scores.csv, .md and .tex in the run's folder; tracker=wandb shows them there too;
+            label=NAME names the row in scores.tex
 Exit codes: 0 done, 1 it (of -m, any job) failed, 2 a mistake on the command line or in the data;
 129, 130, 138, 140, 143: stopped by SIGHUP, Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM.
 """

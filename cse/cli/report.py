@@ -1,6 +1,7 @@
 """cse-report: compare runs with a paper's table, or with each other: terminal, Markdown, CSV, LaTeX and HTML."""
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ HELP = """\
 cse-report: compare runs with each other, or with what a paper printed.
 
   cse-report runs=multirun                            any folder of runs: which are done, alive, failed; which is best
+  cse-report runs='multirun/x/*seed_1*'               a part of it, by a quoted glob; where=objective=simcse by settings
   cse-report runs=[A,B] metrics=[test/sts/*]          several folders, and the scores that the table shows
   cse-report runs=FOLDER baseline=objective=simcse    each setting's difference to that one, instead of to the best
   cse-report runs=[A,B] gate=0.5                      exits with 1 unless A is shown to be 0.5 better than B
@@ -32,8 +34,8 @@ cse-report: compare runs with each other, or with what a paper printed.
 
 Reads       results.json of every run at or below the folder; runs nothing
 Writes      into out=FOLDER (reports/FOLDER, reports/A+B, reports/PAPER/TABLE by default), each page one file:
-            runs=   report.html (sorts, filters, charts), runs.csv (every run, every score), differences.csv,
-                    report.md, report.tex
+            runs=   report.html (sorts, filters, charts), runs.csv (every run, every score), settings.csv
+                    (means), differences.csv, report.md, report.tex
             sweep=  report.html (figures inside), report.md, report.csv (unrounded), report.tex, figures/*.{png,svg},
                     claims.csv (the paper's claims about the table, and what the runs say)
 Compares    seed=KEY: the key in which repetitions differ (seed)
@@ -58,12 +60,14 @@ def main() -> None:
 
 def report(config: Config) -> None:
     """Read the runs, compare them, and print and write the report."""
+    from cse.report.chosen import places
+
     folders = [Path(folder) for folder in config["differ"] or config["runs"]]
     out = Path(config["out"] or f"reports/{config['sweep'] or name_of(folders)}")
     if config["differ"]:
         of_two(folders, out)
     elif config["sweep"]:
-        of_sweep(folders, out, config)
+        of_sweep([place for folder in folders for place in places(folder)], out, config)
     else:
         of_folders(folders, out, config)
 
@@ -73,7 +77,8 @@ def name_of(folders: list[Path]) -> str:
     from cse.report.frame import short_names
 
     names = short_names([str(folder.resolve()) for folder in folders], os.sep).values()
-    return "+".join(name.strip(os.sep).replace(os.sep, "_") for name in names)[:200]  # a name may have 255
+    plain = (re.sub(r"[*?]", "", name).strip(os.sep).replace(os.sep, "_") for name in names)
+    return "+".join(plain)[:200]  # a name may have 255
 
 
 def of_two(folders: list[Path], out: Path) -> None:
@@ -107,7 +112,9 @@ def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
     markdown += [findings.section(result.claims)] if len(result.claims) else []
     markdown += [f"![{name}](figures/{path.name})\n" for name, path in drawn.items()]
     latex = [
-        to_latex(text, table.printed.title, layout.remarks(table), words=2)
+        to_latex(
+            text, table.printed.title, layout.remarks(table), words=2, label=config["sweep"], bold=layout.best(text)
+        )
         for text, table in zip(texts, result.tables, strict=True)
     ]
     files = {
@@ -128,38 +135,56 @@ def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
 
 
 def of_folders(folders: list[Path], out: Path, config: Config) -> None:
-    """Show and write any runs beside each other: the status of each, and a row for each setting."""
+    """Show and write any runs beside each other: the status of each, and a row for each setting.
+
+    Runs with smoke=true have a table of their own if there are others.
+    """
+    import pandas as pd
+
     from cse.record.runs import read_runs
     from cse.report import differences, page, terminal
+    from cse.report.chosen import above, having, places
     from cse.report.comparison import compare_runs
 
-    runs = read_runs(folders)
+    runs = read_runs([place for folder in folders for place in places(folder)])
+    folders = list(dict.fromkeys(map(above, folders)))
+    runs = having(runs, config["where"]) if runs and config["where"] else runs
     if not runs:
         raise UserError(f"runs={', '.join(map(str, folders))} holds no run (no results.json in it)")
     if config["seed"] != "seed" and not any(config["seed"] in flattened(run.config) for run in runs):
         raise UserError(f"seed={config['seed']}: none of the {len(runs)} runs has such a key")
-    comparison = compare_runs(runs, folders, config["metrics"], config["seed"])
+    small = [run for run in runs if run.get("smoke") is True]
+    real = [run for run in runs if run.get("smoke") is not True]
+    comparison = compare_runs(real or small, folders, config["metrics"], config["seed"])
+    smoke = compare_runs(small, folders, config["metrics"], config["seed"]) if real and small else None
     if config["metrics"] and not comparison.chosen:
         raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs")
     gaps = differences.differences(comparison, config["baseline"], config["confidence"], config["within"])
     least, gated = config["gate"], None
     if least is not None:
         gated = differences.gate(comparison, least, config["baseline"], config["confidence"])
-    words = 1 + len(comparison.keys)
-    parts = [(comparison.table(), f"{comparison.title}: {comparison.counted}", comparison.notes, words)]
-    parts += [(gaps.table, gaps.title, gaps.notes, words - 1)] if gaps else []
+    table, words = comparison.table(), 1 + len(comparison.keys)
+    parts = [(table, f"{comparison.title}: {comparison.counted}", comparison.notes)]
+    parts += [(gaps.table, gaps.title, gaps.notes)] if gaps else []
+    parts += [(smoke.unranked(), smoke.smoke_title, smoke.notes)] if smoke else []
     markdown = [
         f"# {title}\n\n{to_markdown(table)}\n\n" + "".join(f"- {' '.join(note.split())}\n" for note in notes)
-        for table, title, notes, _ in parts
+        for table, title, notes in parts
     ]
+    latex = to_latex(
+        table.drop(columns="folder"), comparison.caption, comparison.notes, words, out.name, comparison.best_cells
+    )
+    if gaps:
+        latex += "\n" + to_latex(gaps.table, gaps.title, gaps.notes, words - 1, f"{out.name}-differences")
     files = {
-        "report.html": page.runs_page(comparison, gaps),
-        "runs.csv": comparison.frame,
+        "report.html": page.runs_page(comparison, gaps, smoke),
+        "runs.csv": pd.concat([comparison.frame, smoke.frame]) if smoke else comparison.frame,
+        "settings.csv": comparison.means,
         **({"differences.csv": gaps.frame} if gaps else {}),
         "report.md": "\n#".join(markdown),
-        "report.tex": "\n".join(to_latex(*part) for part in parts),
+        "report.tex": latex,
     }
-    terminal.show_comparison(comparison, gaps, terminal.console())
+    terminal.show_comparison(comparison, gaps, terminal.console(), smoke)
     write(out, files)
     log_to([table for table, *_ in parts], {}, out, config)
     if gated:

@@ -17,7 +17,7 @@ from cse.dotted import Config
 from cse.errors import UserError, first_line
 from cse.ranges import STRICT, Name, NonNegative, Positive
 
-TEXT = ("sweep", "out", "baseline")  # never parsed as a number or a list
+TEXT = ("sweep", "out", "baseline", "where")  # never parsed as a number or a list
 
 
 @with_config(STRICT)
@@ -26,6 +26,7 @@ class Reporting(TypedDict):
 
     sweep: str | None
     runs: list[Name] | None
+    where: str | None
     out: str | None
     metrics: list[Name]
     baseline: str | None
@@ -66,7 +67,7 @@ def settings(arguments: list[str]) -> Config:
     config["runs"] = config["runs"] or []
     if not config["sweep"] and not config["runs"] and not config["differ"]:
         raise UserError("nothing to report: give sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
-    of_runs = next((key for key in ("baseline", "gate", "within", "differ") if config[key] is not None), None)
+    of_runs = next((key for key in ("where", "baseline", "gate", "within", "differ") if config[key] is not None), None)
     if config["sweep"] and of_runs:
         raise UserError(f"{of_runs}={config[of_runs]} is for runs=FOLDER; a sweep's rows are compared with its paper's")
     if config["tracker"] not in choices("tracker"):

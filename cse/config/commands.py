@@ -75,6 +75,7 @@ class Evaluate(TypedDict):
     allow_partial: bool
     smoke: bool
     case: str | None
+    label: str | None
     whitening: Afterwards
     paths: dict[str, str | None]
     eval: dict[str, Part]

@@ -58,6 +58,7 @@ KEYS: dict[str, Key] = {
     # Logging
     "tracker": Key("logging"),
     "note": Key("logging", named=True),
+    "label": Key("logging"),
     "hydra": Key("logging"),  # but for the keys below
     "trainer.log_every": Key("logging"),
     "trainer.save_every": Key("logging"),

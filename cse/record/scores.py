@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 ALTERED = "†"
 IS_ALTERED = f"{ALTERED}: on incomplete or altered data (allow_partial)"
-MOST = 12  # columns of a table of one line; with more scores, each has a line
 LIBRARIES = ("python", "torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # that may change a score
 
 
@@ -66,8 +65,11 @@ def footnotes(frame: "pd.DataFrame") -> list[str]:
     return [*of_data, f"encoder: {first['encoder']}", f"{first['dtype']}; {first['versions']}", *marked]
 
 
-def write(folder: Path, scores: Sequence[Score], frame: "pd.DataFrame", notes: Sequence[str]) -> None:
-    """Write scores.csv and scores.md with all scores, and scores.tex with a table for each suite of the headlines."""
+def write(folder: Path, scores: Sequence[Score], frame: "pd.DataFrame", notes: Sequence[str], label: str = "") -> None:
+    """Write scores.csv and scores.md with all scores, and scores.tex with a table for each suite of the headlines.
+
+    label: the name of the encoder's row in scores.tex; "": the encoder's own.
+    """
     import pandas as pd
 
     write_text(folder / "scores.csv", frame.to_csv(index=False, float_format="%.4f"))
@@ -75,8 +77,8 @@ def write(folder: Path, scores: Sequence[Score], frame: "pd.DataFrame", notes: S
     listed = "".join(f"- {' '.join(note.split())}\n" for note in notes)
     write_text(folder / "scores.md", f"{to_markdown(table.astype(str))}\n\n{listed}")
     encoder = frame["encoder"].iloc[0]
-    tables = suites([one for one in scores if one.headline], encoder.partition(", ")[0])
-    latex = [to_latex(of, f"{suite}: {encoder}", notes, words=1) for suite, of in tables.items()]
+    tables = suites([one for one in scores if one.headline], label or encoder.partition(", ")[0])
+    latex = [to_latex(of, f"{suite}: {label or encoder}", notes, words=1, label=suite) for suite, of in tables.items()]
     write_text(folder / "scores.tex", "\n".join(latex))
 
 
@@ -103,9 +105,7 @@ def suites(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFrame]":
     tables = {}
     for suite, of in lines.items():
         table = pd.DataFrame.from_dict(of, orient="index").fillna("")
-        table = table[sorted(table, key="Avg.".__eq__)]
-        table = table if len(table.columns) <= MOST else table.T
-        tables[suite] = table.reset_index(names="")
+        tables[suite] = table[sorted(table, key="Avg.".__eq__)].reset_index(names="")
     return tables
 
 

@@ -1,5 +1,6 @@
 """Any runs beside each other: how they differ, what each scored, which setting is best, and the state of each."""
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,15 +11,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from cse.config.groups import choices
-from cse.config.keys import repeats_a_run
-from cse.config.spelling import typed, values_of
 from cse.record.runs import Run, described, grouped
 from cse.record.scores import ALTERED
 from cse.record.status import DONE, STATES, Status, status_of
+from cse.report.commands import command_of, program_of, typed_words, words_of_case
 from cse.report.frame import differing, format_setting, label, short_names
+from cse.report.groups import listed
 from cse.report.notes import data_problems, mixed, retrieved
-from cse.sweep.jobs import read
 
 FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
 FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
@@ -119,7 +118,46 @@ class Comparison:
         table.insert(0, "", ["*" if setting == self.best else "" for setting in table.index])
         for metric in self.chosen:
             table[metric] = [self.score_text(setting, metric) for setting in table.index]
-        return table
+        return table.assign(folder=[self.place(setting) for setting in table.index])
+
+    def unranked(self) -> pd.DataFrame:
+        """The table without the mark of the best."""
+        return self.table().assign(**{"": ""})
+
+    @property
+    def smoke_title(self) -> str:
+        """The heading of runs with smoke=true that lie beside others."""
+        return f"Smoke runs, of made-up sizes, whose scores mean nothing: {self.counted}"
+
+    def place(self, setting: int) -> str:
+        """The folder of the setting's run; of several, what their names begin with, else the first few."""
+        names = [self.name(run) for run in self.runs_by_setting[setting]]
+        begun = os.path.commonprefix(names)  # noqa: RUF071 (of characters)
+        return names[0] if len(names) == 1 else f"{begun}*" if begun else listed(names)
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """settings.csv: a line for each setting, the best first, with every score's mean and deviation over seeds."""
+        table = self.settings.assign(folder=[self.place(setting) for setting in self.settings.index])
+        scores = self.scores[self.metrics]
+        return table.join(scores.set_axis([f"{name} sd" if of == "std" else name for name, of in scores], axis=1))
+
+    @property
+    def best_cells(self) -> list[tuple[int, int]]:
+        """The row and column in `table` of the best mean of each score that several settings have."""
+        cells = []
+        for column, metric in enumerate(self.chosen, 2 + len(self.keys)):
+            means = self.scores[metric, "mean"]
+            if means.count() > 1:
+                best = means.idxmin() if described(self.runs, metric).lower_is_better else means.idxmax()
+                cells.append((self.scores.index.get_loc(best), column))
+        return cells
+
+    @property
+    def caption(self) -> str:
+        """The title of a paper's table."""
+        by = f" by {', '.join(self.keys.values())}" if self.keys else ""
+        return f"Scores{by}: mean ± standard deviation over seeds, the best of each column in bold."
 
     @property
     def title(self) -> str:
@@ -235,27 +273,3 @@ def frame_of(runs: Sequence[Run], statuses: Sequence[Status], keys: list[str], m
 def averages(metrics: Sequence[str]) -> list[str]:
     """The averages among scores."""
     return [name for name in metrics if name.rpartition("/")[2] in ("average", "avg", "mean")]
-
-
-def program_of(run: Run) -> str:
-    """The program that made the run: cse-train or cse-eval."""
-    return "cse-train" if "trainer" in run.config else "cse-eval"
-
-
-def typed_words(run: Run) -> list[str]:
-    """The words of a run's command line, without those that only matter where it ran."""
-    return [typed(word) for word in run.overrides if repeats_a_run(word)]
-
-
-def words_of_case(run: Run) -> list[str]:
-    """The words that the case of a run's sweep sets; [] if there is no such sweep or case."""
-    given = values_of(run.overrides)
-    if given.get("sweep") not in choices("sweep"):
-        return []
-    case = read(given["sweep"]).cases.get(given.get("case", ""))
-    return list(map(typed, case.set)) if case else []
-
-
-def command_of(run: Run) -> str:
-    """The command that repeats the run elsewhere, quoted for a shell."""
-    return shlex.join([program_of(run), *typed_words(run)])

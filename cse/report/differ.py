@@ -1,4 +1,4 @@
-"""What is not the same in two runs: settings, data, versions, machines; what changes results comes first."""
+"""What is not the same in two runs: their scores; settings, data, versions and machines, what changes results first."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,14 +9,17 @@ from cse.dotted import flattened
 from cse.record.runs import Run, plain
 from cse.report.frame import format_value
 from cse.report.notes import scoring
+from cse.score import in_short
 
-ORDER = ("science", "data", "versions", "machine", "logging", "bookkeeping")
+ORDER = ("scores", "science", "data", "versions", "machine", "logging", "bookkeeping")
 ABSENT = "-"
 
 
 def facts(run: Run) -> Iterator[tuple[str, str, object]]:
-    """(kind, name, value) of everything that a run records, except its scores and times."""
+    """(kind, name, value) of everything that a run records, except times."""
     results = run.results
+    for score in run.scores.values():
+        yield "scores", score.name, in_short(score.value)
     for name in ("encoder", "architecture", "precision", "dtype"):
         yield "science", name, results.get(name)
     settings = {key: value for key, value in run.config.items() if key not in ("choices", "sources")}  # repetitions

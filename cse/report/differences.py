@@ -13,7 +13,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from cse.errors import UserError
-from cse.record.runs import Run, described, same
+from cse.record.runs import described
+from cse.report.chosen import has, pairs
 from cse.report.comparison import Comparison
 from cse.report.frame import format_setting
 from cse.report.groups import Group, compare, few_seeds, group_of, listed, of_several_seeds
@@ -125,9 +126,9 @@ def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float) -> 
     table["difference"] += frame["tied"].map({"True": f" {TIED}"}).fillna("")
     for name in ("", "paired "):
         of = name.replace(" ", "_")
-        pairs = frame[[f"{of}low", f"{of}high"]].astype(object)
-        pairs = pairs.where(pairs.notna(), None).to_numpy()
-        table[f"{name}{confidence:.0%} interval"] = [bounds(low, high, digits) for low, high in pairs]
+        found = frame[[f"{of}low", f"{of}high"]].astype(object)
+        found = found.where(found.notna(), None).to_numpy()
+        table[f"{name}{confidence:.0%} interval"] = [bounds(low, high, digits) for low, high in found]
         table[f"{name}p"] = frame["p_holm" if not name else "paired_p"].map(probability)
         table[f"{name}p alike"] = frame[f"{of}alike_p"].map(probability)
     table["of"], table["seeds to tell"] = frame["of"], frame["seeds_to_tell"]
@@ -157,14 +158,9 @@ def setting_named(comparison: Comparison, name: str | Path) -> int:
     """
     keys = {name: key for key, name in comparison.keys.items()}
     runs = comparison.runs_by_setting
-    words = str(name).strip("[]").split(",") if isinstance(name, str) and "=" in name else []
-    asked = [(keys.get(key, key), value) for key, _, value in (word.strip().partition("=") for word in words)]
-
-    def has_all(run: Run) -> bool:
-        return all(same(run.get(key), value) or format_setting(run, key) == value for key, value in asked)
-
+    asked = [(keys.get(key, key), value) for key, value in pairs(name)] if isinstance(name, str) and "=" in name else []
     place = Path(name).resolve()
-    found = [one for one in runs if asked and has_all(runs[one][0])]
+    found = [one for one in runs if asked and all(has(runs[one][0], *pair) for pair in asked)]
     found = found or [one for one in runs if any(run.folder.resolve().is_relative_to(place) for run in runs[one])]
     if len(found) == 1:
         return found[0]

@@ -52,7 +52,8 @@ def label(run: Run, keys: Mapping[str, str]) -> str:
 
 def format_setting(run: Run, key: str) -> str:
     """A run's value in a table; "" if it has no such setting."""
-    return format_short(run.get(key)) if run.has(key) else ""
+    form = format_value if key == "sweep" else format_short  # figure3 is one of several
+    return form(run.get(key)) if run.has(key) else ""
 
 
 def format_short(value: object) -> str:

@@ -6,6 +6,7 @@ block with a line for each fact, under the paper's own columns.
 
 from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 
 from cse.columns import to_markdown
@@ -85,6 +86,11 @@ def text_table(table: Table) -> pd.DataFrame:
         block.insert(0, "row", [row, *[""] * (len(block) - 1)])
         blocks.append(block)
     return pd.concat(blocks).set_axis(["", "", *names.values()], axis=1)
+
+
+def best(text: pd.DataFrame) -> list[tuple[int, int]]:
+    """The row and column of each best cell of ours, or one not told apart from it."""
+    return [(row, column) for row, column in np.argwhere(text.map(lambda cell: TIED in cell).to_numpy()).tolist()]
 
 
 def remarks(table: Table) -> list[str]:

@@ -101,8 +101,9 @@ def provenance(runs: list[Run]) -> pd.DataFrame:
     return frame[["folder", "state", "seed", "command", "git_commit", "code", "device"]].fillna("").astype(str)
 
 
-def runs_page(comparison: Comparison, differences: Differences | None = None) -> str:
-    """The page of any runs beside each other: tables that sort and filter, and charts."""
+def runs_page(comparison: Comparison, differences: Differences | None = None, smoke: Comparison | None = None) -> str:
+    """The page of any runs beside each other: tables that sort and filter, and charts. smoke: of runs with smoke=true,
+    which have a table alone."""
     from itables.javascript import generate_init_offline_itables_html
     from itables.options import dt_bundle
     from plotly.offline import get_plotlyjs
@@ -131,6 +132,7 @@ def runs_page(comparison: Comparison, differences: Differences | None = None) ->
         },
         pending=[(status.state, comparison.name(run), status.detail) for run, status in comparison.pending],
         differences=differences,
+        smoke=smoke,
         notes=comparison.notes,
     )
 

@@ -30,11 +30,12 @@ COLOURS = {
     "failed": "red",
     "stopped": "magenta",
 }
+LONG = 40  # characters of a cell
 MANY = 10  # unfinished runs that are named one by one
 
 
 def console() -> Console:
-    """The terminal. Into a pipe or a file, lines may be of any length."""
+    """The terminal. Into a pipe or a file, lines of text may be of any length; tables are wrapped there too."""
     return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
 
 
@@ -46,20 +47,25 @@ def show(tables: list[Table], console: Console) -> None:
 
 
 def show_table(table: pd.DataFrame, console: Console, fixed: int = 2, notes: Sequence[str] = ()) -> None:
-    """Print a table without cutting cells, what is wider than the terminal below, and then the notes.
+    """Print a table without cutting numbers, what is wider than the terminal (a pipe: 80) below, and then the notes.
 
-    fixed: the number of leading columns, which each part repeats. Into a pipe or a file, lines may be of any length.
+    fixed: the number of leading columns, which each part repeats.
     """
     if not table.empty:
         names = [name or None for name in table.columns[:fixed]]
-        index = pd.MultiIndex.from_arrays(table.iloc[:, :fixed].T.to_numpy(), names=names)
-        width = console.width if console.is_terminal else None
-        text = Text(table.iloc[:, fixed:].set_axis(index).to_string(line_width=width, sparsify=False))
+        index = pd.MultiIndex.from_arrays(table.iloc[:, :fixed].map(folded).T.to_numpy(), names=names)
+        text = table.iloc[:, fixed:].map(folded).set_axis(index).to_string(line_width=console.width, sparsify=False)
+        text = Text(text)
         for verdict, colour in COLOURS.items():
             text.highlight_words([verdict], colour)
         console.print(text, soft_wrap=True)
     for note in notes:
-        console.print(Text(note, style="dim"), soft_wrap=True)
+        console.print(Text(note, style="dim"))
+
+
+def folded(cell: str) -> str:
+    """A long name without its middle."""
+    return cell if len(cell) <= LONG else f"{cell[: LONG // 2 - 1]}…{cell[-LONG // 2 :]}"
 
 
 def show_claims(claims: pd.DataFrame, console: Console) -> None:
@@ -74,8 +80,13 @@ def show_claims(claims: pd.DataFrame, console: Console) -> None:
         console.print(Text(f"             {numbers}", style="dim"))
 
 
-def show_comparison(comparison: Comparison, differences: Differences | None, console: Console) -> None:
-    """Print the unfinished runs, a line for each setting, how settings differ, and the best with its command."""
+def show_comparison(
+    comparison: Comparison, differences: Differences | None, console: Console, smoke: Comparison | None = None
+) -> None:
+    """Print the unfinished runs, a line for each setting, how settings differ, and the best with its command.
+
+    smoke: of the runs with smoke=true, below and without a best.
+    """
     console.print(Text.assemble((comparison.title, "bold"), f"  {comparison.counted}"), soft_wrap=True)
     pending = comparison.pending
     for run, status in pending[:MANY]:
@@ -92,6 +103,9 @@ def show_comparison(comparison: Comparison, differences: Differences | None, con
     if differences:
         console.print(Text(f"\n{differences.title}", style="bold"), soft_wrap=True)
         show_table(differences.table, console, len(comparison.keys), differences.notes)
+    if smoke:
+        console.print(Text(f"\n{smoke.smoke_title}", style="bold"), soft_wrap=True)
+        show_table(smoke.unranked(), console, 1 + len(smoke.keys), smoke.notes)
     by, best = str(comparison.best_by), comparison.best
     if best is None:
         return

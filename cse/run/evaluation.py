@@ -68,7 +68,7 @@ def score_into(
         )
         frame = scores.to_frame(found, sources, cfg.dtype, subject.described, record.results["versions"])
         notes, problems = scores.footnotes(frame), scores.problems_of(sources)
-        scores.write(folder, found, frame, [*notes, *problems])
+        scores.write(folder, found, frame, [*notes, *problems], cfg.label or "")
         numbers = values(found)
         record.trackers.log(numbers, 0)
         record.trackers.table("scores", list(frame.columns), frame.to_numpy().tolist())

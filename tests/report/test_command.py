@@ -92,7 +92,7 @@ def test_runs_of_no_sweep(three_of_eight, capsys):
     assert "best by" not in out + (three_of_eight / "reports/runs/report.html").read_text()  # of a test score
     assert cse_report("runs=runs", "gate=0") == 2
     assert {p.name for p in (three_of_eight / "reports" / "runs").iterdir()} == {
-        "differences.csv", "report.html", "report.md", "report.tex", "runs.csv",
+        "differences.csv", "report.html", "report.md", "report.tex", "runs.csv", "settings.csv",
     }  # fmt: skip
 
 
@@ -177,3 +177,53 @@ def test_runs_without_a_score_are_reported(leave, tmp_path, capsys, status):
         leave(f"lr={lr}", {"trainer.lr": lr}, status=status)
     assert cse_report(f"runs={tmp_path / 'runs'}", f"out={tmp_path / 'out'}") == 0
     assert f"2 {status}" in capsys.readouterr().out
+
+
+@pytest.fixture
+def mixed_runs(leave, folder):
+    """Two rates with two seeds, and a run with smoke=true that scores best."""
+    for lr in (1, 2):
+        for seed in (1, 2):
+            leave(f"x/lr={lr},seed_{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70.0 + lr + seed})
+    leave("x/smoke", {"trainer.lr": 3, "seed": 1, "smoke": True}, {"dev/x": 99.0})
+    return folder
+
+
+def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
+    assert cse_report("runs=runs", "out=out") == 0
+    shown = capsys.readouterr().out
+    assert "best by dev/x: lr=2" in shown
+    ranked, _, apart = shown.partition("Smoke runs")
+    assert ("99.00" in ranked, "99.00" in apart) == (False, True)
+    for name in ("report.html", "report.md"):
+        assert "Smoke runs" in (mixed_runs / "out" / name).read_text()
+    assert (mixed_runs / "out/runs.csv").read_text().count("\n") == 1 + 5
+    assert (mixed_runs / "out/settings.csv").read_text().splitlines() == [
+        "lr,done,runs,folder,dev/x,dev/x sd",
+        '2,2,2,"x/lr=2,seed_*",73.5,0.7071067811865476',
+        '1,2,2,"x/lr=1,seed_*",72.5,0.7071067811865476',
+    ]
+    latex = (mixed_runs / "out/report.tex").read_text()
+    assert all(told in latex for told in (r"\label{tab:out}", r"\textbf{73.50", "Scores by lr: mean"))
+
+
+@pytest.mark.parametrize(
+    ("words", "folders"),
+    [
+        (["runs=runs/x/*seed_1*"], ["lr=1,seed_1", "lr=2,seed_1"]),
+        (["runs=runs", "where=lr=2"], []),
+        (["runs=runs", "where=[trainer.lr=2,seed=2]"], ["lr=2,seed_2"]),
+        (["runs=runs/y*"], []),
+    ],
+)
+def test_a_part_of_the_runs_is_named_by_a_glob_or_by_settings(mixed_runs, words, folders):
+    assert cse_report(*words, "out=out") == (0 if folders else 2)
+    if folders:
+        lines = (mixed_runs / "out/runs.csv").read_text().splitlines()
+        assert [line.split(",done,")[0].strip('"').rpartition("/")[2] for line in lines[1:]] == folders
+
+
+def test_two_runs_that_differ_show_their_scores(mixed_runs, capsys):
+    assert cse_report("differ=[runs/x/lr=1,seed_1,runs/x/lr=1,seed_2]") == 2  # a comma ends a name
+    assert cse_report('differ=["runs/x/lr=1,seed_1","runs/x/lr=1,seed_2"]') == 0
+    assert ["scores", "dev/x", "72.00", "73.00"] in [line.split() for line in capsys.readouterr().out.splitlines()]

@@ -86,9 +86,10 @@ def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):
 
 
 def test_latex_escapes_and_keeps_its_columns(narrow):
-    tex = columns.to_latex(layout.text_table(narrow), "Two rows", [], words=2)
+    tex = columns.to_latex(layout.text_table(narrow), "Two rows", [], words=2, label="two rows")
     assert r"A \& B\_1 & Avg. (test) & 76.96 $\pm$ 0.38 (5)" in tex
     assert r"$<$other>" in tex
+    assert all(told in tex for told in (r"\centering", r"\label{tab:two-rows}"))
     assert r"\begin{tabular}{llrrrrrrrrrr}" in tex
     assert {line.replace(r"\&", "").count("&") for line in tex.splitlines() if line.endswith(r"\\")} == {11}
 

@@ -164,7 +164,7 @@ def test_charts_count_a_copy_once_and_mark_altered_scores_as_the_table_does(leav
         leave(name, config, {"dev/x/average": score}, events=events, altered="dev/x" if name == "copy" else None)
     comparison = compared()
     charts = draw_charts(comparison)
-    shown = comparison.table().iloc[:, -1].tolist()
+    shown = comparison.table().iloc[:, -2].tolist()
     if other == "b":
         assert "47.00 ± 1.41 †" in shown
         (heat,) = charts["Score by setting"].data
