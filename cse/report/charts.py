@@ -1,7 +1,7 @@
 """Charts of a comparison of runs, by plotly: scores by setting, curves, parallel coordinates.
 
-A setting has one colour in all charts, given by its value of the key that explains most of the ranking score, and one
-number, its place in the table. Every label that comes from a run is escaped, as plotly obeys a few HTML tags.
+A setting has one colour in all charts, and one number, its place in the table. Every label that comes from a run is
+escaped, as plotly obeys a few HTML tags.
 """
 
 import math
@@ -16,7 +16,7 @@ from plotly.colors import sample_colorscale
 
 from cse.record.runs import described, plain
 from cse.report.comparison import Comparison
-from cse.report.frame import format_short
+from cse.report.frame import folded, format_short
 
 NO_METRICS = ["event", "time", "train/step", "train/epoch"]
 POINTS = 400  # of a curve; a longer one is thinned
@@ -24,10 +24,12 @@ RUNS = 100  # whose curves are drawn
 ALL_POINTS = 200_000  # of a page; with many curves, each has fewer points
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07d00", "#56b4e9", "#9467bd", "#7f7f7f")  # Okabe and Ito
 NAMED = 8  # settings, the best first, whose curves are numbered
-TICKS = 7  # of an axis of parallel coordinates
+TICKS = 7  # of an axis of parallel coordinates, and values of a key that are categories
+TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
+LEGEND = {"orientation": "h", "yanchor": "top", "y": -0.25, "xanchor": "left", "x": 0}
 TICK = {"showarrow": False, "bgcolor": "#5d636d", "font": {"color": "white", "size": 12}}
 CLEAR, GREY = "rgba(0,0,0,0)", "#7a808a"  # transparent; a grey that is legible on white and on black
-AXIS = {"gridcolor": "rgba(128,128,128,.25)", "zeroline": False, "automargin": True}
+AXIS = {"gridcolor": "rgba(128,128,128,.25)", "zeroline": False, "automargin": True, "exponentformat": "e"}
 TEMPLATE = go.layout.Template(
     layout={
         "height": 440, "margin": {"t": 60, "r": 20, "l": 50, "b": 50}, "showlegend": False, "colorway": COLOURS,
@@ -43,7 +45,18 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     settings, points = settings_of(comparison), curves_of(comparison)
     keys = list(settings)[:-1] if scored else []
     charts: dict[str, go.Figure] = {}
-    if keys:
+    continuous = [key for key in keys if is_continuous(settings[key])]
+    for key in continuous:
+        values = settings[key].astype(str).astype(float)
+        is_log = values.min() > 0 and values.max() >= 10 * values.min()
+        charts[f"Score by {escape(comparison.keys[key])}"] = with_menu(
+            {metric: by_number(comparison, settings, values, metric) for metric in scored},
+            xaxis={"title": escape(comparison.keys[key]), "type": "log" if is_log else "linear"},
+        )
+    if continuous:
+        so_far = {metric: best_so_far(comparison, metric) for metric in scored}
+        charts["Best so far"] = with_menu(so_far, xaxis_title="run")
+    if keys and keys[0] not in continuous:
         names = [escape(comparison.keys[key]) for key in keys]
         charts["Score by setting"] = with_menu(
             {metric: by_setting(comparison, settings, keys[:2], metric) for metric in scored},
@@ -51,17 +64,17 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
             yaxis={"title": names[1], "type": "category"} if len(keys) > 1 else {},
         )
     if curves := dict(list(points.groupby("metric"))):
-        first = [name for name in (comparison.compared_by, "train/loss") if name in curves]
+        colours = settings["colour"]
+        for title, name in TRAINING.items():
+            if name in curves:
+                lines = curve_lines(curves.pop(name), comparison, colours)
+                charts[title] = go.Figure(lines, go.Layout(template=TEMPLATE, xaxis_title="step"))
+        first = [name for name in [comparison.compared_by] if name in curves]
         many = len(comparison.runs)
         title = "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, those of the best settings"
-        charts[title] = with_menu(
-            {
-                name: curve_lines(curves[name], comparison, settings["colour"])
-                for name in dict.fromkeys([*first, *curves])
-            },
-            xaxis_title="step",
-            showlegend=True,
-        )
+        others = {name: curve_lines(curves[name], comparison, colours) for name in dict.fromkeys([*first, *curves])}
+        if others:
+            charts[title] = with_menu(others, xaxis_title="step", showlegend=True, legend=LEGEND)
     if keys and len(keys) + len(scored) > 2:
         charts["Parallel coordinates"] = parallel(comparison, settings, keys, scored)
     return charts
@@ -69,7 +82,7 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
 
 def settings_of(comparison: Comparison) -> pd.DataFrame:
     """A row for each setting, in the order of the table: its values of the keys that differ and, in the last column,
-    its colour, which the first key's value gives.
+    its colour.
 
     Values are ordered categories: first numbers by size, then words in their order of appearance. The keys are sorted
     by how much of the ranking score's variance they explain, adjusted for the number of their values: a key with a
@@ -78,8 +91,10 @@ def settings_of(comparison: Comparison) -> pd.DataFrame:
     values = pd.DataFrame(index=comparison.scores.index)
     for key in comparison.keys:
         values[key] = categories([comparison.value(setting, key) for setting in values.index])
+    many = len(values)
+    colours = COLOURS[:many] if many <= len(COLOURS) else sample_colorscale("Viridis", np.linspace(0.1, 0.9, many))
     if values.empty or comparison.compared_by is None:
-        return values.assign(colour=COLOURS[0])
+        return values.assign(colour=colours)
     scores = comparison.of_seeds[comparison.compared_by]
 
     def unexplained(key: str) -> float:
@@ -87,11 +102,37 @@ def settings_of(comparison: Comparison) -> pd.DataFrame:
         free = scores.count() - groups.ngroups
         return float(((scores - groups.transform("mean")) ** 2).sum()) / free if free > 0 else math.inf
 
-    values = values[sorted(values, key=unexplained)]
-    strongest = values.iloc[:, 0].cat
-    many = len(strongest.categories)
-    colours = COLOURS if many <= len(COLOURS) else sample_colorscale("Viridis", np.linspace(0.1, 0.9, many))
-    return values.assign(colour=[colours[code] for code in strongest.codes])
+    return values[sorted(values, key=unexplained)].assign(colour=colours)
+
+
+def is_continuous(values: pd.Series) -> bool:
+    """Whether a key's values are numbers, and too many to be categories, as in a search."""
+    numbers = pd.to_numeric(values.astype(str), errors="coerce")
+    return numbers.nunique() > TICKS and bool(numbers.notna().all())
+
+
+def by_number(comparison: Comparison, settings: pd.DataFrame, values: pd.Series, metric: str) -> list:
+    """A point for each setting and seed over a key that has many numbers."""
+    scores = comparison.of_seeds[metric].dropna()
+    places = scores.index.get_level_values(0)
+    about = [escape(comparison.label(setting)) + comparison.mark(metric, setting) for setting in places]
+    style = {"mode": "markers", "marker": {"color": list(settings["colour"][places]), "size": 9}}
+    return [
+        go.Scatter(x=values[places], y=scores, text=about, hovertemplate="%{text}<br>%{y:.2f}<extra></extra>", **style)
+    ]
+
+
+def best_so_far(comparison: Comparison, metric: str) -> list:
+    """Every run's score in the order in which the runs began, and the best until then, as of the trials of a search."""
+    done = [run for run in comparison.runs if run.status == "done" and metric in run.metrics]
+    begun = {run.folder: next((event.get("time", 0.0) for event in run.events()), 0.0) for run in done}
+    scores = pd.Series([run.metrics[metric] for run in sorted(done, key=lambda run: begun[run.folder])])
+    best = scores.cummin() if described(comparison.runs, metric).lower_is_better else scores.cummax()
+    numbers = list(range(1, len(scores) + 1))
+    return [
+        go.Scatter(x=numbers, y=scores, mode="markers", marker={"color": GREY, "size": 8}),
+        go.Scatter(x=numbers, y=best, mode="lines", line={"shape": "hv", "color": COLOURS[0]}),
+    ]
 
 
 def categories(values: Sequence[object]) -> pd.Categorical:
@@ -222,6 +263,6 @@ def curve_lines(points: pd.DataFrame, comparison: Comparison, colours: pd.Series
             mean = of.groupby("step")["value"].mean()
             lines.append(go.Scatter(x=mean.index, y=mean, hoverinfo="skip", line_width=2.5, **shared))
         place = comparison.scores.index.get_loc(setting) + 1
-        name = f"{place}{comparison.mark(metric, setting)}"
+        name = f"{place}: {escape(folded(comparison.label(setting)))}{comparison.mark(metric, setting)}"
         lines[-1].update(name=name, legendrank=place, showlegend=place <= NAMED)
     return lines

@@ -8,6 +8,8 @@ from cse.config.keys import is_science, key_of
 from cse.dotted import flattened
 from cse.record.runs import Run, plain
 
+LONG = 40  # characters of a name
+
 
 def varying(runs: Sequence[Run], seed: str) -> list[str]:
     """The keys in which the runs differ, except the seed; a group that differs stands for all its values."""
@@ -68,3 +70,8 @@ def format_value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "null" if value is None else str(value)
+
+
+def folded(text: str) -> str:
+    """A long name without its middle."""
+    return text if len(text) <= LONG else f"{text[: LONG // 2 - 1]}…{text[-LONG // 2 :]}"

@@ -142,7 +142,10 @@ def cell(value: object) -> object:
     if value is None or value != value:
         return ""
     if isinstance(value, float):
-        return int(value) if value.is_integer() else float(f"{value:.6g}")
+        short = f"{value:.6g}"
+        return (
+            int(value) if value.is_integer() else float(short) if abs(value) >= 1e-3 else short
+        )  # 1e-06, not 0.000001
     return value if isinstance(value, Number) else str(escape(str(value)))
 
 

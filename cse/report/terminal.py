@@ -10,6 +10,7 @@ from rich.text import Text
 from cse.report import findings
 from cse.report.comparison import Comparison
 from cse.report.differences import Differences
+from cse.report.frame import folded
 from cse.report.layout import remarks, text_table
 from cse.report.table import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY, Table
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
@@ -30,7 +31,6 @@ COLOURS = {
     "failed": "red",
     "stopped": "magenta",
 }
-LONG = 40  # characters of a cell
 MANY = 10  # unfinished runs that are named one by one
 
 
@@ -61,11 +61,6 @@ def show_table(table: pd.DataFrame, console: Console, fixed: int = 2, notes: Seq
         console.print(text, soft_wrap=True)
     for note in notes:
         console.print(Text(note, style="dim"))
-
-
-def folded(cell: str) -> str:
-    """A long name without its middle."""
-    return cell if len(cell) <= LONG else f"{cell[: LONG // 2 - 1]}…{cell[-LONG // 2 :]}"
 
 
 def show_claims(claims: pd.DataFrame, console: Console) -> None:

@@ -92,7 +92,7 @@ def test_the_page_in_a_browser(page, tmp_path):
         lines = shown.run(rows)
         assert len(lines) == 6 + 12  # settings, and runs
         assert "79.5\t0.71" in lines[0]  # 79 and 80
-        assert shown.run("document.querySelectorAll('.js-plotly-plot').length") == 3
+        assert shown.run("document.querySelectorAll('.js-plotly-plot').length") == 4
         shown.run(
             "(() => { const one = document.querySelectorAll('.dt-search input')[1]; one.value = 'failed';"
             "one.dispatchEvent(new Event('input')) })()"
@@ -139,7 +139,7 @@ def test_of_many_runs_the_charts_show_the_best_and_say_so(leave, compared, monke
     assert {line.hovertemplate[:4] for line in curves.data} == {"run2", "run3"}
 
 
-def test_a_setting_has_the_colour_of_what_explains_most(leave, compared):
+def test_a_setting_has_one_colour_and_axes_show_what_explains_most(leave, compared):
     for number in range(8):
         lr, model = (1e-5, 3e-5)[number % 2], ("bert", "roberta")[number // 4]
         config = {"trainer.lr": lr, "model.name": model, "seed": number % 4 // 2}
@@ -147,7 +147,7 @@ def test_a_setting_has_the_colour_of_what_explains_most(leave, compared):
     comparison = compared()
     settings = settings_of(comparison)
     assert list(settings) == ["model.name", "trainer.lr", "colour"]
-    assert sorted(settings.groupby("model.name", observed=True)["colour"].unique().explode()) == sorted(COLOURS[:2])
+    assert list(settings["colour"]) == list(COLOURS[:4])
     charts = draw_charts(comparison)
     (heat,) = charts["Score by setting"].data
     assert all("±" in text for text in heat.text.flat)
@@ -187,3 +187,18 @@ def test_a_sweep_without_runs_says_what_starts_it():
     assert 'href="https://x.test"' in page
     assert page.count("<td ") == 16
     assert "78.78" in page
+
+
+def test_a_search_has_an_axis_of_numbers_and_the_best_so_far(leave, compared):
+    scores = [70.0, 72.0, 71.0, 69.0, 74.0, 73.0, 72.5, 73.5]
+    for number, score in enumerate(scores):
+        events = [{"time": 100.0 - number, "train/loss": 2.0}, {"train/loss": 1.0, "train/grad_norm": 3.0}]
+        leave(f"{number}", {"trainer.lr": 1e-5 * 2**number}, {"dev/x": score}, events=events)
+    charts = draw_charts(compared())
+    assert list(charts) == ["Score by lr", "Best so far", "Training loss"]
+    assert charts["Score by lr"].layout.xaxis.type == "log"
+    (points,) = charts["Score by lr"].data
+    assert sorted(points.y) == sorted(scores)
+    trials, best = charts["Best so far"].data
+    assert list(trials.y) == scores[::-1]  # as they began
+    assert list(best.y) == [73.5, 73.5, 73.5, 74.0, 74.0, 74.0, 74.0, 74.0]
