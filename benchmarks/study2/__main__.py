@@ -1,0 +1,214 @@
+"""The second study's results, from its raw data.
+
+    python -m benchmarks.study2                       # RESULTS.md from runs.csv; the picture once a block is complete
+    python -m benchmarks.study2 --collect FOLDER ...  # first add the runs of these folders to runs.csv
+
+PROTOCOL.md says what is judged, and how. A block of which a run is missing is not read.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from benchmarks.picture import LOOKS, STATIC
+from benchmarks.results import table
+from cse.record.runs import Run, read_run
+from cse.report.statistics import Effect, compare_seeds, holm
+
+HERE = Path(__file__).parent
+SEEDS, TUNING = range(21, 31), (101, 102)
+SCORES = {
+    "dev": "dev/stsb/average",
+    **{year: f"test/sts/{year}/spearman" for year in ("STS12", "STS13", "STS14", "STS15", "STS16")},
+    "STSB": "test/sts/STS-B/spearman", "SICKR": "test/sts/SICK-R/spearman", "average": "test/sts/average",
+    "alignment": "test/geometry/alignment", "uniformity": "test/geometry/uniformity",
+}  # fmt: skip
+COLUMNS = ["arm", "role", "seed", "rate", "encoder", "step", *SCORES, "seconds", "commit", "state"]
+THREE = ("simcse", "barlow", "vicreg")
+BLOCKS = [
+    [f"{objective}_{views}" for objective in THREE for views in ("dropout", "shuffle")],
+    ["whitenedcse_dropout", "whitenedcse_shuffle", *(f"{one}_eda" for one in THREE), "temperature_1", "half", "mlm"],
+    ["images", "images_shuffled", "sound", "sound_shuffled"],
+    ["documents/declutr", "documents/contrastive", "documents/mlm"],
+]
+CLAIMS = [
+    ("SimCSE with shuffle is better than SimCSE with dropout", "simcse_shuffle", "simcse_dropout"),
+    ("with shuffle, Barlow Twins is better than SimCSE", "barlow_shuffle", "simcse_shuffle"),
+    ("with shuffle, VICReg is better than SimCSE", "vicreg_shuffle", "simcse_shuffle"),
+    ("Barlow Twins with shuffle is better than SimCSE with dropout", "barlow_shuffle", "simcse_dropout"),
+    ("WhitenedCSE is better than SimCSE", "whitenedcse_dropout", "simcse_dropout"),
+    ("images help SimCSE", "images", "simcse_dropout"),
+    ("sound helps SimCSE", "sound", "simcse_dropout"),
+    ("true labels of images help more than shuffled ones", "images", "images_shuffled"),
+    ("DeCLUTR's two losses are better than the contrastive one alone", "documents/declutr", "documents/contrastive"),
+    ("DeCLUTR's two losses are better than MLM alone", "documents/declutr", "documents/mlm"),
+]
+
+
+class Judged(NamedTuple):
+    """A claim: its difference of means with Welch's interval and p, p by Holm over all ten, and the word for it."""
+
+    says: str
+    found: Effect
+    corrected: float
+    verdict: str
+
+
+def row_of(run: Run) -> dict[str, Any]:
+    """A run's row of runs.csv. An untouched encoder has no seed and no rate."""
+    config, trained = run.config, "trainer" in run.config
+    sweep = run.choices.get("sweep") or ""
+    arm = f"documents/{config['case']}" if "documents" in sweep else config["case"]
+    name = config["model"]["name"] if trained else config["checkpoint"]
+    aux = config.get("aux_modality") or {}
+    rate = aux.get("lr", config["trainer"]["lr"]) if trained else None
+    seed = config.get("seed") if trained else None
+    role = "baseline" if not trained else "tuning" if seed in TUNING else "counted" if seed in SEEDS else "other"
+    scores = {column: run.metrics.get(key) for column, key in SCORES.items()}
+    about = {key: run.results.get(key) for key in ("steps", "seconds", "git_commit")}
+    return dict(
+        zip(
+            COLUMNS,
+            [arm, role, seed, rate, Path(name).parts[-2], about["steps"], *scores.values(), about["seconds"],
+             about["git_commit"], run.status],
+            strict=True,
+        )
+    )  # fmt: skip
+
+
+def collect(folders: list[Path], known: pd.DataFrame) -> pd.DataFrame:
+    """The known rows, and those of the runs in the folders, which replace an older row of the same run."""
+    found = [read_run(file.parent) for folder in folders for file in sorted(folder.glob("*/results.json"))]
+    rows = pd.concat([known, pd.DataFrame([row_of(run) for run in found], columns=COLUMNS)], ignore_index=True)
+    same_run = ["arm", "role", "seed", "rate", "encoder"]
+    return rows.drop_duplicates(same_run, keep="last").sort_values(same_run, ignore_index=True)
+
+
+def seeds_of(runs: pd.DataFrame, arm: str) -> dict[str, float]:
+    """The outcome of an arm's counted runs on encoder 1, by seed."""
+    mine = runs[(runs.arm == arm) & (runs.role == "counted") & (runs.encoder == "encoder1") & (runs.state == "done")]
+    return {str(int(seed)): value for seed, value in zip(mine.seed, mine.average, strict=True)}
+
+
+def complete(runs: pd.DataFrame) -> list[str]:
+    """The arms of the blocks of which every arm has all its seeds."""
+    return [arm for block in BLOCKS if all(len(seeds_of(runs, one)) == len(SEEDS) for one in block) for arm in block]
+
+
+def judged(runs: pd.DataFrame) -> list[Judged]:
+    """The ten claims. One whose arms are not complete has no difference, and counts as p = 1."""
+    there = complete(runs)
+    found = [
+        compare_seeds(seeds_of(runs, more), seeds_of(runs, less), 0.95) if {more, less} <= set(there) else Effect()
+        for _, more, less in CLAIMS
+    ]
+    corrected = holm([1.0 if effect.effect is None else effect.p for effect in found])
+    claims = []
+    for (says, *_), effect, p in zip(CLAIMS, found, corrected, strict=True):
+        seen = (
+            "not complete"
+            if effect.effect is None
+            else "NOT SEEN"
+            if p > 0.05
+            else "HOLDS"
+            if effect.effect > 0
+            else "FAILS"
+        )
+        claims.append(Judged(says, effect, p, seen))
+    return claims
+
+
+def tuned(runs: pd.DataFrame) -> pd.DataFrame:
+    """The mean selection score over the tuning seeds, by arm and rate; NaN where a seed is missing."""
+    done = runs[(runs.role == "tuning") & (runs.encoder == "encoder1") & (runs.state == "done")]
+    means = done.pivot_table(index="arm", columns="rate", values="dev", aggfunc="mean")
+    return means.where(done.pivot_table(index="arm", columns="rate", values="seed", aggfunc="count") == len(TUNING))
+
+
+def numbers_of(claim: Judged) -> tuple[str, str]:
+    """A claim's difference with its interval, and its p, raw and corrected; empty where nothing was compared."""
+    effect, low, high, *_ = claim.found
+    if effect is None:
+        return "", ""
+    return f"{effect:+.2f} [{low:+.2f}, {high:+.2f}]", f"{claim.found.p:.3g}, {claim.corrected:.3g}"
+
+
+def page(runs: pd.DataFrame) -> str:
+    """RESULTS.md: the answer so far, the arms and claims of complete blocks, the rates."""
+    claims, there = judged(runs), complete(runs)
+    words = [f"{one.says}: **{one.verdict}**" for one in claims if one.verdict != "not complete"]
+    counts = runs.groupby(["role", "state"]).size()
+    started = ", ".join(f"{count} {role} {state}" for (role, state), count in counts.items()) or "none"
+    answer = "; ".join(words) + "." if words else "No block is complete, so nothing is read or judged yet."
+    arms = []
+    for arm in there:
+        mine = runs[(runs.arm == arm) & (runs.role == "counted") & (runs.encoder == "encoder1")]
+        arms.append([arm, f"{mine.rate.iloc[0]:g}", *(f"{mine[key].mean():.{digits}f} ± {mine[key].std():.{digits}f}"
+                     for key, digits in (("average", 2), ("alignment", 3), ("uniformity", 3)))])  # fmt: skip
+    judgements = [[one.says, *numbers_of(one), one.verdict] for one in claims]
+    rates = tuned(runs)
+    grid = [
+        [arm, *("" if pd.isna(score) else f"{score:.2f}" for score in scores)]
+        for arm, scores in zip(rates.index, rates.to_numpy(), strict=True)
+    ]
+    parts = [
+        "# Which part helps: the objective, the augmentation or the second modality?",
+        f"{answer} Runs started: {started}.",
+        "Made by `python -m benchmarks.study2` from [runs.csv](runs.csv), by the rules of the [protocol](PROTOCOL.md).",
+        *(["## Arms", "Outcome: the average of seven STS tests, ten seeds.",
+           table(["arm", "rate", "STS average", "alignment", "uniformity"], arms)] if arms else []),
+        "## Claims",
+        "Welch's test, two-sided; p raw, and by Holm over all ten, in which a claim that is not complete counts as 1.",
+        table(["claim", "difference, 95 % interval", "p raw, by Holm", "verdict"], judgements),
+        *(["## Rates", "Mean selection score of both tuning seeds at the last step; empty where a seed is missing.",
+           table(["arm", *(f"{rate:g}" for rate in rates.columns)], grid)] if len(grid) else []),
+        "## What this cannot say",
+        "One small encoder that a sentence encoder's tuning has shaped, 80 steps, Wikipedia sentences, STS alone. The\n"
+        "replication on a second encoder is not pooled and not judged.",
+    ]  # fmt: skip
+    return "\n\n".join(parts) + "\n"
+
+
+def draw(runs: pd.DataFrame) -> None:
+    """docs/_static/study2.png, light and dark: each arm's mean with its interval, and every seed as a dot."""
+    from matplotlib import pyplot
+    from scipy import stats
+
+    arms = sorted(complete(runs), key=lambda arm: float(pd.Series(seeds_of(runs, arm)).mean()))
+    for look, (ink, paper, colour) in LOOKS.items():
+        figure, axes = pyplot.subplots(figsize=(8, 0.8 + 0.35 * len(arms)), layout="constrained", facecolor=paper)
+        for place, arm in enumerate(arms):
+            values = pd.Series(seeds_of(runs, arm))
+            reach = stats.t.ppf(0.975, len(values) - 1) * values.sem()
+            axes.plot(values, [place] * len(values), "o", color=colour, alpha=0.35, markersize=4)
+            axes.errorbar(values.mean(), place, xerr=reach, fmt="o", color=colour, capsize=3)
+        axes.set_yticks(range(len(arms)), [arm.replace("_", ", ") for arm in arms])
+        axes.set_xlabel("average of seven STS tests, Spearman x100: mean, 95 % interval, every seed")
+        axes.set_facecolor(paper)
+        axes.grid(axis="x", alpha=0.25)
+        axes.tick_params(colors=ink, length=0)
+        axes.xaxis.label.set_color(ink)
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        figure.savefig(STATIC / f"{look.replace('study', 'study2')}.png", dpi=150)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--collect", type=Path, nargs="+", default=[], metavar="FOLDER")
+    given = arguments.parse_args()
+    file = HERE / "runs.csv"
+    runs = pd.read_csv(file) if file.exists() else pd.DataFrame(columns=COLUMNS)
+    if given.collect:
+        runs = collect(given.collect, runs)
+        runs.to_csv(file, index=False)
+        runs = pd.read_csv(file)
+    (HERE / "RESULTS.md").write_text(page(runs), encoding="utf-8")
+    if complete(runs):
+        draw(runs)
+
+
+if __name__ == "__main__":
+    main()

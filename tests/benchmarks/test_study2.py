@@ -1,0 +1,57 @@
+"""benchmarks/study2: its page is what runs.csv gives, and only complete blocks are read."""
+
+import json
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.study2 import __main__ as study2
+
+SCORED = {"dev": 70.0, "alignment": 0.1, "uniformity": -1.0, "seconds": 1.0, "step": 80, "encoder": "encoder1"}
+
+
+def made_up(means: dict[str, float]) -> pd.DataFrame:
+    """Ten counted runs of each arm, with a deviation of about half a point."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {**SCORED, "arm": arm, "role": "counted", "seed": seed, "rate": 1e-4, "average": mean + 0.5 * rng.normal(),
+         "commit": "abc", "state": "done"}
+        for arm, mean in means.items() for seed in study2.SEEDS
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=study2.COLUMNS)
+
+
+def test_the_page_is_what_its_runs_give():
+    runs = pd.read_csv(study2.HERE / "runs.csv")
+    assert (study2.HERE / "RESULTS.md").read_text() == study2.page(runs)
+
+
+def test_a_difference_of_two_points_is_seen_and_none_is_not():
+    first = dict.fromkeys(study2.BLOCKS[0], 70.0) | {"simcse_shuffle": 72.0, "vicreg_shuffle": 69.0}
+    claims = {one.says: one for one in study2.judged(made_up(first))}
+    words = [one.verdict for one in claims.values()]
+    assert words[:4] == ["HOLDS", "FAILS", "FAILS", "NOT SEEN"]
+    assert set(words[4:]) == {"not complete"}
+    least = min(claims.values(), key=lambda one: one.corrected)
+    assert least.corrected == 10 * least.found.p  # Holm over all ten
+
+
+def test_a_block_that_lacks_a_run_is_not_read():
+    runs = made_up(dict.fromkeys(study2.BLOCKS[0], 70.0)).iloc[:-1]
+    assert study2.complete(runs) == []
+    assert {one.verdict for one in study2.judged(runs)} == {"not complete"}
+    assert "70." not in study2.page(runs).partition("## Rates")[0]
+
+
+def test_a_run_becomes_a_row_once(tmp_path):
+    config = {"case": "images", "seed": 101, "model": {"name": "runs/study2/encoder1/best"},
+              "trainer": {"lr": 1e-4}, "aux_modality": {"lr": 1e-5}}  # fmt: skip
+    results = {"status": "done", "config": config, "metrics": {"dev/stsb/average": 71.5}, "steps": 80, "seconds": 9.5}
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job" / "results.json").write_text(json.dumps(results))
+    none = pd.DataFrame(columns=study2.COLUMNS)
+    rows = study2.collect([tmp_path], study2.collect([tmp_path], none))
+    (row,) = rows.to_dict("records")
+    assert [row[key] for key in ("arm", "role", "rate", "encoder", "dev", "state")] == [
+        "images", "tuning", 1e-5, "encoder1", 71.5, "done"
+    ]  # fmt: skip
