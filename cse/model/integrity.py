@@ -134,3 +134,12 @@ def check_forward(name: str, backbone: PreTrainedModel) -> None:
     if change > TOLERANCE and alone_1TD.dtype == torch.float32:
         log.warning("model.name=%s: padding changes the vectors of %s: scores depend on the batches", name,
                     config.model_type)  # fmt: skip
+
+
+def check_bidirectional(backbone: PreTrainedModel) -> None:
+    """Raise UserError for a decoder whose first token still does not see the others."""
+    pair = torch.tensor([[3, 5], [3, 7]])
+    with torch.no_grad():
+        first_2D = backbone.eval()(input_ids=pair, attention_mask=torch.ones_like(pair)).last_hidden_state[:, 0]
+    if torch.equal(first_2D[0], first_2D[1]):
+        raise UserError(f"model.bidirectional=true: transformers has no such switch for {backbone.config.model_type}")

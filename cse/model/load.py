@@ -1,4 +1,13 @@
-"""Find an encoder's weights and load them: a hub name, a folder, or weights that travel in a Python package."""
+"""From `model.name` to an Encoder, in one path:
+
+load_encoder        what conf/model asks for, on top of the checkpoint: prefix, template, adapter, packing
+  read_checkpoint   the checkpoint itself
+    local_folder      its folder: given, downloaded, or inside a Python package
+    recorded          pooling, head, lengths and prompt, where sentence-transformers' files record them
+    configure         the layers, dropout and direction that conf/model asks for
+    read_weights      the transformer and its head; architecture knows what differs between transformers
+    integrity         whether the files are whole, and the result an encoder of text
+"""
 
 from __future__ import annotations
 
@@ -78,7 +87,6 @@ def load_encoder(
     tokenizer.templates, encoder.denoising = templates_of(
         tokenizer.hf, config, encoder.pooling, first=template, second=second_template, denoise=denoise
     )
-    check_direction(name, encoder.backbone, encoder.pooling, bidirectional)
     if lora is not None:
         add_adapter(encoder.backbone, lora)
         encoder.lora, encoder.dropout = True, max(encoder.dropout, lora.get("dropout", 0.0))
@@ -110,13 +118,15 @@ def read_checkpoint(name: str, pooling: str | None, changes: Mapping[str, Any], 
             raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
         if ending.head is not None and ending.head[0].in_features != config.hidden_size:
             raise UserError(f"model.name={name}: its dense head is for vectors of another width")
-        layers, own_dropout = config.num_hidden_layers, configure(config, name=name, **changes)
+        layers, own_dropout = config.num_hidden_layers, configure(config, ending.pooling, name=name, **changes)
         hf_tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         kind: Head = "mlm" if mlm else "pooler" if ending.pooling == OWN else None
         has_all = config.num_hidden_layers == layers
         backbone, head = read_weights(name, folder, {**weights, "config": config}, head=kind, has_all_layers=has_all)
         integrity.check_tokenizer(name, hf_tokenizer, backbone)
         integrity.check_forward(name, backbone)
+        if changes["bidirectional"]:
+            integrity.check_bidirectional(backbone)
         positions = architecture.longest_input(config)
         longest = integrity.longest_text(name, ending.longest, hf_tokenizer, positions)
     return Encoder(
@@ -132,11 +142,18 @@ def read_checkpoint(name: str, pooling: str | None, changes: Mapping[str, Any], 
 
 
 def configure(
-    config: PretrainedConfig, *, name: str, dropout: float | None, num_layers: int | None, bidirectional: bool
+    config: PretrainedConfig,
+    pooling: str,
+    *,
+    name: str,
+    dropout: float | None,
+    num_layers: int | None,
+    bidirectional: bool,
 ) -> dict[str, float]:
     """Change the configuration as asked. Returns the dropout probabilities that it had.
 
-    Raises UserError for an encoder-decoder, for more layers than the model has, and for dropout where it has none.
+    Raises UserError for an encoder-decoder, for more layers than the model has, for dropout where it has none, and for
+    a direction that does not fit: CLS pooling of a causal decoder, or bidirectional for what is no decoder.
     """
     if config.is_encoder_decoder:
         raise UserError(
@@ -158,9 +175,16 @@ def configure(
             )
         config.update(dict.fromkeys(own, dropout))
     if architecture.is_decoder(config):
+        if pooling == "cls" and not bidirectional:
+            raise UserError(
+                f"model.pooling=cls: {name} is a decoder, whose first token sees nothing else: use model.pooling=last "
+                "or mean, or model.bidirectional=true"
+            )
         config.use_cache = False  # of keys and values, for generation
         if bidirectional:
             config.is_causal = False
+    elif bidirectional:
+        raise UserError(f"model.bidirectional=true is for decoders: the tokens of {name} see each other already")
     return own
 
 
@@ -214,26 +238,6 @@ def own_pooler(name: str, backbone: Any, missing: Collection[str]) -> nn.Module:
         raise UserError(f"model.pooling={OWN}: {name} has no pooler of its own")
     backbone.pooler = None
     return nn.Sequential(linear, nn.Tanh())
-
-
-def check_direction(name: str, backbone: PreTrainedModel, pooling: str, bidirectional: bool) -> None:
-    """Raise UserError for CLS pooling of a causal decoder, and for model.bidirectional where it changes nothing."""
-    if not architecture.is_decoder(backbone.config):
-        if bidirectional:
-            raise UserError(f"model.bidirectional=true is for decoders: the tokens of {name} see each other already")
-        return
-    if not bidirectional:
-        if pooling == "cls":
-            raise UserError(
-                f"model.pooling=cls: {name} is a decoder, whose first token sees nothing else: use model.pooling=last "
-                "or mean, or model.bidirectional=true"
-            )
-        return
-    pair = torch.tensor([[3, 5], [3, 7]], device=backbone.device)
-    with torch.no_grad():
-        first_2D = backbone.eval()(input_ids=pair, attention_mask=torch.ones_like(pair)).last_hidden_state[:, 0]
-    if torch.equal(first_2D[0], first_2D[1]):
-        raise UserError(f"model.bidirectional=true: transformers has no such switch for {backbone.config.model_type}")
 
 
 def locate(name: str) -> str:
