@@ -1,8 +1,8 @@
 """What our runs say of a paper's claims (cse.report.claims): from scores to one word, in one table, claims.csv.
 
 A claim has parts, each with the runs of its two sides, or of its trend (`parts_of`). Each part is tested once
-(`tested`), and one of them decides (`decided`). `judge_claims` corrects p by Holm over all claims and gives each claim
-its word:
+(`tested`), and one of them decides (`decided`). `judge_claims` corrects p by Holm over all claims, and gives each claim
+one word, by its difference, p and control (`word`):
 
     HOLDS, CONTRADICTED     it is as claimed, or the other way round, and p shows it
     NOT SEEN                the runs cannot tell
@@ -12,6 +12,7 @@ its word:
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from cse.report.claims import Claim, Place, names
 from cse.report.groups import Group, Groups, compare, few_seeds, finished_runs, group_of, listed, other_setting
 from cse.report.published import Published
 from cse.report.spec import Spec, quantity
-from cse.report.statistics import Effect, holm, rank_correlation
+from cse.report.statistics import Effect, holm, likeness, rank_correlation
 from cse.report.table import NOT_RUN
 
 HOLDS, NOT_SEEN, CONTRADICTED, NOT_JUDGED = "HOLDS", "NOT SEEN", "CONTRADICTED", "NOT JUDGED"
@@ -56,22 +57,23 @@ def judge_claims(
     parts = [
         [tested(one, of, spec, confidence) for of in parts_of(one, spec, printed, groups, runs)] for one in spec.claims
     ]
-    rows = [decided(one, of) | {"quantity": quantity(one, spec)} for one, of in zip(spec.claims, parts, strict=True)]
-    for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
-        row["p"] = p
-    claims = sum(not math.isnan(row["p"]) for row in rows)
-    held = {
-        claim.says
-        for claim, row in zip(spec.claims, rows, strict=True)
-        if word(claim, row["effect"], row["p"], level) == HOLDS
+    lines = [decided(one, of) for one, of in zip(spec.claims, parts, strict=True)]
+    corrected = holm([line["p"] for line in lines])
+    judged = sum(not math.isnan(p) for p in corrected)
+    alone = {
+        claim.says: word(claim, line["effect"], p, level)
+        for claim, line, p in zip(spec.claims, lines, corrected, strict=True)
     }
-    for claim, row, of in zip(spec.claims, rows, parts, strict=True):
-        if claim.control and claim.control not in held and not math.isnan(row["p"]):
-            row["p"], row["why_not_judged"] = math.nan, f"its positive control was not seen to hold: {claim.control}"
-        verdict = word(claim, row["effect"], row["p"], level)
-        row["by_part"] = "; ".join(words_of_parts(claim, of, verdict, claims, level))
-        some = 0 < row["parts_measured"] < len(of)
-        row["verdict"] = f"{verdict} ({row['parts_measured']} of {len(of)} parts)" if some else verdict
+    rows = []
+    for claim, of, line, p in zip(spec.claims, parts, lines, corrected, strict=True):
+        why = line["why_not_judged"]
+        if claim.control and alone[claim.control] != HOLDS and not math.isnan(p):
+            p, why = math.nan, f"its positive control was not seen to hold: {claim.control}"
+        verdict = word(claim, line["effect"], p, level)
+        some = f" ({line['parts_measured']} of {len(of)} parts)" if 0 < line["parts_measured"] < len(of) else ""
+        by_part = "; ".join(words_of_parts(claim, of, verdict, judged, level))
+        own = {"p": p, "verdict": verdict + some, "why_not_judged": why, "by_part": by_part}
+        rows.append(line | own | {"quantity": quantity(claim, spec)})
     return pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
 
 
@@ -156,12 +158,13 @@ def difference(sides: Sequence[Group], claim: Claim, confidence: float) -> Effec
     found = compare(left, right, confidence)
     if not claim.within:
         return found
-    above, below = (compare(left, right, confidence, shift).p for shift in (-claim.within, claim.within))
-    if claim.form == "more":
-        return found._replace(p=above)
+    shifted = partial(compare, left, right, confidence)
     assert found.effect is not None
-    is_alike = claim.is_borne_out(found.effect)
-    return found._replace(p=max(above, below) / 2 if is_alike else below if found.effect > 0 else above)
+    if claim.form == "more":
+        return found._replace(p=shifted(-claim.within).p)
+    if claim.is_borne_out(found.effect):
+        return found._replace(p=likeness(shifted, claim.within))
+    return found._replace(p=shifted(math.copysign(claim.within, found.effect)).p)
 
 
 def trend(runs: list[Run], claim: Claim, seed: str, confidence: float) -> Effect:
