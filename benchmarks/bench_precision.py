@@ -1,16 +1,18 @@
 """What bf16 changes beside fp32, for every objective of the four papers: scores, losses, gradients.
 
-    python -m benchmarks.bench_precision [--part gradients|runs] [--arms simcse ...] [--models minilm bert]
+    python -m benchmarks.bench_precision [--part gradients|runs|scores] [--arms simcse ...] [--models minilm bert]
                                          [--steps 100] [--seeds 3] [--runs FOLDER] [--shared ../shared/data]
 
 gradients: of the first step, the same weights, rows and dropout in both precisions; MiniLM's weights, and random ones
 of BERT-base's shape. runs: cse-train on MiniLM with the same seeds; a finished run in FOLDER is read, not made again.
+scores: STS-B dev of MiniLM and of the runs in FOLDER, encoded in both precisions, and the time of the seven STS tasks.
 Needs the real data beside the checkout.
 """
 
 import argparse
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +22,16 @@ from torch import Tensor
 
 from benchmarks.bench_aux import IMAGES, SOUND, curves, mean_and_sd, train
 from benchmarks.bench_learning import DOCUMENTS, NLI, WIKI
-from benchmarks.peers import PRECISIONS, reset_precision, save_model
-from benchmarks.results import SHARED, real_data, table, where, write_section
+from benchmarks.peers import PACKAGE, PRECISIONS, reset_precision, save_model, synchronized
+from benchmarks.results import SHARED, real_data, spread, table, where, write_section
 from cse.config.compose import composed
+from cse.eval.sts import Sts, Stsb
+from cse.model.load import load_encoder
+from cse.ranges import AnyPooling
 from cse.record.runs import read_run
 from cse.record.status import DONE
 from cse.run.build import build, precision_of
+from cse.tensors import Precision
 from cse.training.loop import Training
 
 ARMS = {
@@ -126,9 +132,35 @@ def runs(arms: list[str], steps: int, seeds: int, shared: Path, folder: Path) ->
                   "loss, last ten steps: fp32, bf16", "first ten losses apart"], rows)  # fmt: skip
 
 
+def scores(shared: Path, folder: Path, rounds: int) -> str:
+    """STS-B dev, encoded in either precision, of MiniLM's own pooling and of every best/; and the time of STS-7."""
+    dev, seven = Stsb(f"{shared}/senteval"), Sts(f"{shared}/senteval")
+    seven.prepare()
+    sentences = [text for pairs in seven.tasks["test"].values() for one in pairs for text in one.texts()]
+    places: dict[str, tuple[str, AnyPooling | None]] = {"all-MiniLM-L6-v2, CLS": (PACKAGE, "cls")}
+    for best in sorted(folder.glob("minilm/*/*/best")):
+        places[f"{best.parents[1].name}, {best.parent.name}"] = str(best), None
+    own, rows = load_encoder(PACKAGE, "mean"), []
+    for name, place in {"all-MiniLM-L6-v2, mean pooling": None, **places}.items():
+        encoder = load_encoder(*place) if place else own
+        exact, rounded = (dev(partial(encoder.encode, precision=p), "dev")[0].value for p in PRECISIONS)
+        rows.append([name, f"{exact:.3f}", f"{rounded:.3f}", f"{rounded - exact:+.3f}"])
+    rates: dict[Precision, list[float]] = {precision: [] for precision in PRECISIONS}
+    for _ in range(rounds):
+        for precision, found in rates.items():
+            started = synchronized()
+            own.encode(sentences, precision=precision)
+            found.append(len(sentences) / (synchronized() - started))
+    speed = [[precision, spread(found), spread([f / o for f, o in zip(found, rates["fp32"], strict=True)])]
+             for precision, found in rates.items()]  # fmt: skip
+    return "\n\n".join([table(["encoder", "dev, fp32", "dev, bf16", "bf16 - fp32"], rows),
+                        f"The {len(sentences):,} sentences of the seven STS tasks, mean pooling, {rounds} rounds:",
+                        table(["precision", "sentences a second", "fp32 = 1"], speed)])  # fmt: skip
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--part", choices=("gradients", "runs"))
+    arguments.add_argument("--part", choices=("gradients", "runs", "scores"))
     arguments.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     arguments.add_argument("--models", nargs="+", choices=ROWS, default=list(ROWS))
     arguments.add_argument("--steps", type=int, default=100, help="0: only read what is finished in --runs")
@@ -137,17 +169,22 @@ def main() -> None:
     arguments.add_argument("--shared", type=real_data, default=str(SHARED))
     given = arguments.parse_args()
     command = " ".join(["python -m benchmarks.bench_precision", *sys.argv[1:]])
-    if given.part != "runs":
+    if given.part in (None, "gradients"):
         body = gradients(given.arms, given.models, given.seeds, given.shared)
         note = """The first step of a run in fp32 and in bf16: the same weights, rows and dropout. minilm: MiniLM, batch
 32 (DeCLUTR 8 documents); bert: random weights of BERT-base's shape, batch 8 (2). Nothing was trained."""
         write_section(f"bf16's gradient beside fp32's, {where()}", command, f"{note}\n\n{body}")
-    if given.part != "gradients":
+    if given.part in (None, "runs"):
         with tempfile.TemporaryDirectory() as work:
             body = runs(given.arms, given.steps, given.seeds, given.shared, given.runs or Path(work))
         note = """MiniLM with CLS pooling, 100 steps of batch 32 (DeCLUTR 8 documents), the same seeds in both; STS-B
 dev Spearman x100 at the end, mean ± sd. BERT's shape was not trained: only its gradients were compared."""
         write_section(f"bf16 beside float32, {where()}", command, f"{note}\n\n{body}")
+        print(body)
+    if given.part in (None, "scores"):
+        body = scores(given.shared, given.runs or Path("nowhere"), rounds=given.seeds)
+        note = "STS-B dev Spearman x100 of the same weights, encoded in fp32 and in bf16. Runs: their best/."
+        write_section(f"Encoding in bf16, {where()}", command, f"{note}\n\n{body}")
         print(body)
 
 

