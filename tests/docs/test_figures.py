@@ -28,7 +28,8 @@ def figure(section: str, row: str, column: str) -> str:
 
 
 MINILM, BERT = (f"Training speed, {shape} shape, batch 64, on the CPU" for shape in ("minilm", "bert"))
-PEER = "Hugging Face Trainer, SimCSE's loss"
+OURS, OURS_BF16 = "ours, fp32", "ours, bf16"
+PEER, PEER_BF16 = (f"Hugging Face Trainer, SimCSE's loss, {precision}" for precision in ("fp32", "bf16"))
 ALL_TASKS = "TREC, MRPC, CR, SICK-E, SST5, SST2, MR"
 TRANSFER = f"Transfer beside SentEval's procedure, every fit: {ALL_TASKS}"
 COST = "Cost of the objectives, minilm shape, batch 64, on the CPU"
@@ -38,7 +39,7 @@ RECIPE = "The whole SimCSE recipe, minilm shape, on the CPU"
 MEMORY = "Memory against the batch, on the CPU"
 BF16 = "bf16 beside float32, on the CPU"
 
-step = {name: figure(MINILM, name, "seconds a step") for name in ("ours", PEER)}
+step = {name: figure(MINILM, name, "seconds a step") for name in (OURS, OURS_BF16, PEER, PEER_BF16)}
 bert_step = figure(BERT, "ours", "seconds a step")
 gflop = [said(section, r"GFLOP a step: ([\d,]+) for the real tokens") for section in (MINILM, BERT)]
 faster = figure(TRANSFER, ALL_TASKS, "ratio")
@@ -60,7 +61,8 @@ QUOTED = {
     "README.md": [
         f"and is {faster} times\n  as fast",
         f"CLS token from {start} on STS-B dev to between {min(ends.values())} and\n  {max(ends.values())}",
-        f"takes {step['ours']} s on two cores, and {step[PEER]} s in Hugging Face's trainer",
+        f"takes {step[OURS]} s on two cores in fp32, and\n  {step[OURS_BF16]} s in bf16",
+        f"Hugging Face's trainer takes {step[PEER]} s and {step[PEER_BF16]} s",
         f"{re.findall(r'[0-9]+ claims', CLAIMS)[0].removesuffix(' claims')} of the papers' claims",
     ],
     "docs/measured.md": [
@@ -72,7 +74,8 @@ QUOTED = {
         f"WhitenedCSE, BERT base | 78.78 | not measured \\*; MiniLM: {start} to {ends['whitenedcse']} |",
         f"| 75.98 | not measured \\*; MiniLM: {start} to {ends['declutr']} |",
         f"MiniLM: {start} to {ends['barlow, shuffle']}, {ends['vicreg, shuffle']} |",
-        f"{step[PEER]} s in Hugging Face's trainer | {step['ours']} s |",
+        f"Hugging Face's trainer: {step[PEER]} s in fp32, {step[PEER_BF16]} s in bf16 | "
+        f"{step[OURS]} s in fp32, {step[OURS_BF16]} s in bf16 |",
     ],
     "docs/evaluation.md": [f"in every fold, {faster} times as fast"],
     "docs/planning.md": [
@@ -86,11 +89,13 @@ QUOTED = {
             f"| {rows} | {' | '.join(figure(MEMORY, rows, column) for column in columns)} |"
             for rows in ("256", "1,024", "4,096", "16,384", "65,536")
         ),
-        f"| {step['ours']}, and {figure(RECIPE, 'a step', 'seconds').removesuffix(' s')} with real text | "
+        f"| {step[OURS]} ({step[OURS_BF16]} in bf16), and "
+        f"{figure(RECIPE, 'a step', 'seconds').removesuffix(' s')} with real text | "
         f"{hours} hours, from 300 measured steps; {scoring} of it scoring dev",
         f"| {bert_step} | {float(bert_step) * 15_625 / 3600:.0f} hours of steps, by proportion |",
-        f"was {figure(BF16, 'bf16', 'speed')} times as fast ({said(BF16, r'bf16 .*[(](.*)[)]')})",
-        f"ended at\n{figure(BF16, 'bf16', 'dev, end')}, as in fp32",
+        f"a step in fp32 took {figure(MINILM, OURS, 'time, ours in bf16 = 1')} times as\n"
+        f"long ({said(MINILM, r'ours, fp32 [|].*?[|].*?[|].*?[|].*?[(](.*?)[)]')})",
+        f"ended at {figure(BF16, 'simcse', 'dev, bf16')}, and at {figure(BF16, 'simcse', 'dev, fp32')} in fp32",
     ],
     "docs/images-and-sound.md": [
         f"took {aux['natural_small']} to {aux['speech_small']} times as long",
