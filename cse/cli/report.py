@@ -19,6 +19,9 @@ if TYPE_CHECKING:  # importing numpy and scipy is slow, and --help does not need
 
     from pandas import DataFrame
 
+    from cse.report.comparison import Comparison
+    from cse.report.differences import Differences
+
 HELP = """\
 cse-report: compare runs with each other, or with what a paper printed.
 
@@ -163,26 +166,20 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     least, gated = config["gate"], None
     if least is not None:
         gated = differences.gate(comparison, least, config["baseline"], config["confidence"])
-    table, words = comparison.table(), 1 + len(comparison.keys)
-    parts = [(table, f"{comparison.title}: {comparison.counted}", comparison.notes)]
+    parts = [(comparison.table(), f"{comparison.title}: {comparison.counted}", comparison.notes)]
     parts += [(gaps.table, gaps.title, gaps.notes)] if gaps else []
     parts += [(smoke.unranked(), smoke.smoke_title, smoke.notes)] if smoke else []
     markdown = [
         f"# {title}\n\n{to_markdown(table)}\n\n" + "".join(f"- {' '.join(note.split())}\n" for note in notes)
         for table, title, notes in parts
     ]
-    latex = to_latex(
-        table.drop(columns="folder"), comparison.caption, comparison.notes, words, out.name, comparison.best_cells
-    )
-    if gaps:
-        latex += "\n" + to_latex(gaps.table, gaps.title, gaps.notes, words - 1, f"{out.name}-differences")
     files = {
         "report.html": page.runs_page(comparison, gaps, smoke),
         "runs.csv": pd.concat([comparison.frame, smoke.frame]) if smoke else comparison.frame,
         "settings.csv": comparison.means,
         **({"differences.csv": gaps.frame} if gaps else {}),
         "report.md": "\n#".join(markdown),
-        "report.tex": latex,
+        "report.tex": latex_of(comparison, gaps, out.name),
     }
     terminal.show_comparison(comparison, gaps, terminal.console(), smoke)
     write(out, files)
@@ -190,6 +187,21 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     if gated:
         print(f"gate={least:g}: {'passed' if gated[0] else 'not passed'}", *gated[1], sep="\n  ")
         sys.exit(not gated[0])
+
+
+def latex_of(comparison: "Comparison", gaps: "Differences | None", name: str) -> str:
+    """report.tex: the settings and, if there are two, their differences. name: of the report, for the labels."""
+    latex = to_latex(
+        comparison.table().drop(columns="folder"),
+        comparison.caption,
+        comparison.notes,
+        1 + len(comparison.keys),
+        name,
+        comparison.best_cells,
+    )
+    if gaps:
+        latex += "\n" + to_latex(gaps.table, gaps.title, gaps.notes, len(comparison.keys), f"{name}-differences")
+    return latex
 
 
 def write(out: Path, files: "Mapping[str, str | DataFrame]") -> None:

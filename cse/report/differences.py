@@ -85,11 +85,7 @@ def differences(
     for p_values in ("paired_p", "alike_p", "paired_alike_p"):
         beside[p_values] = holm(beside[p_values])
     frame = frame.join(beside)
-    notes = [f"{TIED}: not told apart from it."] if (frame["tied"] == "True").any() else []
-    tests = ", ".join(frame["test"][frame["p_holm"].notna()].unique())
-    notes += [f"p: by {tests}, corrected by Holm over {tested}."] if (tested := frame["p_holm"].notna().sum()) else []
-    notes += [PAIRED] if beside["paired_p"].notna().any() else []
-    notes += [ALIKE.format(within)] if beside["alike_p"].notna().any() else []
+    notes = about_tests(frame, within)
     notes += [f"{in_words(sd, min(map(len, several)), level)}."] if sd else []
     for setting, size, of, seeds in frame.loc[frame["seeds_to_tell"] != "", TELL].head(3).itertuples():
         name = comparison.label(setting)
@@ -103,6 +99,15 @@ def differences(
     best = f"the best{by}, " if reference == comparison.best else ""
     title = f"{score}: difference to {best}{comparison.label(reference)}"
     return Differences(title, frame, text_of(frame, comparison.keys, confidence), notes)
+
+
+def about_tests(frame: pd.DataFrame, within: float | None) -> list[str]:
+    """What the signs and the p values of a table mean."""
+    notes = [f"{TIED}: not told apart from it."] if (frame["tied"] == "True").any() else []
+    tests = ", ".join(frame["test"][frame["p_holm"].notna()].unique())
+    notes += [f"p: by {tests}, corrected by Holm over {tested}."] if (tested := frame["p_holm"].notna().sum()) else []
+    notes += [PAIRED] if frame["paired_p"].notna().any() else []
+    return notes + ([ALIKE.format(within)] if frame["alike_p"].notna().any() else [])
 
 
 def by_pairs(ours: Group, theirs: Group, confidence: float, within: float | None) -> dict[str, float | None]:
