@@ -160,10 +160,6 @@ class Augmentation:
     keeps_text: bool = False
     """Whether texts are left unchanged, so that only dropout makes two views of one column differ."""
 
-    def local_status(self) -> str:
-        """What cse-doctor prints: which of the data it reads is on this machine, in a few words."""
-        return "needs nothing"
-
     def inputs(self) -> dict[str, str]:
         """Digests of the data that it reads, by their names in messages."""
         return {}
@@ -255,8 +251,3 @@ class Evaluator:
     def source(self) -> Source:
         """The data and protocol that the scores rest on. Called after `prepare`, before and after scoring."""
         raise NotImplementedError
-
-    def local_status(self) -> str:
-        """What cse-doctor prints of its data here. Raises MissingResource, with a cause if only the network failed."""
-        self.prepare()
-        return f"complete in {place}" if (place := self.source().get("place")) else "complete"

@@ -104,10 +104,6 @@ class Eda(Augmentation):
         self.wordnet = find_wordnet(wordnet_dir, Path(cache_dir))
         self.synonyms: Lookup = partial(synonyms, self.wordnet)
 
-    def local_status(self) -> str:
-        """Where WordNet was found."""
-        return f"WordNet in {self.wordnet}"
-
     def inputs(self) -> dict[str, str]:
         """A digest of WordNet's content."""
         return {"WordNet": digest(self.wordnet)}

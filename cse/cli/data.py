@@ -1,6 +1,5 @@
-"""cse-data: list the datasets that the configurations use, or what a sweep reads, and fetch them."""
+"""cse-data: list the datasets that the configurations use, or what a line reads, and fetch them."""
 
-import argparse
 import logging
 import shutil
 import sys
@@ -8,76 +7,107 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from cse.cli import exits
+from cse.cli.exits import exit_on_error, report_error
+from cse.columns import in_columns
 from cse.config.compose import composed, resolved
+from cse.config.groups import adopt_folders
+from cse.config.spelling import MULTIRUN, strip_dashes
 from cse.errors import MissingResource, UserError
 from cse.run import startup
 from cse.sources.catalogue import DATASETS
 
-EXAMPLES = """\
-  cse-data list                              every dataset: size, licence, what reads it, and whether it is here
-  cse-data list nli imagenet                 these alone
-  cse-data list sweep=whitenedcse/table4     what its jobs read, encoders too, and what of it is missing
-  cse-data fetch wiki1m senteval             to where runs look: the hub's cache, or paths.cache
+HELP = """\
+cse-data: list the datasets that the configurations use, or what a line reads, and fetch them.
+
+  cse-data list                              every dataset: size, licence, and where it is
+  cse-data list nli imagenet                 these alone, in full
+  cse-data list objective=barlow model=roberta          what that line of cse-train reads, and what of it is here
+  cse-data list cse-eval checkpoint=FOLDER eval=sts     and a line of cse-eval
+  cse-data fetch objective=barlow model=roberta         all that it reads, encoders too, to where runs look
+  cse-data fetch sweep=whitenedcse/table4 model=minilm  all that its jobs read
+  cse-data fetch wiki1m senteval             these datasets
   cse-data fetch wikipedia data.rows.language=de        with the settings of the run that will read it
-  cse-data fetch sweep=whitenedcse/table4    all that its jobs read
 
 To carry data to another machine, fetch it into a folder: export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache, here and there.
 Exit codes: 0 all is here, 1 something is missing or cannot be fetched, 2 a mistake on the command line.
 """
 LATER = {"mteb": "; the data of its tasks comes from the hub when they are first scored"}
+LICENCE = 52  # characters of a licence in the list of all datasets
 
 
 def main() -> None:
     """The console script. Exit codes: 0 all is here, 1 something is missing, 2 the user's mistake."""
-    with exits.exit_on_error():
-        whole = argparse.ArgumentParser(
-            "cse-data", description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
-        whole.add_argument("verb", choices=("list", "fetch"))
-        whole.add_argument("words", nargs="*", metavar="NAME | sweep=PAPER/TABLE")
-        arguments = whole.parse_args()
+    with exit_on_error():
+        words = [word for word in adopt_folders(strip_dashes(sys.argv[1:])) if word not in MULTIRUN]
+        if {"-h", "--help"} & set(words):
+            print(HELP)
+            return
+        if words[:1] not in (["list"], ["fetch"]) or any(word.startswith("-") for word in words):
+            raise UserError(f"{' '.join(words)}: type cse-data list or cse-data fetch, and names or a line (--help)")
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+        if words[0] == "fetch":
+            startup.settle_hub()  # before the hub's client is imported, which would wait for each thing
         startup.quiet()
-        sys.exit(fetch(arguments.words) if arguments.verb == "fetch" else show(arguments.words))
+        sys.exit(fetch(words[1:]) if words[0] == "fetch" else show(words[1:]))
 
 
 def show(words: Sequence[str]) -> int:
-    """Print all datasets, those that are named, or what a sweep reads. Returns 1 if a sweep lacks something."""
+    """Print all datasets, those that are named, or what a line reads. Returns 1 if a line lacks something."""
     from cse.sweep.needs import needs_named, place_of
 
-    needs = needs_named(words)
-    if words and words[0].startswith("sweep="):
-        places = {need.name: need.place() for need in needs}
-        for name, place in places.items():
-            print(f"here     {name}  {place}{LATER.get(name, '')}" if place else f"missing  {name}")
-        missing = sum(not place for place in places.values())
-        print(f"{words[0]}: {len(places) - missing} here, {missing} missing (cse-data fetch {words[0]} gets them)")
-        return int(missing > 0)
+    needs = needs_named(words) if words else []
     paths = dict(resolved(composed("train", []).paths))
+    if not words:
+        show_all({name: place_of(name, paths) for name in DATASETS})
+        return 0
+    if all("=" not in word for word in words):
+        for name in words:
+            show_one(name, place_of(name, paths))
+        return 0
+    places = {need.name: need.place() for need in needs}
+    for name, place in places.items():
+        print(f"here     {name}  {place}{LATER.get(name, '')}" if place else f"missing  {name}")
+    missing = sum(not place for place in places.values())
+    print(f"{len(places) - missing} here, {missing} missing (cse-data fetch {' '.join(words)} gets them)")
+    return int(missing > 0)
+
+
+def show_all(places: dict[str, Path | str | None]) -> None:
+    """Print a line for each dataset: those that are here, with their places, and the others, with their licences."""
+    here = {name: str(place) for name, place in places.items() if place}
+    if here:
+        print("here")
+        print(in_columns([(f"  {name}", size_of(name), place) for name, place in here.items()], right=[1]))
+    rest = [name for name in places if name not in here]
+    rows = []
+    for name in rest:
+        about = DATASETS[name]
+        note = "gated" if about.person else f"pip install '{about.package}'" if about.package else ""
+        rows.append((f"  {name}", size_of(name), textwrap.shorten(about.licence, LICENCE, placeholder=" ..."), note))
+    if rows:
+        print("not here: cse-data fetch NAME; cse-data list NAME: what reads it, and all of its licence")
+        print(in_columns(rows, right=[1]))
+
+
+def show_one(name: str, place: Path | str | None) -> None:
+    """Print all that the catalogue has about a dataset."""
+    about, size = DATASETS[name], size_of(name)
+    lines = [
+        about.about,
+        f"{f'about {size}' if size else 'size shown when it is fetched'}; {about.licence}",
+        f"needed by {' '.join(about.reads)}",
+        f"here: {place}" if place else f"not here: {how_to_get(name)}",
+    ]
     width = max(40, shutil.get_terminal_size((120, 24)).columns)
-    for name in dict.fromkeys(need.dataset for need in needs) or DATASETS:
-        about, place = DATASETS[name], place_of(name, paths)
-        size = "size shown when it is fetched" if about.bytes is None else f"about {in_bytes(about.bytes)}"
-        lines = [
-            about.about,
-            f"{size}; {about.licence}",
-            f"needed by {' '.join(about.reads)}",
-            f"here: {place}" if place else f"not here: {how_to_get(name)}",
-        ]
-        for head, line in zip([name, "", "", ""], lines, strict=True):
-            first, rest = f"{head:<15}", " " * 15
-            print(textwrap.fill(line, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False))
-    return 0
+    for head, line in zip([name, "", "", ""], lines, strict=True):
+        first, rest = f"{head:<15}", " " * 15
+        print(textwrap.fill(line, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False))
 
 
-def in_bytes(size: float) -> str:
-    """A number of bytes in words: 440 MB."""
-    for unit in ("B", "KB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
+def size_of(name: str) -> str:
+    """About how much there is to fetch: 440 MB, 6.3 GB; "" if the catalogue does not know."""
+    size = DATASETS[name].bytes
+    return "" if size is None else f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
 
 
 def how_to_get(name: str) -> str:
@@ -89,24 +119,22 @@ def how_to_get(name: str) -> str:
 
 
 def fetch(words: Sequence[str]) -> int:
-    """Fetch each dataset, or what a sweep reads, to where runs look. If one fails, the others are still fetched."""
+    """Fetch each dataset, or what a line reads, to where runs look. If one fails, the others are still fetched."""
+    if not words:
+        raise UserError("fetch NAME... or fetch LINE: what? cse-data list shows what there is")
     from cse.sweep.needs import needs_named
 
-    if all("=" in word and not word.startswith("sweep=") for word in words):
-        raise UserError("fetch NAME... or fetch sweep=PAPER/TABLE: what? cse-data list shows what there is")
-    needs = needs_named(words)
-    startup.settle_hub()
     code = 0
-    for need in needs:
+    for need in needs_named(words):
         about = DATASETS.get(need.dataset)
         try:
             place = need.fetch()
         except MissingResource as error:
             by_hand = f"; only you can {about.person}" if about and about.person else ""
-            code = max(code, exits.report_error(f"{error}{by_hand}", 1))
+            code = max(code, report_error(f"{error}{by_hand}", 1))
             continue
         except UserError as error:  # such as a damaged archive
-            code = exits.report_error(str(error), 2)
+            code = report_error(str(error), 2)
             continue
         print(f"{need.name} is {'in ' if isinstance(place, Path) else ''}{place}{LATER.get(need.name, '')}")
         if about and about.fetch == "server":

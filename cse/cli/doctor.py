@@ -9,33 +9,26 @@ import platform
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from importlib.util import find_spec
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from cse.cli.exits import exit_on_error
 from cse.cli.help import DOCTOR
 from cse.config.groups import adopt_folders, choices
 from cse.config.spelling import spell, strip_dashes
-from cse.errors import MissingResource, UserError
+from cse.errors import UserError
 from cse.run import startup
-from cse.sources import hub
 
 GROUPS = ("model", "data", "augmentation", "aux_modality", "eval")
-STATES = ("ok", "hub", "none", "missing")
 FOR_DEVELOPERS = {"dev", "docs"}
 SCARCE = 5e9  # bytes: a run of BERT base keeps 2.2 GB in best/ and last/, twice that while they are replaced
 
 
 class Finding(NamedTuple):
-    """state: ok (works here), hub (the hub has it), none (a path that is not set, or no GPU), missing.
-
-    note: what there is, or what to do.
-    """
+    """state: ok (works here), none (a path that is not set, or no GPU), missing. note: what there is, or what to do."""
 
     state: str
     note: str
@@ -56,30 +49,32 @@ def main() -> None:
         startup.quiet()
         cfg = composed(spell(overrides, "train"))
         found = {"machine": dict(machine(cfg, online)), "packages": dict(packages()), "paths": dict(paths(cfg))}
-        with hub.cache_only():
-            for group in GROUPS:
-                found[group] = {str(name): choice(group, node) for name, node in cfg.doctor[group].items()}
+        plain = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "doctor"])
+        for group in GROUPS:
+            found[group] = {
+                str(name): choice(group, str(name), node, plain) for name, node in cfg.doctor[group].items()
+            }
     if "--json" in arguments:
         findings = {group: {name: one._asdict() for name, one in of.items()} for group, of in found.items()}
         print(json.dumps(findings, indent=2))
         return
-    for group, findings_of in found.items():
-        print("\n".join([group, *(lines if group in ("machine", "paths") else summary)(findings_of)]))
+    print("\n".join(summary(found)))
 
 
-def lines(found: Mapping[str, Finding]) -> Iterator[str]:
-    """A line for each thing."""
-    return (entry(name, f"{one.state:<7}  {one.note}") for name, one in found.items())
-
-
-def summary(found: Mapping[str, Finding]) -> Iterator[str]:
-    """What works here, what the hub has, then each thing that is missing, and what to do."""
-    for state, title in (("ok", "works here"), ("hub", "from the hub")):
-        if names := [name for name, one in found.items() if one.state == state]:
-            yield entry(title, ", ".join(names))
-    for name, one in found.items():
-        if one.state == "missing":
-            yield entry(name, f"missing: {one.note}")
+def summary(found: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
+    """What works here, then what is missing, and what to do."""
+    for name, one in found["machine"].items():
+        yield entry(name, one.note)
+    for title, works in (("works here", True), ("not here, or not set", False)):
+        yield title
+        for group in ("packages", "paths", *GROUPS):
+            of = {name: one for name, one in found[group].items() if works == (one.state == "ok")}
+            told = {} if works or group in GROUPS else {name: one for name, one in of.items() if one.state == "missing"}
+            yield from (entry(name, one.note) for name, one in told.items())
+            if names := [name for name in of if name not in told]:
+                yield entry(group, f"all {len(names)}" if len(names) == len(found[group]) else ", ".join(names))
+    yield "cse-data fetch LINE gets what that line of cse-train reads; cse-data list shows the datasets."
+    yield "paths.KEY=FOLDER or CSE_KEY=FOLDER names a copy of your own. cse-doctor --json has every place."
 
 
 def entry(name: str, text: str) -> str:
@@ -165,68 +160,17 @@ def paths(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:
             yield str(key), have(exists, place if exists else f"{place}: there is no such folder")
 
 
-def choice(group: str, node: DictConfig) -> Finding:
-    """A choice of a group, as bad as the worst of its needs."""
-    found = list(map(attempt, needs(group, node)))
-    return Finding(max((one.state for one in found), key=STATES.index), "; ".join(one.note for one in found))
+def choice(group: str, name: str, node: DictConfig, cfg: DictConfig) -> Finding:
+    """Whether what a choice reads is here: its encoder, and its datasets according to the catalogue. cfg: the rest."""
+    from cse.sweep.needs import datasets_in, encoders_in
 
-
-def attempt(needed: Callable[[], str]) -> Finding:
-    """A finding for one need. An error with a cause means that only the network failed, so the state is "hub"."""
-    try:
-        return Finding("ok", needed())
-    except UserError as error:
-        return Finding("hub" if error.__cause__ else "missing", str(error))
-    except Exception as error:  # a broken file can make a library raise anything; go on with the others
-        return Finding("missing", f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
-
-
-def needs(group: str, node: DictConfig) -> list[Callable[[], str]]:
-    """A choice's needs. Each returns a note, or raises UserError, with a cause if only the network failed."""
-    from hydra.utils import get_class
-
-    from cse.data.stream import Stream
-    from cse.model.load import local_folder
-    from cse.run.build import make
-    from cse.types import AuxModality
-
-    match group:
-        case "model":
-            return [partial(local_folder, node.name)]
-        case "data":
-            return [partial(text, node)]
-        case "aux_modality" if "_target_" not in node:
-            return [lambda: "needs nothing"]
-        case "aux_modality":
-            kind: type[AuxModality] = get_class(node._target_)
-            stream: type[Stream] = get_class(node.data._target_)
-            weights = kind.weights_of(node)
-            return [*([partial(local_weights, weights)] if weights else []), partial(stream.local_status, node.data)]
-    return [lambda: make(node).local_status()]
-
-
-def text(node: DictConfig) -> str:
-    """Where training text is: in a package, in cse's cache, or in the hub's."""
-    from cse.run.build import make
-
-    if node.name == "text":
-        return "your own text: data.path=FILE"
-    if node.name in ("demo", "demo_documents"):
-        if find_spec("gensim") is None:
-            raise MissingResource("it is in gensim's wheel: pip install -e '.[demo]'")
-        return "in gensim's wheel"
-    part = make(node)
-    part.find()
-    is_read = (part.cache / part.digest).exists()
-    return f"read before; kept in {part.cache}" if is_read else part.copy or "in the hub's cache"
-
-
-def local_weights(name: str) -> str:
-    """The folder of the weights that a second modality starts from."""
-    if Path(name).expanduser().is_dir():
-        return name
-    instead = "aux_modality.weights=FOLDER, or aux_modality.init=random"
-    return str(hub.model(hub.Repo(name, "model", f"aux_modality.weights={name}", instead)))
+    config = cfg.copy()
+    config.model, config.aux_modality = {}, {}
+    config[group] = {name: node} if group == "eval" else node
+    needs = [*encoders_in(config), *datasets_in(config, {f"{group}={name}"})]
+    if missing := [one.name for one in needs if one.place() is None]:
+        return Finding("missing", f"not here: {', '.join(missing)}")
+    return Finding("ok", ", ".join(str(one.place()) for one in needs) or "needs nothing")
 
 
 if __name__ == "__main__":

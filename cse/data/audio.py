@@ -28,9 +28,7 @@ from cse.errors import MissingResource, UserError, check_loads, first_line
 from cse.files import sha256
 from cse.progress import showing, track
 from cse.ranges import Count, Name, Natural, Positive, Seed, Share
-from cse.sources.catalogue import where
 from cse.sources.fetch import fetch
-from cse.types import Settings
 
 log = logging.getLogger(__name__)
 
@@ -89,17 +87,6 @@ class Speech(Stream[AudioBatch]):
         log.info("audio      %d clips of %d speakers, from %s", len(self), len(set(index["labels"])), root)
         self.mixup, self.mixup_beta, self.normalize = mixup, mixup_beta, normalize
         self.frequency_mask, self.time_mask = frequency_mask, time_mask
-
-    @classmethod
-    def local_status(cls, settings: Settings) -> str:
-        """How many clips and speakers the folder has."""
-        root = where("librispeech", {"cache": settings["cache"], "audio": settings["folder"]})
-        if not isinstance(root, Path):
-            raise MissingResource(
-                "no speech: set paths.audio=FOLDER, with one folder per speaker, or let a run download LibriSpeech"
-            ) from LookupError("librispeech")
-        speakers = files_of_speakers(root, None)
-        return f"{sum(map(len, speakers.values()))} clips of {len(speakers)} speakers in {root}"
 
     def __getitem__(self, number: int) -> AudioBatch:
         fbanks = np.load(self.store / FBANK, mmap_mode="r")

@@ -102,20 +102,6 @@ class Images(Stream[ImageBatch]):
         self.gray_probability = gray_probability
         self.skipped: set[str] = set()
 
-    @classmethod
-    def local_status(cls, settings: Settings) -> str:
-        """How many classes the folder has."""
-        if settings["folder"] is None:
-            raise MissingResource(
-                "no images: set paths.images=FOLDER, with one folder per class, or accept the terms of "
-                f"{settings['hub']} on the hub"
-            ) from LookupError(settings["hub"])
-        folder = Path(settings["folder"])
-        classes = sum(path.is_dir() for path in folder.glob("*"))
-        if not classes:
-            raise MissingResource(f"paths.images={folder} holds no folders; it should hold one of images per class")
-        return f"{classes} classes in {folder}"
-
     def __getitem__(self, number: int) -> ImageBatch:
         skipped: dict[str, str] = {}
         with self.randomness(number):

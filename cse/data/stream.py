@@ -18,7 +18,6 @@ from cse.data.prefetch import prefetch
 from cse.device import count_gpus, usable_cores
 from cse.errors import UserError
 from cse.tensors import seeded
-from cse.types import Settings
 
 log = logging.getLogger(__name__)
 
@@ -63,14 +62,6 @@ class Stream(Dataset[B], Generic[B]):
         self.workers = min(MAX_WORKERS, usable_cores()) if workers is None else workers
         self.inputs: dict[str, str] = {}  # set by subclasses, see by_class
         self.seconds_waited = 0.0  # how long the reader of `batches` has waited
-
-    @classmethod
-    def local_status(cls, settings: Settings) -> str:
-        """What cse-doctor prints: which of the data is on this machine. settings: the values of the YAML.
-
-        Decodes and downloads nothing. Raises MissingResource or UserError, with a cause if only the network failed.
-        """
-        raise NotImplementedError
 
     def provenance(self) -> dict[str, object]:
         """What the run learns from, JSON-ready; source: the folder's own name, or the dataset's on the hub."""

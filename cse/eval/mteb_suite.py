@@ -78,7 +78,8 @@ class Mteb(Evaluator):
         """Find the tasks; mteb loads their data when it scores them."""
         if self.tasks:
             return
-        self.local_status()
+        if importlib.util.find_spec("mteb") is None:
+            raise MissingResource("eval=mteb needs the package mteb: pip install -e '.[mteb]'")
         import mteb
 
         key = f"tasks={self.chosen}" if self.chosen else f"benchmark={self.benchmark}"
@@ -89,12 +90,6 @@ class Mteb(Evaluator):
                 self.tasks = [find_task(one, self.languages) if isinstance(one, str) else one for one in self.chosen]
         except (KeyError, ValueError) as error:  # no such name; no such language
             raise UserError(f"eval.mteb.{key}: {error} (languages {self.languages}).") from error
-
-    def local_status(self) -> str:
-        """Whether mteb is installed; this does not look for its many data sets."""
-        if importlib.util.find_spec("mteb") is None:
-            raise MissingResource("eval=mteb needs the package mteb: pip install -e '.[mteb]'")
-        return "mteb is installed; each task's data comes from the hub when first used"
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Score every task that is not in the cache, and average the categories whose tasks are all scored.

@@ -61,9 +61,10 @@ def where(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
     """
     about, cache = DATASETS[name], Path(str(paths["cache"]))
     own = paths.get((about.setting or "").removeprefix("paths."))
+    if own:
+        return Path(own) if Path(own).exists() else None
     kept = sorted(cache.glob(about.kept)) if about.kept else []
-    places = [*([Path(own)] if own else []), cache / "datasets" / name, *kept]
-    if found := next((place for place in places if place.exists()), None):
+    if found := next((place for place in (cache / "datasets" / name, *kept) if place.exists()), None):
         return found
     package = (about.package or "").partition("==")[0]
     if package and find_spec(package):

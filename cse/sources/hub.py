@@ -193,7 +193,7 @@ def refusal(repo: Repo, error: BaseException) -> str:
             return f"was refused ({first_line(one)}): log in (hf auth login, or HF_TOKEN), or run again later"
     absent = f"is not in the cache {constants.HF_HUB_CACHE}, and {constants.ENDPOINT}"
     if is_offline() or any(isinstance(one, errors.OfflineModeIsEnabled) for one in raised):
-        return f"{absent} was not asked, because it did not answer before or HF_HUB_OFFLINE is set"
+        return f"{absent} does not answer, or HF_HUB_OFFLINE is set"
     unreachable = (ConnectionError, TransportError, errors.LocalEntryNotFoundError)
     if any(isinstance(one, unreachable) for one in raised):
         return f"{absent} cannot be reached"

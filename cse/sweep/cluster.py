@@ -13,6 +13,7 @@ from submitit import SlurmExecutor
 from submitit.core.utils import FailedJobError, UncompletedJobError
 from submitit.helpers import Checkpointable
 
+from cse.config.keys import key_of
 from cse.config.spelling import overrides_of
 from cse.errors import UserError
 from cse.record.runs import read_run
@@ -115,7 +116,8 @@ def parameters_of(line: Line) -> dict[str, Any]:
     Raises UserError for SLURM's own word for a parameter, for a number that is too low, and for text of several lines,
     which sbatch's script would run.
     """
-    typed = {one.key_or_group.split(".", 2)[2]: one.value() for one in overrides_of(line.launch)}
+    launch = [word for word in line.words if key_of(word).startswith("hydra.launcher.")]
+    typed = {one.key_or_group.split(".", 2)[2]: one.value() for one in overrides_of(launch)}
     for key, value in typed.items():
         if key in OUR_WORDS:
             raise UserError(f"hydra.launcher.{key}: write hydra.launcher.{OUR_WORDS[key]}")

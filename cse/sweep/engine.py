@@ -1,10 +1,11 @@
 """Many jobs from one line: cse-train sweep=PAPER/TABLE, cse-train -m KEY=A,B and cse-eval -m KEY=A,B.
 
-Each job is a process of its own, in a folder named after what it runs. Jobs run on this machine (cse.sweep.pool) or on
+Each job is a process of its own, in a folder named after what it runs. Jobs run on this machine (cse.sweep.start) or on
 a cluster (hydra/launcher=submitit_slurm, cse.sweep.cluster). They are a whole grid, or what a search proposes
 (hydra/sweeper=smac, cse.sweep.search).
 """
 
+import shlex
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -12,20 +13,21 @@ from typing import Any
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
+from cse.columns import in_columns
 from cse.config.check import validate
 from cse.config.compose import explain, is_group
 from cse.config.keys import key_of
-from cse.config.spelling import overrides_of
+from cse.config.spelling import overrides_of, typed
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.record.results import command_line
 from cse.record.runs import read_run
 from cse.record.status import DONE
 from cse.run.build import check_selection
+from cse.run.steps import steps_of
 from cse.sweep.jobs import CONFIGS, Job
-from cse.sweep.line import Line, read
-from cse.sweep.pool import idle_gpus, run_here, shares_of
-from cse.sweep.start import Runner, Start
+from cse.sweep.line import Line, own_words, read
+from cse.sweep.start import Runner, Start, idle_gpus, run_here, shares_of
 from cse.training.signals import SignalForwarder
 
 
@@ -41,9 +43,7 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
         check_search(planned[0], line.rows)
     shares = shares_of(planned, line.parallel) if line.launcher == "basic" else []
     if line.dry_run:
-        from cse.sweep import plan
-
-        plan.show(line, planned)
+        show_plan(line, planned)
         return 0
     run, again = runner_of(line, shares), command_line()
     make_folder(line.folder, "hydra.sweep.dir")
@@ -69,6 +69,30 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
         names = [] if line.search else [job.name for job in planned]
         start.print_table(line.title, names, line.report(done), searched=line.search is not None)
     return 1 if start.failure else 0
+
+
+def show_plan(line: Line, planned: Sequence[Job]) -> None:
+    """Print each planned job (of each search, one for example) with its steps, and what is missing."""
+    from cse.sweep.needs import needs_of
+
+    rows = [("job", "steps")]
+    for job in planned:
+        if job.program != "cse-train":
+            rows.append((job.name, "only scored"))
+            continue
+        steps = steps_of(job.composed())
+        rows.append((job.name, f"{steps:,}" if steps else "?"))
+    print(in_columns(rows))
+    times = f" x {line.search.n_trials} trials" if line.search else ""
+    print(f"{line.title}: {len(planned)} jobs{times}, in {line.folder}")
+    if missing := [need.name for need in needs_of(planned) if need.place() is None]:
+        words = [f"sweep={line.title}"] if line.sweep else ["cse-eval"] if line.program == "cse-eval" else []
+        fetch = shlex.join(["cse-data", "fetch", *words, *map(typed, own_words(line.words))])
+        print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")
+    if line.launcher == "submitit_slurm":
+        from cse.sweep import cluster
+
+        cluster.show(line, planned)
 
 
 def runner_of(line: Line, shares: Sequence[str | None]) -> Runner:

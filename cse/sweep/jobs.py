@@ -14,8 +14,7 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
 What several tables of a paper share is in a file one folder deeper, which their `defaults` name.
 """
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,18 +25,17 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, 
 
 from cse.config.compose import SWITCH, composed, nearest, without_hydra
 from cse.config.groups import PROGRAMS, file_of
-from cse.config.keys import changes_a_table, key_of, names_a_job
-from cse.config.spelling import ONE_OF_MANY, spell_value, unquoted, values_of
+from cse.config.keys import changes_a_table, key_of
+from cse.config.spelling import ONE_OF_MANY, spell_value, values_of
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.sweep.overrides import digest, expanded, in_older_spelling, merged
+from cse.sweep.overrides import decides, expanded, merged, root_of, short_name
 
 CONFIGS = {program: config for config, program in PROGRAMS.items()}
 """The config that each program composes."""
 
 OWN_KEYS = ("cases", "report", "same_runs_as", "search_each")
 SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}  # keys that cse-eval shares with cse-train
-SLUG = 80  # most characters of a folder's name before its hash
 
 
 @dataclass(frozen=True)
@@ -212,26 +210,3 @@ def read(name: str) -> Sweep:
 def keys_of_evaluation() -> frozenset[str]:
     """The keys of conf/evaluate.yaml."""
     return frozenset(str(key) for key in composed("evaluate", []))
-
-
-def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -> str:
-    """A folder's name: `first`, the overrides `shown` in short, and a hash of the decisive ones."""
-    shown = in_older_spelling(shown)
-    lasts = [key_of(override).split(".")[-1] for override in shown]
-    words = [first] if first else []
-    for last, override in zip(lasts, shown, strict=True):
-        value = unquoted(override).rpartition("/")[2]  # the last part of a path is enough
-        key = last if lasts.count(last) == 1 else key_of(override)
-        words.append(value if last == "case" else f"{key}_{value}")
-    text = re.sub(r"[^\w.+-]+", "_", "-".join(words)) or "run"
-    return f"{text[:SLUG]}-{digest(in_older_spelling(list(decisive)))}"
-
-
-def decides(override: str) -> bool:
-    """Whether an override changes what a job computes."""
-    return names_a_job(key_of(override))
-
-
-def root_of(override: str) -> str:
-    """`trainer` of `trainer.lr=1e-5`."""
-    return key_of(override).partition(".")[0]

@@ -2,9 +2,8 @@
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
@@ -15,12 +14,13 @@ from cse.config.commands import Jobs
 from cse.config.compose import composed, explaining
 from cse.config.groups import own_folders
 from cse.config.keys import entry, key_of
-from cse.config.spelling import MULTIRUN, values_of
+from cse.config.spelling import MULTIRUN, ONE_OF_MANY, values_of
 from cse.errors import UserError, check_loads
 from cse.record.runs import Run
 from cse.run.resume import started_from
-from cse.sweep import jobs, multirun
-from cse.sweep.overrides import expanded, first_values, is_axis, merged
+from cse.sweep.jobs import Job, Sweep
+from cse.sweep.jobs import read as read_sweep
+from cse.sweep.overrides import decides, expanded, first_values, is_axis, merged, short_name
 
 INFORM = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version")  # these run nothing
 LAUNCHERS = ("basic", "submitit_slurm")
@@ -39,22 +39,41 @@ class Options(TypedDict):
 class Line:
     """What a line's jobs are, and how to start them.
 
-    folder: of the jobs' folders. rows: the overrides of each job of a grid, or of each search with the ranges that it
-    searches. job: makes the job of one combination. sweep: that the line names. launch: its hydra.launcher.*. search:
-    the config hydra.sweeper; None in a grid, which runs all combinations.
+    words: its settings. folder: of the jobs' folders. rows: the overrides of each job of a grid, or of each search with
+    the ranges that it searches. search: the config hydra.sweeper; None in a grid, which runs all combinations.
     """
 
-    title: str
+    program: str
+    words: list[str]
+    sweep: Sweep | None
     folder: Path
     rows: list[list[str]]
-    job: Callable[[Sequence[str]], jobs.Job]
-    sweep: jobs.Sweep | None
     parallel: int
     fail_fast: bool
     dry_run: bool
     launcher: str
-    launch: list[str]
     search: DictConfig | None
+
+    @property
+    def title(self) -> str:
+        """The sweep's name, or the program's."""
+        return self.sweep.name if self.sweep else self.program
+
+    def jobs(self) -> list[Job]:
+        """The jobs of a grid, equal ones (a cse-eval that no axis changes) once; or an example job of each search."""
+        planned = [self.job(first_values(row)) for row in self.rows]
+        return planned if self.search else list({job.name: job for job in planned}.values())
+
+    def job(self, overrides: Sequence[str]) -> Job:
+        """The job of one combination of values; without a sweep, its folder is named after the axes."""
+        if self.sweep:
+            return self.sweep.job(overrides)
+        arguments = merged([override.lstrip("+") for override in overrides])
+        values = {key_of(argument): argument for argument in arguments}
+        decisive = list(filter(decides, arguments))
+        shown = [values[key] for key in axes_of(own_words(self.words)) if key in values] or decisive
+        resume = ["resume=auto"] if self.program == "cse-train" else []
+        return Job(short_name(shown, [self.program, *decisive]), self.program, [*arguments, ONE_OF_MANY, *resume])
 
     def report(self, done: Sequence[Run]) -> str:
         """The command that shows these runs: beside what the paper printed, if they have a score of its table."""
@@ -64,11 +83,6 @@ class Line:
             own = [word for folder in own_folders() for word in ("--config-dir", str(folder))]
             words = [f"sweep={self.sweep.name}", *elsewhere, *own]
         return shlex.join(["cse-report", *words])
-
-    def jobs(self) -> list[jobs.Job]:
-        """The jobs of a grid, equal ones (a cse-eval that no axis changes) once; or an example job of each search."""
-        planned = [self.job(first_values(row)) for row in self.rows]
-        return planned if self.search else list({job.name: job for job in planned}.values())
 
 
 def is_many(arguments: Sequence[str]) -> bool:
@@ -82,45 +96,60 @@ def is_many(arguments: Sequence[str]) -> bool:
 
 def read(arguments: Sequence[str], program: str) -> Line:
     """Parse a line. Raises UserError if it cannot start jobs, MissingResource if it needs a package that is missing."""
-    arguments = [argument for argument in arguments if argument not in MULTIRUN]
-    if origin := started_from(arguments):
+    words = [argument for argument in arguments if argument not in MULTIRUN]
+    if origin := started_from(words):
         raise UserError(f"{origin} starts one run: leave out -m and sweep=, and give each key one value")
     if "RANK" in os.environ:
         raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
-    given = values_of(arguments)
-    own = [argument for argument in arguments if not entry(key_of(argument)).of_line]
-    sweep = jobs.read(named) if (named := sweep_of(given)) else None
-    options, search = options_of(arguments, sweep)
+    given, own = values_of(words), own_words(words)
+    sweep = read_sweep(named) if (named := sweep_of(given)) else None
+    options, search = options_of(words, sweep)
     launcher = given.get("hydra/launcher", "basic")
     check_launcher(launcher, options.jobs.parallel)
     if search:
         check_loads(*PACKAGES["smac"])
-    if sweep:
-        title, place, job, axes = sweep.name, sweep.place(own), sweep.job, sweep.axes(own)
-        fixed = sweep.searches(own)
-    else:
-        title, place, job, axes = program, multirun.place(program, own), partial(multirun.job, program, own), []
-        fixed = [[]]
-    overrides = merged([*axes, *own])
+    overrides = merged([*(sweep.axes(own) if sweep else []), *own])
+    fixed = sweep.searches(own) if sweep else [[]]
     rows = [merged([*overrides, *one]) for one in fixed] if search else expanded(overrides)
     if not rows or (search and not any(map(is_axis, rows[0]))):
         raise UserError(f"{' '.join(own)}: there is no job: a range is empty, or there is none to search")
     return Line(
-        title=title,
-        folder=Path(given.get("hydra.sweep.dir", place)),
-        rows=rows,
-        job=job,
+        program=program,
+        words=words,
         sweep=sweep,
+        folder=Path(given.get("hydra.sweep.dir") or (sweep.place(own) if sweep else place_of(program, own))),
+        rows=rows,
         parallel=options.jobs.parallel,
         fail_fast=options.jobs.fail_fast,
         dry_run=options.dry_run,
         launcher=launcher,
-        launch=[argument for argument in arguments if key_of(argument).startswith("hydra.launcher.")],
         search=search,
     )
 
 
-def options_of(arguments: Sequence[str], sweep: jobs.Sweep | None) -> tuple[DictConfig, DictConfig | None]:
+def own_words(words: Sequence[str]) -> list[str]:
+    """The words that belong to the jobs, not to their start."""
+    return [word for word in words if not entry(key_of(word)).of_line]
+
+
+def axes_of(words: Sequence[str]) -> list[str]:
+    """The keys with several values, in order."""
+    return list(dict.fromkeys(key_of(word) for word in words if is_axis(word)))
+
+
+def place_of(program: str, words: Sequence[str]) -> Path:
+    """The folder of a line's jobs without a sweep, relative to the working directory: multirun/AXES-SETTINGS-HASH.
+
+    The hash is over the axes' keys and every other setting, so a longer axis (seed=1,2,3 instead of seed=1,2) keeps the
+    folder, and jobs that are done there are not run again.
+    """
+    keys = axes_of(words)
+    fixed = [word for word in merged(words) if key_of(word) not in keys and decides(word)]
+    first = "+".join(key.split(".")[-1].split("/")[-1] for key in keys)
+    return Path("multirun") / short_name(sorted(fixed, key=key_of), [program, *keys, *fixed], first=first)
+
+
+def options_of(arguments: Sequence[str], sweep: Sweep | None) -> tuple[DictConfig, DictConfig | None]:
     """A line's own settings, and those of its search, if it is one. Raises UserError for an unknown or invalid one."""
     starts = ("jobs.", "dry_run", "hydra/sweeper", "hydra.sweeper.")
     words = [argument for argument in arguments if key_of(argument).startswith(starts)]

@@ -1,6 +1,9 @@
-"""The encoders and datasets that jobs read: where each is on this machine, and how to fetch it."""
+"""What a line reads: the encoders and datasets of its jobs, where each is on this machine, and how to fetch it.
 
-from collections.abc import Iterator, Mapping, Sequence
+cse-data, cse-doctor and dry_run=true ask here. Only names are looked up; a run checks what its files hold.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from cse.augmentation.wordnet import find_wordnet
 from cse.config.compose import composed, explaining, is_group, nearest, resolved
 from cse.config.keys import key_of
+from cse.config.spelling import spell
 from cse.errors import MissingResource, UserError
 from cse.model.load import PACKAGE, local_folder
 from cse.model.vectors import ENDINGS
@@ -17,8 +21,9 @@ from cse.run.build import make
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS, where
 from cse.sources.fetch import fetch
-from cse.sweep.jobs import Job, read, root_of
-from cse.sweep.overrides import first_values
+from cse.sweep.jobs import CONFIGS, Job
+from cse.sweep.line import read
+from cse.sweep.overrides import root_of
 from cse.types import AuxModality
 
 DECISIVE = ("model", "checkpoint", "data", "aux_modality", "eval", "paths")
@@ -53,6 +58,10 @@ class Need:
             return place
         if self.is_encoder:
             return self._encoder()
+        if own := self._own():
+            raise MissingResource(
+                f"{DATASETS[self.dataset].setting}={own}: there is no such place; without it {self.name} is fetched"
+            )
         if DATASETS[self.dataset].fetch != "part":
             return fetch(self.dataset, Path(self.config.paths.cache))
         group, _, choice = DATASETS[self.dataset].reads[0].partition("=")
@@ -70,8 +79,7 @@ class Need:
         return Path(self.name)
 
     def _data(self) -> Path | str | None:
-        own = OmegaConf.select(self.config, DATASETS[self.dataset].setting or "")
-        if isinstance(own, str):
+        if own := self._own():
             return Path(own) if Path(own).exists() else None
         if self.dataset == "stsb_multi":  # of one language
             return hub.prepared(str(DATASETS[self.dataset].repo), self.name.partition(":")[2])
@@ -80,6 +88,11 @@ class Need:
         text = make(self.config.data)
         text.find()
         return text.cache / text.digest
+
+    def _own(self) -> str | None:
+        """The copy that the config names."""
+        setting = DATASETS[self.dataset].setting
+        return OmegaConf.select(self.config, setting) if setting else None
 
 
 def place_of(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
@@ -92,8 +105,35 @@ def place_of(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
         return None
 
 
+def needs_named(words: Sequence[str]) -> list[Need]:
+    """What a line reads, after `cse-eval` if it is one of that program's (of a search, one of its jobs); or the
+    datasets of these names, with the settings of the runs that read them (data.rows.language=de).
+
+    Raises UserError for an unknown name or setting.
+    """
+    program, words = (words[0], words[1:]) if words[:1] and words[0] in CONFIGS else ("cse-train", words)
+    names, settings = [word for word in words if "=" not in word], [word for word in words if "=" in word]
+    command = CONFIGS[program]
+    if not names:
+        with explaining(words, command):
+            return needs_of(read(spell(words, command, many=True), program).jobs())
+    if any(key_of(word) == "sweep" for word in settings):
+        raise UserError(f"{' '.join(words)}: a line, or the names of datasets, but not both")
+    if unknown := [name for name in names if name not in DATASETS]:
+        near = nearest(unknown[0], list(DATASETS))
+        raise UserError(f"there is no dataset {unknown[0]}{near}; cse-data list shows them all")
+    found = []
+    for name in names:
+        choice = DATASETS[name].reads[0]
+        with explaining([choice, *settings], "train"):
+            found += [
+                one for one in datasets_in(composed("train", [choice, *settings]), {choice}) if one.dataset == name
+            ]
+    return found
+
+
 def needs_of(planned: Sequence[Job]) -> list[Need]:
-    """What the jobs read, each once, without the runs of other jobs."""
+    """What the jobs read, each once, without the runs of other jobs and what comes in a package."""
     found: dict[Need, None] = {}
     seen = set()
     for job in planned:
@@ -101,49 +141,32 @@ def needs_of(planned: Sequence[Job]) -> list[Need]:
         if (key := (job.program, *words)) not in seen:
             seen.add(key)
             config = job.composed()
-            encoders = [] if job.scores else encoders_of(config)
-            found |= dict.fromkeys([*(Need(name, True, config) for name in encoders), *datasets_in(config)])
+            encoders = [] if job.scores else [one for one in encoders_in(config) if not one.name.startswith(PACKAGE)]
+            found |= dict.fromkeys([*encoders, *datasets_in(config, chosen_in(config))])
     return list(found)
 
 
-def needs_named(words: Sequence[str]) -> list[Need]:
-    """What the jobs of sweep=PAPER/TABLE read (of a search, one of its jobs); or the datasets of these names, and the
-    settings of the runs that read them (data.rows.language=de). Raises UserError for an unknown name."""
-    names, settings = [w for w in words if "=" not in w], [w for w in words if "=" in w]
-    if settings[:1] and settings[0].startswith("sweep="):
-        if len(words) > 1:
-            raise UserError(f"{' '.join(words)}: one sweep at a time, and datasets on a line of their own")
-        with explaining(words, "train"):
-            sweep = read(settings[0].removeprefix("sweep="))
-            return needs_of(sweep.jobs([]) if sweep.sweeper == "basic" else [sweep.job(first_values(sweep.axes([])))])
-    if unknown := [name for name in names if name not in DATASETS]:
-        near = nearest(unknown[0], list(DATASETS))
-        raise UserError(f"there is no dataset {unknown[0]}{near}; cse-data list shows them all")
-    found = []
-    for name in names:
-        asked = [DATASETS[name].reads[0], *settings]
-        with explaining(asked, "train"):
-            found += [need for need in datasets_in(composed("train", asked)) if need.dataset == name]
-    return found
-
-
-def encoders_of(config: DictConfig) -> Iterator[str]:
-    """The encoders that a job starts from: its own and that of a second modality, unless they come in a package."""
+def encoders_in(config: DictConfig) -> Iterator[Need]:
+    """The encoders that a job starts from: its own and that of a second modality."""
     names = [config.get("checkpoint") or config.model.get("name")]
     if (aux := config.get("aux_modality")) and "_target_" in aux:
         kind: type[AuxModality] = get_class(aux._target_)
         names.append(kind.weights_of(aux))
-    yield from (name for name in names if name and not name.startswith(PACKAGE))
+    yield from (Need(name, True, config) for name in names if name)
 
 
-def datasets_in(config: DictConfig) -> Iterator[Need]:
-    """The datasets that one job reads, according to its choices."""
+def chosen_in(config: DictConfig) -> set[str]:
+    """The choices of a composed config that may read datasets, as GROUP=CHOICE."""
     choices = config.hydra.runtime.choices
     chosen = {f"{group}={choices.get(group)}" for group in ("augmentation", "aux_modality")}
     chosen |= {f"eval={name}" for name in config.eval or {}}
-    chosen |= {f"data={config.data.name}"} if "data" in config else set()
+    return chosen | ({f"data={config.data.name}"} if "data" in config else set())
+
+
+def datasets_in(config: DictConfig, chosen: Collection[str]) -> Iterator[Need]:
+    """The datasets that these choices of a config read, according to the catalogue."""
     for name, about in DATASETS.items():
-        if chosen & set(about.reads):
+        if set(chosen) & set(about.reads):
             languages = [None]
             if name == "wikipedia":
                 languages = [config.data.rows.language]

@@ -1,10 +1,13 @@
-"""Overrides KEY=VALUE of a command line as Hydra's grammar reads them: several values, ranges, quotes."""
+"""Overrides KEY=VALUE of jobs, as Hydra's grammar reads them, and the folders' names that are made of them."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 
-from cse.config.keys import key_of
-from cse.config.spelling import overrides_of, values_of
+from cse.config.keys import key_of, names_a_job
+from cse.config.spelling import overrides_of, unquoted, values_of
+
+SLUG = 80  # most characters of a folder's name before its hash
 
 
 def merged(overrides: Sequence[str]) -> list[str]:
@@ -37,6 +40,29 @@ def first_values(overrides: Sequence[str]) -> list[str]:
         value = values.start if isinstance(values, IntervalSweep) else next(override.sweep_string_iterator())
         first.append(f"{override.get_key_element()}={value}")
     return first
+
+
+def root_of(override: str) -> str:
+    """`trainer` of `trainer.lr=1e-5`."""
+    return key_of(override).partition(".")[0]
+
+
+def decides(override: str) -> bool:
+    """Whether an override changes what a job computes."""
+    return names_a_job(key_of(override))
+
+
+def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -> str:
+    """A folder's name: `first`, the overrides `shown` in short, and a hash of the decisive ones."""
+    shown = in_older_spelling(shown)
+    lasts = [key_of(override).split(".")[-1] for override in shown]
+    words = [first] if first else []
+    for last, override in zip(lasts, shown, strict=True):
+        value = unquoted(override).rpartition("/")[2]  # the last part of a path is enough
+        key = last if lasts.count(last) == 1 else key_of(override)
+        words.append(value if last == "case" else f"{key}_{value}")
+    text = re.sub(r"[^\w.+-]+", "_", "-".join(words)) or "run"
+    return f"{text[:SLUG]}-{digest(in_older_spelling(list(decisive)))}"
 
 
 def digest(overrides: Iterable[str]) -> str:

@@ -21,9 +21,8 @@ from smac.runhistory.enumerations import StatusType
 
 from cse.config.spelling import overrides_of
 from cse.files import json_line, json_lines
-from cse.sweep.jobs import decides
 from cse.sweep.line import Line
-from cse.sweep.overrides import digest, merged
+from cse.sweep.overrides import decides, digest, merged
 from cse.sweep.start import Runner, Start
 
 

@@ -1,6 +1,7 @@
 """cse-data: what it prints, and its exit codes."""
 
 import io
+import re
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -23,13 +24,17 @@ def test_list(cse_data, senteval, capsys, monkeypatch):
     monkeypatch.setenv("CSE_SENTEVAL", str(senteval))
     monkeypatch.setenv("COLUMNS", "70")
     assert cse_data("list") == 0
-    shown = capsys.readouterr().out
-    assert f"here:{senteval}" in "".join(shown.split())  # wherever a line is broken
-    assert "gated: only you can" in shown
-    assert cse_data("list", "wordnet") == 0
+    here, missing = capsys.readouterr().out.split("not here: ")
+    assert re.search(rf"^  senteval +{senteval}$", here, re.MULTILINE)
+    assert re.search(r"^  nli +47 MB  CC BY-SA", missing, re.MULTILINE)
+    assert re.search(r"^  imagenet .*gated$", missing, re.MULTILINE)
+    assert cse_data("list", "wordnet", "senteval") == 0
     named = capsys.readouterr().out
     assert "augmentation=eda" in named
-    assert "senteval" not in named
+    assert f"here:{senteval}" in "".join(named.split())  # wherever a line is broken
+    monkeypatch.setenv("CSE_SENTEVAL", "/nowhere")
+    assert cse_data("fetch", "senteval") == 1
+    assert "paths.senteval=/nowhere" in capsys.readouterr().err
 
 
 def test_what_a_sweep_reads_is_listed_fetched_and_found_where_it_was_moved(
@@ -42,13 +47,29 @@ def test_what_a_sweep_reads_is_listed_fetched_and_found_where_it_was_moved(
     assert cse_data("list", "sweep=whitenedcse/table4") == 1
     assert [line.split()[1] for line in capfd.readouterr().out.splitlines() if line.startswith("missing")] == needed
     assert exit_code("cse-train", "sweep=whitenedcse/table4", "dry_run=true") == 0
-    assert "not here: bert-base-uncased, wiki1m, senteval; " in capfd.readouterr().out
+    said = capfd.readouterr().out
+    assert "not here: bert-base-uncased, wiki1m, senteval; where the hub can be reached" in said
+    assert "  cse-data fetch sweep=whitenedcse/table4\n" in said
     assert cse_data("fetch", "sweep=whitenedcse/table4") == 0
     Path(constants.HF_HUB_CACHE).rename(tmp_path / "moved")
     assert cse_data("list", "sweep=whitenedcse/table4") == 1
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "moved"))
     toy_hub.status = 500
     assert cse_data("list", "sweep=whitenedcse/table4") == 0
+
+
+@pytest.mark.parametrize(("line", "names"), [
+    ("objective=barlow model=roberta augmentation=eda", ["roberta-base", "wiki1m", "senteval", "wordnet"]),
+    ("-m seed=1,2 model=minilm,bert data=nli eval=mteb", ["nli", "mteb", "bert-base-uncased"]),
+    ("sweep=whitenedcse/table4 model=minilm", ["wiki1m", "senteval"]),
+    ("cse-eval checkpoint=a/b eval=[sts]", ["a/b", "senteval"]),
+    ("data=text data.path=x.txt eval=[] model.name=c/d", ["c/d"]),
+])  # fmt: skip
+def test_a_line_says_what_it_reads(cse_data, capsys, line, names):
+    assert cse_data("list", *line.split()) == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert [one.split()[1] for one in shown[:-1]] == names
+    assert f"cse-data fetch {line.removeprefix('-m ')}" in shown[-1]
 
 
 def test_settings_say_which_languages():
@@ -89,6 +110,7 @@ def test_a_damaged_archive_does_not_stop_the_others(cse_data, toy_hub, capsys):
 @pytest.mark.parametrize("words", [
     [], ["fetch"], ["fetch", "data.rows.language=de"], ["fetch", "sweep=whitenedcse/table4", "wiki1m"],
     ["fetch", "sweep=whitenedcse/tabel4"], ["fetch", "nli", "trainer.lrr=1"], ["check", "nli"],
+    ["fetch", "trainer.lrr=1"],
 ])  # fmt: skip
 def test_wrong_usage(words, cse_data):
     assert cse_data(*words) == 2

@@ -7,12 +7,10 @@ from importlib.metadata import version
 from io import StringIO
 
 import pytest
-from omegaconf import OmegaConf
 from typed import exit_code
 
 from cse.cli import doctor
 from cse.config import groups
-from cse.errors import MissingResource
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +37,17 @@ def found(tmp_path_factory, senteval) -> dict:
     return json.loads(shown.getvalue())
 
 
-def test_the_table_has_a_line_for_each(monkeypatch, capsys):
-    monkeypatch.setattr(doctor, "composed", lambda words: OmegaConf.create({"paths": {"cache": "/"}, "doctor": {}}))
-    monkeypatch.setattr(doctor, "GROUPS", ())
-    assert exit_code("cse-doctor") == 0
-    shown = capsys.readouterr().out.splitlines()
-    assert {"machine", "packages", "paths"} <= set(shown)
-    assert any("torch" in line for line in shown[shown.index("packages") :])
-    assert all(len(line) <= 80 for line in shown if "/" not in line)  # no terminal
+def test_the_screen_names_what_works_first_and_each_thing_once(found, capsys):
+    as_read = {group: {name: doctor.Finding(**one) for name, one in of.items()} for group, of in found.items()}
+    shown = list(doctor.summary(as_read))
+    here, missing = shown.index("works here"), shown.index("not here, or not set")
+    assert here < missing
+    joined = ["".join(lines).split() for lines in (shown[here:missing], shown[missing:])]
+    assert "bert," in joined[0]
+    assert {"bert_large,", "captions"} <= set(joined[1])
+    assert "bert," not in joined[1]
+    assert sum("/no/such/folder: there is no such folder" in " ".join(one.split()) for one in shown) == 1
+    assert all(len(line) <= 100 for one in shown for line in one.splitlines() if "/" not in line)  # no terminal
 
 
 def test_machine_and_packages(found):
@@ -65,43 +66,20 @@ def test_every_path_and_every_choice_has_its_line(found):
     assert {name: found["paths"][name]["state"] for name in states} == states
     for group in doctor.GROUPS:
         assert set(found[group]) == set(groups.choices(group))
-        assert all(line["state"] in doctor.STATES and line["note"] for line in found[group].values())
+        assert all(line["state"] in ("ok", "missing") and line["note"] for line in found[group].values())
 
 
 @pytest.mark.parametrize(("group", "name", "state", "told"), [
     ("model", "bert", "ok", "models--bert-base-uncased"), ("data", "text", "ok", ""),
     ("aux_modality", "none", "ok", ""), ("augmentation", "dropout", "ok", ""),
-    ("model", "roberta", "hub", "model=minilm"),
-    ("data", "nli", "hub", "data=text data.path=FILE.csv"), ("eval", "stsb", "missing", "sts-dev.csv"),
-    ("eval", "retrieval", "missing", "/no/such/folder"), ("aux_modality", "audio", "missing", "no wav or flac file"),
-    ("aux_modality", "visual", "hub", "2 classes"),  # ViT's weights are not here
+    ("model", "roberta", "missing", "roberta-base"), ("data", "nli", "missing", "nli"),
+    ("eval", "stsb", "ok", "senteval"),
+    ("eval", "retrieval", "missing", "flickr"), ("eval", "declutr", "missing", "probing, coco"),
+    ("aux_modality", "visual", "missing", "google/vit-base-patch16-224-in21k"),  # its pictures are here
 ])  # fmt: skip
 def test_the_state_of_a_choice_and_what_to_do(found, group, name, state, told):
     assert found[group][name]["state"] == state
     assert told in found[group][name]["note"]
-
-
-def test_text_that_was_read_before_needs_no_hub(tmp_path):
-    from cse.data.text import Text
-    from cse.sources.hub import cache_only
-
-    node = doctor.composed([f"paths.cache={tmp_path}"]).doctor.data.wiki1m
-    (needed,) = doctor.needs("data", node)
-    with cache_only():
-        assert doctor.attempt(needed).state == "hub"
-    rows = [("One sentence.",), ("Another one.",)]
-    Text("any", str(tmp_path), rows=lambda: iter(rows), identity=node.identity).prepare()
-    assert "read before" in doctor.attempt(needed).note
-
-
-@pytest.mark.parametrize("error", [ZeroDivisionError("a file\nof nonsense"), MissingResource("give a folder")])
-def test_a_check_that_fails_is_one_line(error):
-    def broken() -> str:
-        raise error
-
-    found = doctor.attempt(broken)
-    assert found.state == "missing"
-    assert len(found.note.splitlines()) == 1
 
 
 @pytest.mark.parametrize("bad", ["paths.sentevall=x", "--jsn", "paths.cache=null", "objective=barlow"])

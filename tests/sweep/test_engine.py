@@ -17,7 +17,7 @@ from cse.errors import Interrupted, UserError
 from cse.record.heartbeat import Heartbeat
 from cse.record.runs import Run, weights_sum
 from cse.score import Score
-from cse.sweep import engine, jobs, line, pool, process
+from cse.sweep import engine, jobs, line, process, start
 
 LINE = "sweep=whitenedcse/table5 tracker=none"  # m = 2, 3, 4, 5
 
@@ -66,7 +66,7 @@ def test_a_job_that_another_process_runs_is_left_alone(many, tmp_path):
 
 
 def test_a_finished_run_with_other_settings_does_not_pass_for_done(tmp_path):
-    (job,) = jobs.read("whitenedcse/table5").jobs(["tracker=none", "objective.m=2"])
+    (job,) = jobs.read("whitenedcse/table5").jobs(["tracker=none", "objective.m=2", "trainer.precision=auto"])
     config = OmegaConf.to_container(without_hydra(composed("train", job.arguments)), resolve=True)
     results = {"status": "done", "config": config, "metrics": {"average": 70.0}}
     outcomes = []
@@ -106,7 +106,7 @@ def test_an_evaluation_needs_its_run_and_starts_after_it(many, tmp_path, monkeyp
 
 
 def test_parallel_jobs_have_their_own_gpus_and_idle_ones_are_mentioned(many, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(pool, "visible_gpus", lambda: ["4", "7"])
+    monkeypatch.setattr(start, "visible_gpus", lambda: ["4", "7"])
     assert many(f"{LINE} jobs.parallel=2")[0] == 0
     assert "idle" not in capsys.readouterr().out
     assert set(starts(tmp_path).values()) == {"4", "7"}
@@ -125,10 +125,10 @@ def test_parallel_jobs_have_their_own_gpus_and_idle_ones_are_mentioned(many, tmp
     ("trainer.devices=8", "8 GPUs"),
 ])  # fmt: skip
 def test_a_job_has_as_many_gpus_as_devices_or_the_line_is_refused(monkeypatch, words, shares):
-    monkeypatch.setattr(pool, "visible_gpus", lambda: ["4", "5", "6", "7"])
+    monkeypatch.setattr(start, "visible_gpus", lambda: ["4", "5", "6", "7"])
     read = line.read(["-m", "seed=1,2,3", *words.split()], "cse-train")
     if isinstance(shares, list):
-        assert pool.shares_of(read.jobs(), read.parallel) == shares
+        assert start.shares_of(read.jobs(), read.parallel) == shares
         return
     with pytest.raises(UserError, match=shares):
         engine.main(["-m", "seed=1,2,3", *words.split()])
@@ -138,7 +138,7 @@ def test_a_job_has_as_many_gpus_as_devices_or_the_line_is_refused(monkeypatch, w
 def test_visible_gpus(monkeypatch, named, gpus):
     monkeypatch.setattr("torch.cuda.device_count", lambda: len(gpus))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
-    assert pool.visible_gpus() == gpus
+    assert start.visible_gpus() == gpus
 
 
 def signal_when(is_time) -> None:

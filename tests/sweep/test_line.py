@@ -14,7 +14,7 @@ from cse.config.compose import resolved, without_hydra
 from cse.config.groups import OWN
 from cse.errors import MissingResource, UserError
 from cse.run.fit import fit
-from cse.sweep import line, multirun, process
+from cse.sweep import line, process
 from cse.sweep.jobs import CONFIGS
 from cse.sweep.overrides import first_values, is_axis
 
@@ -163,7 +163,7 @@ def test_the_advised_line_shows_a_real_start(tmp_path, monkeypatch, capsys, word
 
 
 def place(words: str, program: str = "cse-train") -> Path:
-    return multirun.place(program, words.split())
+    return line.place_of(program, words.split())
 
 
 def test_the_folder_stays_when_an_axis_grows_and_depends_on_every_other_setting():
