@@ -46,7 +46,8 @@ class DataFolder:
         if self.path is None:
             raise MissingResource(f"{self.key} is not set: it must be {self.what}, which no hub has.")
         if not Path(self.path).is_dir():
-            raise MissingResource(f"{self.key}={self.path} is not a folder: it must be {self.what}.")
+            wrong = "is not a folder" if Path(self.path).exists() else "does not exist"
+            raise MissingResource(f"{self.key}={self.path} {wrong}: it must be {self.what}.")
         return Path(self.path)
 
     def attempt(self, read: Callable[["DataFolder"], T]) -> T | None:
