@@ -83,7 +83,8 @@ def collect(folders: list[Path], known: pd.DataFrame) -> pd.DataFrame:
     found = [read_run(file.parent) for folder in folders for file in sorted(folder.glob("*/results.json"))]
     rows = pd.concat([known, pd.DataFrame([row_of(run) for run in found], columns=COLUMNS)], ignore_index=True)
     same_run = ["arm", "role", "seed", "rate", "encoder"]
-    return rows.drop_duplicates(same_run, keep="last").sort_values(same_run, ignore_index=True)
+    rows = rows.astype({"seed": "Int64"}).drop_duplicates(same_run, keep="last")
+    return rows.sort_values(same_run, ignore_index=True)
 
 
 def seeds_of(runs: pd.DataFrame, arm: str) -> dict[str, float]:
@@ -127,6 +128,28 @@ def tuned(runs: pd.DataFrame) -> pd.DataFrame:
     return means.where(done.pivot_table(index="arm", columns="rate", values="seed", aggfunc="count") == len(TUNING))
 
 
+def marked(rates: pd.DataFrame) -> dict[str, dict[float, str]]:
+    """Each arm's selection scores by rate: the chosen one in bold, or marked where its grid must go on."""
+    found = {}
+    for arm, scores in rates.iterrows():
+        scores = scores.dropna()
+        chosen = scores[scores >= scores.max() - 0.1].index.min() if len(scores) else None
+        mark = "{:.2f} (edge)" if chosen in (*scores.index[:1], *scores.index[-1:]) else "**{:.2f}**"
+        found[arm] = {rate: (mark if rate == chosen else "{:.2f}").format(score) for rate, score in scores.items()}
+    return found
+
+
+def row_of_arm(mine: pd.DataFrame) -> list[str]:
+    """An arm's line of the page: its rate, and means with deviations over its runs."""
+
+    def number(key: str, digits: int) -> str:
+        spread = f" ± {mine[key].std():.{digits}f}" if len(mine) > 1 else ""
+        return "not scored" if mine[key].isna().any() else f"{mine[key].mean():.{digits}f}{spread}"
+
+    rate = "" if mine.rate.isna().any() else f"{mine.rate.iloc[0]:g}"
+    return [mine.arm.iloc[0], rate, number("average", 2), number("alignment", 3), number("uniformity", 3)]
+
+
 def numbers_of(claim: Judged) -> tuple[str, str]:
     """A claim's difference with its interval, and its p, raw and corrected; empty where nothing was compared."""
     effect, low, high, *_ = claim.found
@@ -142,27 +165,23 @@ def page(runs: pd.DataFrame) -> str:
     counts = runs.groupby(["role", "state"]).size()
     started = ", ".join(f"{count} {role} {state}" for (role, state), count in counts.items()) or "none"
     answer = "; ".join(words) + "." if words else "No block is complete, so nothing is read or judged yet."
-    arms = []
-    for arm in there:
-        mine = runs[(runs.arm == arm) & (runs.role == "counted") & (runs.encoder == "encoder1")]
-        arms.append([arm, f"{mine.rate.iloc[0]:g}", *(f"{mine[key].mean():.{digits}f} ± {mine[key].std():.{digits}f}"
-                     for key, digits in (("average", 2), ("alignment", 3), ("uniformity", 3)))])  # fmt: skip
+    ours = runs[(runs.encoder == "encoder1") & (runs.state == "done")]
+    arms = [row_of_arm(ours[(ours.arm == arm) & (ours.role == "counted")]) for arm in there]
+    arms += [row_of_arm(mine) for _, mine in ours[ours.role == "baseline"].groupby("arm")]
     judgements = [[one.says, *numbers_of(one), one.verdict] for one in claims]
     rates = tuned(runs)
-    grid = [
-        [arm, *("" if pd.isna(score) else f"{score:.2f}" for score in scores)]
-        for arm, scores in zip(rates.index, rates.to_numpy(), strict=True)
-    ]
+    grid = [[arm, *(found.get(rate, "") for rate in rates.columns)] for arm, found in marked(rates).items()]
     parts = [
         "# Which part helps: the objective, the augmentation or the second modality?",
         f"{answer} Runs started: {started}.",
         "Made by `python -m benchmarks.study2` from [runs.csv](runs.csv), by the rules of the [protocol](PROTOCOL.md).",
-        *(["## Arms", "Outcome: the average of seven STS tests, ten seeds.",
+        *(["## Arms", "Outcome: the average of seven STS tests; ten seeds, but for the untouched encoder.",
            table(["arm", "rate", "STS average", "alignment", "uniformity"], arms)] if arms else []),
         "## Claims",
         "Welch's test, two-sided; p raw, and by Holm over all ten, in which a claim that is not complete counts as 1.",
         table(["claim", "difference, 95 % interval", "p raw, by Holm", "verdict"], judgements),
-        *(["## Rates", "Mean selection score of both tuning seeds at the last step; empty where a seed is missing.",
+        *(["## Rates", "Mean selection score of both tuning seeds at the last step; empty where a seed is missing.\n"
+           "Bold: chosen; (edge): the best so far is the first or last rate, so the grid is not finished.",
            table(["arm", *(f"{rate:g}" for rate in rates.columns)], grid)] if len(grid) else []),
         "## What this cannot say",
         "One small encoder that a sentence encoder's tuning has shaped, 80 steps, Wikipedia sentences, STS alone. The\n"

@@ -43,6 +43,13 @@ def test_a_block_that_lacks_a_run_is_not_read():
     assert "70." not in study2.page(runs).partition("## Rates")[0]
 
 
+def test_the_smaller_of_two_like_rates_is_chosen_and_an_edge_is_marked():
+    rates = pd.DataFrame({3e-5: [70.0, 70.0], 1e-4: [71.0, 69.95], 3e-4: [71.05, 60.0], 1e-3: [69.0, np.nan]})
+    inside, edge = study2.marked(rates).values()
+    assert inside == {3e-5: "70.00", 1e-4: "**71.00**", 3e-4: "71.05", 1e-3: "69.00"}
+    assert edge == {3e-5: "70.00 (edge)", 1e-4: "69.95", 3e-4: "60.00"}
+
+
 def test_a_run_becomes_a_row_once(tmp_path):
     config = {"case": "images", "seed": 101, "model": {"name": "runs/study2/encoder1/best"},
               "trainer": {"lr": 1e-4}, "aux_modality": {"lr": 1e-5}}  # fmt: skip
