@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from matplotlib import pyplot
+from matplotlib.axes import Axes
 
 ROOT = Path(__file__).parents[1]
 STATIC = ROOT / "docs" / "_static"
@@ -25,13 +26,18 @@ def main() -> None:
         axes.errorbar(means, places, xerr=[float(sd or 0) for *_, sd in rows], fmt="o", color=colour, capsize=3)
         axes.set_yticks(places, [arm for arm, *_ in rows])
         axes.set_xlabel("average of seven STS tests, Spearman x100, ± sd of five seeds")
-        axes.set_facecolor(paper)
-        axes.grid(axis="x", alpha=0.25)
-        axes.tick_params(colors=ink, length=0)
-        axes.xaxis.label.set_color(ink)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
+        paint(axes, ink, paper)
         figure.savefig(STATIC / f"{name}.png", dpi=150)
+
+
+def paint(axes: Axes, ink: str, paper: str) -> None:
+    """Give axes the page's colours, a light grid and no frame."""
+    axes.set_facecolor(paper)
+    axes.grid(axis="x", alpha=0.25)
+    axes.tick_params(colors=ink, length=0)
+    axes.xaxis.label.set_color(ink)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
 
 
 if __name__ == "__main__":

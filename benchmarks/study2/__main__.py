@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from benchmarks.picture import LOOKS, STATIC
+from benchmarks.picture import LOOKS, STATIC, paint
 from benchmarks.results import table
 from cse.record.runs import Run, read_run
 from cse.report.statistics import Effect, compare_seeds, holm
@@ -205,12 +205,7 @@ def draw(runs: pd.DataFrame) -> None:
             axes.errorbar(values.mean(), place, xerr=reach, fmt="o", color=colour, capsize=3)
         axes.set_yticks(range(len(arms)), [arm.replace("_", ", ") for arm in arms])
         axes.set_xlabel("average of seven STS tests, Spearman x100: mean, 95 % interval, every seed")
-        axes.set_facecolor(paper)
-        axes.grid(axis="x", alpha=0.25)
-        axes.tick_params(colors=ink, length=0)
-        axes.xaxis.label.set_color(ink)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
+        paint(axes, ink, paper)
         figure.savefig(STATIC / f"{look.replace('study', 'study2')}.png", dpi=150)
 
 
