@@ -190,7 +190,7 @@ def test_a_subset_is_streamed_once_and_nothing_else_is_kept(hub, tmp_path):
     requests = len(hub.requests)
     images(None, **asked)
     assert len(hub.requests) == requests
-    for more in (asked, WHOLE):
+    for more in (asked, asked | WHOLE):
         with pytest.raises(UserError, match="label_column=fine"):
             images(None, **more | {"label_column": "fine"})
 
