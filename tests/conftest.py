@@ -17,6 +17,7 @@ for name in [name for name in os.environ if name.startswith("CSE_") and not name
 import numpy as np  # noqa: E402 (the environment comes first)
 import pytest  # noqa: E402
 import torch  # noqa: E402
+from accelerate.state import AcceleratorState  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from hypothesis.configuration import set_hypothesis_home_dir  # noqa: E402
 from made_up import WORDS, made_up_sentences  # noqa: E402
@@ -78,6 +79,7 @@ def _as_if_alone():
     for one, handler in listening.items():
         signal.signal(one, handler)
     torch.use_deterministic_algorithms(False)
+    AcceleratorState._reset_state(reset_partial_state=True)  # it would keep a run's precision
     seed_generators()  # for the fixtures of the next module
 
 
