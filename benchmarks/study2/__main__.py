@@ -87,9 +87,15 @@ def collect(folders: list[Path], known: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values(same_run, ignore_index=True)
 
 
+def finished(runs: pd.DataFrame, role: str) -> pd.DataFrame:
+    """The finished runs of a role on encoder 1."""
+    return runs[(runs.role == role) & (runs.encoder == "encoder1") & (runs.state == "done")]
+
+
 def seeds_of(runs: pd.DataFrame, arm: str) -> dict[str, float]:
     """The outcome of an arm's counted runs on encoder 1, by seed."""
-    mine = runs[(runs.arm == arm) & (runs.role == "counted") & (runs.encoder == "encoder1") & (runs.state == "done")]
+    counted = finished(runs, "counted")
+    mine = counted[counted.arm == arm]
     return {str(int(seed)): value for seed, value in zip(mine.seed, mine.average, strict=True)}
 
 
@@ -123,7 +129,7 @@ def judged(runs: pd.DataFrame) -> list[Judged]:
 
 def tuned(runs: pd.DataFrame) -> pd.DataFrame:
     """The mean selection score over the tuning seeds, by arm and rate; NaN where a seed is missing."""
-    done = runs[(runs.role == "tuning") & (runs.encoder == "encoder1") & (runs.state == "done")]
+    done = finished(runs, "tuning")
     means = done.pivot_table(index="arm", columns="rate", values="dev", aggfunc="mean")
     return means.where(done.pivot_table(index="arm", columns="rate", values="seed", aggfunc="count") == len(TUNING))
 
@@ -165,9 +171,9 @@ def page(runs: pd.DataFrame) -> str:
     counts = runs.groupby(["role", "state"]).size()
     started = ", ".join(f"{count} {role} {state}" for (role, state), count in counts.items()) or "none"
     answer = "; ".join(words) + "." if words else "No block is complete, so nothing is read or judged yet."
-    ours = runs[(runs.encoder == "encoder1") & (runs.state == "done")]
-    arms = [row_of_arm(ours[(ours.arm == arm) & (ours.role == "counted")]) for arm in there]
-    arms += [row_of_arm(mine) for _, mine in ours[ours.role == "baseline"].groupby("arm")]
+    counted = finished(runs, "counted")
+    arms = [row_of_arm(counted[counted.arm == arm]) for arm in there]
+    arms += [row_of_arm(mine) for _, mine in finished(runs, "baseline").groupby("arm")]
     judgements = [[one.says, *numbers_of(one), one.verdict] for one in claims]
     rates = tuned(runs)
     grid = [[arm, *(found.get(rate, "") for rate in rates.columns)] for arm, found in marked(rates).items()]
