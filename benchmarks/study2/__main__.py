@@ -7,6 +7,7 @@ PROTOCOL.md says what is judged, and how. A block of which a run is missing is n
 """
 
 import argparse
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ import pandas as pd
 from benchmarks.picture import LOOKS, STATIC, paint
 from benchmarks.results import table
 from cse.record.runs import Run, read_run
+from cse.record.status import DONE, RUNNING
 from cse.report.statistics import Effect, compare_seeds, holm
 
 HERE = Path(__file__).parent
@@ -79,17 +81,23 @@ def row_of(run: Run) -> dict[str, Any]:
 
 
 def collect(folders: list[Path], known: pd.DataFrame) -> pd.DataFrame:
-    """The known rows, and those of the runs in the folders, which replace an older row of the same run."""
+    """The known rows and those of the runs in the folders. A run that was started again keeps its earlier end's row."""
     found = [read_run(file.parent) for folder in folders for file in sorted(folder.glob("*/results.json"))]
-    rows = pd.concat([known, pd.DataFrame([row_of(run) for run in found], columns=COLUMNS)], ignore_index=True)
-    same_run = ["arm", "role", "seed", "rate", "encoder"]
-    rows = rows.astype({"seed": "Int64"}).drop_duplicates(same_run, keep="last")
-    return rows.sort_values(same_run, ignore_index=True)
+    ended = known[known.state != RUNNING]
+    rows = pd.concat([ended, pd.DataFrame([row_of(run) for run in found], columns=COLUMNS)], ignore_index=True)
+    written = read(StringIO(rows.to_csv(index=False))).drop_duplicates()
+    return written.sort_values(["arm", "role", "seed", "rate", "encoder"], ignore_index=True, kind="stable")
+
+
+def read(file: Path | StringIO) -> pd.DataFrame:
+    """Rows of runs.csv."""
+    return pd.read_csv(file).astype({"seed": "Int64"})
 
 
 def finished(runs: pd.DataFrame, role: str) -> pd.DataFrame:
-    """The finished runs of a role on encoder 1."""
-    return runs[(runs.role == role) & (runs.encoder == "encoder1") & (runs.state == "done")]
+    """The finished runs of a role on encoder 1; of one that was made again, the last."""
+    rows = runs[(runs.role == role) & (runs.encoder == "encoder1") & (runs.state == DONE)]
+    return rows.drop_duplicates(["arm", "seed", "rate"], keep="last")
 
 
 def seeds_of(runs: pd.DataFrame, arm: str) -> dict[str, float]:
@@ -220,11 +228,10 @@ def main() -> None:
     arguments.add_argument("--collect", type=Path, nargs="+", default=[], metavar="FOLDER")
     given = arguments.parse_args()
     file = HERE / "runs.csv"
-    runs = pd.read_csv(file) if file.exists() else pd.DataFrame(columns=COLUMNS)
+    runs = read(file)
     if given.collect:
         runs = collect(given.collect, runs)
         runs.to_csv(file, index=False)
-        runs = pd.read_csv(file)
     (HERE / "RESULTS.md").write_text(page(runs), encoding="utf-8")
     if complete(runs):
         draw(runs)

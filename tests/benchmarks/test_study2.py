@@ -22,7 +22,7 @@ def made_up(means: dict[str, float]) -> pd.DataFrame:
 
 
 def test_the_page_is_what_its_runs_give():
-    runs = pd.read_csv(study2.HERE / "runs.csv")
+    runs = study2.read(study2.HERE / "runs.csv")
     assert (study2.HERE / "RESULTS.md").read_text() == study2.page(runs)
 
 
@@ -50,15 +50,15 @@ def test_the_smaller_of_two_like_rates_is_chosen_and_an_edge_is_marked():
     assert edge == {3e-5: "70.00 (edge)", 1e-4: "69.95", 3e-4: "60.00"}
 
 
-def test_a_run_becomes_a_row_once(tmp_path):
+def test_every_end_of_a_run_is_a_row_once(tmp_path):
     config = {"case": "images", "seed": 101, "model": {"name": "runs/study2/encoder1/best"},
               "trainer": {"lr": 1e-4}, "aux_modality": {"lr": 1e-5}}  # fmt: skip
-    results = {"status": "done", "config": config, "metrics": {"dev/stsb/average": 71.5}, "steps": 80, "seconds": 9.5}
+    rows = pd.DataFrame(columns=study2.COLUMNS)
     (tmp_path / "job").mkdir()
-    (tmp_path / "job" / "results.json").write_text(json.dumps(results))
-    none = pd.DataFrame(columns=study2.COLUMNS)
-    rows = study2.collect([tmp_path], study2.collect([tmp_path], none))
-    (row,) = rows.to_dict("records")
-    assert [row[key] for key in ("arm", "role", "rate", "encoder", "dev", "state")] == [
-        "images", "tuning", 1e-5, "encoder1", 71.5, "done"
-    ]  # fmt: skip
+    done = {"status": "done", "metrics": {"dev/stsb/average": 71.1}, "steps": 80, "seconds": 9.7}
+    for results in ({"status": "running"}, {"status": "failed", "seconds": 2.1}, {"status": "running"}, done, done):
+        (tmp_path / "job" / "results.json").write_text(json.dumps({"config": config, "metrics": {}, **results}))
+        rows = study2.collect([tmp_path], rows)
+    assert [*rows.state] == ["failed", "done"]
+    assert [*study2.finished(rows, "tuning").dev] == [71.1]
+    assert [rows[key].iloc[1] for key in ("arm", "rate", "encoder")] == ["images", 1e-5, "encoder1"]
