@@ -44,7 +44,7 @@ def command(folder: Path, steps: int, every: int) -> list[str]:
         f"data.path={folder}/text.txt", f"paths.cache={folder}/cache", "eval=[stsb,geometry]", "allow_partial=true",
         f"paths.senteval={folder}/senteval", "trainer.watch=[geometry]", "tracker=none", "trainer.epochs=1",
         f"trainer.max_steps={steps}", "trainer.batch_size=16", "trainer.max_length=16", f"trainer.eval_every={every}",
-        "trainer.log_every=10", f"hydra.run.dir={folder}/run",
+        "trainer.log_every=10", "trainer.keep_last=true", f"hydra.run.dir={folder}/run",
     ]  # fmt: skip
 
 

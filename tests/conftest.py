@@ -217,7 +217,7 @@ def small_run_in(tiny_bert, sentences, senteval) -> Callable[[Path], list[str]]:
         "model=bert", f"model.name={tiny_bert}", "data=text", f"data.path={sentences}", f"paths.cache={folder}/cache",
         "eval=stsb", "allow_partial=true", f"paths.senteval={senteval}", "tracker=none",
         "trainer.batch_size=8", "trainer.max_steps=6", "trainer.eval_every=2", "trainer.log_every=1",
-        "trainer.precision=fp32", f"hydra.run.dir={folder}/run",
+        "trainer.precision=fp32", "trainer.keep_last=true", f"hydra.run.dir={folder}/run",
     ]  # fmt: skip
 
 

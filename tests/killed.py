@@ -48,7 +48,7 @@ def train_to(cse_train: Callable[[list[str]], int], line: list[str], folder: Pat
 def assert_same_tensors(one: Path, two: Path, file: str = "last/state.safetensors") -> dict[str, torch.Tensor]:
     """Compare a file of two runs, bit for bit. Returns its tensors."""
     here, there = load_file(one / file), load_file(two / file)
-    assert here.keys() == there.keys()
+    assert here.keys() == there.keys() != set()
     assert [name for name in here if not torch.equal(here[name], there[name])] == []
     return here
 

@@ -218,7 +218,7 @@ def waits(world: World, more: list[str]) -> Result:
 
 def resumed(world: World) -> Result:
     """Six steps at once, and three and three: the same weights, moments and random states."""
-    common = [*settings(world, 6), "trainer.deterministic=true", "trainer.eval_every=3"]
+    common = [*settings(world, 6), "trainer.deterministic=true", "trainer.eval_every=3", "trainer.keep_last=true"]
     once, twice = world.folder / "once", world.folder / "twice"
     train_apart(common, once)
     train_apart([*common, "trainer.max_steps=3"], twice)

@@ -63,6 +63,7 @@ KEYS: dict[str, Key] = {
     "trainer.log_every": Key("logging"),
     "trainer.save_every": Key("logging"),
     "trainer.save_minutes": Key("logging"),
+    "trainer.keep_last": Key("logging"),
     "data.preview": Key("logging", once=True),
     "choices": Key("logging"),  # this and the next two are what a run says of its own settings
     "sources": Key("logging"),

@@ -29,6 +29,7 @@ from cse.run.preview import preview
 from cse.run.record import Record
 from cse.run.rerun import check_same_inputs
 from cse.run.summary import announce, conclude, print_forecast, print_plan
+from cse.training.checkpoint import drop_tensors
 from cse.training.distributed import join_processes, leave_processes, main_process_first
 from cse.training.failures import explain_failures
 from cse.training.loop import Training
@@ -56,9 +57,11 @@ def run(job: Job) -> None:
                 state = training.run(on_best=keep_best, log=record.log, signals=signals)
                 if is_first:
                     if state.best_step == 0:  # no selection: keep the last step
-                        keep_best(state.step, {})
-                    known = training.known(state.best_step or state.step)
+                        state.best_step, state.best_sum = state.step, keep_best(state.step, {})
+                    known = training.known(state.best_step)
                     score_best(record, training.parts.evaluators, accelerator.device, known)
+                    if not training.trainer.keep_last:
+                        drop_tensors(job.folder, state)
                     conclude(record, training.parts, state)
     leave_processes()  # skipped after a failure, when the others may be inside a collective
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
@@ -107,6 +108,11 @@ def write(folder: Path, tensors: dict[str, Tensor], about: str) -> None:
     recover(path)
     with replaced_file(path) as temporary:
         save_file(tensors, temporary, metadata={"about": about})
+
+
+def drop_tensors(folder: Path, state: State) -> None:
+    """Leave of a finished run's last/ only the JSON, by which resume= and rerun= know it. state: the run's last."""
+    write(folder, {}, json.dumps(read_about(folder) | asdict(state)))
 
 
 def read(folder: Path) -> tuple[dict[str, Tensor], Json]:

@@ -107,6 +107,13 @@ class Training:
         checkpoint.check_same(self.folder, about, self.identity, self.inputs, self.dev_data)
         if not state.best_step <= state.step <= self.planned:
             raise ValueError(f"step {state.step} of {self.planned}, the best {state.best_step}")
+        if not tensors:  # of a finished run (trainer.keep_last)
+            if state.step < self.steps and not self.watch.is_over(state):
+                raise UserError(
+                    f"{self.folder} is done and kept no weights to train on from: more steps need a run that was "
+                    f"started with trainer.keep_last=true, or a new run from model.name={self.folder / 'best'}"
+                )
+            return
         checkpoint.restore(tensors, self.modules, self.update.plain_optimizers())
         if self.accelerator.scaler is not None and about["scaler"]:  # fp16
             self.accelerator.scaler.load_state_dict(about["scaler"])

@@ -45,6 +45,7 @@ class Trainer:
     eval_precision: Literal["fp32", "bf16"]
     save_every: Count | None
     save_minutes: Positive | None
+    keep_last: bool
     log_every: Count
     select: Name | None
     watch: list[Name]

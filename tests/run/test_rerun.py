@@ -67,7 +67,7 @@ def test_changes_of_the_code_are_kept_and_other_code_is_warned_of(cse_train, tmp
 def test_a_resumed_run_keeps_the_words_of_its_first_line(cse_train, tmp_path):
     """By which a report names its setting, and advises the line that trains more seeds of it."""
     (tmp_path / "lines.txt").rename(tmp_path / "my lines.txt")
-    assert cse_train("rerun=first", "data.path=my lines.txt", "hydra.run.dir=own") == 0
+    assert cse_train("rerun=first", "data.path=my lines.txt", "trainer.keep_last=true", "hydra.run.dir=own") == 0
     assert cse_train("resume=own", "trainer.max_steps=3") == 0
     words = shlex.split(json.loads((tmp_path / "own" / "results.json").read_text())["command"])
     assert {"objective=simcse", "data.path=my lines.txt", "trainer.max_steps=3"} < set(words)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from accelerate import Accelerator
 from accelerate.state import PartialState
+from damaged import unchanged
 from killed import assert_same_run, train_to
 from toys import toy_of
 
@@ -26,6 +27,22 @@ def test_a_resumed_run_ends_with_the_same_bits(small_run, tmp_path, cse_train, o
     line += [f"objective={objective}", *toy_of("objective", objective, 32)]
     straight = train_to(cse_train, line, tmp_path / "straight", 12)
     assert_same_run(straight, train_to(cse_train, line, tmp_path / "paused", 6, 12))
+
+
+@pytest.mark.parametrize("select", ["trainer.select=dev/stsb/spearman", "trainer.select=null"])
+def test_a_finished_run_keeps_its_checkpoint_without_tensors(small_run, tmp_path, cse_train, capsys, select):
+    """It is scored again when it is resumed, and says what more steps need."""
+    run = train_to(cse_train, [*small_run, select, "trainer.keep_last=false"], tmp_path / "run", 4)
+    tensors, about = checkpoint.read(run)
+    assert (tensors, about["step"]) == ({}, 4)
+    best, results = ((run / name).read_bytes() for name in ("best/model.safetensors", "results.json"))
+    assert cse_train([f"resume={run}"]) == 0
+    assert (run / "best/model.safetensors").read_bytes() == best
+    before, after = json.loads(results), json.loads((run / "results.json").read_text())
+    assert all(before[key] == after[key] for key in ("status", "steps", "best_step", "metrics"))
+    with unchanged(run):
+        assert cse_train([f"resume={run}", "trainer.max_steps=6"]) == 2
+    assert "trainer.keep_last=true" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_training_goes_on_while_last_is_written(tmp_path, monkeypatch):
