@@ -21,14 +21,9 @@ SCORES = ("dev/stsb/spearman", "test/stsb/spearman", "test/sts/average", "test/s
 
 def make(folder: Path, runs: int) -> None:
     """Fill a folder with runs as cse-train leaves them, but for weights and pictures."""
-    from omegaconf import OmegaConf
-
     from cse.config.compose import composed, resolved, without_hydra
-    from cse.run.job import Job
 
-    config, random_ = composed("train", ["objective=barlow"]), random.Random(0)
-    job = Job(without_hydra(config), [], folder, hydra=OmegaConf.masked_copy(config, ["hydra"]))
-    files, settings = job.files(), resolved(job.cfg)
+    settings, random_ = resolved(without_hydra(composed("train", ["objective=barlow"]))), random.Random(0)
     for number in range(runs):
         setting, seed = divmod(number, 5)
         values = {
@@ -54,15 +49,10 @@ def make(folder: Path, runs: int) -> None:
             | ({SCORES[0]: random_.gauss(75, 1)} if step % 20 == 0 else {})
             for step in range(10, 90, 10)
         ]
-        files |= {
-            "results.json": json.dumps(results, indent=2),
-            "metrics.jsonl": "".join(json.dumps(event) + "\n" for event in events),
-            ".hydra/overrides.yaml": OmegaConf.to_yaml(OmegaConf.create(words)),
-        }
         run = folder / f"run_{number:05d}"
-        (run / ".hydra").mkdir(parents=True)
-        for name, text in files.items():
-            (run / name).write_text(text)
+        run.mkdir(parents=True)
+        (run / "results.json").write_text(json.dumps(results, indent=2))
+        (run / "metrics.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
 
 
 def measured(runs: int) -> list[str]:

@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from cse.config.compose import composed, explaining, refuse_words, without_hydra
 from cse.config.groups import PROGRAMS
@@ -31,9 +31,9 @@ from cse.record.events import metric_events
 from cse.record.results import read_finished
 from cse.run import resume, startup
 from cse.run.build import build_evaluators
-from cse.run.job import Job, check_place
+from cse.run.job import Job, check_place, fit
 from cse.run.launch import launched
-from cse.run.logs import logging_by
+from cse.run.logs import logging_to
 
 if TYPE_CHECKING:  # importing cse does not import numpy and torch
     import numpy as np
@@ -133,7 +133,7 @@ def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
     Raises UserError, or MissingResource if the encoder is missing.
     """
     from cse.model.load import load_encoder
-    from cse.run.subject import folder_of
+    from cse.run.evaluation import folder_of
 
     with startup.environment_kept():
         startup.settle_hub()
@@ -174,8 +174,6 @@ def evaluate(
 @contextmanager
 def _job(command: str, words: Sequence[str], settings: dict[str, object], folder: str | Path | None) -> Iterator[Job]:
     """One job, checked, whose folder is not made yet. The block logs as its settings say."""
-    from cse.run import fit
-
     spelled = _spelled(command, words, settings)
     with startup.alone(), explaining(spelled, command):
         config, origin = _composed(command, spelled)
@@ -187,11 +185,11 @@ def _job(command: str, words: Sequence[str], settings: dict[str, object], folder
                 raise UserError(f"{origin} continues in that folder: leave out {asked}, or start a new run with rerun=")
         check_place(place)
         typed = resume.whole_line(origin, spelled) if origin else [*words, *spell_settings(settings)]
-        job = Job(without_hydra(config), typed, place, hydra=OmegaConf.masked_copy(config, ["hydra"]))
-        with logging_by(job.hydra, place, [PROGRAMS[command], *typed]):
+        job = Job(without_hydra(config), typed, place)
+        with logging_to(job.log_file, [PROGRAMS[command], *typed]):
             if origin is None:
-                fit.fit(job.cfg, command, composed=config, words=spelled)
-            fit.check(job)
+                fit(job.cfg, command, config.hydra.runtime.choices, spelled)
+            job.check()
             yield job
 
 

@@ -24,19 +24,16 @@ def leave(tmp_path):
     def make(name, config, metrics=None, status="done", choices=None, events=(), cosines=None, altered=None,
              overrides=None, **more):  # fmt: skip
         folder = tmp_path / "runs" / name
-        (folder / ".hydra").mkdir(parents=True)
-        (folder / "plots").mkdir()
+        (folder / "plots").mkdir(parents=True)
         tree = OmegaConf.create()
         for key, value in config.items():
             OmegaConf.update(tree, key, value)
         tree = OmegaConf.to_container(tree)
         overrides = [f"{key}={value}" for key, value in config.items()] if overrides is None else overrides
+        told = tree | ({"choices": choices} if choices else {})
         words = shlex.join(["cse-train", *overrides])
-        hydra = {"hydra": {"runtime": {"choices": choices or {}}}}
-        for file, content in (("overrides", list(overrides)), ("config", tree), ("hydra", hydra)):
-            (folder / ".hydra" / f"{file}.yaml").write_text(yaml.safe_dump(content))
+        (folder / "run.yaml").write_text(yaml.safe_dump({"words": list(overrides), "config": told}))
         if status != "killed":
-            told = tree | ({"choices": choices} if choices else {})
             results = {"status": status, "config": told, "seed": config.get("seed"), "command": words,
                        "git_commit": "0123456789abcdef", "device": "cpu", "versions": {"torch": "2.11.0"},
                        "metrics": metrics or {}}  # fmt: skip

@@ -10,8 +10,9 @@ from cse.config.compose import explaining, nearest, refuse_words, valid_keys
 from cse.config.groups import CONF_DIR, PROGRAMS, adopt_folders
 from cse.config.spelling import MULTIRUN, spell, split_flags, strip_dashes
 from cse.errors import UserError
+from cse.record.runs import RUN
 from cse.run import slurm
-from cse.run.resume import RUN, started_from
+from cse.run.resume import started_from
 from cse.sweep.line import INFORM, is_many
 
 

@@ -57,7 +57,7 @@ class Text:
     where the memory-mapped rows are kept.
     limit: how many rows to use (a float: which share of them), None for all; the first ones, or a random choice with
     limit_seed. noise: {delete, insert, swap, seed} of cse.data.noise, applied to every text. preview: of how many rows
-    the command line prints the views (cse.run.preview). empty: what to do with unusable rows (cse.data.usable).
+    the command line prints the views (cse.run.summary). empty: what to do with unusable rows (cse.data.usable).
     `len`, `text(i)` and `ids_of(rows)` work after `prepare`.
     """
 

@@ -6,7 +6,6 @@
 {"event": "finish", "step": 250, "time": ..., "exit_code": 0, "summary": {...}}
 """
 
-import heapq
 import logging
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -17,8 +16,6 @@ from cse.dotted import Json
 from cse.files import cannot_write, json_line, json_lines, replaced_file
 
 log = logging.getLogger(__name__)
-
-MOST = 50_000  # events of a kind that are kept in memory
 
 Event = Json
 """A line of metrics.jsonl; see above."""
@@ -72,23 +69,8 @@ def is_final(event: Event) -> bool:
 
 
 def metric_events(folder: Path) -> list[Event]:
-    """The metric events of a run's metrics.jsonl, in order.
-
-    If there are more than MOST events with dev scores, only every second (fourth, ...) is kept, and likewise of the
-    others, so that a file of gigabytes takes the memory of one of megabytes.
-    """
-    kept: dict[bool, list[tuple[int, Event]]] = {True: [], False: []}
-    every, seen = {True: 1, False: 1}, {True: 0, False: 0}
-    for number, event in enumerate(read_events(folder / "metrics.jsonl")):
-        if event["event"] == "metrics":
-            has_scores = any(key.startswith("dev/") for key in event)
-            if seen[has_scores] % every[has_scores] == 0:
-                kept[has_scores].append((number, event))
-            if len(kept[has_scores]) > MOST:
-                kept[has_scores] = kept[has_scores][::2]
-                every[has_scores] *= 2
-            seen[has_scores] += 1
-    return [event for _, event in heapq.merge(*kept.values(), key=lambda one: one[0])]
+    """The metric events of a run's metrics.jsonl, in order."""
+    return [event for event in read_events(folder / "metrics.jsonl") if event["event"] == "metrics"]
 
 
 def is_event(line: object) -> TypeGuard[Event]:

@@ -1,7 +1,7 @@
 """Runs read back from their folders: what each was (its config and choices of groups) and what it scored.
 
-This only reads files: results.json, which has everything, and metrics.jsonl. `.hydra/`, which a copy may lack, is read
-where results.json says nothing: of a run killed before it wrote one, and of older editions.
+This only reads files: results.json, which has everything, and metrics.jsonl. run.yaml tells the settings of a run that
+was killed before it wrote results.json.
 """
 
 import logging
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NotRequired, TypeVar
 
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
@@ -28,25 +28,21 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 NOWHERE = object()
-SETTINGS: TypeAdapter[Plain] = TypeAdapter(Plain)
-WORDS = TypeAdapter(tuple[str, ...])
+RUN = "run.yaml"
+"""A run's resolved, checked config as data, in its folder from the start on. `resume=FOLDER` reads it."""
+
+
+class Start(TypedDict):
+    """run.yaml: the settings and the words of the line that started the run, and its --config-dir."""
+
+    config: Plain
+    words: NotRequired[list[str]]
+    config_dirs: NotRequired[list[str]]
+
+
+START = TypeAdapter(Start)
 Pairs = tuple[list[float], list[float]]
 COSINES = TypeAdapter(dict[str, dict[str, Pairs]])
-
-
-class Runtime(TypedDict):
-    """What is read of Hydra's node `runtime`."""
-
-    choices: dict[str, str | None]
-
-
-class Hydra(TypedDict):
-    """What is read of Hydra's node in .hydra/hydra.yaml."""
-
-    runtime: Runtime
-
-
-HYDRA = TypeAdapter(dict[Literal["hydra"], Hydra])
 Where = Config
 """Dotted config keys (or groups) with the value, or list of possible values, that a run must have."""
 
@@ -151,7 +147,7 @@ def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:
 
 def newest_run(folder: Path) -> str:
     """A hint at the newest run in a folder of runs such as outputs/ or outputs/DATE; "" if there is none."""
-    runs = [*folder.glob("*/.hydra"), *folder.glob("*/*/.hydra")]
+    runs = [*folder.glob(f"*/{RUN}"), *folder.glob(f"*/*/{RUN}")]
     return f"; the newest run in it is {max(runs, key=lambda run: run.stat().st_mtime).parent}" if runs else ""
 
 
@@ -164,8 +160,8 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"runs={folder}: there is no such folder; runs=FOLDER says where the runs are")
-        for place, below, files in os.walk(folder):  # skips a folder that a run removes meanwhile
-            if "results.json" in files or (".hydra" in below and Path(place, ".hydra", "overrides.yaml").exists()):
+        for place, _, files in os.walk(folder):  # skips a folder that a run removes meanwhile
+            if {"results.json", RUN} & {*files}:
                 holding.add(Path(place))
     runs: list[Run] = []
     groups: dict[str, Config] = {}  # most runs of a folder share most of their settings: one copy of each
@@ -190,19 +186,27 @@ def read_run(folder: Path) -> Run:
     except (OSError, ValueError) as error:
         log.warning("%s: the run is left out (%s)", folder / "results.json", error)
         results = {"status": "broken"}
-    config: Config = results.get("config") or _read(partial(checked, SETTINGS), folder / ".hydra" / "config.yaml", {})
+    start: Start = {"config": {}}
+    if "config" not in results:
+        start = _read(read_start, folder / RUN, start)
+    config: Config = results.get("config") or start["config"]
+    choices = config["choices"] if isinstance(config.get("choices"), dict) else {}
     if results.get("seed") is not None:  # of cse-eval: the seed of the run that it scored
         config = {"seed": results["seed"], **config}
-    choices = {group: str(choice) for group, choice in _choices(folder, results).items() if choice is not None}
     return Run(
         folder=folder,
         status=results["status"],
         config=config,
-        choices=choices,
+        choices={group: str(choice) for group, choice in choices.items()},
         metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
         results=results,
-        overrides=tuple(_words(folder, results)),
+        overrides=tuple(_words(folder, results) if "command" in results else start.get("words", [])),
     )
+
+
+def read_start(file: Path) -> Start:
+    """The content of a run.yaml. Raises OSError, or ValueError with a reason of one line."""
+    return checked(START, file)
 
 
 def weights_sum(checkpoint: object) -> str | None:
@@ -223,18 +227,8 @@ def read_cosines(folder: Path, when: Literal["before", "after"]) -> dict[str, di
 
 
 def _words(folder: Path, results: Json) -> Sequence[str]:
-    """The settings of the command line, from results.json, else from Hydra's record."""
-    if (command := results.get("command")) is None:
-        return _read(partial(checked, WORDS), folder / ".hydra" / "overrides.yaml", ())
-    return _read(lambda _: split_flags(shlex.split(command)[1:])[0], folder / "results.json", [])
-
-
-def _choices(folder: Path, results: Json) -> Json:
-    """The YAML chosen in each group, from results.json, else from Hydra's record."""
-    if isinstance(own := results.get("config", {}).get("choices"), dict):
-        return own
-    file: Json = _read(partial(checked, HYDRA), folder / ".hydra" / "hydra.yaml", {})
-    return file["hydra"]["runtime"]["choices"] if file else {}
+    """The settings of the command line."""
+    return _read(lambda _: split_flags(shlex.split(results["command"])[1:])[0], folder / "results.json", [])
 
 
 def _read(read: Callable[[Path], T], path: Path, empty: T) -> T:

@@ -1,37 +1,41 @@
-"""One run or evaluation, and its folder: made once nothing can refuse it, with a record of how it was started."""
+"""One run or evaluation before its work: its settings, fitted and checked, its steps, and the folder it will have.
 
+Imports no torch: sweeps are listed and refused with it.
+"""
+
+import logging
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 
+from cse.config import groups, recipe, smoke
 from cse.config.compose import resolved
-from cse.config.groups import own_folders
+from cse.config.keys import key_of
 from cse.config.spelling import line_to_resume
 from cse.errors import UserError
 from cse.files import make_folder, write_text
 from cse.record.results import git_patch
+from cse.record.runs import RUN
+from cse.run.build import check_selection
 from cse.run.logs import begin_log_files
+from cse.sources.catalogue import DATASETS
 
-RUN = "run.yaml"
-"""The run's resolved, checked config as data. `resume=FOLDER` reads it; `.hydra/` is for people."""
+log = logging.getLogger("cse")
 
 ABOUT = f"# {RUN}: this run's settings as data. cse-train resume=FOLDER reads them, and lays what is typed over them.\n"
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run or evaluation: cfg, the settings that it uses; words, what was typed; folder, where it will be.
-
-    hydra: a config of Hydra's own node alone, as composed.
-    """
+    """One run or evaluation: cfg, the settings that it uses; words, what was typed; folder, where it will be."""
 
     cfg: DictConfig
     words: list[str]
     folder: Path
-    hydra: DictConfig
 
     @property
     def trains(self) -> bool:
@@ -43,6 +47,20 @@ class Job:
         """False for dry_run and data.preview, which leave nothing."""
         return not self.trains or not (self.cfg.dry_run or self.cfg.data.preview)
 
+    @property
+    def log_file(self) -> Path:
+        """What it logs, beside the screen."""
+        return self.folder / ("train.log" if self.trains else "evaluate.log")
+
+    def check(self) -> None:
+        """Raise UserError for a folder that holds another run, and for settings that contradict each other."""
+        self.check_unused()
+        if not self.trains:
+            check_evaluation(self.cfg)
+        make_folder(Path(self.cfg.paths.cache), "paths.cache")
+        if self.trains and not self.cfg.data.preview:  # a preview scores nothing
+            check_selection(self.cfg)
+
     def check_unused(self) -> None:
         """Raise UserError if the folder holds a run or scores that this one would replace."""
         names = ("best", "last") if self.trains else ("best", "last", "scores.csv")
@@ -52,28 +70,29 @@ class Job:
                 f"{self.folder} already holds a run or its scores ({held[0]}): choose another hydra.run.dir, or resume "
                 "the run with cse-train resume=auto"
             )
-        if held == ["best"] and not any((self.folder / name).exists() for name in (RUN, ".hydra")):
+        if held == ["best"] and not (self.folder / RUN).exists():
             raise UserError(
                 f"{self.folder / 'best'} was not made by a run of cse and would be replaced: choose another "
                 "hydra.run.dir"
             )
 
-    def files(self) -> dict[str, str]:
-        """The files, text by name, that record how the run was started."""
-        run = {"config_dirs": list(map(str, own_folders())), "config": resolved(self.cfg)}
-        return {
+    def make_folder(self) -> None:
+        """Make the folder, its log, and the files that record how the run was started. Raises UserError."""
+        make_folder(self.folder, "hydra.run.dir")
+        run = {
+            "words": self.words,
+            "config_dirs": list(map(str, groups.own_folders())),
+            "config": resolved(self.cfg),
+        }
+        files = {
             ".hydra/config.yaml": OmegaConf.to_yaml(self.cfg),
-            ".hydra/hydra.yaml": OmegaConf.to_yaml(self.hydra),
             ".hydra/overrides.yaml": yaml.safe_dump(self.words, allow_unicode=True),
-            **({"code.patch": patch} if (patch := git_patch()) else {}),
+            "code.patch": git_patch(),
             RUN: ABOUT + yaml.safe_dump(run, sort_keys=False, allow_unicode=True),
         }
-
-    def make_folder(self) -> None:
-        """Make the folder, its files and its log. Raises UserError if it cannot be made."""
-        make_folder(self.folder, "hydra.run.dir")
-        for name, text in self.files().items():
-            write_text(self.folder / name, text)
+        for name, text in files.items():
+            if text:
+                write_text(self.folder / name, text)
         begin_log_files()
 
     def resume_hint(self) -> str:
@@ -88,6 +107,34 @@ class Job:
         return "nothing is saved yet"
 
 
+def fit(cfg: DictConfig, command: str, chosen: Mapping[str, str | None], words: Sequence[str]) -> None:
+    """Change a composed config in place into the one that the run uses: its values' sources, and smoke=true's sizes.
+
+    command: "train" or "evaluate". chosen: the choice of each group. words: what was typed; a log line names each of
+    its values that smoke=true replaces.
+    """
+    with open_dict(cfg):
+        if command == "train":
+            cfg.sources = recipe.sources(chosen, words)
+        cfg.choices = groups.chosen(command, chosen, words, map(str, cfg.eval))
+    typed = {key: OmegaConf.select(cfg, key) for key in map(key_of, words)}
+    smoke.fit(cfg, typed)
+    for key, value in typed.items():
+        if not isinstance(value, DictConfig) and (now := OmegaConf.select(cfg, key)) != value:
+            log.info("smoke      %s=%s was typed, and smoke=true has %s instead", key, value, now)
+
+
+def check_evaluation(cfg: DictConfig) -> None:
+    """Raise UserError for settings of cse-eval that contradict each other."""
+    if ("_target_" in cfg.model) == (cfg.checkpoint is not None):
+        raise UserError("name the encoder to score, by either checkpoint=FOLDER_OR_NAME or model=NAME")
+    if not cfg.eval:
+        raise UserError("there is nothing to score: set eval=[stsb,sts], for example")
+    whitening = cfg.whitening
+    if (whitening.kind is None) != (whitening.fit is None) or (whitening.kind is None and whitening.components):
+        raise UserError("whitening needs both: whitening.kind=pca (or zca) and whitening.fit=FILE, a file of sentences")
+
+
 def check_place(folder: Path) -> None:
     """Raise UserError if the folder cannot be made or written, or lies in a run's best/ or last/. Makes nothing."""
     above = (folder.absolute(), *folder.absolute().parents)
@@ -100,3 +147,22 @@ def check_place(folder: Path) -> None:
         reason = error.strerror
     if reason or folder == Path():
         raise UserError(f"hydra.run.dir={folder}: {reason or 'that is not a name'}; name a folder of yours")
+
+
+def steps_of(cfg: DictConfig) -> int | None:
+    """The steps of a composed cse-train config; None if the number of rows is not known without reading them."""
+    trainer, rows = cfg.trainer, rows_of(cfg.data)
+    if rows is None:
+        return trainer.max_steps
+    planned = max(1, round(trainer.epochs * (rows // (trainer.batch_size * trainer.accumulate))))
+    return min(trainer.max_steps or planned, planned)
+
+
+def rows_of(data: DictConfig) -> int | None:
+    """The rows requested, or those of a published corpus as its paper counts them; None for the user's own text."""
+    published = DATASETS.get(data.name)
+    rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
+    rows = rows or (published.rows[0] if published and published.rows else None)
+    if rows is None or data.limit is None:
+        return rows
+    return round(data.limit * rows) if isinstance(data.limit, float) else min(data.limit, rows)

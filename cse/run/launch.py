@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from cse.errors import Interrupted, RunError, UserError
 from cse.run import slurm
 from cse.run.job import Job
-from cse.run.logs import Handed, begin_log_files, hand_over_log_files, take_over_log_files
+from cse.run.logs import begin_log_files, logging_to, take_lines
 
 if TYPE_CHECKING:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -71,7 +71,7 @@ def spawn(job: Job) -> None:
         start_method="spawn",
     )
     try:
-        elastic_launch(config, worker)(job, hand_over_log_files())
+        elastic_launch(config, worker)(job, take_lines())
     except SignalException as error:  # the processes got it too, and saved
         raise interruption(error.sigval, job) from error
     except ChildFailedError as error:
@@ -103,20 +103,22 @@ def interruption(number: int, job: Job) -> Interrupted:
     return Interrupted(f"stopped by {signal.Signals(number).name}; {job.resume_hint()}", 128 + number)
 
 
-def worker(job: Job, log_files: Handed) -> None:
-    """Run one spawned process. An error also ends the others, which may be waiting for this one."""
+def worker(job: Job, kept: list[logging.LogRecord]) -> None:
+    """Run one spawned process. An error also ends the others, which may be waiting for this one.
+
+    kept: what was logged before, which the first process puts into its log.
+    """
     from cse.run import startup
     from cse.run.run import run
 
     startup.quiet()
-    level = logging.ERROR if slurm.is_follower() else logging.INFO
-    logging.basicConfig(level=level, format="%(message)s")
-    if not slurm.is_follower():
-        take_over_log_files(log_files)
-    try:
-        run(job)
-    except Interrupted as error:  # torch would take it for an interrupt of the parent, which reports it itself
-        sys.exit(error.code)
+    with logging_to(job.log_file, sys.argv, kept):
+        if slurm.is_follower():
+            logging.disable(logging.WARNING)
+        try:
+            run(job)
+        except Interrupted as error:  # torch would take it for an interrupt of the parent, which reports it itself
+            sys.exit(error.code)
 
 
 def shared(job: Job) -> Job:

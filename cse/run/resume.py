@@ -1,14 +1,16 @@
-"""`resume=FOLDER` and `rerun=FOLDER`: the settings of a run as data, overridden by what is typed now.
+"""`resume=FOLDER` and `rerun=FOLDER`: the settings of a run as data, overridden by what is typed now; and whether a run
+that is run again reads what it read then.
 
 Nothing in the folder is composed, interpolated or given to Hydra as an override, and only parts that conf/ or a
 --config-dir of this command line names are built: reading a run runs no code.
 """
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import yaml
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -16,22 +18,32 @@ from omegaconf.errors import OmegaConfBaseException
 
 from cse.config.compose import composed, is_group, without_hydra
 from cse.config.groups import CONF_DIR, choices, groups, own_folders
-from cse.config.keys import KEYS, entry, key_of
+from cse.config.keys import KEYS, entry, is_science, key_of
 from cse.config.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, values_of
 from cse.config.spelling import typed as as_typed
 from cse.dotted import Config, flattened
 from cse.errors import UserError
-from cse.record.results import checked
-from cse.record.runs import SETTINGS, newest_run, read_run
-from cse.run.job import RUN
+from cse.record.results import code_digest
+from cse.record.runs import RUN, newest_run, read_run, read_start
 
-HYDRAS_KEY = re.compile(r"\._[a-z]+_\.")
-"""Finds `_target_`, `_partial_` and the like, by which Hydra builds a part, in a dotted key."""
+if TYPE_CHECKING:  # importing torch is slow
+    from cse.training.loop import Training
+
+log = logging.getLogger("cse")
+
+HYDRAS_KEY = re.compile(r"_[a-z]+_")
+"""`_target_`, `_partial_`, `_args_` and the like, by which Hydra builds a part."""
 
 LISTS = ("eval", "tracker", "experiment", "variant")
 """The groups of which several choices may be chosen at once."""
 
 MODE = "tracker.wandb.mode"
+
+READ_BY = ("data", "augmentation", "aux_modality", "model", "objective")
+"""The groups whose settings decide what a run reads: if one was changed, the inputs may be others."""
+
+READ_WITH = {"model.": "model.name", "objective.teacher_pooling": "objective.teacher="}
+"""Settings that change the digest of an input even if its files are the same: {key: the input's name}."""
 
 
 class Origin(NamedTuple):
@@ -148,10 +160,8 @@ def settings_of(origin: Origin) -> Config:
             f"only that version can continue it{newest_run(origin.folder)}"
         )
     try:
-        settings = checked(SETTINGS, file).get("config")
-        if not isinstance(settings, dict) or not all(
-            isinstance(settings.get(key), dict) for key in ("trainer", "data")
-        ):
+        settings = read_start(file)["config"]
+        if not all(isinstance(settings.get(key), dict) for key in ("trainer", "data")):
             raise ValueError("no settings of cse-train")
     except (OSError, ValueError) as error:
         raise UserError(f"{file} cannot be read ({error}): restore it from a copy, or start a new run") from error
@@ -162,37 +172,39 @@ def settings_of(origin: Origin) -> Config:
 
 
 def refuse_foreign_parts(origin: Origin, config: DictConfig, fresh: DictConfig, words: Sequence[str]) -> None:
-    """Raise UserError for a part that neither conf/ nor a --config-dir has at that key, and that no word names.
+    """Raise UserError for a part that neither conf/ nor a --config-dir has, and that no word names.
 
-    A part is what Hydra builds: its `_target_`, and how it is called (`_partial_`, `_args_`).
+    fresh: what they give for the run's choices, in which a part may have its keys from several files.
     """
-    typed = set(re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(words)))
-    known = {one for place in [Path(CONF_DIR), *own_folders()] for one in parts_in(place)}
-    known |= {(key, str(value)) for key, value in plain_values(OmegaConf.to_container(without_hydra(fresh)))}
-    known |= values_of(words).items()
-    for key, value in plain_values(OmegaConf.to_container(without_hydra(config))):
-        if HYDRAS_KEY.search(f".{key}.") and (key, str(value)) not in known and value not in typed:
+    known = [part for place in (Path(CONF_DIR), *own_folders()) for part in parts_of(place)]
+    known += [part for _, part in parts_in(OmegaConf.to_container(without_hydra(fresh)))]
+    typed = re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(words))
+    for key, part in parts_in(OmegaConf.to_container(without_hydra(config))):
+        if part not in known and part.get("_target_") not in typed:
+            named = " ".join(f"{key}.{name}={value}" for name, value in part.items())
             raise UserError(
-                f"{origin}: {key}={value} is not a part that cse has there, and a run may not name code: give "
-                f"the --config-dir FOLDER that names it, or type {key}={value} again"
+                f"{origin}: {named} is not a part of cse, and a run may not name code: give the --config-dir FOLDER "
+                f"that names it, or type {key}._target_=... again"
             )
 
 
-def parts_in(conf: Path) -> Iterator[tuple[str, str]]:
-    """(dotted key, value) of each `_target_`, `_partial_` and so on in a folder laid out as conf/."""
+def parts_of(conf: Path) -> Iterator[Config]:
+    """The parts that a folder laid out as conf/ has, see `parts_in`."""
     for file in sorted(conf.rglob("*.yaml")):
         text = file.read_text(encoding="utf-8")
-        if "_target_" not in text:
-            continue
-        package = re.search(r"^# @package ([\w.]+)", text, re.MULTILINE)
-        place = package[1] if package else ".".join(file.relative_to(conf).parts[:-1])
         try:
-            content = yaml.safe_load(text)
+            yield from (part for _, part in parts_in(yaml.load(text, yaml.CSafeLoader) if "_target_" in text else {}))
         except yaml.YAMLError as error:
             raise UserError(f"{file} cannot be read: {' '.join(str(error).split())}") from error
-        for key, value in plain_values(content, "" if place == "_global_" else place):
-            if HYDRAS_KEY.search(f".{key}."):
-                yield key, str(value)
+
+
+def parts_in(node: object, key: str = "") -> Iterator[tuple[str, Config]]:
+    """(dotted key, part) of every part in a tree: what Hydra builds, its `_target_` and how it is called."""
+    children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    if isinstance(node, dict) and (part := {name: node[name] for name in node if HYDRAS_KEY.fullmatch(str(name))}):
+        yield key, part
+    for name, child in children:
+        yield from parts_in(child, f"{key}.{name}" if key else str(name))
 
 
 def plain_values(node: object, key: str = "") -> Iterator[tuple[str, Any]]:
@@ -202,3 +214,46 @@ def plain_values(node: object, key: str = "") -> Iterator[tuple[str, Any]]:
         return
     for name, child in node.items() if isinstance(node, dict) else enumerate(node):
         yield from plain_values(child, f"{key}.{name}" if key else str(name))
+
+
+def check_same_inputs(config: Config, training: "Training") -> None:
+    """For rerun=: raise UserError, naming the first, if an input's bytes are not those of the run that is run again.
+
+    A file of another name is what the line asked for; the same file with other content is refused.
+    """
+    from cse.training.checkpoint import explain_damage, read_about, state_of
+    from cse.training.settings import CONFIGURATION, WEIGHTS
+
+    if config["rerun"] is None:
+        return
+    folder = Path(config["rerun"])
+    about = read_about(folder)
+    if "inputs" not in about:
+        log.warning(
+            "rerun      %s does not record what it learned from (no last/): its inputs are not compared", folder
+        )
+        return
+    with explain_damage(folder):
+        state_of(about)
+    then, now = flattened(settings_of(Origin("rerun", folder))), flattened(config)
+    changed = {key for key in then.keys() | now.keys() if is_science(key) and then.get(key) != now.get(key)}
+    differ = [name for name, digest in about["inputs"].items() if training.inputs.get(name, digest) != digest]
+    if not {key.partition(".")[0] for key in changed} & set(READ_BY):
+        of_newer_runs = {CONFIGURATION, WEIGHTS}
+        differ += sorted((about["inputs"].keys() ^ training.inputs.keys()) - of_newer_runs)
+    meant = [name for key, name in READ_WITH.items() if any(one.startswith(key) for one in changed)]
+    differ = [name for name in differ if not any(one in name for one in meant)]
+    for name, files in about.get("dev_data", {}).items():
+        present = training.dev_data.get(name, {})
+        differ += [f"{file} of eval={name}" for file, known in files.items() if present.get(file, known) != known]
+    if differ:
+        more = f" and {len(differ) - 1} more" if len(differ) > 1 else ""
+        raise UserError(
+            f"rerun={folder}: {differ[0]}{more} changed since that run: put back what was there, or start a new run"
+        )
+    log.info("rerun      %s: the same %d inputs, by digest", folder, len(about["inputs"]))
+    before = read_run(folder).results
+    if before.get("code") != code_digest():
+        log.warning(
+            "rerun      the code is not that run's, of commit %s: other numbers may come", before.get("git_commit")
+        )

@@ -25,10 +25,9 @@ from cse.run.best import recover_best, save_best, score_best
 from cse.run.build import build, make, precision_name, precision_of
 from cse.run.card import read_license_and_language
 from cse.run.job import Job
-from cse.run.preview import preview
 from cse.run.record import Record
-from cse.run.rerun import check_same_inputs
-from cse.run.summary import announce, conclude, print_forecast, print_plan
+from cse.run.resume import check_same_inputs
+from cse.run.summary import announce, conclude, print_forecast, print_plan, print_rows
 from cse.training.checkpoint import drop_tensors
 from cse.training.distributed import join_processes, leave_processes, main_process_first
 from cse.training.failures import explain_failures
@@ -96,7 +95,7 @@ def begin(job: Job, accelerator: Accelerator, heartbeat: Heartbeat) -> tuple[Tra
             raise
     config = resolved(cfg)
     if cfg.data.preview:
-        preview(parts.batches, cfg.data.preview)
+        print_rows(parts.batches, cfg.data.preview)
         return None
     training = Training(parts, accelerator, job.folder, identity(config))
     found = None

@@ -1,4 +1,4 @@
-"""What a run logs before it starts, what it logs instead of starting (dry_run), and what it leaves when it is done."""
+"""What a run says before it starts, instead of starting (dry_run, data.preview), and when it is done."""
 
 import logging
 import math
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from omegaconf import DictConfig
 
@@ -23,9 +24,9 @@ from cse.record.scores import IS_ALTERED, problems_of, shown
 from cse.record.status import duration
 from cse.run.build import make, precision_name
 from cse.run.card import copy_mteb, model_card
+from cse.run.job import steps_of
 from cse.run.plots import draw
 from cse.run.record import Record
-from cse.run.steps import steps_of
 from cse.score import in_short, values
 from cse.training.forecast import STEPS, forecast
 from cse.training.loop import Training
@@ -109,6 +110,17 @@ def print_plan(cfg: DictConfig, folder: Path) -> None:
         f"{warmup_in_words(cfg.trainer.warmup)}",
         folder=folder,
     )
+
+
+def print_rows(batches: Batches, count: int) -> None:
+    """data.preview: log the first rows that are trained on, and their views in the first epoch, as text and ids."""
+    decode = batches.tokenizer.hf.decode
+    for row in map(int, batches.rows[:count]):
+        log.info(f"row {batches.text.number(row)}: {batches.text.text(row)[:300]}")
+        for view, [sequences] in enumerate(batches.views(np.array([row]), 0)):
+            for ids in sequences:
+                log.info(f"  view {view}  {len(ids):3d} tokens  {decode(ids)}")
+                log.info(f"          ids  {' '.join(map(str, ids))}")
 
 
 def print_fields(**lines: object) -> None:

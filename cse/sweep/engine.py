@@ -24,7 +24,7 @@ from cse.record.results import command_line
 from cse.record.runs import read_run
 from cse.record.status import DONE
 from cse.run.build import check_selection
-from cse.run.steps import steps_of
+from cse.run.job import steps_of
 from cse.sweep.jobs import CONFIGS, Job
 from cse.sweep.line import Line, own_words, read
 from cse.sweep.start import Runner, Start, idle_gpus, run_here, shares_of

@@ -9,7 +9,7 @@ from transformers import AutoTokenizer
 from cse.config.compose import composed, without_hydra
 from cse.config.smoke import fit
 from cse.errors import UserError
-from cse.run.fit import fit as fit_to_run
+from cse.run.job import fit as fit_to_run
 from cse.sources import made_up
 from cse.sources.made_up import ROWS
 
@@ -43,7 +43,7 @@ def test_a_typed_word_that_is_replaced_is_logged_and_no_other(tmp_path, caplog):
     composition = composed("train", words)
     config = without_hydra(composition)
     with caplog.at_level("INFO", "cse"):
-        fit_to_run(config, "train", composed=composition, words=words)
+        fit_to_run(config, "train", composition.hydra.runtime.choices, words)
     said = caplog.messages
     for key in ("model.name", "trainer.batch_size"):
         assert sum(f"{key}=" in line for line in said) == 1, key
@@ -57,7 +57,7 @@ def test_text_that_is_typed_is_read_and_cut(tmp_path, limit, rows):
     words = ["smoke=true", "data=text", f"data.path={tmp_path}/mine.txt", f"data.limit={limit}"]
     composition = composed("train", [*words, f"paths.cache={tmp_path}"])
     config = without_hydra(composition)
-    fit_to_run(config, "train", composed=composition, words=words)
+    fit_to_run(config, "train", composition.hydra.runtime.choices, words)
     text = instantiate(config.data)
     text.prepare()
     assert (len(text.chosen), text.text(0)) == (rows, "sentence 0")

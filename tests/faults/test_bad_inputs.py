@@ -51,7 +51,7 @@ def results(**changes: object) -> dict:
 REPORTED = [  # changes of a run that a report survives; more in test_fuzz.py
     {"results.json": 0.5}, {"results.json": ""}, {"results.json": "[]"}, results(metrics=["a"]),
     results(status=5, metrics={"test/x": "y", "dev/y": 1}), results(config=["a"], metrics={"dev/y": 1}),
-    {"metrics.jsonl": damaged.BINARY}, {".hydra/overrides.yaml": 0.37}, {".hydra/hydra.yaml": "[1]"},
+    {"metrics.jsonl": damaged.BINARY}, {"run.yaml": 0.37}, {"run.yaml": "[1]"},
 ]  # fmt: skip
 
 

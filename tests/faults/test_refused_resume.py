@@ -221,9 +221,9 @@ def test_reading_a_run_runs_no_code(run, cse_train, senteval, tmp_path, monkeypa
     results = json.loads((run / "results.json").read_text())
     (run / "results.json").write_text(json.dumps(results | {"command": f"cse-train {words[0]}"}))
     node = {"callbacks": {"x": callback}, "job": {"name": "../../ran"}, "job_logging": {"handlers": {"x": log}}}
-    (hydra / "hydra.yaml").write_text(json.dumps({"hydra": node}))
     settings = yaml.safe_load((run / "run.yaml").read_text())
     settings["config"]["hydra"] = node
+    settings["words"] = words[0].split()
     settings["config_dirs"] = [str(run / "conf")]
     settings["config"]["choices"] |= {str(run / "conf" / "objective"): "evil", "../objective": "evil", "hydra/x": "y"}
     (run / "run.yaml").write_text(yaml.safe_dump(settings))

@@ -70,7 +70,8 @@ def world(tmp_path_factory) -> Path:
     """What cannot be scored (an empty folder, half a run, a binary file, a table), and word vectors, which can."""
     place = tmp_path_factory.mktemp("world")
     (place / "empty").mkdir()
-    (place / "half" / ".hydra").mkdir(parents=True)
+    (place / "half").mkdir()
+    (place / "half" / "run.yaml").touch()
     (place / "file.bin").write_bytes(b"x")
     (place / "table.csv").write_text("a,b\n1,2\n")
     (place / "whole.vec").write_text(damaged.VECTORS)

@@ -30,7 +30,6 @@ LEAKS = [
     "note=${oc.decode:${oc.env:HF_TOKEN}}", "trainer.lr=${oc.env:HF_TOKEN}", "data=own",
     "data=text data.path=${oc.env:HF_TOKEN}",
     "case=$ note=${oc.decode:'${case}{oc.env:HF_TOKEN}'}", "hydra.run.dir=${oc.env:HF_TOKEN}",
-    "hydra.job_logging.formatters.simple.format=${oc.env:HF_TOKEN}",
 ]  # fmt: skip
 
 

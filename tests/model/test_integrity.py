@@ -14,7 +14,7 @@ from safetensors.torch import save
 from cse.errors import UserError
 from cse.model.load import load_encoder
 from cse.model.recorded import recorded_modules
-from cse.run.subject import folder_of
+from cse.run.evaluation import folder_of
 
 CLS = {"pooling_mode_cls_token": True}
 

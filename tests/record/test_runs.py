@@ -32,7 +32,7 @@ def test_runs_come_back_with_their_state(leave, tmp_path, monkeypatch):
     states = {"a": "done", "b": "failed", "c": "running", "d": "broken"}
     assert {run.folder.name: run.status for run in found} == states
     assert found[0].metrics == {"test/sts/average": 70.0}
-    assert found[2].get("seed") == 3  # from .hydra/config.yaml
+    assert found[2].get("seed") == 3  # from run.yaml
     with pytest.raises(UserError, match="nowhere"):
         read_runs([tmp_path / "nowhere"])
 
@@ -69,8 +69,7 @@ def test_values_are_the_same_however_yaml_wrote_them(value, other, equal):
     assert same(value, other) == equal
 
 
-@pytest.mark.parametrize("name", ["results.json", ".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml",
-                                  "metrics.jsonl"])  # fmt: skip
+@pytest.mark.parametrize("name", ["results.json", "run.yaml", "metrics.jsonl"])
 @pytest.mark.parametrize(
     "content",
     [b"", b"[]", b"[1, 2]", b"null", b"5", b'"text"', b"{", b"{]", b"\xff\xfe", b"a: b: c", b"- a\n- {b: [",

@@ -23,7 +23,7 @@ def test_the_hint_is_a_command_that_works(tmp_path, writes, saved, hint):
     folder.mkdir()
     (folder / saved).touch() if saved == "run.yaml" else (folder / saved).mkdir()
     cfg = OmegaConf.create({"trainer": {}, "data": {"preview": 0}, "dry_run": not writes})
-    assert Job(cfg, [], folder, OmegaConf.create()).resume_hint() == hint.format(folder)
+    assert Job(cfg, [], folder).resume_hint() == hint.format(folder)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 
 from cse.run import launch
 from cse.run.job import Job
-from cse.run.logs import LogFile, begin_log_files, hand_over_log_files, take_over_log_files
+from cse.run.logs import LogFile, begin_log_files, logging_to, take_lines
 
 BIN = Path(sys.executable).parent
 
@@ -75,16 +75,17 @@ def test_two_tasks_of_srun_train_as_one_into_one_folder(still, cse_train, tmp_pa
 
 def test_a_log_file_is_continued_by_another_process(tmp_path, monkeypatch):
     """It has the lines from before there was a folder, once and in order, and then those of both processes."""
-    monkeypatch.setattr(logging.getLogger(), "handlers", [LogFile(str(tmp_path / "train.log"))])
+    file = LogFile(tmp_path / "train.log")
+    monkeypatch.setattr(logging.getLogger(), "handlers", [file])
     logging.getLogger().error("from %s", tmp_path)
-    handed = pickle.loads(pickle.dumps(hand_over_log_files()))
+    handed = pickle.loads(pickle.dumps(take_lines()))
     logging.getLogger().error("after it")
-    parents, logging.getLogger().handlers = logging.getLogger().handlers, []
-    take_over_log_files(handed)
-    logging.getLogger().error("step 1")
-    begin_log_files()
-    parents[0].begin()
-    assert (tmp_path / "train.log").read_text().splitlines() == [f"from {tmp_path}", "step 1", "after it"]
+    with logging_to(tmp_path / "train.log", sys.argv, handed):
+        logging.getLogger().error("step 1")
+        begin_log_files()
+    file.begin()
+    lines = [line.rpartition("]")[2] for line in (tmp_path / "train.log").read_text().splitlines()]
+    assert lines == [f" from {tmp_path}", " step 1", " after it"]
 
 
 @pytest.mark.parametrize(("visible", "rank", "advised"), [(4, None, True), (1, None, False), (4, "0", False)])
@@ -95,7 +96,7 @@ def test_idle_gpus_are_mentioned_unless_a_launcher_started_the_process(monkeypat
     monkeypatch.setattr("torch.cuda.device_count", lambda: visible)
     monkeypatch.setattr(launch, "shared", lambda job: job)
     cfg = {"trainer": {"devices": 1, "batch_size": 64}, "data": {"preview": 0}, "dry_run": False}
-    job = Job(OmegaConf.create(cfg), [], Path("run"), OmegaConf.create())
+    job = Job(OmegaConf.create(cfg), [], Path("run"))
     with caplog.at_level(logging.INFO, "cse"):
         assert launch.launched(job) is job
     assert ["trainer.devices=4" in message for message in caplog.messages] == [True] * advised

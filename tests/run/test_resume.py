@@ -152,7 +152,8 @@ def test_a_file_without_settings_is_named(tmp_path, text):
 
 
 def test_for_a_folder_of_runs_the_newest_is_named(tmp_path):
-    (tmp_path / "day" / "late" / ".hydra").mkdir(parents=True)
+    (tmp_path / "day").mkdir()
+    write_run(tmp_path / "day" / "late", SETTINGS)
     with pytest.raises(UserError, match="day/late"):
         cse.train(f"resume={tmp_path}")
 
@@ -170,6 +171,19 @@ def test_a_part_of_the_users_own_needs_its_folder_or_its_name_on_the_line(tmp_pa
     assert resumed(run, []).objective._target_ == "nearby_part.Nearby"
     monkeypatch.setenv(groups.OWN, "")
     assert resumed(run, ["objective._target_=nearby_part.Nearby"]).objective._target_ == "nearby_part.Nearby"
+
+
+def test_a_part_of_ours_that_a_file_of_the_users_changes_is_known(tmp_path, monkeypatch):
+    """Its keys come from two files: conf/'s says that it is partial, theirs what is called."""
+    (tmp_path / "conf" / "objective").mkdir(parents=True)
+    own = "defaults: [simcse, _self_]\nhead: {_target_: torch.nn.Tanh}\n"
+    (tmp_path / "conf" / "objective" / "tanh.yaml").write_text(own)
+    monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
+    settings = resolved(cse.compose("objective=tanh")) | {"choices": {"objective": "tanh"}}
+    assert resumed(write_run(tmp_path / "run", settings), []).objective.head._target_ == "torch.nn.Tanh"
+    monkeypatch.setenv(groups.OWN, "")
+    with pytest.raises(UserError, match=r"torch\.nn\.Tanh"):
+        resumed(tmp_path / "run", [])
 
 
 @pytest.mark.parametrize(("words", "before"), [

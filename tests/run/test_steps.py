@@ -5,7 +5,7 @@ import re
 import pytest
 
 from cse.config.compose import composed
-from cse.run.steps import steps_of
+from cse.run.job import steps_of
 
 
 @pytest.mark.parametrize(

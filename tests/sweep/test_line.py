@@ -13,7 +13,7 @@ from typed import exit_code
 from cse.config.compose import resolved, without_hydra
 from cse.config.groups import OWN
 from cse.errors import MissingResource, UserError
-from cse.run.fit import fit
+from cse.run.job import fit
 from cse.sweep import line, process
 from cse.sweep.jobs import CONFIGS
 from cse.sweep.overrides import first_values, is_axis
@@ -106,7 +106,7 @@ def lasting(tmp_path, monkeypatch):
     def command(job, folder: Path) -> list[str]:
         config, of = job.composed(), CONFIGS[job.program]
         cfg = without_hydra(config)
-        fit(cfg, of, composed=config, words=job.arguments)
+        fit(cfg, of, config.hydra.runtime.choices, job.arguments)
         scores = {"stsb": ["dev/stsb/spearman", "test/stsb/spearman"], "sts": ["test/sts/average"]}
         metrics = {name: 71.23 for evaluator in cfg.eval for name in scores[evaluator]}
         results = {"status": "done", "config": resolved(cfg), "metrics": metrics,
