@@ -24,9 +24,7 @@ from cse.run import startup
 
 GROUPS = ("model", "data", "augmentation", "aux_modality", "eval")
 FOR_DEVELOPERS = {"dev", "docs"}
-SCARCE = (
-    5e9  # bytes: a run of BERT base has 2.2 GB in best/ and last/ until it ends, twice that while they are replaced
-)
+SCARCE = 5e9  # bytes: BERT base has 2.2 GB in best/ and last/ while it trains, twice that while they are replaced
 
 
 class Finding(NamedTuple):

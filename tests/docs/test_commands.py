@@ -41,6 +41,8 @@ NOT_RUN = {
     "cse-data fetch": "it needs the hub: tests/cli/test_data.py fetches from a toy one",
     "cse-report runs=[A,B] gate": "it exits with 1 without a clear difference: tests/report/test_differences.py",
     "hf upload": "it needs the hub",
+    "pip freeze": "it is pip's",
+    "tar": "it is no program of ours",
     "pip install 'sentence-transformers": "it needs a package index",
 }
 LAUNCHERS = {  # here the program runs alone; these tests run it under the launcher, on two processes
