@@ -101,21 +101,25 @@ class Comparison:
         return "" if pd.isna(mean) else f"{mean:.2f}{spread}{self.mark(metric, setting)}"
 
     @cached_property
+    def values(self) -> pd.DataFrame:
+        """A row for each setting, sorted as `scores`: its value of each key that differs, as text."""
+        rows = [[format_setting(self.runs_by_setting[one][0], key) for key in self.keys] for one in self.scores.index]
+        return pd.DataFrame(rows, index=self.scores.index, columns=list(self.keys), dtype=object)
+
+    @cached_property
     def settings(self) -> pd.DataFrame:
-        """A row for each setting, sorted as `scores`: its values as text, its number of finished runs, and of runs."""
-        of_setting = {setting: self.runs_by_setting[setting] for setting in self.scores.index}
-        rows = [
-            [*(format_setting(runs[0], key) for key in self.keys), sum(run.status == "done" for run in runs), len(runs)]
-            for runs in of_setting.values()
-        ]
-        return pd.DataFrame(rows, index=list(of_setting), columns=[*self.keys.values(), "done", "runs"])
+        """The values under their short names, with each setting's number of finished runs, and of runs."""
+        of_setting = [self.runs_by_setting[setting] for setting in self.scores.index]
+        done = [sum(run.status == "done" for run in runs) for runs in of_setting]
+        counts = pd.DataFrame({"done": done, "runs": list(map(len, of_setting))}, index=self.scores.index)
+        return pd.concat([self.values.rename(columns=self.keys), counts], axis=1)
 
     def table(self) -> pd.DataFrame:
         """A line for each setting, the best one starred, with the chosen scores. All cells are text."""
-        values, counts = self.settings.iloc[:, :-2], self.settings.iloc[:, -2:].map(str)
-        done, runs = counts.iloc[:, 0], counts.iloc[:, 1]
-        table = pd.concat([values, done.where(done == runs, done + " of " + runs).rename("runs")], axis=1)
+        table = self.values.rename(columns=self.keys)
         table.insert(0, "", ["*" if setting == self.best else "" for setting in table.index])
+        counts = zip(self.settings["done"], self.settings["runs"], strict=True)
+        table["runs"] = [str(runs) if done == runs else f"{done} of {runs}" for done, runs in counts]
         for metric in self.chosen:
             table[metric] = [self.score_text(setting, metric) for setting in table.index]
         return table.assign(folder=[self.place(setting) for setting in table.index])

@@ -5,18 +5,18 @@ compared. Where a setting has the reference's seeds, it is compared with it seed
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
+from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.runs import described
 from cse.report.chosen import has, pairs
 from cse.report.comparison import Comparison
-from cse.report.frame import format_setting
 from cse.report.groups import Group, compare, few_seeds, group_of, listed, of_several_seeds
 from cse.report.markup import TIED, bounds, probability, signed
 from cse.report.seeds import in_words, pooled_sd, seeds_for, smallest_difference
@@ -59,39 +59,22 @@ def differences(
     others = [one for one in ranked[:MOST] if one != reference]
     if reference not in ranked or not others:
         return None
-    groups = {one: scored(comparison, one, score) for one in [reference, *others]}
-    several = of_several_seeds(groups.values())
+    base, *compared = groups = [scored(comparison, one, score) for one in [reference, *others]]
+    several = of_several_seeds(groups)
     sd, level = pooled_sd(several) if several else 0.0, (1 - confidence) / len(others)
-    found = [compare(groups[one], groups[reference], confidence) for one in others]
-    rows = [
-        {
-            **{key: format_setting(comparison.runs_by_setting[setting][0], key) for key in comparison.keys},
-            "score": score,
-            "reference": comparison.label(reference),
-            "difference": one.effect,
-            "low": one.low,
-            "high": one.high,
-            "of": one.n,
-            "test": one.test,
-            "p": one.p,
-            "p_holm": p,
-            "tied": "" if math.isnan(p) else str(p >= 1 - confidence),
-            "seeds_to_tell": "" if p < 1 - confidence else seeds_to_tell(one.effect or 0.0, sd, level),
-        }
-        for setting, one, p in zip(others, found, holm([one.p for one in found]), strict=True)
+    frame = comparison.values.loc[others].assign(score=score, reference=comparison.label(reference))
+    frame = frame.join(tested(base, compared, confidence, within).set_index(frame.index))
+    frame["seeds_to_tell"] = [
+        "" if p < 1 - confidence else seeds_to_tell(size, sd, level)
+        for size, p in zip(frame["difference"], frame["p_holm"], strict=True)
     ]
-    frame = pd.DataFrame(rows, index=others, dtype=object)
-    beside = pd.DataFrame([by_pairs(groups[one], groups[reference], confidence, within) for one in others], others)
-    for p_values in ("paired_p", "alike_p", "paired_alike_p"):
-        beside[p_values] = holm(beside[p_values])
-    frame = frame.join(beside)
     notes = about_tests(frame, within)
     notes += [f"{in_words(sd, min(map(len, several)), level)}."] if sd else []
     for setting, size, of, seeds in frame.loc[frame["seeds_to_tell"] != "", TELL].head(3).itertuples():
         name = comparison.label(setting)
         notes.append(f"{name}: {of} cannot tell; {seeds} seeds a side would show {abs(size):.2g}.")
-    trained = [group for group in groups.values() if not group.only_scored]
-    if trained and (few := few_seeds([min(trained, key=lambda group: len(group.values))])):
+    trained = sorted((group for group in groups if not group.only_scored), key=lambda group: len(group.values))
+    if few := few_seeds(trained[:1]):
         notes.append(f"No verdict: {few}.")
     if left := len(ranked) - len(groups):
         notes.append(f"{left} further settings, which rank lower, are not compared.")
@@ -101,26 +84,33 @@ def differences(
     return Differences(title, frame, text_of(frame, comparison.keys, confidence), notes)
 
 
+def tested(base: Group, others: Sequence[Group], confidence: float, within: float | None) -> pd.DataFrame:
+    """A line for each of the others, against the base: by Welch's test and seed by seed, for a difference and for
+    likeness. All p but the first are corrected by Holm over the lines."""
+    rows = []
+    for group in others:
+        row: Config = {}
+        by_test = {"": partial(compare, group, base), "paired_": partial(compare_pairs, group.values, base.values)}
+        for name, test in by_test.items():
+            found = test(confidence)
+            row |= {"difference": found.effect, "of": found.n, "test": found.test} if not name else {}
+            row |= {f"{name}low": found.low, f"{name}high": found.high, f"{name}p": found.p}
+            row[f"{name}alike_p"] = likeness(partial(test, confidence), within) if within else math.nan
+        rows.append(row | {"p_holm": row["p"]})
+    frame = pd.DataFrame(rows, dtype=object)
+    for p_values in ("p_holm", "alike_p", "paired_p", "paired_alike_p"):
+        frame[p_values] = holm(frame[p_values])
+    frame["tied"] = ["" if math.isnan(p) else str(p >= 1 - confidence) for p in frame["p_holm"]]
+    return frame
+
+
 def about_tests(frame: pd.DataFrame, within: float | None) -> list[str]:
     """What the signs and the p values of a table mean."""
     notes = [f"{TIED}: not told apart from it."] if (frame["tied"] == "True").any() else []
     tests = ", ".join(frame["test"][frame["p_holm"].notna()].unique())
-    notes += [f"p: by {tests}, corrected by Holm over {tested}."] if (tested := frame["p_holm"].notna().sum()) else []
+    notes += [f"p: by {tests}, corrected by Holm over {many}."] if (many := frame["p_holm"].notna().sum()) else []
     notes += [PAIRED] if frame["paired_p"].notna().any() else []
     return notes + ([ALIKE.format(within)] if frame["alike_p"].notna().any() else [])
-
-
-def by_pairs(ours: Group, theirs: Group, confidence: float, within: float | None) -> dict[str, float | None]:
-    """The columns of the test seed by seed, and of likeness by both tests."""
-    paired = partial(compare_pairs, ours.values, theirs.values, confidence)
-    found = paired()
-    return {
-        "paired_low": found.low,
-        "paired_high": found.high,
-        "paired_p": found.p,
-        "alike_p": likeness(partial(compare, ours, theirs, confidence), within) if within else math.nan,
-        "paired_alike_p": likeness(paired, within) if within else math.nan,
-    }
 
 
 def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float) -> pd.DataFrame:
@@ -129,12 +119,10 @@ def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float) -> 
     table = frame[list(keys)].rename(columns=keys)
     table["difference"] = frame["difference"].map(lambda size: signed(size, digits))
     table["difference"] += frame["tied"].map({"True": f" {TIED}"}).fillna("")
-    for name in ("", "paired "):
-        of = name.replace(" ", "_")
-        found = frame[[f"{of}low", f"{of}high"]].astype(object)
-        found = found.where(found.notna(), None).to_numpy()
-        table[f"{name}{confidence:.0%} interval"] = [bounds(low, high, digits) for low, high in found]
-        table[f"{name}p"] = frame["p_holm" if not name else "paired_p"].map(probability)
+    for name, of, p in (("", "", "p_holm"), ("paired ", "paired_", "paired_p")):
+        ends = zip(frame[f"{of}low"], frame[f"{of}high"], strict=True)
+        table[f"{name}{confidence:.0%} interval"] = [bounds(low, high, digits) for low, high in ends]
+        table[f"{name}p"] = frame[p].map(probability)
         table[f"{name}p alike"] = frame[f"{of}alike_p"].map(probability)
     table["of"], table["seeds to tell"] = frame["of"], frame["seeds_to_tell"]
     keep = [*keys.values(), "difference"]
@@ -188,20 +176,19 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
     if score is None or not others:
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
     sign = -1 if described(comparison.runs, score).lower_is_better else 1
-    ours, passed, lines = scored(comparison, first, score), True, []
-    against = {one: scored(comparison, one, score) for one in others}
-    if not all(of.values for of in (ours, *against.values())):
+    ours, *against = [scored(comparison, one, score) for one in [first, *others]]
+    if not all(group.values for group in (ours, *against)):
         raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
-    found = {one: compare(ours, of, confidence, sign * least) for one, of in against.items()}
-    for (one, of), p in zip(found.items(), holm([of.p for of in found.values()]), strict=True):
+    found = [compare(ours, group, confidence, sign * least) for group in against]
+    passed, lines = True, []
+    for one, group, of, p in zip(others, against, found, holm([of.p for of in found]), strict=True):
         assert of.effect is not None
-        larger, unfit = sign * of.effect > least, few_seeds([ours, against[one]])
-        if any(score in run.altered for setting in (first, one) for run in comparison.runs_by_setting[setting]):
-            unfit = "its data are incomplete or altered"
-        why = unfit or (f"p {probability(p) or 'unknown'}" if larger else "not even these runs' means are")
-        is_so = larger and not unfit and p < 1 - confidence
-        passed &= is_so
-        result = f"p {probability(p)}" if is_so else f"not shown, {why}"
+        altered = "its data are incomplete or altered" if ours.altered or group.altered else ""
+        smaller = "" if sign * of.effect > least else "not even these runs' means are"
+        unsure = "" if p < 1 - confidence else f"p {probability(p) or 'unknown'}"
+        why = altered or few_seeds([ours, group]) or smaller or unsure
+        passed &= not why
         gain = f"{signed(of.effect, 2)} {bounds(of.low, of.high, 2)}".strip()
+        result = f"not shown, {why}" if why else f"p {probability(p)}"
         lines.append(f"{comparison.label(first)} against {comparison.label(one)}: {gain}, {least:g} better: {result}")
     return passed, lines
