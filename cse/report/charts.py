@@ -82,27 +82,13 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
 
 def settings_of(comparison: Comparison) -> pd.DataFrame:
     """A row for each setting, in the order of the table: its values of the keys that differ and, in the last column,
-    its colour.
-
-    Values are ordered categories: first numbers by size, then words in their order of appearance. The keys are sorted
-    by how much of the ranking score's variance they explain, adjusted for the number of their values: a key with a
-    value for each run explains nothing.
-    """
+    its colour. Values are ordered categories: first numbers by size, then words in their order of appearance."""
     values = pd.DataFrame(index=comparison.scores.index)
     for key in comparison.keys:
         values[key] = categories([comparison.value(setting, key) for setting in values.index])
     many = len(values)
     colours = COLOURS[:many] if many <= len(COLOURS) else sample_colorscale("Viridis", np.linspace(0.1, 0.9, many))
-    if values.empty or comparison.compared_by is None:
-        return values.assign(colour=colours)
-    scores = comparison.of_seeds[comparison.compared_by]
-
-    def unexplained(key: str) -> float:
-        groups = scores.groupby(values[key].reindex(scores.index, level=0), observed=True)
-        free = scores.count() - groups.ngroups
-        return float(((scores - groups.transform("mean")) ** 2).sum()) / free if free > 0 else math.inf
-
-    return values[sorted(values, key=unexplained)].assign(colour=colours)
+    return values.assign(colour=colours)
 
 
 def is_continuous(values: pd.Series) -> bool:

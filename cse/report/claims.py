@@ -56,14 +56,14 @@ class Place(TypedDict, total=False):
 
 
 class Claim(BaseModel):
-    """One statement. left, right: places (right of a trend: a config key's name); within, control: of a claim with a
-    margin, which would hold for runs that learnt nothing."""
+    """One statement. left, right: places (right of a trend: a config key's name; of `less` they change sides, and it
+    is `more`); within, control: of a claim with a margin, which would hold for runs that learnt nothing."""
 
     model_config = CLOSED
 
     says: str
     source: str
-    form: Literal["more", "less", "alike", "rises", "falls"]
+    form: Literal["more", "alike", "rises", "falls"]
     left: Place
     right: Place | str
     within: float = 0.0
@@ -87,7 +87,10 @@ class Claim(BaseModel):
         if "control" in entry and "within" not in entry:
             raise ValueError("`control` belongs to a claim with `within`")
         rest = {key: value for key, value in entry.items() if key not in (form, FORMS[form])}
-        return {**rest, "form": form, "left": entry[form], "right": entry[FORMS[form]]}
+        left, right = entry[form], entry[FORMS[form]]
+        if form == "less":
+            form, left, right = "more", right, left
+        return {**rest, "form": form, "left": left, "right": right}
 
     @property
     def places(self) -> tuple[Place, Place]:

@@ -20,8 +20,8 @@
       baseline: SimCSE-BERT-base      # the row that rows are tested against, or {row: its baseline}
       setting: {model: bert}          # what the paper held fixed; runs that differ from it, or from
                                       # what the sweep sets, get the verdict OTHER SETTING
-      tolerance: 0.1                  # PASS: at most this far off; seed_sd: assumed where there is one run.
-      seed_sd: 0.9                    #   Both also in a column ({metric, tolerance, seed_sd}); else cse-report's
+      tolerance: 0.1                  # PASS: at most this far off; a column may have its own; else cse-report's
+      seed_sd: 0.9                    # assumed of STS scores where there is one run; else cse-report's
       claims:                         # what the paper claims from this table: cse/report/claims.py
         - {says: m = 3 beats m = 2, source: Section 5.3, more: {row: "3"}, than: {row: "2"}}
       figures:                        # see cse/report/plot.py for kinds
@@ -59,7 +59,6 @@ class Selection(BaseModel):
     config: str | None = None
     aggregate: Aggregate | None = None
     tolerance: float | None = None
-    seed_sd: float | None = None
 
 
 def _row(value: object) -> object:
@@ -179,16 +178,3 @@ def _check_cells(spec: Spec, published: Published, where: str) -> None:
 def scores_in(metric: Metric | None) -> list[str]:
     """The scores that a metric is the mean of."""
     return parts_of([metric]) if metric else []
-
-
-def quantity(claim: Claim, spec: Spec) -> str:
-    """What a claim is about: what it says the paper measured, else the scores of its places."""
-    if claim.quantity:
-        return claim.quantity
-    if "where" in claim.left:
-        return claim.left["metric"]
-    rows = names(claim.left.get("row")) or list(spec.rows)
-    columns = names(claim.left.get("column")) or list(spec.columns)
-    found = [spec.columns[column].config or spec.metric_of(row, column) for row in rows for column in columns]
-    scores = list(dict.fromkeys(name for one in found for name in scores_in(one)))
-    return ", ".join(scores[:2]) + (f" and {len(scores) - 2} more" if len(scores) > 2 else "")

@@ -1,8 +1,7 @@
 """What a few seeds can tell: intervals, tests of two groups of seeds, rank correlations, Holm's correction.
 
 Values are scores of independent runs; sd is the sample's (n - 1); p is two-sided. With two to five seeds all of this is
-rough. The t interval shows that by its width; the bootstrap's is then too narrow, as it never leaves the range of the
-values.
+rough, and the t interval shows it by its width.
 """
 
 import math
@@ -14,8 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
-
-Interval = tuple[float, float]
 
 STATISTICS: dict[str, Callable[..., Any]] = {
     "mean": np.mean,
@@ -56,20 +53,6 @@ def summary(values: Iterable[float]) -> Value:
     """Mean, deviation and number of one or more values."""
     values = list(values)
     return Value(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None, len(values))
-
-
-def t_interval(values: Sequence[float], confidence: float) -> Interval:
-    """Of the mean of two or more values: mean -+ t_{n-1} sd / sqrt n. (scipy's own is NaN where they are equal.)"""
-    mean, reach = np.mean(values), stats.t.ppf((1 + confidence) / 2, len(values) - 1) * stats.sem(values)
-    return float(mean - reach), float(mean + reach)
-
-
-def bootstrap_interval(values: Sequence[float], confidence: float, statistic: Callable) -> Interval:
-    """Of any statistic of two or more values, by percentiles of 9,999 resamples, the same ones each time."""
-    resampled = stats.bootstrap(
-        (np.asarray(values),), statistic, confidence_level=confidence, method="percentile", rng=np.random.default_rng(0)
-    )
-    return float(resampled.confidence_interval.low), float(resampled.confidence_interval.high)
 
 
 def reach_of_noise(ours: Value, published_n: int, seed_sd: float | None, confidence: float) -> float:

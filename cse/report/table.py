@@ -21,25 +21,15 @@ from scipy import stats
 from cse.dotted import Config
 from cse.record.runs import Run, Where, described, same
 from cse.report.comparison import Comparison
-from cse.report.groups import Group, Groups, compare, of_several_seeds, other_setting, score
+from cse.report.groups import Group, Groups, compare, of_several_seeds, other_setting
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
 from cse.report.seeds import in_words, pooled_sd
 from cse.report.spec import Spec
-from cse.report.statistics import (
-    STATISTICS,
-    Value,
-    bootstrap_interval,
-    compare_seeds,
-    holm,
-    reach_of_noise,
-    summary,
-    t_interval,
-)
+from cse.report.statistics import Value, compare_seeds, holm, reach_of_noise, summary
 
 PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
 NOT_RUN, PUBLISHED_ONLY, OTHER_SETTING = "NOT RUN", "PUBLISHED ONLY", "OTHER SETTING"
-QUARTILES = ("q75", "q50")
 
 COLUMNS = (
     "row", "column", "split", "metric", "aggregate", "published", "published_sd", "published_n", "ours", "ours_sd",
@@ -153,38 +143,26 @@ def number_of_jobs(where: Where, expected: list[Where]) -> int | None:
 
 
 def beside_printed(group: Group, printed: Value | None, confidence: float) -> Config:
-    """How far our mean is from the printed number, with its interval: over seeds, or for a quartile of one seed over
-    that seed's runs; a maximum has no honest interval."""
+    """How far our mean is from the printed number, with its t interval over seeds."""
     if not group.values or printed is None:
         return {}
-    values = list(group.values.values())
-    found = {"difference": float(np.mean(values)) - printed.mean}
-    if len(values) > 1:
-        low, high = t_interval(values, confidence)
-    elif group.aggregate in QUARTILES and len(group.runs) > 1:
-        scores = [one for run in group.runs if (one := score(run, group.metric)) is not None]
-        low, high = bootstrap_interval(scores, confidence, STATISTICS[group.aggregate])
-    else:
-        return found
-    return found | {"difference_low": low - printed.mean, "difference_high": high - printed.mean}
+    found = compare_seeds(group.values, {"None": printed.mean}, confidence)
+    return {"difference": found.effect, "difference_low": found.low, "difference_high": found.high}
 
 
 def over_baseline(group: Group, base: Group, printed: tuple[Value | None, Value | None], confidence: float) -> Config:
     """The gain of our row over our baseline's row, and the printed one.
 
-    Student's test is that of NonLing-CSE's Table 3; Welch's does not assume equal variances. Neither is made where
-    nothing varies.
+    Student's test is that of NonLing-CSE's Table 3; Welch's does not assume equal variances.
     """
     ours, theirs = printed
     found: Config = {"gain_published": ours.mean - theirs.mean if ours and theirs else None}
-    left, right = list(group.values.values()), list(base.values.values())
-    if left and right:
-        found["gain"] = float(np.mean(left) - np.mean(right))
-    if min(len(left), len(right)) > 1:
-        welch = compare_seeds(group.values, base.values, confidence)
-        if welch.low is not None:
-            found |= {"gain_low": welch.low, "gain_high": welch.high, "p_welch": welch.p}
-            found["p_student"] = float(stats.ttest_ind(left, right).pvalue)
+    if group.values and base.values:
+        tested = compare_seeds(group.values, base.values, confidence)
+        found["gain"] = tested.effect
+        if tested.test == "Welch":
+            found |= {"gain_low": tested.low, "gain_high": tested.high, "p_welch": tested.p}
+            found["p_student"] = float(stats.ttest_ind(*(list(of.values.values()) for of in (group, base))).pvalue)
     return found
 
 
@@ -204,8 +182,6 @@ def notes(cells: pd.DataFrame, groups: Groups, spec: Spec, runs: list[Run], conf
         several = of_several_seeds(groups[row, column] for row in spec.rows)
         if several and (sd := pooled_sd(several)):
             lines.append(f"{column}: {in_words(sd, min(map(len, several)), level=1 - confidence)}.")
-    if any(line.aggregate in QUARTILES for line in spec.rows.values()):
-        lines.append("A quartile of one seed has a bootstrap interval over that seed's runs; a maximum has none.")
     for (row, column), group in groups.items():
         lines += mixed(f"{row}, {column}", group.runs, spec.seed, settings=group.aggregate == "mean")
     if differing := scored_differently([run for group in groups.values() for run in group.runs]):
@@ -249,10 +225,8 @@ def against_printed(ours: Value, printed: Value, tolerance: float, seed_sd: floa
 
 
 def seed_sd_of(column: str, spec: Spec, groups: Mapping[str, Group]) -> float | None:
-    """The seeds' deviation in a column, for its cells with one seed: as the sweep says, else pooled over the column's
-    cells with several, else `spec.seed_sd` if all its scores are STS scores; None if nothing tells. groups: by row."""
-    if spec.columns[column].seed_sd is not None:
-        return spec.columns[column].seed_sd
+    """The seeds' deviation in a column, for its cells with one seed: pooled over the column's cells with several, else
+    `spec.seed_sd` if all its scores are STS scores; None if nothing tells. groups: by row."""
     if several := of_several_seeds(groups.values()):
         return pooled_sd(several)
     metrics = {str(spec.metric_of(row, column)) for row, group in groups.items() if group.values}

@@ -23,7 +23,7 @@ from cse.record.runs import Run, Where, grouped, plain
 from cse.report.claims import Claim, Place, names
 from cse.report.groups import Group, Groups, compare, few_seeds, finished_runs, group_of, listed, other_setting
 from cse.report.published import Published
-from cse.report.spec import Spec, quantity
+from cse.report.spec import Spec, scores_in
 from cse.report.statistics import Effect, holm, likeness, rank_correlation
 from cse.report.table import NOT_RUN
 
@@ -72,8 +72,7 @@ def judge_claims(
         verdict = word(claim, line["effect"], p, level)
         some = f" ({line['parts_measured']} of {len(of)} parts)" if 0 < line["parts_measured"] < len(of) else ""
         by_part = "; ".join(words_of_parts(claim, of, verdict, judged, level))
-        own = {"p": p, "verdict": verdict + some, "why_not_judged": why, "by_part": by_part}
-        rows.append(line | own | {"quantity": quantity(claim, spec)})
+        rows.append(line | {"p": p, "verdict": verdict + some, "why_not_judged": why, "by_part": by_part})
     return pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
 
 
@@ -107,8 +106,9 @@ def decided(claim: Claim, parts: Sequence[Part]) -> dict[str, Any]:
     else:
         one = max(judged, key=lambda part: part.found.p, default=(ran or parts)[0])
     printed = printed_difference(claim, parts)
-    is_tie = printed is not None and claim.form in ("more", "less") and abs(printed) < 1e-9
+    is_tie = printed is not None and claim.form == "more" and abs(printed) < 1e-9
     altered = any(side.altered for part in ran for side in part.sides)
+    scores = dict.fromkeys(score for part in parts for side in part.sides for score in scores_in(side.metric))
     return {
         "claim": claim.says,
         "source": claim.source,
@@ -121,14 +121,14 @@ def decided(claim: Claim, parts: Sequence[Part]) -> dict[str, Any]:
         "published_effect": printed,
         "published_supports": None if printed is None or is_tie else claim.is_borne_out(printed),
         "why_not_judged": "; ".join(dict.fromkeys(part.why for part in ran if part.why)),
+        "quantity": claim.quantity or listed(list(scores)),
         "data": "" if not ran else "partial" if altered else "whole",
     }
 
 
 def printed_difference(claim: Claim, parts: Sequence[Part]) -> float | None:
     """The printed difference that supports the claim least, among its parts; None if the paper prints none."""
-    sign = -1 if claim.form == "less" else 1
-    printed = [sign * part.printed for part in parts if part.printed is not None]
+    printed = [part.printed for part in parts if part.printed is not None]
     return max(printed, key=abs, default=None) if claim.form == "alike" else min(printed, default=None)
 
 
@@ -149,12 +149,12 @@ def tested(claim: Claim, part: Part, spec: Spec, confidence: float) -> Part:
 
 
 def difference(sides: Sequence[Group], claim: Claim, confidence: float) -> Effect:
-    """Left minus right, or of `less` right minus left.
+    """Left minus right.
 
     `alike` is two one-sided tests (Schuirmann): above -within and below within; what contradicts it is tested against
     the nearer bound, two-sided. `more` with a margin is tested against -within, two-sided.
     """
-    left, right = reversed(sides) if claim.form == "less" else sides
+    left, right = sides
     found = compare(left, right, confidence)
     if not claim.within:
         return found

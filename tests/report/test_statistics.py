@@ -1,7 +1,7 @@
 """Intervals, tests and verdicts of a few seeds, held to scipy, to formulas written out and to exhaustive versions."""
 
 import math
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -15,21 +15,9 @@ from cse.report.table import against_printed
 def test_summary_and_t_interval_by_hand():
     assert summary([1.0, 2.0, 6.0]) == Value(3.0, pytest.approx(math.sqrt((4 + 1 + 9) / 2)), 3)
     assert summary([4.0]) == Value(4.0, None, 1)
-    low, high = statistics.t_interval([1.0, 2.0, 6.0], 0.95)
-    assert (low + high) / 2 == pytest.approx(3.0)
-    assert (high - low) / 2 == pytest.approx(4.302653 * math.sqrt(7) / math.sqrt(3), rel=1e-6)  # t_2(.975)
-
-
-def test_the_bootstrap_is_every_resample():
-    """Three values have 27 resamples; their means' quantiles are the interval that many draws come near."""
-    values = [70.0, 71.0, 74.0]
-    means = [np.mean(resample) for resample in product(values, repeat=3)]
-    low, high = statistics.bootstrap_interval(values, 0.8, np.mean)
-    assert low == pytest.approx(np.quantile(means, 0.1), abs=0.35)
-    assert high == pytest.approx(np.quantile(means, 0.9), abs=0.35)
-    assert statistics.bootstrap_interval(values, 0.8, np.mean) == (low, high)  # the same each time
-    low, high = statistics.bootstrap_interval(values, 0.95, np.median)
-    assert (low, high) == (70.0, 74.0)
+    found = statistics.compare_seeds({"1": 1.0, "2": 2.0, "3": 6.0}, {"None": 1.5}, 0.95)
+    assert (found.low + found.high) / 2 == pytest.approx(1.5) == found.effect
+    assert (found.high - found.low) / 2 == pytest.approx(4.302653 * math.sqrt(7) / math.sqrt(3), rel=1e-6)  # t_2(.975)
 
 
 def test_values_that_do_not_vary_are_not_tested():
