@@ -33,11 +33,10 @@ RUN = "run.yaml"
 
 
 class Start(TypedDict):
-    """run.yaml: the settings and the words of the line that started the run, and its --config-dir."""
+    """run.yaml: the settings that a run uses, and the words of the line that started it."""
 
     config: Plain
     words: NotRequired[list[str]]
-    config_dirs: NotRequired[list[str]]
 
 
 START = TypeAdapter(Start)

@@ -19,7 +19,7 @@ from cse.config.spelling import line_to_resume
 from cse.errors import UserError
 from cse.files import make_folder, write_text
 from cse.record.results import git_patch
-from cse.record.runs import RUN
+from cse.record.runs import RUN, Start
 from cse.run.build import check_selection
 from cse.run.logs import begin_log_files
 from cse.sources.catalogue import DATASETS
@@ -79,11 +79,7 @@ class Job:
     def make_folder(self) -> None:
         """Make the folder, its log, and the files that record how the run was started. Raises UserError."""
         make_folder(self.folder, "hydra.run.dir")
-        run = {
-            "words": self.words,
-            "config_dirs": list(map(str, groups.own_folders())),
-            "config": resolved(self.cfg),
-        }
+        run: Start = {"words": self.words, "config": resolved(self.cfg)}
         files = {
             ".hydra/config.yaml": OmegaConf.to_yaml(self.cfg),
             ".hydra/overrides.yaml": yaml.safe_dump(self.words, allow_unicode=True),

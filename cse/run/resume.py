@@ -165,7 +165,7 @@ def settings_of(origin: Origin) -> Config:
             raise ValueError("no settings of cse-train")
     except (OSError, ValueError) as error:
         raise UserError(f"{file} cannot be read ({error}): restore it from a copy, or start a new run") from error
-    for key, value in plain_values(settings):
+    for key, value in nodes_in(settings):
         if isinstance(value, str) and "${" in value:
             raise UserError(f"{file}: {key}={value} is a reference, but a run's settings are plain values")
     return settings
@@ -193,27 +193,25 @@ def parts_of(conf: Path) -> Iterator[Config]:
     for file in sorted(conf.rglob("*.yaml")):
         text = file.read_text(encoding="utf-8")
         try:
-            yield from (part for _, part in parts_in(yaml.load(text, yaml.CSafeLoader) if "_target_" in text else {}))
+            content = yaml.load(text, yaml.CSafeLoader) if "_target_" in text else {}
+            yield from (part for _, part in parts_in(content))
         except yaml.YAMLError as error:
             raise UserError(f"{file} cannot be read: {' '.join(str(error).split())}") from error
 
 
-def parts_in(node: object, key: str = "") -> Iterator[tuple[str, Config]]:
+def parts_in(tree: object) -> Iterator[tuple[str, Config]]:
     """(dotted key, part) of every part in a tree: what Hydra builds, its `_target_` and how it is called."""
-    children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    if isinstance(node, dict) and (part := {name: node[name] for name in node if HYDRAS_KEY.fullmatch(str(name))}):
-        yield key, part
-    for name, child in children:
-        yield from parts_in(child, f"{key}.{name}" if key else str(name))
+    for key, node in nodes_in(tree):
+        part = {name: node[name] for name in node if HYDRAS_KEY.fullmatch(str(name))} if isinstance(node, dict) else {}
+        if part:
+            yield key, part
 
 
-def plain_values(node: object, key: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted key, value) of every value in a tree of mappings and lists."""
-    if not isinstance(node, dict | list):
-        yield key, node
-        return
-    for name, child in node.items() if isinstance(node, dict) else enumerate(node):
-        yield from plain_values(child, f"{key}.{name}" if key else str(name))
+def nodes_in(tree: object, key: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted key, content) of a tree of mappings and lists, and of everything in it."""
+    yield key, tree
+    for name, child in tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ():
+        yield from nodes_in(child, f"{key}.{name}" if key else str(name))
 
 
 def check_same_inputs(config: Config, training: "Training") -> None:

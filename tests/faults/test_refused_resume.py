@@ -224,7 +224,6 @@ def test_reading_a_run_runs_no_code(run, cse_train, senteval, tmp_path, monkeypa
     settings = yaml.safe_load((run / "run.yaml").read_text())
     settings["config"]["hydra"] = node
     settings["words"] = words[0].split()
-    settings["config_dirs"] = [str(run / "conf")]
     settings["config"]["choices"] |= {str(run / "conf" / "objective"): "evil", "../objective": "evil", "hydra/x": "y"}
     (run / "run.yaml").write_text(yaml.safe_dump(settings))
     assert cse_train([f"resume={run}", "trainer.max_steps=8"]) == 0
