@@ -16,7 +16,7 @@ import yaml
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
-from cse.config.compose import composed, is_group, without_hydra
+from cse.config.compose import composed, is_group, resolved, without_hydra
 from cse.config.groups import CONF_DIR, choices, groups, own_folders
 from cse.config.keys import KEYS, entry, is_science, key_of
 from cse.config.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, values_of
@@ -80,7 +80,8 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
     overrides = [one for one in typed if one not in chosen]
     places = [one for one in words if is_rerun and key_of(one) in ("resume", "hydra.run.dir")]
     fresh = composed("train", [*choices_of(recorded, chosen), *chosen, *places])  # what conf/ gives for these choices
-    config = OmegaConf.create({**recorded, "hydra": fresh.hydra})
+    trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # with keys that are newer than the run
+    config = OmegaConf.create({**recorded, "trainer": trainer, "hydra": fresh.hydra})
     restore_references(config, fresh)
     for one in chosen:
         group = key_of(one)

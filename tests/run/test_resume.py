@@ -98,6 +98,11 @@ def test_references_inside_a_group_and_to_a_chosen_group_follow_too(tmp_path, mo
     assert (config.eval.stsb.senteval, config.data.cache_dir) == ("/cluster", "/c")
 
 
+def test_a_setting_of_the_trainer_that_is_newer_than_the_run_has_its_default(tmp_path):
+    settings = SETTINGS | {"trainer": {key: value for key, value in SETTINGS["trainer"].items() if key != "keep_last"}}
+    assert resumed(write_run(tmp_path / "run", settings), []).trainer == SETTINGS["trainer"]
+
+
 def test_a_typed_word_deletes_or_replaces_a_list(run):
     config = resumed(run, ["~eval.sts", "trainer.watch=[stsb,sts,mteb]"])
     assert (list(config.eval), config.trainer.watch) == (["stsb"], ["stsb", "sts", "mteb"])
