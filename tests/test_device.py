@@ -8,6 +8,7 @@ from omegaconf import OmegaConf
 
 from cse import device
 from cse.errors import UserError
+from cse.model.encoder import Encoder
 from cse.record.runs import read_run
 from cse.run.build import precision_of
 from cse.run.run import start_processes
@@ -51,6 +52,22 @@ def test_a_resumed_run_keeps_the_precision_it_began_with(cse_train, small_run, t
     monkeypatch.setattr("torch.cpu.get_capabilities", dict)
     assert cse_train([f"resume={tmp_path}/run", "trainer.max_steps=2"]) == 0
     assert read_run(tmp_path / "run").results["precision"] == "bf16"
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_dev_scores_are_in_bf16_where_a_cpu_trains_in_it_and_test_scores_never(
+    precision, cse_train, small_run, monkeypatch
+):
+    used, encode = [], Encoder.encode
+
+    def recording(self, *given, precision="fp32", **more):
+        used.append(precision)
+        return encode(self, *given, precision=precision, **more)
+
+    monkeypatch.setattr(Encoder, "encode", recording)
+    assert cse_train([*small_run, "trainer.max_steps=1", f"trainer.precision={precision}"]) == 0
+    assert used[0] == precision  # dev at step 0
+    assert used[-1] == "fp32"
 
 
 def test_more_processes_than_gpus_are_refused_before_any_work(gpus, cse_train, small_run, tmp_path, capsys):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 FETCHED = 256  # batches whose vectors stay on the device until they are copied together
 TEXTS = 128  # in a batch of encode()
-TOKENS = 2**15  # a batch in bf16 is filled up to so many, padding included: a GPU takes many short texts at once
+TOKENS = 2**12  # a batch in bf16 is filled up to so many, padding included; with 2**15 a CPU was slower than in fp32
 
 
 class Encoder(nn.Module):

@@ -19,6 +19,7 @@ from cse.errors import Interrupted, UserError
 from cse.eval.items import keep_cosines
 from cse.eval.score import MemoizedEncode, score
 from cse.score import Scores, values
+from cse.tensors import Precision
 from cse.training import checkpoint
 from cse.training.distributed import Agreement, follow_encoding, gather_objects, lead_encoding, world_size
 from cse.training.momentum import MomentumEncoder
@@ -167,14 +168,22 @@ class Training:
     def encode(self) -> MemoizedEncode:
         """This step's encoder as it is scored, with its test head; each text is encoded once."""
         if self.encoding is None or self.encoding[0] != self.state.step:
-            head, precision = self.parts.objective.test_head(), self.trainer.eval_precision
-            encode = partial(self.parts.encoder.encode, head=head, precision=precision)
+            head = self.parts.objective.test_head()
+            encode = partial(self.parts.encoder.encode, head=head, precision=self.eval_precision)
             self.encoding = self.state.step, MemoizedEncode(encode)
         return self.encoding[1]
 
+    @property
+    def eval_precision(self) -> Precision:
+        """Of the encoder in dev scores. auto: bf16 on a CPU that trains in it, else fp32."""
+        asked, accelerator = self.trainer.eval_precision, self.accelerator
+        if asked != "auto":
+            return asked
+        return "bf16" if accelerator.mixed_precision == "bf16" and not is_gpu(accelerator.device) else "fp32"
+
     def known(self, step: int) -> Mapping[str, np.ndarray]:
         """The texts encoded at that step and their vectors, as best/ gives them; {} once the encoder has changed."""
-        if self.encoding is None or self.encoding[0] != step or self.trainer.eval_precision != "fp32":
+        if self.encoding is None or self.encoding[0] != step or self.eval_precision != "fp32":
             return {}
         return self.encoding[1].rows
 

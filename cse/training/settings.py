@@ -42,7 +42,7 @@ class Trainer:
     precision: Literal["auto", "fp32", "bf16", "fp16"]
     gather_scale: Literal["exact", "paper"]
     eval_every: Count | Annotated[float, Gt(0), Lt(1)]  # the same
-    eval_precision: Literal["fp32", "bf16"]
+    eval_precision: Literal["auto", "fp32", "bf16"]
     save_every: Count | None
     save_minutes: Positive | None
     log_every: Count
