@@ -80,7 +80,7 @@ def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> pd.D
 def is_false(claim: Claim, verdict: str, by_part: str, world: World) -> bool:
     """Whether the verdict of a claim, or of one of its parts, is wrong."""
     means = dict(zip(ARMS, world.means, strict=True))
-    if claim.is_trend:
+    if claim.along:
         rises = np.corrcoef(range(len(ARMS)), world.means)[0, 1] if np.ptp(world.means) else 0.0
         return verdict in (verdicts.HOLDS, verdicts.CONTRADICTED) and not rises
     left, right = claim.places

@@ -16,7 +16,7 @@ from plotly.colors import sample_colorscale
 
 from cse.record.runs import described, plain
 from cse.report.comparison import Comparison
-from cse.report.frame import folded, format_short
+from cse.report.frame import folded
 
 NO_METRICS = ["event", "time", "train/step", "train/epoch"]
 POINTS = 400  # of a curve; a longer one is thinned
@@ -83,9 +83,7 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
 def settings_of(comparison: Comparison) -> pd.DataFrame:
     """A row for each setting, in the order of the table: its values of the keys that differ and, in the last column,
     its colour. Values are ordered categories: first numbers by size, then words in their order of appearance."""
-    values = pd.DataFrame(index=comparison.scores.index)
-    for key in comparison.keys:
-        values[key] = categories([comparison.value(setting, key) for setting in values.index])
+    values = comparison.values.apply(categories)
     many = len(values)
     colours = COLOURS[:many] if many <= len(COLOURS) else sample_colorscale("Viridis", np.linspace(0.1, 0.9, many))
     return values.assign(colour=colours)
@@ -121,11 +119,11 @@ def best_so_far(comparison: Comparison, metric: str) -> list:
     ]
 
 
-def categories(values: Sequence[object]) -> pd.Categorical:
-    """The values as text, in order."""
-    known = {format_short(value): plain(value) for value in values}
+def categories(texts: pd.Series) -> pd.Series:
+    """A key's values, which are text, as ordered categories."""
+    known = {text: plain(text) for text in texts}
     order = sorted(known, key=lambda text: known[text] if isinstance(known[text], float) else math.inf)
-    return pd.Categorical(list(map(format_short, values)), order, ordered=True)
+    return texts.astype(pd.CategoricalDtype(order, ordered=True))
 
 
 def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:

@@ -56,8 +56,9 @@ class Place(TypedDict, total=False):
 
 
 class Claim(BaseModel):
-    """One statement. left, right: places (right of a trend: a config key's name; of `less` they change sides, and it
-    is `more`); within, control: of a claim with a margin, which would hold for runs that learnt nothing."""
+    """One statement. left, right: places (of `less` they change sides, and it is `more`); along: the config key of a
+    trend, which has no right; within, control: of a claim with a margin, which would hold for runs that learnt nothing.
+    """
 
     model_config = CLOSED
 
@@ -65,7 +66,8 @@ class Claim(BaseModel):
     source: str
     form: Literal["more", "alike", "rises", "falls"]
     left: Place
-    right: Place | str
+    right: Place = {}
+    along: str = ""
     within: float = 0.0
     at: str | None = None
     control: str = ""
@@ -78,7 +80,7 @@ class Claim(BaseModel):
         if not isinstance(entry, dict):
             return entry
         forms = [form for form in FORMS if form in entry]
-        if len(forms) != 1 or FORMS[forms[0]] not in entry:
+        if len(forms) != 1 or set(FORMS.values()) & set(entry) != {FORMS[forms[0]]}:
             pairs = ", ".join(f"{form} and {other}" for form, other in FORMS.items())
             raise ValueError(f"a claim needs one of: {pairs}")
         form = forms[0]
@@ -86,22 +88,18 @@ class Claim(BaseModel):
             raise ValueError("`alike` needs `within`, and besides it only `more` may have it")
         if "control" in entry and "within" not in entry:
             raise ValueError("`control` belongs to a claim with `within`")
-        rest = {key: value for key, value in entry.items() if key not in (form, FORMS[form])}
+        rest = {key: value for key, value in entry.items() if key not in (form, "than", "to")}
         left, right = entry[form], entry[FORMS[form]]
+        if FORMS[form] == "along":
+            return {**rest, "form": form, "left": left}
         if form == "less":
             form, left, right = "more", right, left
         return {**rest, "form": form, "left": left, "right": right}
 
     @property
     def places(self) -> tuple[Place, Place]:
-        """left and right of a claim whose right is not a config key."""
-        assert not isinstance(self.right, str)
+        """left and right."""
         return self.left, self.right
-
-    @property
-    def is_trend(self) -> bool:
-        """Whether it claims a rank correlation instead of a difference."""
-        return FORMS[self.form] == "along"
 
     def is_borne_out(self, size: float) -> bool:
         """Whether a difference or a correlation, ours or the printed one, is as claimed by its size alone."""

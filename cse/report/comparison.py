@@ -13,7 +13,7 @@ import pandas as pd
 
 from cse.record.runs import Run, described, grouped
 from cse.record.scores import ALTERED
-from cse.record.status import DONE, STATES, Status, status_of
+from cse.record.status import DONE, STATES, status_of
 from cse.report.commands import command_of, program_of, typed_words, words_of_case
 from cse.report.frame import differing, format_setting, label, short_names
 from cse.report.groups import listed
@@ -36,7 +36,6 @@ class Comparison:
 
     folders: list[Path]
     runs: list[Run]
-    statuses: list[Status]
     keys: dict[str, str]
     seed: str
     metrics: list[str]
@@ -80,10 +79,6 @@ class Comparison:
         for run, number in zip(self.runs, self.setting, strict=True):
             found.setdefault(number, []).append(run)
         return found
-
-    def value(self, setting: int, key: str) -> object:
-        """The setting's value of a key that differs."""
-        return self.runs_by_setting[setting][0].get(key)
 
     def label(self, setting: int) -> str:
         """The setting as text: lr=3e-05, model=bert."""
@@ -176,10 +171,10 @@ class Comparison:
         return f"{len(self.runs)} run{'s' if len(self.runs) > 1 else ''}: {', '.join(parts)}"
 
     @property
-    def pending(self) -> list[tuple[Run, Status]]:
-        """The unfinished runs with their states, in the order of STATES."""
-        pairs = zip(self.runs, self.statuses, strict=True)
-        return sorted((p for p in pairs if p[1].state != DONE), key=lambda pair: STATES.index(pair[1].state))
+    def pending(self) -> list[tuple[str, str, str]]:
+        """(state, folder, why) of the unfinished runs, in the order of STATES."""
+        found = zip(self.frame["state"], map(self.name, self.runs), self.frame["why"], strict=True)
+        return sorted((one for one in found if one[0] != DONE), key=lambda one: STATES.index(one[0]))
 
     @cached_property
     def notes(self) -> list[str]:
@@ -235,18 +230,16 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     compared_by = best_by if best_by in shown else next(iter([*averages(shown), *shown]), None)
     few = metrics if len(metrics) <= FEW else averages(metrics)
     keys = short_names(differing(begun, seed))
-    statuses = [status_of(run) for run in runs]
     return Comparison(
         folders=list(folders),
         runs=list(runs),
-        statuses=statuses,
         keys=keys,
         seed=seed,
         metrics=metrics,
         chosen=chosen if patterns else list(dict.fromkeys([*filter(None, [compared_by]), *few])),
         best_by=best_by,
         compared_by=compared_by,
-        frame=frame_of(runs, statuses, list(dict.fromkeys([*keys, seed])), metrics),
+        frame=frame_of(runs, list(dict.fromkeys([*keys, seed])), metrics),
     )
 
 
@@ -255,7 +248,7 @@ def folder_of(run: Run, folders: Sequence[Path]) -> Path:
     return next(folder for folder in folders if run.folder.is_relative_to(folder))
 
 
-def frame_of(runs: Sequence[Run], statuses: Sequence[Status], keys: list[str], metrics: list[str]) -> pd.DataFrame:
+def frame_of(runs: Sequence[Run], keys: list[str], metrics: list[str]) -> pd.DataFrame:
     """A row for each run: its state, settings, unrounded scores, and the facts and the command behind it."""
     rows = [
         {
@@ -268,7 +261,7 @@ def frame_of(runs: Sequence[Run], statuses: Sequence[Status], keys: list[str], m
             **{fact: run.results.get(fact) for fact in FACTS},
             "command": command_of(run),
         }
-        for run, status in zip(runs, statuses, strict=True)
+        for run, status in zip(runs, map(status_of, runs), strict=True)
     ]
     columns = ["folder", "state", "why", *keys, *metrics, "partial", *FACTS, "command"]
     return pd.DataFrame(rows, columns=columns, dtype=object)

@@ -46,12 +46,8 @@ def lines(claims: pd.DataFrame) -> list[dict[str, str]]:
     ]
 
 
-def text_table(claims: pd.DataFrame) -> pd.DataFrame:
-    """The lines without empty columns."""
-    table = pd.DataFrame(lines(claims))
-    return table.loc[:, (table != "").any()]
-
-
 def section(claims: pd.DataFrame) -> str:
-    """The claims as a Markdown table under a heading."""
-    return f"### What the paper claims\n\n{headline(claims)}\n\n{to_markdown(text_table(claims))}\n"
+    """The claims as a Markdown table under a heading, without empty columns."""
+    table = pd.DataFrame(lines(claims))
+    table = table.loc[:, (table != "").any()]
+    return f"### What the paper claims\n\n{headline(claims)}\n\n{to_markdown(table)}\n"

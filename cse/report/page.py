@@ -18,7 +18,6 @@ from markupsafe import Markup, escape
 
 from cse.record.heartbeat import clock
 from cse.record.runs import Run
-from cse.record.status import status_of
 from cse.report import findings, layout
 from cse.report.comparison import Comparison, frame_of
 from cse.report.differences import Differences
@@ -97,7 +96,7 @@ def sweep_page(report: Report) -> str:
 
 def provenance(runs: list[Run]) -> pd.DataFrame:
     """What made the numbers: every run's command, commit and device."""
-    frame = frame_of(runs, [status_of(run) for run in runs], ["seed"], [])
+    frame = frame_of(runs, ["seed"], [])
     return frame[["folder", "state", "seed", "command", "git_commit", "code", "device"]].fillna("").astype(str)
 
 
@@ -130,7 +129,7 @@ def runs_page(comparison: Comparison, differences: Differences | None = None, sm
             name: Markup(chart.to_html(full_html=False, include_plotlyjs=False, config=PLOTLY))
             for name, chart in charts.items()
         },
-        pending=[(status.state, comparison.name(run), status.detail) for run, status in comparison.pending],
+        pending=comparison.pending,
         differences=differences,
         smoke=smoke,
         notes=comparison.notes,

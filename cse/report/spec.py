@@ -150,10 +150,9 @@ def _names_in(spec: Spec, rows: list[str], columns: list[str]) -> Iterator[tuple
     yield "columns", spec.columns, columns
     yield "baseline", [name for pair in spec.baselines.items() for name in pair], spec.rows
     for number, claim in enumerate(spec.claims):
-        for place in (claim.left, claim.right):
-            if isinstance(place, dict):
-                yield f"claims.{number}.row", names(place.get("row")), spec.rows
-                yield f"claims.{number}.column", names(place.get("column")), spec.columns
+        for place in claim.places:
+            yield f"claims.{number}.row", names(place.get("row")), spec.rows
+            yield f"claims.{number}.column", names(place.get("column")), spec.columns
 
 
 def _check_cells(spec: Spec, published: Published, where: str) -> None:

@@ -192,9 +192,14 @@ def notes(cells: pd.DataFrame, groups: Groups, spec: Spec, runs: list[Run], conf
 def of_runs(comparison: Comparison, runs: list[Run], expected: list[Where]) -> Table:
     """The table of a sweep whose report has none: a line for each setting."""
     done = [run for run in runs if run.status == "done"]
-    table = Table(Published(title=comparison.counted, split="none", columns=[]), NO_CELLS, lines=comparison.table())
-    table.deviations, table.absent, table.notes = deviations({}, done), missing_jobs(runs, expected), comparison.notes
-    return table
+    return Table(
+        Published(title=comparison.counted, split="none", columns=[]),
+        NO_CELLS,
+        deviations=deviations({}, done),
+        absent=missing_jobs(runs, expected),
+        notes=comparison.notes,
+        lines=comparison.table(),
+    )
 
 
 def judge_cell(

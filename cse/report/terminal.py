@@ -84,9 +84,9 @@ def show_comparison(
     """
     console.print(Text.assemble((comparison.title, "bold"), f"  {comparison.counted}"), soft_wrap=True)
     pending = comparison.pending
-    for run, status in pending[:MANY]:
-        state = Text(f"{status.state:8}", style=COLOURS.get(status.state, ""))
-        console.print(Text.assemble(state, " ", comparison.name(run), (f"  {status.detail}", "dim")), soft_wrap=True)
+    for state, name, why in pending[:MANY]:
+        shown = Text(f"{state:8}", style=COLOURS.get(state, ""))
+        console.print(Text.assemble(shown, " ", name, (f"  {why}", "dim")), soft_wrap=True)
     if len(pending) > MANY:
         console.print(Text(f"and {len(pending) - MANY} more, in runs.csv", style="dim"))
     if comparison.compared_by is None:

@@ -136,7 +136,7 @@ def tested(claim: Claim, part: Part, spec: Spec, confidence: float) -> Part:
     """The part with its effect and p (NaN, with a reason, if it is no test)."""
     if part.lacks:
         return part
-    if claim.is_trend:
+    if claim.along:
         found = trend(part.sides[0].runs, claim, spec.seed, confidence)
     else:
         found = difference(part.sides, claim, confidence)
@@ -170,8 +170,9 @@ def difference(sides: Sequence[Group], claim: Claim, confidence: float) -> Effec
 def trend(runs: list[Run], claim: Claim, seed: str, confidence: float) -> Effect:
     """The rank correlation of runs' scores with a config key; of `falls`, turned. seed: the key of seeds."""
     sign = 1 if claim.form == "rises" else -1
-    key, metric = str(claim.right), claim.left["metric"]
-    points = [[(sign * plain(run.get(key)), run.metrics[metric]) for run in of] for of in grouped(runs, seed).values()]
+    metric = claim.left["metric"]
+    of_seeds = grouped(runs, seed).values()
+    points = [[(sign * plain(run.get(claim.along)), run.metrics[metric]) for run in of] for of in of_seeds]
     return rank_correlation(points, confidence)
 
 
@@ -189,7 +190,7 @@ def why_not(claim: Claim, sides: Sequence[Group], spec: Spec) -> str:
 
 def parts_of(claim: Claim, spec: Spec, printed: Published | None, groups: Groups, runs: list[Run]) -> list[Part]:
     """A claim's parts, not yet tested: of the table, of runs at each value of the claim's `at`, or its trend."""
-    if claim.is_trend:
+    if claim.along:
         return [_trend(claim, spec, runs)]
     if printed is not None and "where" not in claim.left:
         return _of_table(claim, spec, printed, groups)
@@ -201,10 +202,10 @@ def parts_of(claim: Claim, spec: Spec, printed: Published | None, groups: Groups
 
 def _trend(claim: Claim, spec: Spec, runs: list[Run]) -> Part:
     """The runs of a trend that have a number on both axes."""
-    key, metric = str(claim.right), claim.left["metric"]
     finished = finished_runs(claim.left["where"], spec, runs)
-    group = group_of([run for run in finished if isinstance(plain(run.get(key)), float)], metric, spec.seed)
-    few = len(group.runs) < 3 or len({plain(run.get(key)) for run in group.runs}) < 2
+    on_axis = [run for run in finished if isinstance(plain(run.get(claim.along)), float)]
+    group = group_of(on_axis, claim.left["metric"], spec.seed)
+    few = len(group.runs) < 3 or len({plain(run.get(claim.along)) for run in group.runs}) < 2
     return Part("", (group,), ("three points, at two values or more",) if few else ())
 
 

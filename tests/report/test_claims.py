@@ -51,6 +51,7 @@ BLOCK = {"paper": "whitenedcse", "table": "table5", "rows": "objective.m", "colu
     [
         ("{says: a, source: b}", "0: .*more and than"),
         ('{says: a, source: b, alike: {row: "3"}, to: {row: "2"}, within: 1, control: c}', "0.control: 'c'"),
+        ('{says: a, source: b, more: {row: "3"}, than: {row: "2"}, along: x}', "0: .*rises and along"),
         ('{says: a, source: b, more: {row: "3"}, than: {row: "2"}, control: a}', "0: .*control"),
         ('{source: b, more: {row: "3"}, than: {row: "2"}}', "0.says"),
         ('{says: a, source: b, more: {row: "3"}, than: {row: "9"}}', "0.row: '9'"),
