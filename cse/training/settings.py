@@ -45,6 +45,7 @@ class Trainer:
     eval_precision: Literal["auto", "fp32", "bf16"]
     save_every: Count | None
     save_minutes: Positive | None
+    keep_last: bool
     log_every: Count
     select: Name | None
     watch: list[Name]
@@ -55,7 +56,6 @@ class Trainer:
     deterministic: bool
     compile: bool
     devices: Count
-    keep_last: bool = False  # runs of before the key existed do not record it
 
 
 def in_steps(steps: int | float, total: int) -> int:
