@@ -7,16 +7,12 @@ become MathML, which a browser draws without a script.
 import re
 import textwrap
 from collections.abc import Callable
-from pathlib import Path
 from typing import NoReturn
 
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
-
-CONF = Path(__file__).resolve().parents[1] / "conf"
-NO_KEYS = ("experiment", "recipe", "variant")  # groups that only choose values
 
 project = "cse"
 copyright = "2026, the cse developers"
@@ -62,17 +58,7 @@ def markup(paragraph: str) -> str:
     return "".join(f"`{word}`" if word.startswith("`") else re.sub(r"([*_|\\`])", r"\\\1", word) for word in words)
 
 
-def with_settings(app: Sphinx, page: str, source: list[str]) -> None:
-    """The page of all settings ends with the files of conf/."""
-    if page == "settings":
-        for file in sorted(CONF.rglob("*.yaml"), key=lambda file: (len(file.parts), file)):
-            name = file.relative_to(CONF).with_suffix("")
-            if name.parts[0] not in NO_KEYS:
-                source[0] += f"\n## {name}\n\n```yaml\n{file.read_text(encoding='utf-8')}```\n"
-
-
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.add_html_math_renderer("mathml", (renders("inline"), None), (renders("block"), None))
     app.connect("autodoc-process-docstring", as_written)
-    app.connect("source-read", with_settings)

@@ -1,6 +1,6 @@
 """The help texts: by task, with lines to copy. The choices are read from conf/; nothing slow is imported.
 
-`python -m cse.cli.help docs/choices.md` (make choices) writes the table of choices into that page.
+`python -m cse.cli.help docs` (make choices) writes the table of choices and the list of settings into their pages.
 """
 
 import re
@@ -9,8 +9,8 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from cse.config.groups import choices, file_of, first_comment, groups, included
-from cse.config.search import body, find
+from cse.config.groups import CONF_DIR, choices, file_of, first_comment, groups, included
+from cse.config.search import NO_SETTINGS, body, find
 from cse.errors import UserError
 
 WIDTH = 120
@@ -176,7 +176,18 @@ def table() -> str:
     return "\n".join(["| group | what it is | choices |", "|---|---|---|", *rows]) + "\n"
 
 
+def every_setting() -> str:
+    """The list in docs/settings.md: each file of conf/ that has keys of its own, under its name."""
+    names = {file.relative_to(CONF_DIR).with_suffix(""): file for file in Path(CONF_DIR).rglob("*.yaml")}
+    return "".join(
+        f"\n## {name.as_posix()}\n\n```yaml\n{names[name].read_text(encoding='utf-8')}```\n"
+        for name in sorted(names, key=lambda name: (len(name.parts), name))
+        if name.parts[0] not in (*NO_SETTINGS, "recipe")
+    )
+
+
 if __name__ == "__main__":
-    page = Path(sys.argv[1])
+    page, settings = (Path(sys.argv[1], name) for name in ("choices.md", "settings.md"))
     text = page.read_text(encoding="utf-8")
     page.write_text(re.sub(r"\| group \|.*?\n(?!\|)", lambda _: table(), text, count=1, flags=re.DOTALL))
+    settings.write_text(settings.read_text(encoding="utf-8").partition("\n## ")[0] + every_setting())

@@ -1,4 +1,4 @@
-"""--help, GROUP=? and the table of docs/choices.md say what conf/ offers."""
+"""--help, GROUP=?, docs/choices.md and docs/settings.md say what conf/ offers."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cse.cli.help import EVALUATE, TRAIN, answer, table
+from cse.cli.help import EVALUATE, TRAIN, answer, every_setting, table
 from cse.config.groups import CONF_DIR, choices, first_comment, groups
 from cse.errors import UserError
 from cse.training.signals import SIGNALS
@@ -94,3 +94,11 @@ def test_the_pages_table_is_what_make_choices_writes():
         group, what, names = row.strip("| ").split(" | ")
         assert f"{group} | {what} |" in written[f"| {group}"]
         assert set(names.split()) <= set(written[f"| {group}"].split()), f"{group}: run make choices"
+
+
+def test_the_page_of_settings_is_conf():
+    """A file that was added since may be missing."""
+    parts = CHOICES.with_name("settings.md").read_text(encoding="utf-8").rstrip().split("\n\n## ")[1:]
+    now = f"\n{every_setting()}".rstrip().split("\n\n## ")
+    assert [part.partition("\n")[0] for part in parts if part not in now] == [], "run make choices"
+    assert len(parts) > 50
