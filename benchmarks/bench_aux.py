@@ -118,7 +118,8 @@ def mean_and_sd(values: list[float]) -> str:
 def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None, parallel: int) -> None:
     base = [*COMMON, f"data.path={shared}/text/wiki_sentences.txt.gz", f"paths.senteval={shared}/senteval",
             f"paths.cache={work}/cache", f"trainer.max_steps={steps}", f"trainer.eval_every={steps}",
-            "trainer.log_every=1", "trainer.precision=bf16", f"model.num_layers={layers or 'null'}"]  # fmt: skip
+            "trainer.log_every=1", "trainer.precision=bf16", "trainer.keep_last=true",
+            f"model.num_layers={layers or 'null'}"]  # fmt: skip
     of_all: dict[str, list[dict]] = {}
     rows = []
     for name, (place, settings) in {"text alone": ("", []), **KINDS}.items():
