@@ -5,6 +5,7 @@
     scores = cse.evaluate(run.encoder(), eval=["stsb", "sts"])
 
 Every function takes the command line's words; a key that is a Python name may be a keyword: seed=3, model="roberta".
+eval={"mine": function} adds scores of a function of yours, (encode, split) -> {name: number}, as dev/mine/NAME.
 They may be called any number of times in one process, also in a notebook, but one at a time; each restores the
 environment. A run seeds the random states itself. cse.errors.UserError is a mistake in what was asked for,
 cse.errors.RunError a run that could not go on.
@@ -13,8 +14,8 @@ cse.errors.RunError a run that could not go on.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from omegaconf import DictConfig
 
 from cse.config.compose import composed, explaining, refuse_words, without_hydra
-from cse.config.groups import PROGRAMS
+from cse.config.groups import PROGRAMS, adopt_folders
 from cse.config.keys import key_of
 from cse.config.spelling import MULTIRUN, ONE_OF_MANY, spell, spell_settings, values_of
 from cse.errors import UserError
@@ -39,6 +40,7 @@ if TYPE_CHECKING:  # importing cse does not import numpy and torch
     import numpy as np
 
     from cse.dotted import Json
+    from cse.eval.function import ScoringFunction
     from cse.model.encoder import Encoder
     from cse.ranges import AnyPooling
 
@@ -96,7 +98,7 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
     Raises UserError for a word that it would refuse.
     """
     with startup.environment_kept():
-        return without_hydra(_composed(command, _spelled(command, words, settings))[0])
+        return without_hydra(_composed(command, _spelled(command, _given(words, settings)))[0])
 
 
 def train(*words: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
@@ -105,6 +107,9 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     folder: of a new run; None is hydra.run.dir, by default outputs/DATE/TIME under the working directory. Raises
     UserError before any work and before a file is written, or RunError if the run cannot go on. Several jobs (-m,
     sweep=) need the command line.
+
+    eval={"mine": function} adds the function's scores to those of the line's evaluators, on both splits; with
+    "trainer.select=dev/mine/NAME" one of them selects the step.
     """
     with _job("train", words, settings, folder) as job:
         from cse.run.run import run
@@ -143,26 +148,28 @@ def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
 
 def evaluate(
     encoder: str | Path | Encodes | Callable[[list[str]], np.ndarray],
-    eval: str | Sequence[str],
+    eval: str | Sequence[str] | Mapping[str, ScoringFunction],
     *words: str,
     **settings: object,
 ) -> dict[str, float]:
     """Every score of an encoder, by name (`test/sts/average`, x100), as `cse-eval` computes it. Writes nothing.
 
     encoder: what `load` takes, anything with an `encode` (a sentence-transformers model), or a function from n texts
-    to (n, D). eval: the evaluators, or the command's own word, "eval=[stsb,sts]". words, settings: other settings of
-    cse-eval, such as splits=["test"] or "paths.senteval=FOLDER". Raises UserError, or one MissingResource that names
-    all missing data.
+    to (n, D). eval: the evaluators, or the command's own word, "eval=[stsb,sts]", or {name: function}, each a function
+    (encode, split) -> {name: number}. words, settings: other settings of cse-eval, such as splits=["test"] or
+    "paths.senteval=FOLDER". Raises UserError, or one MissingResource that names all missing data.
     """
     from cse.eval.score import MemoizedEncode, checked, score
     from cse.score import values
 
-    if isinstance(eval, str) and eval.startswith("eval="):
+    if isinstance(eval, Mapping):
+        words, settings = ("eval=[]", *words), {"eval": eval, **settings}
+    elif isinstance(eval, str) and eval.startswith("eval="):
         words = (eval, *words)
     else:
         settings = {"eval": eval if isinstance(eval, str) else list(eval), **settings}
-    with startup.alone():
-        cfg = _composed("evaluate", _spelled("evaluate", words, settings))[0]
+    with startup.alone(), _functions(settings) as own:
+        cfg = _composed("evaluate", _spelled("evaluate", _given(words, settings)), own)[0]
         splits = tuple(cfg.splits)
         evaluators = build_evaluators(cfg.eval, splits)
         part = load(encoder) if isinstance(encoder, str | Path) else encoder
@@ -174,9 +181,10 @@ def evaluate(
 @contextmanager
 def _job(command: str, words: Sequence[str], settings: dict[str, object], folder: str | Path | None) -> Iterator[Job]:
     """One job, checked, whose folder is not made yet. The block logs as its settings say."""
-    spelled = _spelled(command, words, settings)
-    with startup.alone(), explaining(spelled, command):
-        config, origin = _composed(command, spelled)
+    with startup.alone(), _functions(settings) as own, explaining(words, command):
+        given = _given(words, settings)
+        spelled = _spelled(command, given)
+        config, origin = _composed(command, spelled, own)
         asked = folder or values_of(spelled).get("hydra.run.dir")
         place = Path(folder or config.hydra.run.dir)
         if origin and origin.word == "resume":
@@ -184,7 +192,7 @@ def _job(command: str, words: Sequence[str], settings: dict[str, object], folder
             if asked and Path(asked).resolve() != place.resolve():
                 raise UserError(f"{origin} continues in that folder: leave out {asked}, or start a new run with rerun=")
         check_place(place)
-        typed = resume.whole_line(origin, spelled) if origin else [*words, *spell_settings(settings)]
+        typed = resume.whole_line(origin, spelled) if origin else given
         job = Job(without_hydra(config), typed, place)
         with logging_to(job.log_file, [PROGRAMS[command], *typed]):
             if origin is None:
@@ -193,19 +201,33 @@ def _job(command: str, words: Sequence[str], settings: dict[str, object], folder
             yield job
 
 
-def _spelled(command: str, words: Sequence[str], settings: dict[str, object]) -> list[str]:
-    """Words and keywords as Hydra reads them. Raises UserError for several jobs."""
-    given = [*words, *spell_settings(settings)]
+def _functions(settings: dict[str, object]) -> AbstractContextManager[list[str]]:
+    """Takes {name: function} out of the settings' `eval`. A block in which they are known, with the words for them."""
+    if not isinstance(functions := settings.get("eval"), Mapping):
+        return nullcontext([])
+    from cse.eval.function import known
+
+    del settings["eval"]
+    return known(functions)
+
+
+def _given(words: Sequence[str], settings: dict[str, object]) -> list[str]:
+    """Words and keywords as typed, without --config-dir, whose folders are adopted."""
+    return [*adopt_folders(words), *spell_settings(settings)]
+
+
+def _spelled(command: str, given: Sequence[str]) -> list[str]:
+    """The words as Hydra reads them. Raises UserError for several jobs."""
     several = next((word for word in given if key_of(word) in (*MULTIRUN, "sweep")), None)
     if several is not None and ONE_OF_MANY not in given:
         raise UserError(f"{several} starts several jobs, which needs the command line: cse-train {several}")
     return spell(given, command)
 
 
-def _composed(command: str, words: Sequence[str]) -> tuple[DictConfig, resume.Origin | None]:
+def _composed(command: str, words: Sequence[str], own: Sequence[str] = ()) -> tuple[DictConfig, resume.Origin | None]:
     """The checked configuration, with Hydra's own node in it, and the run that it resumes or reruns, if any.
 
-    Raises UserError for words that it would refuse.
+    own: words that nobody typed. Raises UserError for words that it would refuse.
     """
     from cse.config.check import validate
 
@@ -214,5 +236,6 @@ def _composed(command: str, words: Sequence[str]) -> tuple[DictConfig, resume.Or
     with explaining(words, command):
         origin = resume.started_from(words) if command == "train" else None
         refuse_words(words, command)
-        config = composed(command, words) if origin is None else resume.resumed(origin, words)
+        all_words = [*words, *own]
+        config = composed(command, all_words) if origin is None else resume.resumed(origin, all_words)
         return validate(config, command), origin

@@ -1,6 +1,7 @@
 """The data that the parts of cse pass to each other, and the interface of each part. What is optional has a default.
 Shapes are in the names: B rows of a batch, T tokens, D embedding width, M views of a sentence."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -81,7 +82,7 @@ class Loss:
     parts: dict[str, Tensor] = field(default_factory=dict)
 
 
-class Objective(nn.Module):
+class Objective(nn.Module, ABC):
     """A paper's loss, and the training head that belongs to it. Base class; what is optional has its default here.
 
     It is called with the global batch: the loop gathers the views of all processes, with their gradient, so code
@@ -89,7 +90,7 @@ class Objective(nn.Module):
     every process draws the same. Its constructor takes `dim`, the encoder's width, and the keys of its YAML.
     """
 
-    num_views: int
+    num_views: int = 2
     """How many views of each row the objective needs."""
     masking: str = "none"
     """"none"; "first": view 0 is masked for the MLM loss; "copies": masked copies of all views are one more view."""
@@ -116,9 +117,9 @@ class Objective(nn.Module):
         """num_views of an objective with these settings (its YAML's), known before there is an encoder."""
         return settings.get("num_views") or cls.num_views
 
+    @abstractmethod
     def forward(self, views: list[Encoded]) -> Loss:
         """The loss of one global batch, and its terms."""
-        raise NotImplementedError
 
     def negatives(self, anchors: int) -> int:
         """The number of negatives of each anchor, in a batch of so many; 0, the default, for a loss without any."""
@@ -230,24 +231,24 @@ class AuxModality(nn.Module):
         raise NotImplementedError
 
 
-class Evaluator:
+class Evaluator(ABC):
     """Scores an encoder from `encode` alone. Its config key is the metrics' prefix: `test/<key>/STS12/spearman`."""
 
-    splits: tuple[str, ...]
+    splits: tuple[str, ...] = ("dev", "test")
     """The ones that it can score, of "dev" and "test"."""
 
+    @abstractmethod
     def prepare(self) -> None:
         """Find and check the data before any work; raise MissingResource or UserError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Every score of a split."""
-        raise NotImplementedError
 
     def texts(self) -> Iterable[str]:
         """Every text that is scored, for the overlap with the training data; none by default."""
         return ()
 
+    @abstractmethod
     def source(self) -> Source:
         """The data and protocol that the scores rest on. Called after `prepare`, before and after scoring."""
-        raise NotImplementedError

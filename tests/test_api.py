@@ -78,6 +78,73 @@ def test_a_second_thread_is_refused(words):
         other.submit(startup.BUSY.release).result()
 
 
+def length(encode, split):
+    return {"rows": len(encode(["One.", "Two."])), "tenth": 0.1 if split == "dev" else np.float32(0.5)}
+
+
+def test_a_plain_function_scores(words, tmp_path):
+    found = cse.evaluate(lambda texts: np.eye(len(texts)), {"mine": length}, splits=["dev"])
+    assert found == {"dev/mine/rows": 2, "dev/mine/tenth": 0.1}
+    more = ["trainer.max_steps=2", "trainer.select=dev/mine/rows", "trainer.keep_last=true"]
+    run = cse.train(*words, *more, eval={"mine": length}, folder=tmp_path / "run")
+    assert run.curve[0] == (0, {"dev/mine/rows": 2, "dev/mine/tenth": 0.1})
+    assert run.scores["test/mine/tenth"] == 0.5
+    assert "dev/stsb/spearman" in run.scores
+    longer = {"resume": run.folder, "trainer.max_steps": 3}
+    with pytest.raises(UserError, match=r"eval\.mine"):
+        cse.train(**longer)
+    assert cse.train(**longer, eval={"mine": length}).curve[-1][0] == 3
+
+
+@pytest.mark.parametrize("functions", [
+    {"mine": lambda encode, split: 3}, {"mine": lambda encode, split: {"a": "b"}}, {"mine": 3}, {"sts": length},
+    {"a b": length},
+])  # fmt: skip
+def test_what_is_no_scoring_function_is_refused(functions):
+    with pytest.raises(UserError, match="function"):
+        cse.evaluate(lambda texts: np.eye(len(texts)), functions)
+
+
+OWN = """
+from cse.types import Evaluator, Loss, Objective
+class Bare(Objective):
+    def __init__(self, dim): super().__init__()
+class Plain(Bare):
+    def forward(self, views): return views[0].pooled_BD.mean()
+class Parts(Bare):
+    def forward(self, views): return Loss(views[0].pooled_BD.mean(), {"a": 1.0})
+class Narrow(Plain):
+    def __init__(self): super().__init__(1)
+class Alien:
+    def __init__(self, dim): ...
+class Half(Evaluator):
+    def prepare(self): ...
+    def __call__(self, encode, split): return {"a": 1.0}
+class Loose(Half):
+    def source(self): return {"protocol": "none"}
+"""
+
+
+@pytest.mark.parametrize(("word", "missing"), [
+    ("objective=Bare", "forward"), ("objective=Plain", "Loss"), ("objective=Parts", "Loss"),
+    ("objective=Narrow", "dim"), ("objective=Alien", "Objective"), ("eval=[stsb,Half]", "source"),
+    ("eval=[stsb,Loose]", "Score"),
+])  # fmt: skip
+def test_a_part_of_ones_own_that_lacks_something_is_one_sentence(words, tmp_path, monkeypatch, word, missing):
+    (tmp_path / "own_parts.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_parts", raising=False)
+    group, _, names = word.partition("=")
+    name = names.strip("[]").rpartition(",")[2]
+    (tmp_path / "conf" / group).mkdir(parents=True)
+    package = f"# @package eval.{name}\n" if group == "eval" else ""
+    (tmp_path / "conf" / group / f"{name}.yaml").write_text(f"{package}_target_: own_parts.{name}\n")
+    with pytest.raises(UserError, match=missing) as refused:
+        cse.train("--config-dir", str(tmp_path / "conf"), *words, "trainer.max_steps=1", word, folder=tmp_path / "run")
+    assert f"own_parts.{name}" in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
+
+
 def test_a_dry_run_leaves_nothing(words, tmp_path, capsys):
     run = cse.train(*words, dry_run=True, folder=tmp_path / "run")
     assert "encoder    " in capsys.readouterr().out
@@ -90,6 +157,8 @@ def test_a_dry_run_leaves_nothing(words, tmp_path, capsys):
     (lambda texts: None, "shape"), (lambda texts: np.zeros(len(texts)), "shape"),
     (lambda texts: np.eye(2), "shape"), (lambda texts: np.full((len(texts), 2), np.nan), "NaN"),
     (lambda texts: np.ones((len(texts), 2)), "same vector"),
+    (lambda texts: [[1.0], *[[]] * (len(texts) - 1)], "no array"),
+    (3, "no encoder"),
 ])  # fmt: skip
 def test_an_encode_that_returns_no_vectors_is_refused(senteval, encode, found):
     with pytest.raises(UserError, match=found):

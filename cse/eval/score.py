@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from pydantic import TypeAdapter, ValidationError
 
-from cse.errors import UserError
+from cse.errors import UserError, first_line
 from cse.progress import showing
 from cse.score import Score, Scores, Source
 from cse.types import Encode, Evaluator
@@ -46,14 +47,22 @@ class MemoizedEncode:
 def checked(encode: Callable[[list[str]], Any]) -> Encode:
     """An `encode` that somebody else wrote. It raises UserError unless it returns a vector of finite numbers for each
     text, and not the same one for all."""
+    if not callable(encode):
+        raise UserError(f"{encode!r} is no encoder: a name, an object with encode, or a function of texts is needed")
 
     def vectors_of(texts: list[str]) -> np.ndarray:
-        rows = np.asarray(encode(texts))
+        found = encode(texts)
+        if isinstance(found, torch.Tensor):  # numpy has no bf16
+            found = found.detach().to("cpu", torch.float32 if found.dtype == torch.bfloat16 else None)
+        try:
+            rows = np.asarray(found)
+        except ValueError as error:
+            raise UserError(f"the encoder returned no array ({first_line(error)})") from error
         of_numbers = rows.ndim == 2 and len(rows) == len(texts) and np.issubdtype(rows.dtype, np.number)
         if not of_numbers or not np.isfinite(rows).all():
-            found = f"shape {rows.shape}, {rows.dtype}" if not of_numbers else "NaN or infinity"
+            what = f"shape {rows.shape}, {rows.dtype}" if not of_numbers else "NaN or infinity"
             raise UserError(
-                f"the encoder returned {found} for {len(texts)} texts: a vector of numbers for each is needed"
+                f"the encoder returned {what} for {len(texts)} texts: a vector of numbers for each is needed"
             )
         if len(texts) > 1 and (rows == rows[0]).all():
             raise UserError(
@@ -103,6 +112,8 @@ def score(
             started = time.perf_counter()
             with showing(f"{name} {split}"):
                 found = evaluators[name](encode, split)
+            if not isinstance(found, list) or not all(isinstance(one, Score) for one in found):
+                raise UserError(f"eval.{name}: {class_of(evaluators[name])} must return a list of cse.score.Score")
             named = (one.within(f"{split}/{name}/") for one in found)
             scores |= {one.name: one for one in named}
             log.log(level, "%-10s %s, %.1f s", name, split, time.perf_counter() - started)

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from omegaconf import DictConfig, open_dict
 
 from cse.errors import MissingResource, UserError, combine
-from cse.run.compatible import check_dropout, check_rows, check_scored_widths, check_scores, check_views
+from cse.run.compatible import (
+    check_class,
+    check_dropout,
+    check_rows,
+    check_scored_widths,
+    check_scores,
+    check_views,
+)
 
 if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
     from accelerate import Accelerator
@@ -64,6 +71,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     augmentation: Augmentation = attempt(lambda: make(cfg.augmentation))
     text: Text = make(cfg.data)
     kind: type[Objective] = get_class(cfg.objective._target_)
+    check_class(kind)
     check_rows(trainer.batch_size, kind)
     check_scores(text, kind)
     if augmentation is not None:  # before anything is downloaded or read
@@ -180,7 +188,10 @@ def make_objective(node: DictConfig, dim: int) -> Objective:
 
 
 def make(node: DictConfig, **more: object) -> Any:
-    """Call Hydra's instantiate, but raise a UserError as it is instead of Hydra's wrapper around it."""
+    """Call Hydra's instantiate, but raise a UserError as it is instead of Hydra's wrapper around it.
+
+    A TypeError, of a class that lacks a method or takes other arguments, becomes a UserError too.
+    """
     from hydra.errors import InstantiationException
     from hydra.utils import instantiate
 
@@ -189,6 +200,8 @@ def make(node: DictConfig, **more: object) -> Any:
     except InstantiationException as error:
         if isinstance(error.__cause__, UserError):
             raise error.__cause__ from None
+        if isinstance(error.__cause__, TypeError):
+            raise UserError(f"{node._target_}: {error.__cause__}") from error
         raise
 
 

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from cse.types import Augmentation, Objective, Settings
 
 
+def check_class(objective: type) -> None:
+    """Refuse an objective that is none."""
+    from cse.types import Objective
+
+    if not issubclass(objective, Objective):
+        raise UserError(f"{objective.__module__}.{objective.__qualname__} must inherit cse.types.Objective")
+
+
 def check_rows(batch_size: int, objective: type[Objective]) -> None:
     """Refuse a batch of fewer rows than the loss compares, or takes statistics over."""
     if batch_size < objective.min_rows:

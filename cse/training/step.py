@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from cse.device import random_state, set_random_state, to_device
+from cse.errors import UserError
 from cse.training.distributed import gather_views
 from cse.types import Batch, Encoded, Loss, Tokens
 
@@ -49,9 +50,22 @@ def plain_step(
 ) -> tuple[Loss, list[Encoded]]:
     """All views through the encoder in one forward, then the objective. Returns (Loss, views of this process)."""
     views = split(encoder(batch.tokens.to(device_of(encoder))), batch)
-    loss = objective(gather_views(views, scale))
+    loss = loss_of(objective, gather_views(views, scale))
     backward(loss.total)
     return loss, views
+
+
+def loss_of(objective: nn.Module, views: list[Encoded]) -> Loss:
+    """The loss of the views. Raises UserError for an objective that returns anything else."""
+    loss = objective(views)
+    numbers = [loss.total, *loss.parts.values()] if isinstance(loss, Loss) else [None]
+    if any(not isinstance(one, Tensor) for one in numbers):
+        kind = type(objective)
+        raise UserError(
+            f"{kind.__module__}.{kind.__qualname__}: forward must return cse.types.Loss(total, parts), of scalar "
+            f"tensors, not {loss!r:.100}"
+        )
+    return loss
 
 
 def chunked_step(
@@ -78,7 +92,7 @@ def chunked_step(
     known = {name: torch.cat([one.known[name] for one in encoded])[place_B] for name in encoded[0].known}
     live = [x.requires_grad_() for x in (pooled_BD, *known.values()) if x.is_floating_point()]
     views = split(Encoded(pooled_BD, known), batch)
-    loss = objective(gather_views(views, scale))
+    loss = loss_of(objective, gather_views(views, scale))
     backward(loss.total)
     order_B = to_device(order_B, device)
     grads = [(torch.zeros_like(x) if x.grad is None else x.grad)[order_B].split(sizes) for x in live]

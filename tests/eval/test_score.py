@@ -13,6 +13,10 @@ from cse.types import Evaluator
 
 
 class Mine(Evaluator):
+    def prepare(self): ...
+
+    def __call__(self, encode, split): ...
+
     splits = ("test",)
 
     def __init__(self, source):

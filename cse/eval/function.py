@@ -1,0 +1,61 @@
+"""A plain function as an evaluator: cse.train(eval={"mine": function}), cse.evaluate(encoder, {"mine": function})."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Real
+
+from cse.config.groups import choices
+from cse.errors import UserError
+from cse.ranges import Name
+from cse.score import Score, Source
+from cse.types import Encode, Evaluator
+
+ScoringFunction = Callable[[Encode, str], Mapping[str, float]]
+"""(encode, split) -> {name: number}; {} for a split that it has no data for."""
+
+KNOWN: dict[str, ScoringFunction] = {}
+"""The functions of the call that is running, by the name in their scores."""
+
+
+@contextmanager
+def known(functions: Mapping[str, ScoringFunction]) -> Iterator[list[str]]:
+    """Know the functions in the block, whose value is the words that add them to a line's evaluators.
+
+    Raises UserError for a name that is no word or is an evaluator's, and for what cannot be called.
+    """
+    for name, function in functions.items():
+        if not str(name).isidentifier() or name in choices("eval"):
+            raise UserError(f"eval={{{name!r}: ...}}: give the function a name of its own, one word, such as mine")
+        if not callable(function):
+            raise UserError(f"eval={{{name!r}: {function!r}}}: not a function (encode, split) -> {{name: number}}")
+    KNOWN.update(functions)
+    try:
+        yield [f"++eval.{name}={{_target_:{Function.__module__}.Function,name:{name}}}" for name in functions]
+    finally:
+        KNOWN.clear()
+
+
+class Function(Evaluator):
+    """The scores that the function of this name returns, on every split."""
+
+    def __init__(self, name: Name):
+        if name not in KNOWN:
+            raise UserError(
+                f"eval.{name} is a function that only the Python process knows to which it was given: give it again, "
+                f"cse.train(..., eval={{'{name}': function}}), and start several processes by torchrun"
+            )
+        self.name, self.function = name, KNOWN[name]
+
+    def prepare(self) -> None:
+        """There is nothing to find: the function has its data."""
+
+    def __call__(self, encode: Encode, split: str) -> list[Score]:
+        """Call the function. Raises UserError for anything but {name: number}."""
+        found = self.function(encode, split)
+        if not isinstance(found, Mapping) or not all(isinstance(value, Real) for value in found.values()):
+            raise UserError(f"eval.{self.name}: the function returned {found!r:.80}: {{name: number}} is needed")
+        return [Score(str(name), float(value)) for name, value in found.items()]
+
+    def source(self) -> Source:
+        """That it is a function, whose data nothing here knows."""
+        return {"protocol": f"the function {self.name} of the script or notebook that started this"}
