@@ -40,6 +40,11 @@ def first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
+def class_name(kind: type) -> str:
+    """The class as a YAML's `_target_` names it."""
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
 def in_short(error: BaseException) -> str:
     """A library's error on one line: its class and the first 300 characters."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".removesuffix(": ")

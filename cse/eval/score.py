@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from pydantic import TypeAdapter, ValidationError
 
-from cse.errors import UserError, first_line
+from cse.errors import UserError, class_name, first_line
 from cse.progress import showing
 from cse.score import Score, Scores, Source
 from cse.types import Encode, Evaluator
@@ -76,12 +76,7 @@ def checked(encode: Callable[[list[str]], Any]) -> Encode:
 def check_class(name: str, evaluator: object) -> None:
     """Raise UserError unless the object is an Evaluator."""
     if not isinstance(evaluator, Evaluator):
-        raise UserError(f"eval.{name}: {class_of(evaluator)} must inherit cse.types.Evaluator")
-
-
-def class_of(evaluator: object) -> str:
-    """The full dotted name of its class."""
-    return f"{type(evaluator).__module__}.{type(evaluator).__qualname__}"
+        raise UserError(f"eval.{name}: {class_name(type(evaluator))} must inherit cse.types.Evaluator")
 
 
 def check_source(name: str, evaluator: Evaluator) -> None:
@@ -91,7 +86,9 @@ def check_source(name: str, evaluator: Evaluator) -> None:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         wrong = f"{'.'.join(map(str, first['loc']))}={first['input']!r}: {first['msg']}"
-        raise UserError(f"eval.{name}: {class_of(evaluator)}: source() {wrong}; see cse.score.Source") from error
+        raise UserError(
+            f"eval.{name}: {class_name(type(evaluator))}: source() {wrong}; see cse.score.Source"
+        ) from error
 
 
 def score(
@@ -113,7 +110,9 @@ def score(
             with showing(f"{name} {split}"):
                 found = evaluators[name](encode, split)
             if not isinstance(found, list) or not all(isinstance(one, Score) for one in found):
-                raise UserError(f"eval.{name}: {class_of(evaluators[name])} must return a list of cse.score.Score")
+                raise UserError(
+                    f"eval.{name}: {class_name(type(evaluators[name]))} must return a list of cse.score.Score"
+                )
             named = (one.within(f"{split}/{name}/") for one in found)
             scores |= {one.name: one for one in named}
             log.log(level, "%-10s %s, %.1f s", name, split, time.perf_counter() - started)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.errors import UserError
+from cse.errors import UserError, class_name
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -20,7 +20,7 @@ def check_class(objective: type) -> None:
     from cse.types import Objective
 
     if not issubclass(objective, Objective):
-        raise UserError(f"{objective.__module__}.{objective.__qualname__} must inherit cse.types.Objective")
+        raise UserError(f"{class_name(objective)} must inherit cse.types.Objective")
 
 
 def check_rows(batch_size: int, objective: type[Objective]) -> None:

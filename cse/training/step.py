@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from cse.device import random_state, set_random_state, to_device
-from cse.errors import UserError
+from cse.errors import UserError, class_name
 from cse.training.distributed import gather_views
 from cse.types import Batch, Encoded, Loss, Tokens
 
@@ -60,9 +60,8 @@ def loss_of(objective: nn.Module, views: list[Encoded]) -> Loss:
     loss = objective(views)
     numbers = [loss.total, *loss.parts.values()] if isinstance(loss, Loss) else [None]
     if any(not isinstance(one, Tensor) for one in numbers):
-        kind = type(objective)
         raise UserError(
-            f"{kind.__module__}.{kind.__qualname__}: forward must return cse.types.Loss(total, parts), of scalar "
+            f"{class_name(type(objective))}: forward must return cse.types.Loss(total, parts), of scalar "
             f"tensors, not {loss!r:.100}"
         )
     return loss
