@@ -15,6 +15,7 @@ import pandas as pd
 
 from benchmarks.picture import LOOKS, STATIC, paint
 from benchmarks.results import table
+from cse.files import sha256
 from cse.record.runs import Run, read_run
 from cse.record.status import DONE, RUNNING
 from cse.report.statistics import Effect, compare_seeds, holm
@@ -27,7 +28,20 @@ SCORES = {
     "STSB": "test/sts/STS-B/spearman", "SICKR": "test/sts/SICK-R/spearman", "average": "test/sts/average",
     "alignment": "test/geometry/alignment", "uniformity": "test/geometry/uniformity",
 }  # fmt: skip
-COLUMNS = ["arm", "role", "seed", "rate", "encoder", "step", *SCORES, "seconds", "commit", "state"]
+COLUMNS = [
+    "arm",
+    "role",
+    "seed",
+    "rate",
+    "encoder",
+    "weights",
+    "precision",
+    "step",
+    *SCORES,
+    "seconds",
+    "commit",
+    "state",
+]
 THREE = ("simcse", "barlow", "vicreg")
 BLOCKS = [
     [f"{objective}_{views}" for objective in THREE for views in ("dropout", "shuffle")],
@@ -59,7 +73,8 @@ class Judged(NamedTuple):
 
 
 def row_of(run: Run) -> dict[str, Any]:
-    """A run's row of runs.csv. An untouched encoder has no seed and no rate."""
+    """A run's row of runs.csv, read in the study's folder: `weights` opens its encoder's file, by sha256. An untouched
+    encoder has no seed and no rate."""
     config, trained = run.config, "trainer" in run.config
     sweep = run.choices.get("sweep") or ""
     arm = f"documents/{config['case']}" if "documents" in sweep else config["case"]
@@ -69,12 +84,13 @@ def row_of(run: Run) -> dict[str, Any]:
     seed = config.get("seed") if trained else None
     role = "baseline" if not trained else "tuning" if seed in TUNING else "counted" if seed in SEEDS else "other"
     scores = {column: run.metrics.get(key) for column, key in SCORES.items()}
-    about = {key: run.results.get(key) for key in ("steps", "seconds", "git_commit")}
+    about = {key: run.results.get(key) for key in ("precision", "steps", "seconds", "git_commit")}
+    weights = sha256(Path(name) / "model.safetensors")[:8]
     return dict(
         zip(
             COLUMNS,
-            [arm, role, seed, rate, Path(name).parts[-2], about["steps"], *scores.values(), about["seconds"],
-             about["git_commit"], run.status],
+            [arm, role, seed, rate, Path(name).parts[-2], weights, about["precision"], about["steps"],
+             *scores.values(), about["seconds"], about["git_commit"], run.status],
             strict=True,
         )
     )  # fmt: skip
@@ -108,8 +124,17 @@ def seeds_of(runs: pd.DataFrame, arm: str) -> dict[str, float]:
 
 
 def complete(runs: pd.DataFrame) -> list[str]:
-    """The arms of the blocks of which every arm has all its seeds."""
-    return [arm for block in BLOCKS if all(len(seeds_of(runs, one)) == len(SEEDS) for one in block) for arm in block]
+    """The arms of the blocks of which every arm has all its seeds, each seed's arms from the same weights."""
+    counted, there = finished(runs, "counted"), []
+    for block in BLOCKS:
+        seeds = counted[counted.arm.isin(block)].groupby("seed")
+        if (
+            len(seeds) == len(SEEDS)
+            and (seeds.arm.nunique() == len(block)).all()
+            and (seeds.weights.nunique() == 1).all()
+        ):
+            there += block
+    return there
 
 
 def judged(runs: pd.DataFrame) -> list[Judged]:

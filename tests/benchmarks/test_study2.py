@@ -7,7 +7,8 @@ import pandas as pd
 
 from benchmarks.study2 import __main__ as study2
 
-SCORED = {"dev": 70.0, "alignment": 0.1, "uniformity": -1.0, "seconds": 1.0, "step": 80, "encoder": "encoder1"}
+SCORED = {"dev": 70.0, "alignment": 0.1, "uniformity": -1.0, "seconds": 1.0, "step": 80, "encoder": "encoder1",
+          "weights": "be45af5d", "precision": "bf16"}  # fmt: skip
 
 
 def made_up(means: dict[str, float]) -> pd.DataFrame:
@@ -43,6 +44,13 @@ def test_a_block_that_lacks_a_run_is_not_read():
     assert "70." not in study2.page(runs).partition("## Rates")[0]
 
 
+def test_a_block_of_which_one_seed_has_two_starts_is_not_read():
+    runs = made_up(dict.fromkeys(study2.BLOCKS[0], 70.0))
+    assert study2.complete(runs) == study2.BLOCKS[0]
+    assert study2.complete(runs.assign(weights=[*runs.weights[:-1], "elsewhere"])) == []
+    assert study2.complete(runs.assign(weights=runs.seed.astype(str))) == study2.BLOCKS[0]
+
+
 def test_the_smaller_of_two_like_rates_is_chosen_and_an_edge_is_marked():
     rates = pd.DataFrame({3e-5: [70.0, 70.0], 1e-4: [71.0, 69.95], 3e-4: [71.05, 60.0], 1e-3: [69.0, np.nan]})
     inside, edge = study2.marked(rates).values()
@@ -51,9 +59,11 @@ def test_the_smaller_of_two_like_rates_is_chosen_and_an_edge_is_marked():
 
 
 def test_every_end_of_a_run_is_a_row_once(tmp_path):
-    config = {"case": "images", "seed": 101, "model": {"name": "runs/study2/encoder1/best"},
+    config = {"case": "images", "seed": 101, "model": {"name": str(tmp_path / "encoder1/best")},
               "trainer": {"lr": 1e-4}, "aux_modality": {"lr": 1e-5}}  # fmt: skip
     rows = pd.DataFrame(columns=study2.COLUMNS)
+    (tmp_path / "encoder1" / "best").mkdir(parents=True)
+    (tmp_path / "encoder1" / "best" / "model.safetensors").write_bytes(b"")
     (tmp_path / "job").mkdir()
     done = {"status": "done", "metrics": {"dev/stsb/average": 71.1}, "steps": 80, "seconds": 9.7}
     for results in ({"status": "running"}, {"status": "failed", "seconds": 2.1}, {"status": "running"}, done, done):
@@ -61,4 +71,4 @@ def test_every_end_of_a_run_is_a_row_once(tmp_path):
         rows = study2.collect([tmp_path], rows)
     assert [*rows.state] == ["failed", "done"]
     assert [*study2.finished(rows, "tuning").dev] == [71.1]
-    assert [rows[key].iloc[1] for key in ("arm", "rate", "encoder")] == ["images", 1e-5, "encoder1"]
+    assert [rows[key].iloc[1] for key in ("arm", "rate", "weights")] == ["images", 1e-5, "e3b0c442"]
