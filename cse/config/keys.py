@@ -54,7 +54,7 @@ KEYS: dict[str, Key] = {
     "aux_modality.data.cache": Key("machine", named=True),
     "aux_modality.data.workers": Key("machine", named=True),
     "trainer.workers": Key("machine"),
-    "trainer.devices": Key("machine", fixed=True),  # each process has random states of its own
+    "trainer.devices": Key("machine"),  # a resumed run may have others, and says what that changes
     # Logging
     "tracker": Key("logging"),
     "note": Key("logging", named=True),

@@ -123,6 +123,16 @@ class Training:
             checkpoint.set_random_state(tensors, about, rank)
         else:  # fewer processes saved the run: this one draws its own numbers from here on
             set_seed(seed + state.step, device_specific=True)
+        if saved != world_size():
+            changed = {
+                "each draws its own masks": True,
+                "trainer.gather_scale=paper scales gradients by their number": self.trainer.gather_scale == "paper",
+                "images or sound are compared within each": self.parts.aux is not None,
+            }
+            log.info(
+                "processes  %d instead of %d: the global batch stays, but %s: other numbers than without the stop",
+                *(world_size(), saved, ", ".join(text for text, applies in changed.items() if applies)),
+            )
 
     def run(self, on_best: OnBest, log: Callback, signals: Signals) -> State:
         """Train to the end. on_best: exports the encoder, called at each step that is better than all before.

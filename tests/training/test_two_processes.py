@@ -1,6 +1,7 @@
 """Two processes over gloo: the same collectives in the same order, one's failure ends both, resume."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -49,15 +50,24 @@ def test_running_out_of_memory_on_one_process_ends_both(small_run, tmp_path):
 
 
 @pytest.mark.nightly
-def test_a_run_resumes_with_another_number_of_processes(small_run, tmp_path):
-    """Without dropout, which each process draws for itself, 1, 2 and 1 processes in turn end where one alone does."""
+@pytest.mark.parametrize("launcher", ["torchrun", "trainer.devices"])
+def test_a_run_resumes_with_another_number_of_processes(small_run, tmp_path, launcher):
+    """Without dropout, which each process draws for itself, 1, 2 and 1 processes in turn end where one alone does. The
+    log says each time that their number is another."""
     still = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0", "trainer.schedule_steps=6"]
     alone, shared = tmp_path / "alone", tmp_path / "shared"
     assert start(alone, [*still, f"hydra.run.dir={alone}/run"], processes=1).returncode == 0
     for steps, processes in ((2, 1), (4, 2), (6, 1)):
         line = [*still, f"trainer.max_steps={steps}", f"hydra.run.dir={shared}/run", "resume=auto"]
-        ended = start(shared, line, processes)
+        if launcher == "torchrun":
+            ended = start(shared, line, processes)
+        else:
+            ended = subprocess.run(
+                [TORCHRUN.with_name("cse-train"), *line, f"trainer.devices={processes}"], capture_output=True, text=True
+            )
         assert ended.returncode == 0, ended.stderr
+    said = (shared / "run" / "train.log").read_text()
+    assert re.findall(r"processes +(\d) instead of (\d)", said) == [("2", "1"), ("1", "2")]
     once, twice = (load_file(folder / "run/last/state.safetensors") for folder in (alone, shared))
     for name in (name for name in once if name.startswith("encoder/")):
         assert once[name].allclose(twice[name], rtol=1e-4, atol=1e-5), name
