@@ -1,4 +1,4 @@
-"""Charts of a comparison of runs, by plotly: scores by setting, curves, parallel coordinates.
+"""Charts of a comparison of runs, by plotly: scores by setting, and curves.
 
 A setting has one colour in all charts, and one number, its place in the table. Every label that comes from a run is
 escaped, as plotly obeys a few HTML tags.
@@ -24,10 +24,9 @@ RUNS = 100  # whose curves are drawn
 ALL_POINTS = 200_000  # of a page; with many curves, each has fewer points
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07d00", "#56b4e9", "#9467bd", "#7f7f7f")  # Okabe and Ito
 NAMED = 8  # settings, the best first, whose curves are numbered
-TICKS = 7  # of an axis of parallel coordinates, and values of a key that are categories
+CATEGORIES = 7  # values of a key; if more are numbers, they are an axis
 TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
 LEGEND = {"orientation": "h", "yanchor": "top", "y": -0.25, "xanchor": "left", "x": 0}
-TICK = {"showarrow": False, "bgcolor": "#5d636d", "font": {"color": "white", "size": 12}}
 CLEAR, GREY = "rgba(0,0,0,0)", "#7a808a"  # transparent; a grey that is legible on white and on black
 AXIS = {"gridcolor": "rgba(128,128,128,.25)", "zeroline": False, "automargin": True, "exponentformat": "e"}
 TEMPLATE = go.layout.Template(
@@ -75,8 +74,6 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
         others = {name: curve_lines(curves[name], comparison, colours) for name in dict.fromkeys([*first, *curves])}
         if others:
             charts[title] = with_menu(others, xaxis_title="step", showlegend=True, legend=LEGEND)
-    if keys and len(keys) + len(scored) > 2:
-        charts["Parallel coordinates"] = parallel(comparison, settings, keys, scored)
     return charts
 
 
@@ -92,7 +89,7 @@ def settings_of(comparison: Comparison) -> pd.DataFrame:
 def is_continuous(values: pd.Series) -> bool:
     """Whether a key's values are numbers, and too many to be categories, as in a search."""
     numbers = pd.to_numeric(values.astype(str), errors="coerce")
-    return numbers.nunique() > TICKS and bool(numbers.notna().all())
+    return numbers.nunique() > CATEGORIES and bool(numbers.notna().all())
 
 
 def by_number(comparison: Comparison, settings: pd.DataFrame, values: pd.Series, metric: str) -> list:
@@ -170,37 +167,6 @@ def by_setting(comparison: Comparison, settings: pd.DataFrame, keys: Sequence[st
             showscale=False,
         )
     ]
-
-
-def parallel(comparison: Comparison, settings: pd.DataFrame, keys: Sequence[str], metrics: Sequence[str]) -> go.Figure:
-    """A line for each setting through its values and scores. Ticks lie above the lines, on their own background."""
-    means = comparison.scores.xs("mean", axis=1, level=1)
-    means = means[means[comparison.compared_by].notna()]
-    settings = settings.loc[means.index]
-    names = [escape(comparison.keys.get(name, name)) for name in (*keys, *metrics)]
-    axes = [name.replace("/", "/<br>") + comparison.mark(name, *means.index) for name in names]
-    figure = go.Figure(layout=go.Layout(template=TEMPLATE, margin_t=90, yaxis_visible=False))
-    figure.update_xaxes(side="top", tickvals=list(range(len(axes))), ticktext=axes)
-    heights = pd.DataFrame(index=means.index)
-    for place, name in enumerate([*keys, *metrics]):
-        if name in metrics:
-            values = means[name]
-            ticks = {one: f"{one:.2f}" for one in np.linspace(values.min(), values.max(), 4)}
-        else:
-            chosen = settings[name].cat.remove_unused_categories().cat
-            values, many = chosen.codes.astype(float), len(chosen.categories)
-            ticks = dict(list(enumerate(chosen.categories))[:: math.ceil(many / TICKS)])
-        low, width = values.min(), values.max() - values.min() or 1.0
-        heights[name] = (values - low) / width
-        for value, text in ticks.items():
-            figure.add_annotation(x=place, y=(value - low) / width, text=escape(text), **TICK)
-    for setting in heights.index[::-1]:  # the best one above the others
-        line = {"color": settings["colour"][setting], "width": 2.5}
-        label = escape(comparison.label(setting))
-        figure.add_scatter(
-            x=figure.layout.xaxis.tickvals, y=heights.loc[setting], line=line, text=label, hoverinfo="text"
-        )
-    return figure
 
 
 def curves_of(comparison: Comparison) -> pd.DataFrame:
