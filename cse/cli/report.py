@@ -3,11 +3,11 @@
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.cli.exits import exit_on_error
-from cse.columns import to_latex, to_markdown
 from cse.config.groups import adopt_folders
 from cse.config.spelling import strip_dashes
 from cse.dotted import Config, flattened
@@ -19,8 +19,7 @@ if TYPE_CHECKING:  # importing numpy and scipy is slow, and --help does not need
 
     from pandas import DataFrame
 
-    from cse.report.comparison import Comparison
-    from cse.report.differences import Differences
+    from cse.report.section import Section
 
 HELP = """\
 cse-report: compare runs with each other, or with what a paper printed.
@@ -89,6 +88,7 @@ def of_two(folders: list[Path], out: Path) -> None:
     from cse.record.runs import newest_run, read_run
     from cse.report import terminal
     from cse.report.differ import what_differs
+    from cse.report.section import Section, markdown
 
     for folder in folders:
         if not (folder / "results.json").is_file():
@@ -96,45 +96,39 @@ def of_two(folders: list[Path], out: Path) -> None:
     if folders[0].resolve() == folders[1].resolve():
         raise UserError(f"differ={folders[0]},{folders[1]}: name two runs")
     found = what_differs([read_run(folder) for folder in folders])
-    title = " and ".join(map(str, folders))
-    write(out, {"differ.md": f"# {title}\n\n{to_markdown(found)}\n", "differ.csv": found})
-    console = terminal.console()
-    for heading, folder in zip("AB", folders, strict=True):
-        console.print(f"{heading}: {folder}", markup=False, soft_wrap=True)
-    terminal.show_table(found.set_axis(["kind", "what", "A", "B"], axis=1), console)
+    section = Section(" and ".join(map(str, folders)), found)
+    write(out, {"differ.md": markdown("What differs", [section]), "differ.csv": found})
+    headings = "\n".join(f"{name}: {folder}" for name, folder in zip("AB", folders, strict=True))
+    short = found.set_axis(["kind", "what", "A", "B"], axis=1)
+    terminal.show(replace(section, title=headings, table=short), terminal.console())
 
 
 def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
     """Show and write a sweep's runs beside its paper's table."""
-    from cse.report import findings, layout, page, sweep, terminal
+    from cse.report import findings, page, sweep, terminal
+    from cse.report.section import latex, markdown
+    from cse.report.table import NO_CELLS
 
     result = sweep.of_sweep(config, folders, out)
     drawn = {picture.name: picture.path for picture in result.pictures if picture.path}
-    texts = [layout.text_table(table) for table in result.tables]
-    markdown = [f"# {result.title}\n\n{result.subtitle}\n", *map(layout.section, result.tables)]
-    markdown += [findings.section(result.claims)] if len(result.claims) else []
-    markdown += [f"![{name}](figures/{path.name})\n" for name, path in drawn.items()]
-    latex = [
-        to_latex(
-            text, table.printed.title, layout.remarks(table), words=2, label=config["sweep"], bold=layout.best(text)
-        )
-        for text, table in zip(texts, result.tables, strict=True)
-    ]
+    sections = result.sections + ([findings.section(result.claims)] if len(result.claims) else [])
+    links = "".join(f"\n![{name}](figures/{path.name})\n" for name, path in drawn.items())
     files = {
         "report.html": page.sweep_page(result),
-        "report.md": "\n".join(markdown),
-        "report.csv": result.cells,
+        "report.md": markdown(f"{result.title}\n\n{result.subtitle}", sections) + links,
+        "report.csv": result.table.cells if result.table else NO_CELLS,
         "claims.csv": result.claims,
-        "report.tex": "\n".join(latex),
+        "report.tex": latex(result.sections),
     }
     console = terminal.console()
-    terminal.show(result.tables, console)
+    for section in result.sections:
+        terminal.show(section, console)
     terminal.show_claims(result.claims, console)
     for picture in result.pictures:
         console.print(f"{picture.name}: {picture.path or picture.why_not}", style="dim")
     console.print(result.subtitle, style="dim")
     write(out, files)
-    log_to(texts, drawn, out, config)
+    log_to(result.sections, drawn, out, config)
 
 
 def of_folders(folders: list[Path], out: Path, config: Config) -> None:
@@ -148,6 +142,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     from cse.report import differences, page, terminal
     from cse.report.chosen import above, having, places
     from cse.report.comparison import compare_runs
+    from cse.report.section import latex, markdown
 
     runs = read_runs([place for folder in folders for place in places(folder)])
     folders = list(dict.fromkeys(map(above, folders)))
@@ -162,46 +157,27 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     smoke = compare_runs(small, folders, config["metrics"], config["seed"]) if real and small else None
     if config["metrics"] and not comparison.chosen:
         raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs")
-    gaps = differences.differences(comparison, config["baseline"], config["confidence"], config["within"])
+    label = f"{out.name}-differences"
+    gaps = differences.differences(comparison, config["baseline"], config["confidence"], config["within"], label)
     least, gated = config["gate"], None
     if least is not None:
         gated = differences.gate(comparison, least, config["baseline"], config["confidence"])
-    parts = [(comparison.table(), f"{comparison.title}: {comparison.counted}", comparison.notes)]
-    parts += [(gaps.table, gaps.title, gaps.notes)] if gaps else []
-    parts += [(smoke.unranked(), smoke.smoke_title, smoke.notes)] if smoke else []
-    markdown = [
-        f"# {title}\n\n{to_markdown(table)}\n\n" + "".join(f"- {' '.join(note.split())}\n" for note in notes)
-        for table, title, notes in parts
-    ]
+    others = [*([gaps.section] if gaps else []), *([smoke.unranked()] if smoke else [])]
+    sections = [comparison.section(out.name), *others]
     files = {
-        "report.html": page.runs_page(comparison, gaps, smoke),
+        "report.html": page.runs_page(comparison, others),
         "runs.csv": pd.concat([comparison.frame, smoke.frame]) if smoke else comparison.frame,
         "settings.csv": comparison.means,
         **({"differences.csv": gaps.frame} if gaps else {}),
-        "report.md": "\n#".join(markdown),
-        "report.tex": latex_of(comparison, gaps, out.name),
+        "report.md": markdown(comparison.title, sections),
+        "report.tex": latex(sections),
     }
-    terminal.show_comparison(comparison, gaps, terminal.console(), smoke)
+    terminal.show_comparison(comparison, sections, terminal.console())
     write(out, files)
-    log_to([table for table, *_ in parts], {}, out, config)
+    log_to(sections, {}, out, config)
     if gated:
         print(f"gate={least:g}: {'passed' if gated[0] else 'not passed'}", *gated[1], sep="\n  ")
         sys.exit(not gated[0])
-
-
-def latex_of(comparison: "Comparison", gaps: "Differences | None", name: str) -> str:
-    """report.tex: the settings and, if there are two, their differences. name: of the report, for the labels."""
-    latex = to_latex(
-        comparison.table().drop(columns="folder"),
-        comparison.caption,
-        comparison.notes,
-        1 + len(comparison.keys),
-        name,
-        comparison.best_cells,
-    )
-    if gaps:
-        latex += "\n" + to_latex(gaps.table, gaps.title, gaps.notes, len(comparison.keys), f"{name}-differences")
-    return latex
 
 
 def write(out: Path, files: "Mapping[str, str | DataFrame]") -> None:
@@ -213,7 +189,7 @@ def write(out: Path, files: "Mapping[str, str | DataFrame]") -> None:
     print(f"{out / first}  (also {', '.join(others)})")
 
 
-def log_to(tables: "list[DataFrame]", pictures: dict[str, Path], out: Path, config: Config) -> None:
+def log_to(sections: "list[Section]", pictures: dict[str, Path], out: Path, config: Config) -> None:
     """Send the tables and figures to the chosen tracker, in the group of the sweep's own runs."""
     choice = config["tracker"]
     if choice == "none":
@@ -229,9 +205,9 @@ def log_to(tables: "list[DataFrame]", pictures: dict[str, Path], out: Path, conf
     chosen = composed("train", [f"tracker={choice}"]).tracker
     builds = [instantiate(tracker, **(own if name == "wandb" else {})) for name, tracker in chosen.items()]
     trackers = Trackers(out, About("report", config, command_line(), git_commit(), {}), builds)
-    for number, table in enumerate(tables):
-        header = [name or f"column {place}" for place, name in enumerate(table.columns)]
-        trackers.table(f"report/{number}" if number else "report", header, table.to_numpy().tolist())
+    for number, section in enumerate(sections):
+        header = [name or f"column {place}" for place, name in enumerate(section.table.columns)]
+        trackers.table(f"report/{number}" if number else "report", header, section.table.to_numpy().tolist())
     for name, path in pictures.items():
         trackers.image(f"report/{name}", path, 0)
     trackers.finish(0, {})

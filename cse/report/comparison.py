@@ -18,6 +18,7 @@ from cse.report.commands import command_of, program_of, typed_words, words_of_ca
 from cse.report.frame import differing, format_setting, label, short_names
 from cse.report.groups import listed
 from cse.report.notes import data_problems, mixed, retrieved
+from cse.report.section import Section
 
 FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
 FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
@@ -119,14 +120,23 @@ class Comparison:
             table[metric] = [self.score_text(setting, metric) for setting in table.index]
         return table.assign(folder=[self.place(setting) for setting in table.index])
 
-    def unranked(self) -> pd.DataFrame:
-        """The table without the mark of the best."""
-        return self.table().assign(**{"": ""})
+    def section(self, label: str) -> Section:
+        """The settings as a section. label: LaTeX's."""
+        by = f" by {', '.join(self.keys.values())}" if self.keys else ""
+        return Section(
+            f"{self.title}: {self.counted}",
+            self.table(),
+            self.notes,
+            words=1 + len(self.keys),
+            bold=self.best_cells,
+            caption=f"Scores{by}: mean ± standard deviation over seeds, the best of each column in bold.",
+            label=label,
+        )
 
-    @property
-    def smoke_title(self) -> str:
-        """The heading of runs with smoke=true that lie beside others."""
-        return f"Smoke runs, of made-up sizes, whose scores mean nothing: {self.counted}"
+    def unranked(self) -> Section:
+        """The settings of runs with smoke=true, which lie beside others."""
+        title = f"Smoke runs, of made-up sizes, whose scores mean nothing: {self.counted}"
+        return replace(self.section(""), title=title, table=self.table().assign(**{"": ""}))
 
     def place(self, setting: int) -> str:
         """The folder of the setting's run; of several, what their names begin with, else the first few."""
@@ -151,12 +161,6 @@ class Comparison:
                 best = means.idxmin() if described(self.runs, metric).lower_is_better else means.idxmax()
                 cells.append((self.scores.index.get_loc(best), column))
         return cells
-
-    @property
-    def caption(self) -> str:
-        """The title of a paper's table."""
-        by = f" by {', '.join(self.keys.values())}" if self.keys else ""
-        return f"Scores{by}: mean ± standard deviation over seeds, the best of each column in bold."
 
     @property
     def title(self) -> str:

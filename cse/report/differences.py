@@ -19,6 +19,7 @@ from cse.report.chosen import has, pairs
 from cse.report.comparison import Comparison
 from cse.report.groups import Group, compare, few_seeds, group_of, listed, of_several_seeds
 from cse.report.markup import TIED, bounds, probability, signed
+from cse.report.section import Section
 from cse.report.seeds import in_words, pooled_sd, seeds_for, smallest_difference
 from cse.report.statistics import compare_pairs, holm, likeness
 
@@ -34,22 +35,20 @@ class Differences(NamedTuple):
 
     frame: differences.csv, a row for each setting that is compared, by its number. p_holm: NaN if there are no seeds to
     test; tied: p_holm does not tell them apart; seeds_to_tell: a side, "" if these do; paired_: the test seed by seed;
-    alike_: p, by Holm too, that the difference is less than `within`. table: the same as text, without empty columns.
-    notes: what its signs mean, what these seeds can tell, and which settings they cannot.
+    alike_: p, by Holm too, that the difference is less than `within`. section: the same as text, with what its signs
+    mean, what these seeds can tell, and which settings they cannot.
     """
 
-    title: str
     frame: pd.DataFrame
-    table: pd.DataFrame
-    notes: list[str]
+    section: Section
 
 
 def differences(
-    comparison: Comparison, baseline: str | None, confidence: float, within: float | None = None
+    comparison: Comparison, baseline: str | None, confidence: float, within: float | None = None, label: str = ""
 ) -> Differences | None:
     """Compare each setting with the first, which is the best, or the baseline; None if fewer than two have the score.
 
-    Raises UserError for a baseline that names no setting, or several.
+    label: LaTeX's. Raises UserError for a baseline that names no setting, or several.
     """
     score = comparison.compared_by
     if score is None:
@@ -81,7 +80,8 @@ def differences(
     by = "" if score == comparison.best_by else f" by {comparison.best_by}"
     best = f"the best{by}, " if reference == comparison.best else ""
     title = f"{score}: difference to {best}{comparison.label(reference)}"
-    return Differences(title, frame, text_of(frame, comparison.keys, confidence), notes)
+    text = text_of(frame, comparison.keys, confidence)
+    return Differences(frame, Section(title, text, notes, words=len(comparison.keys), label=label))
 
 
 def tested(base: Group, others: Sequence[Group], confidence: float, within: float | None) -> pd.DataFrame:

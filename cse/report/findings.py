@@ -1,12 +1,12 @@
-"""The claims of a report (cse.report.verdicts) as text: a headline, the facts about each, a Markdown table."""
+"""The claims of a report (cse.report.verdicts) as text: a headline, and the facts about each."""
 
 from collections import Counter
 
 import pandas as pd
 
-from cse.columns import to_markdown
 from cse.record.scores import ALTERED, IS_ALTERED
 from cse.report.markup import bounds, probability, signed
+from cse.report.section import Section
 from cse.report.table import NOT_RUN
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
 
@@ -46,8 +46,7 @@ def lines(claims: pd.DataFrame) -> list[dict[str, str]]:
     ]
 
 
-def section(claims: pd.DataFrame) -> str:
-    """The claims as a Markdown table under a heading, without empty columns."""
+def section(claims: pd.DataFrame) -> Section:
+    """The claims as a table of text, without empty columns."""
     table = pd.DataFrame(lines(claims))
-    table = table.loc[:, (table != "").any()]
-    return f"### What the paper claims\n\n{headline(claims)}\n\n{to_markdown(table)}\n"
+    return Section("What the paper claims", table.loc[:, (table != "").any()], [headline(claims)])

@@ -1,4 +1,4 @@
-"""A paper's table beside ours as text, the same for the terminal, Markdown, LaTeX and HTML, and its cells as CSV.
+"""A paper's table beside ours as text, from its cells.
 
 With up to two columns, each number has a line, with its facts side by side. With more, each row of the paper has a
 block with a line for each fact, under the paper's own columns.
@@ -9,10 +9,10 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from cse.columns import to_markdown
 from cse.dotted import Config
-from cse.record.scores import ALTERED, IS_ALTERED
+from cse.record.scores import ALTERED
 from cse.report.markup import PLUS_MINUS, TIED, bounds, number, probability, signed
+from cse.report.section import Section
 from cse.report.table import Table
 
 
@@ -65,48 +65,30 @@ def grid(table: Table) -> dict[str, list[tuple[str, str, str]]]:
     return lines
 
 
-def text_table(table: Table) -> pd.DataFrame:
-    """The table as text, without facts that no cell has."""
-    if table.lines is not None:
-        return table.lines
+def section(table: Table, label: str = "") -> Section:
+    """The table as text, without facts that no cell has. label: LaTeX's."""
     printed, cells = table.printed, table.cells.to_dict("records")
-    columns = {column: printed.split_of(column) for column in printed.columns}
-    names = {column: column if split == "none" else f"{column} ({split})" for column, split in columns.items()}
+    splits = {column: printed.split_of(column) for column in printed.columns}
+    names = {column: column if split == "none" else f"{column} ({split})" for column, split in splits.items()}
     texts = pd.DataFrame(
         {name: [fact(cell, printed.digits(cell["column"])) for cell in cells] for name, fact in FACTS.items()},
         index=pd.MultiIndex.from_arrays([table.cells["row"], table.cells["column"].map(names)]),
     )
     texts = texts.loc[:, (texts != "").any()]
-    if len(names) <= 2:
-        return texts.reset_index(names=["", "score"])
-    blocks = []
-    for row, of_row in texts.groupby(level=0, sort=False):
-        block = of_row.droplevel(0).T
-        block = block[(block != "").any(axis=1)].reset_index(names="")
-        block.insert(0, "row", [row, *[""] * (len(block) - 1)])
-        blocks.append(block)
-    return pd.concat(blocks).set_axis(["", "", *names.values()], axis=1)
-
-
-def best(text: pd.DataFrame) -> list[tuple[int, int]]:
-    """The row and column of each best cell of ours, or one not told apart from it."""
-    return [(row, column) for row, column in np.argwhere(text.map(lambda cell: TIED in cell).to_numpy()).tolist()]
-
-
-def remarks(table: Table) -> list[str]:
-    """What a reader must know besides the numbers."""
-    bases, ties = sorted(set(table.baselines.values())), table.cells["tied_with_best"] == "True"
-    return [
-        *(f"Not the paper's setting: {line}" for line in table.deviations),
-        *([f"{IS_ALTERED}."] if (table.cells["data"] == "partial").any() else []),
-        *([f"{TIED}: the best of ours in its column, or not told apart from it."] if ties.any() else []),
-        *([f"gain and p: against our own runs of {', '.join(bases)}."] if bases else []),
-        *(f"Missing: {line}" for line in dict.fromkeys(table.absent)),
-        *table.notes,
-    ]
-
-
-def section(table: Table) -> str:
-    """The table as Markdown under a heading, with its remarks as a list."""
-    notes = "".join(f"- {line}\n" for line in remarks(table))
-    return f"### {table.printed.title}\n\n{to_markdown(text_table(table))}\n\n{notes}"
+    tied = (table.cells["tied_with_best"] == "True").to_numpy()
+    best = pd.DataFrame({name: tied & (name == "ours") for name in texts}, index=texts.index)
+    if len(names) > 2:
+        texts, best = (one.stack(future_stack=True).unstack(level=1, sort=False) for one in (texts, best))
+        filled = (texts != "").any(axis=1)
+        texts, best = texts[filled], best[filled]
+    text = texts.reset_index()
+    if len(names) > 2:  # a row's name heads its block
+        text.iloc[:, 0] = text.iloc[:, 0].mask(text.iloc[:, 0].duplicated(), "")
+    return Section(
+        printed.title,
+        text.set_axis(["", "" if len(names) > 2 else "score", *texts.columns], axis=1),
+        table.notes,
+        bold=[(row, 2 + column) for row, column in np.argwhere(best.to_numpy()).tolist()],
+        missing=table.missing,
+        label=label,
+    )

@@ -20,8 +20,8 @@ from cse.record.heartbeat import clock
 from cse.record.runs import Run
 from cse.report import findings, layout
 from cse.report.comparison import Comparison, frame_of
-from cse.report.differences import Differences
-from cse.report.table import NO_CELLS, Table
+from cse.report.section import Section
+from cse.report.table import Table
 from cse.report.terminal import COLOURS
 
 LONG = 100  # rows of a table that is shown in pages
@@ -49,17 +49,13 @@ class Report:
 
     title: str
     subtitle: str
-    tables: list[Table]
+    table: Table | None
+    sections: list[Section]
     pictures: list[Picture]
     runs: list[Run]
     claims: pd.DataFrame
     link: str = ""
     start: str = ""
-
-    @property
-    def cells(self) -> pd.DataFrame:
-        """report.csv: a line for each printed cell, with unrounded numbers."""
-        return next((table.cells for table in self.tables if len(table.cells)), NO_CELLS)
 
     @property
     def done(self) -> bool:
@@ -86,7 +82,7 @@ def sweep_page(report: Report) -> str:
     return template("sweep.html").render(
         report=report,
         title=report.title,
-        tables=[(one, layout.grid(one), layout.text_table(one), layout.remarks(one)) for one in report.tables],
+        grid=layout.grid(report.table) if report.table and report.table.printed.columns else {},
         claims=findings.lines(report.claims),
         headline=findings.headline(report.claims),
         pictures=report.pictures,
@@ -100,9 +96,11 @@ def provenance(runs: list[Run]) -> pd.DataFrame:
     return frame[["folder", "state", "seed", "command", "git_commit", "code", "device"]].fillna("").astype(str)
 
 
-def runs_page(comparison: Comparison, differences: Differences | None = None, smoke: Comparison | None = None) -> str:
-    """The page of any runs beside each other: tables that sort and filter, and charts. smoke: of runs with smoke=true,
-    which have a table alone."""
+def runs_page(comparison: Comparison, others: Sequence[Section] = ()) -> str:
+    """The page of any runs beside each other: tables that sort and filter, and charts.
+
+    others: how settings differ, and runs with smoke=true, which have a table alone.
+    """
     from itables.javascript import generate_init_offline_itables_html
     from itables.options import dt_bundle
     from plotly.offline import get_plotlyjs
@@ -130,8 +128,7 @@ def runs_page(comparison: Comparison, differences: Differences | None = None, sm
             for name, chart in charts.items()
         },
         pending=comparison.pending,
-        differences=differences,
-        smoke=smoke,
+        others=others,
         notes=comparison.notes,
     )
 

@@ -16,14 +16,16 @@ from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.runs import Run, read_runs, same
 from cse.record.status import DONE, RUNNING, status_of
-from cse.report import figures, published
+from cse.report import figures, layout, published
 from cse.report.claims import names
 from cse.report.comparison import compare_runs
 from cse.report.groups import groups_of
+from cse.report.notes import deviations, missing_jobs
 from cse.report.page import Picture, Report
 from cse.report.plot import Plot
+from cse.report.section import Section
 from cse.report.spec import Spec, parse
-from cse.report.table import build, of_runs
+from cse.report.table import build
 from cse.report.verdicts import judge_claims
 from cse.run.plots import save
 from cse.sweep import jobs
@@ -40,11 +42,10 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     runs = mark_departures(runs_of_sweep(sweep, folders, config), sweep.name, spec.seed)
     expected = planned(sweep)
     groups = groups_of(spec, runs)
-    tables = [build(spec, printed, groups, runs, expected, config["confidence"])] if printed else []
+    table = build(spec, printed, groups, runs, expected, config["confidence"]) if printed else None
+    sections = [layout.section(table, config["sweep"])] if table else []
     if runs and not any(group.values for group in groups.values()):  # beside each other, at least
-        known = {name for run in runs for name in run.metrics}
-        metrics = [metric for plot in spec.figures for metric in plot.metrics if metric in known]
-        tables.append(of_runs(compare_runs(runs, folders, metrics, spec.seed), runs, [] if printed else expected))
+        sections.append(beside_each_other(runs, folders, spec, [] if table else expected))
     paper = published.read(spec.paper)
     own = paper["tables"].get(block.get("table"), {})  # may have a paper and link of its own
     paper = {**paper, **own}
@@ -53,11 +54,23 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         subtitle=f"{paper['paper']}. {progress(runs, folders)}",
         link=paper.get("link", ""),
         start=f"cse-train sweep={config['sweep']}",
-        tables=tables,
+        table=table,
+        sections=sections,
         pictures=[draw(plot, spec, runs, out) for plot in spec.figures],
         runs=runs,
         claims=judge_claims(spec, printed, groups, runs, config["confidence"]),
     )
+
+
+def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected: list[Config]) -> Section:
+    """A line for each setting of runs that fill no published table, with the scores of the figures."""
+    known = {name for run in runs for name in run.metrics}
+    metrics = [metric for plot in spec.figures for metric in plot.metrics if metric in known]
+    found = compare_runs(runs, folders, metrics, spec.seed)
+    setting = deviations({}, [run for run in runs if run.status == "done"])
+    said = [f"Not the paper's setting: {line}" for line in setting]
+    missing = list(dict.fromkeys(missing_jobs(runs, expected)))
+    return replace(found.section(""), title=found.counted, notes=said + found.notes, missing=missing)
 
 
 def runs_of_sweep(sweep: jobs.Sweep, folders: list[Path], config: Config) -> list[Run]:

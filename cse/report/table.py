@@ -1,4 +1,4 @@
-"""A table of ours, beside the paper's or of runs alone: its cells, their verdicts, and the remarks that a reader needs.
+"""A table of ours beside the paper's: its cells, their verdicts, and the remarks that a reader needs.
 
 A cell compares our mean with the printed number:
     PASS                within the tolerance
@@ -20,8 +20,9 @@ from scipy import stats
 
 from cse.dotted import Config
 from cse.record.runs import Run, Where, described, same
-from cse.report.comparison import Comparison
+from cse.record.scores import IS_ALTERED
 from cse.report.groups import Group, Groups, compare, of_several_seeds, other_setting
+from cse.report.markup import TIED
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
 from cse.report.seeds import in_words, pooled_sd
@@ -40,7 +41,6 @@ COLUMNS = (
 """Of report.csv. expected_runs: planned jobs; difference: ours minus the printed number; gain: over the baseline's row,
 in this column; tied_with_best: the best of ours in its column, or not told apart from it."""
 
-
 NO_CELLS = pd.DataFrame(columns=list(COLUMNS), dtype=object)
 
 
@@ -48,18 +48,14 @@ NO_CELLS = pd.DataFrame(columns=list(COLUMNS), dtype=object)
 class Table:
     """A printed table and what our runs make of it.
 
-    cells: a row for each printed cell, with the columns of report.csv. baselines: by row, the row that it is compared
-    with. deviations: how runs differ from the paper's setting; absent: what is missing, and why; lines: the whole table
-    as text, for runs without a published table, which have no cells.
+    cells: a row for each printed cell, with the columns of report.csv. notes: what a reader must know besides the
+    numbers; missing: what has not run, and why.
     """
 
     printed: Published
     cells: pd.DataFrame
-    baselines: dict[str, str] = field(default_factory=dict)
-    deviations: list[str] = field(default_factory=list)
-    absent: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    lines: pd.DataFrame | None = None
+    missing: list[str] = field(default_factory=list)
 
 
 def build(
@@ -89,14 +85,8 @@ def build(
         for (row, column), group in groups.items()
         if group.unscored
     ]
-    return Table(
-        published,
-        cells,
-        spec.baselines,
-        deviations(spec.setting, [run for group in groups.values() for run in group.runs]),
-        absent=unscored + missing_jobs(runs, expected),
-        notes=published.notes + notes(cells, groups, spec, runs, confidence),
-    )
+    said = [*notes_on_signs(cells, spec, groups), *published.notes, *notes(cells, groups, spec, runs, confidence)]
+    return Table(published, cells, said, list(dict.fromkeys(unscored + missing_jobs(runs, expected))))
 
 
 def as_printed(spec: Spec, published: Published, row: str, column: str) -> Config:
@@ -166,6 +156,19 @@ def over_baseline(group: Group, base: Group, printed: tuple[Value | None, Value 
     return found
 
 
+def notes_on_signs(cells: pd.DataFrame, spec: Spec, groups: Groups) -> list[str]:
+    """How runs differ from the paper's setting, and what the signs beside numbers mean."""
+    setting = deviations(spec.setting, [run for group in groups.values() for run in group.runs])
+    lines = [f"Not the paper's setting: {line}" for line in setting]
+    if (cells["data"] == "partial").any():
+        lines.append(f"{IS_ALTERED}.")
+    if (cells["tied_with_best"] == "True").any():
+        lines.append(f"{TIED}: the best of ours in its column, or not told apart from it.")
+    if bases := sorted(set(spec.baselines.values())):
+        lines.append(f"gain and p: against our own runs of {', '.join(bases)}.")
+    return lines
+
+
 def notes(cells: pd.DataFrame, groups: Groups, spec: Spec, runs: list[Run], confidence: float) -> list[str]:
     """What runs retrieved, how intervals and verdicts were made, and which cells join runs that are not alike."""
     done = [run for run in runs if run.status == "done"]
@@ -187,19 +190,6 @@ def notes(cells: pd.DataFrame, groups: Groups, spec: Spec, runs: list[Run], conf
     if differing := scored_differently([run for group in groups.values() for run in group.runs]):
         lines.append(f"Not all cells were scored alike: {'; '.join(differing)}.")
     return lines
-
-
-def of_runs(comparison: Comparison, runs: list[Run], expected: list[Where]) -> Table:
-    """The table of a sweep whose report has none: a line for each setting."""
-    done = [run for run in runs if run.status == "done"]
-    return Table(
-        Published(title=comparison.counted, split="none", columns=[]),
-        NO_CELLS,
-        deviations=deviations({}, done),
-        absent=missing_jobs(runs, expected),
-        notes=comparison.notes,
-        lines=comparison.table(),
-    )
 
 
 def judge_cell(

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 from rich.console import Console
@@ -9,10 +10,9 @@ from rich.text import Text
 
 from cse.report import findings
 from cse.report.comparison import Comparison
-from cse.report.differences import Differences
 from cse.report.frame import folded
-from cse.report.layout import remarks, text_table
-from cse.report.table import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY, Table
+from cse.report.section import Section
+from cse.report.table import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
 
 COLOURS = {
@@ -39,28 +39,21 @@ def console() -> Console:
     return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
 
 
-def show(tables: list[Table], console: Console) -> None:
-    """Print tables and their remarks."""
-    for table in tables:
-        console.print(Text(table.printed.title, style="italic"))
-        show_table(text_table(table), console, notes=remarks(table))
-
-
-def show_table(table: pd.DataFrame, console: Console, fixed: int = 2, notes: Sequence[str] = ()) -> None:
-    """Print a table without cutting numbers, what is wider than the terminal (a pipe: 80) below, and then the notes.
-
-    fixed: the number of leading columns, which each part repeats.
-    """
+def show(section: Section, console: Console) -> None:
+    """Print a table without cutting numbers, what is wider than the terminal (a pipe: 80) below, and the remarks."""
+    if section.title:
+        console.print(Text(section.title, style="bold"), soft_wrap=True)
+    table, words = section.table, section.words
     if not table.empty:
-        names = [name or None for name in table.columns[:fixed]]
-        index = pd.MultiIndex.from_arrays(table.iloc[:, :fixed].map(folded).T.to_numpy(), names=names)
-        text = table.iloc[:, fixed:].map(folded).set_axis(index).to_string(line_width=console.width, sparsify=False)
+        names = [name or None for name in table.columns[:words]]
+        index = pd.MultiIndex.from_arrays(table.iloc[:, :words].map(folded).T.to_numpy(), names=names)
+        text = table.iloc[:, words:].map(folded).set_axis(index).to_string(line_width=console.width, sparsify=False)
         text = Text(text)
         for verdict, colour in COLOURS.items():
             text.highlight_words([verdict], colour)
         console.print(text, soft_wrap=True)
-    for note in notes:
-        console.print(Text(note, style="dim"))
+    for line in section.remarks:
+        console.print(Text(line, style="dim"))
 
 
 def show_claims(claims: pd.DataFrame, console: Console) -> None:
@@ -75,13 +68,8 @@ def show_claims(claims: pd.DataFrame, console: Console) -> None:
         console.print(Text(f"             {numbers}", style="dim"))
 
 
-def show_comparison(
-    comparison: Comparison, differences: Differences | None, console: Console, smoke: Comparison | None = None
-) -> None:
-    """Print the unfinished runs, a line for each setting, how settings differ, and the best with its command.
-
-    smoke: of the runs with smoke=true, below and without a best.
-    """
+def show_comparison(comparison: Comparison, sections: Sequence[Section], console: Console) -> None:
+    """Print the unfinished runs, the sections, of which the first is the comparison's, and the best setting."""
     console.print(Text.assemble((comparison.title, "bold"), f"  {comparison.counted}"), soft_wrap=True)
     pending = comparison.pending
     for state, name, why in pending[:MANY]:
@@ -91,16 +79,12 @@ def show_comparison(
         console.print(Text(f"and {len(pending) - MANY} more, in runs.csv", style="dim"))
     if comparison.compared_by is None:
         return
-    console.print()
     hidden = len(comparison.metrics) - len(comparison.chosen)
     more = [f"{hidden} more scores: metrics=[test/sts/*], report.html and runs.csv"] if hidden else []
-    show_table(comparison.table(), console, 1 + len(comparison.keys), [*more, *comparison.notes])
-    if differences:
-        console.print(Text(f"\n{differences.title}", style="bold"), soft_wrap=True)
-        show_table(differences.table, console, len(comparison.keys), differences.notes)
-    if smoke:
-        console.print(Text(f"\n{smoke.smoke_title}", style="bold"), soft_wrap=True)
-        show_table(smoke.unranked(), console, 1 + len(smoke.keys), smoke.notes)
+    first, *others = sections
+    for section in (replace(first, title="", notes=more + first.notes), *others):
+        console.print()
+        show(section, console)
     by, best = str(comparison.best_by), comparison.best
     if best is None:
         return

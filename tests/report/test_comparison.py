@@ -111,7 +111,9 @@ def test_a_test_score_marks_no_best(leave, compared):
 def test_no_number_is_cut_at_31_scores(grid_of_runs, compared, width, is_terminal):
     whole = compared(metrics=["*"])
     out = io.StringIO()
-    terminal.show_comparison(whole, None, Console(file=out, width=width, force_terminal=is_terminal, no_color=True))
+    terminal.show_comparison(
+        whole, [whole.section("")], Console(file=out, width=width, force_terminal=is_terminal, no_color=True)
+    )
     text = out.getvalue()
     assert text.count("74.15 ± 0.07") == 30 + 1  # its scores, but for dev/stsb/pearson, and the best
     assert "RunError: the loss is nan" in text

@@ -50,9 +50,9 @@ def test_each_setting_against_the_best_by_welch_and_holm(three_rates, compared):
     assert {lr: row["tied"] for lr, row in by_lr.items()} == {"1e-05": "False", "0.0001": "True"}
     assert int(by_lr["0.0001"]["seeds_to_tell"]) > 4
     assert by_lr["1e-05"]["seeds_to_tell"] == ""
-    texts = found.table.set_index("lr")["difference"]
+    texts = found.section.table.set_index("lr")["difference"]
     assert texts["0.0001"].endswith(" ≈")
-    assert any(note.startswith("lr=0.0001: ") for note in found.notes)
+    assert any(note.startswith("lr=0.0001: ") for note in found.section.notes)
 
 
 @pytest.mark.parametrize("baseline", ["lr=1e-5", "trainer.lr=0.00001", "runs/low"])
@@ -161,4 +161,4 @@ def test_the_same_seeds_are_compared_in_pairs_and_for_likeness(leave, compared):
     ):
         assert row[p] == pytest.approx(max(test(-0.5, "greater").pvalue, test(0.5, "less").pvalue))
     assert row["alike_p"] > 0.05 > row["paired_alike_p"]
-    assert {"paired p", "p alike", "paired p alike"} <= set(found.table)
+    assert {"paired p", "p alike", "paired p alike"} <= set(found.section.table)

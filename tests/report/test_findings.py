@@ -10,6 +10,7 @@ from scipy import stats
 from cse.cli.reporting import settings
 from cse.report import findings, statistics
 from cse.report.claims import FORMS
+from cse.report.section import markdown
 from cse.report.sweep import of_sweep
 from cse.report.table import NOT_RUN
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
@@ -259,5 +260,5 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, runs):
     assert (sts12.n, findings.lines(found)[1]["p"]) == ("", "")
     assert rates.missing == "case=simcse_bert, trainer.lr=3e-05"
     assert rises.missing
-    for text in (found.to_csv(), findings.section(found)):
+    for text in (found.to_csv(), markdown("Title", [findings.section(found)])):
         assert "HOLDS (1 of 2 parts)" in text and "case=simcse_bert, trainer.lr" in text  # noqa: PT018

@@ -9,6 +9,7 @@ from cse import columns
 from cse.record.runs import Run
 from cse.report import layout, page
 from cse.report.published import Published
+from cse.report.section import latex, markdown
 from cse.report.table import COLUMNS as CELL
 from cse.report.table import NO_CELLS, Table
 from cse.report.verdicts import COLUMNS
@@ -38,8 +39,8 @@ def narrow():
     }  # fmt: skip
     empty = {"row": "<other>", "column": "Avg.", "published": 72.0, "published_note": "printed /2", "p_published": "",
              "verdict": "PUBLISHED ONLY"}  # fmt: skip
-    about = {"deviations": ["model=minilm (paper: bert)"], "absent": ["seed=3: failed"], "notes": ["a note"]}
-    return table_of(filled, empty, baselines={"A & B_1": "<other>"}, **about)
+    about = {"notes": ["a note"], "missing": ["seed=3: failed"]}
+    return table_of(filled, empty, **about)
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def wide():
 
 
 def test_up_to_two_columns_lie_side_by_side(narrow):
-    found = layout.text_table(narrow)
+    found = layout.section(narrow).table
     assert list(found) == ["", "score", "published", "ours", "difference", "interval", "gain", "its interval",
                             "gain as printed", "p Student", "p Welch", "verdict"]  # fmt: skip
     assert found.to_numpy().tolist() == [
@@ -61,7 +62,7 @@ def test_up_to_two_columns_lie_side_by_side(narrow):
 
 
 def test_more_columns_are_blocks_and_every_header_names_the_split(wide):
-    found = layout.text_table(wide)
+    found = layout.section(wide).table
     assert list(found) == ["", "", "STS12 (test)", "STS13 (test)", "Avg. (test)"]
     assert found.to_numpy().tolist() == [
         ["row", "published", "70.00", "71.00", "72.00"],
@@ -72,21 +73,19 @@ def test_more_columns_are_blocks_and_every_header_names_the_split(wide):
 
 def test_a_table_of_captions_has_no_column():
     """NonLing-CSE's Table C.1: what its models retrieved stands in the notes."""
-    assert layout.text_table(Table(Published(title="Captions", split="none", columns=[]), NO_CELLS)).empty
+    assert layout.section(Table(Published(title="Captions", split="none", columns=[]), NO_CELLS)).table.empty
 
 
 def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):
-    table, notes = layout.section(narrow).split("\n\n")[1:]
+    table, notes = markdown("Title", [layout.section(narrow)]).split("\n\n")[2:]
     assert {line.count("|") for line in table.splitlines()} == {13}
-    assert [line.partition(": ")[2] for line in notes.splitlines()[:3]] == [
-        "model=minilm (paper: bert)", "against our own runs of <other>.", "seed=3: failed",
-    ]  # fmt: skip
+    assert notes.splitlines() == ["- a note", "- Missing: seed=3: failed"]
     odd = pd.DataFrame([["a|b\nc", "1"]], columns=["x", "y|z"])
     assert columns.to_markdown(odd).splitlines() == ["| x | y\\|z |", "| --- | --- |", "| a\\|b c | 1 |"]
 
 
 def test_latex_escapes_and_keeps_its_columns(narrow):
-    tex = columns.to_latex(layout.text_table(narrow), "Two rows", [], words=2, label="two rows")
+    tex = latex([layout.section(narrow, "two rows")])
     assert r"A \& B\_1 & Avg. (test) & 76.96 $\pm$ 0.38 (5)" in tex
     assert r"$<$other>" in tex
     assert all(told in tex for told in (r"\centering", r"\label{tab:two-rows}"))
@@ -105,7 +104,9 @@ def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, 
     }
     found |= dict.fromkeys(["low", "published_effect"]) | {"parts_measured": 1}
     claims = pd.DataFrame([found], dtype=object)
-    text = page.sweep_page(page.Report("A & B", "sub", [narrow, wide], pictures, [run], claims))
+    text = page.sweep_page(
+        page.Report("A & B", "sub", narrow, list(map(layout.section, (narrow, wide))), pictures, [run], claims)
+    )
     assert not re.findall(r'src="(?!data:)|<link|=<b>', text)
     for shown in ("76.96 ± 0.38 (5)", "cse-train &#39;data.path=&lt;b&gt;&#39;", '<td class="DIFFERS">DIFFERS',
                   'HOLDS">HOLDS (1 of 2 parts)<', "data:image/png;base64,iVBORw==", "Not drawn: ",

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from made_up_tables import filled, parsed
 
+from cse.report import layout
 from cse.report.charts import COLOURS, POINTS, curves_of, draw_charts, settings_of, thinned
 from cse.report.page import Report, runs_page, sweep_page
 from cse.report.verdicts import COLUMNS
@@ -104,9 +105,10 @@ def test_the_page_in_a_browser(page, tmp_path):
         assert [one for one in shown.requests if not one.startswith(("file:", "data:", "blob:"))] == []
 
 
-def without_runs(sweep):
-    """The table of a sweep of which nothing has run."""
-    return filled(*parsed(jobs.read(sweep).report), [])
+def report_of(sweep, **about):
+    """The report of a sweep of which nothing has run."""
+    table = filled(*parsed(jobs.read(sweep).report), [])
+    return Report("t", "", table, [layout.section(table)], [], [], NO_CLAIMS, **about)
 
 
 @pytest.mark.nightly
@@ -114,9 +116,7 @@ def without_runs(sweep):
 @pytest.mark.parametrize("dark", [False, True])
 def test_on_a_phone_a_table_moves_in_its_own_box_and_keeps_its_first_column(page, tmp_path, dark):
     (tmp_path / "runs.html").write_text(page, encoding="utf-8")
-    (tmp_path / "sweep.html").write_text(
-        sweep_page(Report("t", "", [without_runs("nonling/table1")], [], [], NO_CLAIMS)), "utf-8"
-    )
+    (tmp_path / "sweep.html").write_text(sweep_page(report_of("nonling/table1")), "utf-8")
     boxes = "[...document.querySelectorAll('.wide, .dt-scroll-body')].filter((box) => box.offsetWidth)"
     first = "box.querySelector('tbody tr').firstElementChild.getBoundingClientRect().left"
     for name, count in (("runs.html", 2), ("sweep.html", 1)):
@@ -180,8 +180,7 @@ def test_charts_count_a_copy_once_and_mark_altered_scores_as_the_table_does(leav
 
 
 def test_a_sweep_without_runs_says_what_starts_it():
-    report = Report("t", "", [without_runs("whitenedcse/table4")], [], [], NO_CLAIMS, "https://x.test", "cse-train x")
-    page = sweep_page(report)
+    page = sweep_page(report_of("whitenedcse/table4", link="https://x.test", start="cse-train x"))
     assert "<code>cse-train x</code>" in page
     assert 'href="https://x.test"' in page
     assert page.count("<td ") == 16

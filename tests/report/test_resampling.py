@@ -153,6 +153,6 @@ def test_of_one_seed_a_side_a_comparison_shows_the_difference_and_tests_nothing(
     scored("good-1", 0.3, 1)
     scored("bad-1", 0.8, 1)
     told = differences(compared(), None, 0.95)
-    assert list(told.table) == ["case", "difference", "of"]
+    assert list(told.section.table) == ["case", "difference", "of"]
     assert told.frame["tied"].item() == ""
-    assert len(told.notes) == 1  # too few seeds: no sign and no p that would need a word
+    assert len(told.section.notes) == 1  # too few seeds: no sign and no p that would need a word

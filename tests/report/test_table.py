@@ -17,6 +17,11 @@ from cse.report.table import NOT_RUN, OTHER_SETTING, ties
 SIMCSE, VISUAL = [75.1, 76.9, 75.2, 74.9, 76.6], [77.0, 76.5, 77.4, 76.6, 77.3]
 
 
+def deviations_of(table):
+    """What the notes say of runs in another setting than the paper's."""
+    return [note.partition(": ")[2] for note in table.notes if note.startswith("Not the paper's setting")]
+
+
 @pytest.fixture
 def table3(leave):
     """Five seeds of two rows; table3(experiment, seed, score) leaves one run more."""
@@ -49,7 +54,8 @@ def test_seeds_become_mean_sd_interval_and_p(table3, tmp_path):
     assert found["p_welch"] == pytest.approx(stats.ttest_ind(VISUAL, SIMCSE, equal_var=False).pvalue)
     assert found["verdict"] == "PASS"
     assert base["gain"] is None
-    assert (table.absent, table.deviations) == ([], [])
+    assert not table.missing
+    assert not deviations_of(table)
     roberta = cell(table, "SimCSE-RoBERTa-base")
     assert (roberta["verdict"], roberta["ours"], roberta["published_sd"]) == (NOT_RUN, None, 0.18)
     assert [found["p_published"], cell(table, "VisualCSE-RoBERTa-base")["p_published"]] == [".0235", "<.0001"]
@@ -66,7 +72,7 @@ def test_runs_of_another_setting_get_no_verdict(table3, tmp_path):
     found = cell(table, "VisualCSE-BERT-base")
     assert found[["verdict", "difference", "difference_low"]].tolist() == [OTHER_SETTING, None, None]
     assert cell(table, "SimCSE-BERT-base")["verdict"] == "PASS"
-    assert table.deviations == ["1 of 6 runs: trainer.max_steps=100 (paper: null)"]
+    assert deviations_of(table) == ["1 of 6 runs: trainer.max_steps=100 (paper: null)"]
 
 
 def test_a_trial_with_other_settings_never_mixes_with_the_sweeps_own_runs(table3, runs):
@@ -77,8 +83,8 @@ def test_a_trial_with_other_settings_never_mixes_with_the_sweeps_own_runs(table3
     assert (alone["runs"], alone["verdict"]) == (4, OTHER_SETTING)
     beside = filled(spec, printed, [*trials, runs()[4]], [{"seed": 0}])
     assert values(cell(beside, "SimCSE-BERT-base")) == SIMCSE[4:]
-    assert "seed=0: not started" in beside.absent
-    assert not beside.deviations
+    assert "seed=0: not started" in beside.missing
+    assert not deviations_of(beside)
 
 
 def test_a_partial_sweep_says_what_is_missing(leave, tmp_path):
@@ -87,7 +93,7 @@ def test_a_partial_sweep_says_what_is_missing(leave, tmp_path):
     leave("c", {"seed": 0}, status="killed", choices={"experiment": "visualcse_bert"})
     jobs = [{"experiment": e, "seed": s} for e in ("simcse_bert", "visualcse_bert") for s in ("0", "1")]
     table = built(TABLE3, tmp_path, jobs)
-    assert table.absent == [
+    assert table.missing == [
         "experiment=simcse_bert, seed=1: failed",
         "experiment=visualcse_bert, seed=0: stopped",
         "experiment=visualcse_bert, seed=1: not started",
@@ -145,7 +151,7 @@ baseline: {DeCLUTR-small: Transformer-small}
     average, *counts = (cell(table, "DeCLUTR-small", column) for column in ("Avg.", "Parameters (M)", "Embed. dim."))
     assert (average["gain_published"], average["split"]) == (pytest.approx(75.32 - 73.48), "test")
     assert [(one["gain_published"], one["split"]) for one in counts] == [(None, "none")] * 2
-    text = layout.text_table(table)
+    text = layout.section(table).table
     assert list(text)[2:5] == ["Parameters (M)", "Embed. dim.", "Downstream (test)"]
     assert ["GloVe", "published", "", "300", "65.50"] in text.iloc[:, :5].to_numpy().tolist()
 
@@ -194,5 +200,5 @@ def test_what_ties_with_the_best_is_signed(table3, tmp_path):
     table3("simcse_bert", 5, 77.4)  # p of the difference: .06
     table = built(TABLE3, tmp_path)
     assert set(table.cells.loc[table.cells["seeds"] > 0, "tied_with_best"]) == {"True"}
-    assert [text[-1] for text in layout.text_table(table)["ours"] if text] == ["≈", "≈"]
-    assert "≈" in [remark[0] for remark in layout.remarks(table)]
+    assert [text[-1] for text in layout.section(table).table["ours"] if text] == ["≈", "≈"]
+    assert "≈" in [remark[0] for remark in table.notes]
