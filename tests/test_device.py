@@ -12,6 +12,7 @@ from cse.model.encoder import Encoder
 from cse.record.runs import read_run
 from cse.run.build import precision_of
 from cse.run.run import start_processes
+from cse.run.summary import precision_in_words
 
 
 @pytest.fixture
@@ -44,6 +45,13 @@ def test_precision_auto_is_bf16_only_on_a_cpu_that_computes_in_it(has, precision
     gpus(0)
     monkeypatch.setattr("torch.cpu.get_capabilities", lambda: has)
     assert precision_of("auto") == precision
+
+
+@pytest.mark.parametrize("emulated", [True, False])
+def test_a_run_says_that_bf16_is_emulated(emulated, gpus, monkeypatch):
+    monkeypatch.setattr("torch.cpu.get_capabilities", dict if emulated else lambda: {"amx_bf16": True})
+    assert ("emulated" in precision_in_words("bf16", "bf16")) == emulated
+    assert "emulated" not in precision_in_words("fp32", "auto") + precision_in_words("fp32", "fp32")
 
 
 def test_a_resumed_run_keeps_the_precision_it_began_with(cse_train, small_run, tmp_path, monkeypatch):

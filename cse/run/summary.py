@@ -16,7 +16,7 @@ from cse.config.compose import resolved
 from cse.data.loader import Batches
 from cse.data.overlap import Overlap, in_words
 from cse.data.text import Text
-from cse.device import is_gpu, peak_memory, total_memory
+from cse.device import computes_bf16, is_gpu, peak_memory, total_memory
 from cse.dotted import Config
 from cse.eval.sts import ScoredPairs
 from cse.files import write_text
@@ -39,9 +39,7 @@ log = logging.getLogger("cse")
 def announce(config: Config, training: Training, found: Overlap, asked: str) -> None:
     """Log the run in a few lines: what, on what, how long, where. asked: trainer.precision as it was typed."""
     parts, encoder, accelerator = training.parts, training.parts.encoder, training.accelerator
-    precision = precision_name(accelerator.mixed_precision)
-    reasons = {"bf16": " (auto: computed in hardware)", "fp32": " (auto: no bf16 in hardware)"}
-    why = reasons[precision] if asked == "auto" else ""
+    precision = precision_in_words(precision_name(accelerator.mixed_precision), asked)
     print_fields(
         **method_in_words(config),
         encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {encoder.size}",
@@ -53,9 +51,17 @@ def announce(config: Config, training: Training, found: Overlap, asked: str) -> 
         schedule=f"{training.steps:,} steps, {schedule_in_words(parts.trainer)}"
         + (f" over {training.update.steps:,} steps" if training.update.steps != training.steps else "")
         + warmup_in_words(training.update.warmup),
-        device=f"{accelerator.device}, {precision}{why}, {accelerator.num_processes} process(es)",
+        device=f"{accelerator.device}, {precision}, {accelerator.num_processes} process(es)",
         folder=training.folder,
     )
+
+
+def precision_in_words(precision: str, asked: str) -> str:
+    """The precision, and why auto chose it; a warning where someone asked for bf16 that this machine only emulates."""
+    if asked == "auto":
+        return f"{precision} (auto: {'computed' if precision == 'bf16' else 'no bf16'} in hardware)"
+    emulated = precision == "bf16" and not computes_bf16()
+    return f"{precision} (emulated here, many times slower than fp32)" if emulated else precision
 
 
 def selection_in_words(parts: Parts) -> str:
