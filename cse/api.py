@@ -235,7 +235,7 @@ def _composed(command: str, words: Sequence[str], own: Sequence[str] = ()) -> tu
     startup.quiet()
     with explaining(words, command):
         origin = resume.started_from(words) if command == "train" else None
-        refuse_words(words, command)
+        refuse_words(words)
         all_words = [*words, *own]
         config = composed(command, all_words) if origin is None else resume.resumed(origin, all_words)
         return validate(config, command), origin

@@ -6,9 +6,11 @@ import sys
 from typing import NoReturn
 
 from cse.cli.help import answer
-from cse.config.compose import explaining, nearest, refuse_words, valid_keys
+from cse.config.compose import explaining, refuse_words
 from cse.config.groups import CONF_DIR, PROGRAMS, adopt_folders
+from cse.config.search import keys
 from cse.config.spelling import MULTIRUN, spell, split_flags, strip_dashes
+from cse.config.suggest import nearest
 from cse.errors import UserError
 from cse.record.runs import RUN
 from cse.run import slurm
@@ -50,7 +52,7 @@ def show_config(command: str, words: list[str]) -> NoReturn:
     with explaining(words, command):
         if origin := started_from(spell(words, command)):
             raise UserError(f"{origin} starts from {origin.folder / RUN}: look at that file instead")
-        refuse_words(words, command)
+        refuse_words(words)
         sys.argv[1:] = spell(words, command)
         hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=command)(lambda _: None)()
     sys.exit(0)
@@ -67,7 +69,7 @@ def refuse_flags(words: list[str], command: str) -> None:
     def refuse(message: str) -> NoReturn:
         hint = ""
         if flag := re.fullmatch(r"unrecognized arguments: --?([\w.-]+).*", message):
-            close = nearest(flag[1].replace("-", "_"), valid_keys(command, []))
+            close = nearest(flag[1].replace("-", "_"), list(keys(command)))
             hint = f"; a setting is KEY=VALUE{close.replace('?', '=...?')}"
         raise UserError(f"{message}{hint}")
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.config.groups import CONF_DIR, choices, file_of, first_comment, groups, included
+from cse.config.mistakes import no_choice
 from cse.config.search import NO_SETTINGS, body, find
 from cse.errors import UserError
 
@@ -145,8 +146,6 @@ def help_on(config_name: str, word: str) -> str:
     names = choice.strip("[]").split(",")
     for name in names:
         if name not in several:
-            from cse.config.compose import no_choice
-
             raise UserError(f"--help {word}: {no_choice(group, name)}")
     if group == "sweep":
         return "\n".join(f"{name}: {first_comment(group, name)}. Its jobs: sweep={name} dry_run=true" for name in names)

@@ -11,8 +11,9 @@ from pydantic import with_config
 from typing_extensions import TypedDict
 
 from cse.config.check import validate_keys
-from cse.config.compose import nearest, resolved
+from cse.config.compose import resolved
 from cse.config.groups import CONF_DIR, choices
+from cse.config.suggest import nearest
 from cse.dotted import Config
 from cse.errors import UserError, first_line
 from cse.ranges import STRICT, Name, NonNegative, Positive

@@ -3,7 +3,6 @@
 The files are read as text, since a YAML reader drops comments. Nothing slow is imported.
 """
 
-import difflib
 import re
 import textwrap
 from collections import defaultdict
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cse.config.groups import CONF_DIR, choices, file_of, first_comment, groups, included
-from cse.config.synonyms import ALWAYS, SYNONYMS, TOPICS
+from cse.config.suggest import TOPICS, meant, nearest
 from cse.errors import UserError
 
 KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
@@ -52,9 +51,7 @@ def find(config_name: str, word: str, width: int) -> str:
     topic = TOPICS.get(word.lower().replace("license", "licence"))
     if matches or topic:
         return "\n".join([*filter(None, [topic]), *paragraphs(matches, width)])
-    ends = sorted({one.key.rpartition(".")[2] for one in known} | {*groups(config_name)})
-    close = difflib.get_close_matches(word.rpartition(".")[2], ends, 3, 0.6)
-    hint = f"; did you mean {' or '.join(close)}?" if close else "; --help alone shows what can be chosen"
+    hint = nearest(word, list(keys(config_name))) or "; --help alone shows what can be chosen"
     raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
 
 
@@ -62,7 +59,7 @@ def by_name(known: list[Setting], word: str) -> list[Setting]:
     """Those whose name, or a part of it, begins with the word, and the one that other trainers give this name."""
     joined = re.sub(r"[\s-]+", "_", word.strip("-"))
     name = re.compile(rf"(^|[._]){re.escape(joined)}", re.IGNORECASE)
-    ours = SYNONYMS.get(word.rpartition(".")[2].lower().replace(" ", "_"), word)
+    ours = meant(word, [one.key for one in known]) or word
     inside = f"{ours}." if "." in ours else ""  # a whole group means its choices, not their keys
     return [one for one in known if name.search(one.name) or one.key == ours or (inside and one.key.startswith(inside))]
 
@@ -90,6 +87,14 @@ def all_choices(config_name: str) -> Iterator[Setting]:
         for choice in choices(group) if group != "sweep" else ():
             if choice != "default":
                 yield Setting(group, choice, first_comment(group, choice), choice)
+
+
+def keys(config_name: str) -> dict[str, list[str]]:
+    """Every group and every setting of a command, and the GROUP=CHOICEs that set it; "" is every run."""
+    known: dict[str, list[str]] = {group: [""] for group in groups(config_name)}
+    for one in settings(config_name):
+        known.setdefault(one.key, []).append(one.choice)
+    return known
 
 
 def settings(config_name: str) -> Iterator[Setting]:
@@ -121,7 +126,7 @@ def read(file: Path, group: str, choice: str) -> Iterator[Setting]:
         dotted = inside + ".".join(name for _, name in open_keys)
         comment, above = match[4] or " ".join(above), []
         unfinished = value.startswith(("[", "{")) and not value.endswith(("]", "}"))
-        hydras = dotted.startswith("hydra.") and dotted not in ALWAYS
+        hydras = dotted.startswith("hydra.") and dotted != "hydra.run.dir"
         if value and not key.startswith("_") and not hydras and "a run fills this in" not in comment:
             yield Setting(dotted, value + " ..." * unfinished, comment, dotted, choice)
 

@@ -38,6 +38,8 @@ def spell(words: Sequence[str], command: str, *, many: bool = False) -> list[str
     in quotes already.
     """
     settings, flags = split_flags(words)
+    # + adds a key to a config, but nothing reads a key that conf/ lacks
+    settings = [word if key_of(word).startswith("hydra") else word.lstrip("+") for word in settings]
     as_typed = ONE_OF_MANY not in words
     spelled = [
         quote_path(word, many) if as_typed and is_path(key_of(word)) else quote_text(word)

@@ -8,10 +8,10 @@ from pathlib import Path
 import yaml
 from omegaconf import DictConfig, OmegaConf
 
-from cse.config.compose import nearest
 from cse.config.groups import choices
 from cse.config.keys import key_of
 from cse.config.spelling import unquoted, values_of
+from cse.config.suggest import nearest
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.runs import Run, read_runs, same

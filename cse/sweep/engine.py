@@ -15,8 +15,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from cse.columns import in_columns
 from cse.config.check import validate
-from cse.config.compose import explain, is_group
+from cse.config.compose import is_group
 from cse.config.keys import key_of
+from cse.config.mistakes import explain
 from cse.config.spelling import overrides_of, typed
 from cse.errors import UserError
 from cse.files import make_folder

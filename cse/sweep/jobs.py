@@ -23,10 +23,11 @@ from typing import Annotated, Literal
 from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError, model_validator
 
-from cse.config.compose import SWITCH, composed, nearest, without_hydra
+from cse.config.compose import SWITCH, composed, without_hydra
 from cse.config.groups import PROGRAMS, file_of
 from cse.config.keys import changes_a_table, key_of
 from cse.config.spelling import ONE_OF_MANY, spell_value, values_of
+from cse.config.suggest import nearest
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.sweep.overrides import decides, expanded, merged, root_of, short_name
@@ -139,7 +140,7 @@ class Sweep(BaseModel):
 
     def job(self, overrides: Sequence[str]) -> Job:
         """The job of one combination. Raises UserError for an unknown case."""
-        overrides = [override.lstrip("+") for override in overrides if key_of(override) != "sweep"]
+        overrides = [override for override in overrides if key_of(override) != "sweep"]
         name = values_of(overrides).get("case")
         if name is not None and name not in self.cases:
             near = nearest(name, list(self.cases))

@@ -68,7 +68,7 @@ class Line:
         """The job of one combination of values; without a sweep, its folder is named after the axes."""
         if self.sweep:
             return self.sweep.job(overrides)
-        arguments = merged([override.lstrip("+") for override in overrides])
+        arguments = merged(overrides)
         values = {key_of(argument): argument for argument in arguments}
         decisive = list(filter(decides, arguments))
         shown = [values[key] for key in axes_of(own_words(self.words)) if key in values] or decisive

@@ -11,9 +11,10 @@ from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 
 from cse.augmentation.wordnet import find_wordnet
-from cse.config.compose import composed, explaining, is_group, nearest, resolved
+from cse.config.compose import composed, explaining, is_group, resolved
 from cse.config.keys import key_of
 from cse.config.spelling import spell
+from cse.config.suggest import nearest
 from cse.errors import MissingResource, UserError
 from cse.model.load import PACKAGE, local_folder
 from cse.model.vectors import ENDINGS

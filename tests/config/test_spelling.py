@@ -37,6 +37,7 @@ def test_dashes_before_a_setting_are_dropped(word, meant):
         ("data.path=null paths.images=a,b", ["data.path=null", "paths.images='a,b'"]),
         ("-m data.path=1.10,b hydra.sweep.dir=a,b", ["data.path='1.10',b", "hydra.sweep.dir='a,b'", "-m"]),
         ("eval=[ü]", ["eval=[ü]"]),
+        ("+seed=1 ++trainer.lr=2 +hydra.job.x=3", ["seed=1", "trainer.lr=2", "+hydra.job.x=3"]),
         ("data.path=~/x.txt", [f"data.path={Path.home()}/x.txt"]),
         ("eval=mteb eval.benchmark=MTEB(eng,v1)", ["eval=mteb", "eval.mteb.benchmark='MTEB(eng,v1)'"]),
         ("eval=[stsb,sts] eval.x=1", ["eval=[stsb,sts]", "eval.x=1"]),
@@ -60,13 +61,12 @@ NAMES = ["1.10", "1_000", "1e5", "true", " lead", "run (copy)", "run's", "a,b", 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_path_is_taken_as_it_is_typed(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for key in ("resume", "hydra.run.dir", "data.path", "paths.images", "+checkpoint"):
+    for key in ("resume", "hydra.run.dir", "data.path", "paths.images", "checkpoint"):
         (word,) = spell([f"{key}={name}"], "train")
         assert OverridesParser.create().parse_override(word).value() == name
         assert typed(word) == f"{key}={name}"
         assert spell([ONE_OF_MANY, word], "train") == [ONE_OF_MANY, word]  # of a job, which is spelled already
-        if not key.startswith("+"):
-            assert spell(spell_settings({key: name}), "train") == [word]
+        assert spell(spell_settings({key: name}), "train") == [word]
     assert started_from(spell([f"resume={name}"], "train")) == ("resume", Path(name))
     for folder in (name, "auto", "null", "~/x"):  # and the line that is shown goes on with it
         _, word = shlex.split(line_to_resume(Path(folder)))

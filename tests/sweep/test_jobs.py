@@ -61,7 +61,6 @@ def test_a_setting_that_only_some_cases_have():
     both = table.jobs(["case=visual_bert,visual_roberta", "seed=1", *more])
     assert all(set(more) <= set(job.arguments) for job in both)
     check_settings(both)
-    assert table.job(["case=visual_bert", "++trainer.lr=1"]) == table.job(["case=visual_bert", "trainer.lr=1"])
 
 
 def test_departures_are_the_decisive_overrides_beyond_the_sweep():

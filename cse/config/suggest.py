@@ -1,4 +1,7 @@
-"""Other trainers' names for our settings, by the last part of a dotted key, and topics that are no setting."""
+"""What a word may have meant: other trainers' names for our settings, topics that are no setting, near spellings."""
+
+import difflib
+from collections.abc import Collection, Sequence
 
 CLUSTER = (
     "hydra/launcher=submitit_slurm: each job of -m and sweep= as a SLURM job; docs/devices.md has hydra.launcher.*"
@@ -33,11 +36,21 @@ TOPICS = {
     "licence": "cse-data list: each dataset's; an encoder's is in its model card",
 }
 """Words that no setting is named after, and an answer to each."""
-ALWAYS = ("hydra.run.dir",)
-"""Keys that no list has, since they are Hydra's."""
 
 
-def meant(key: str, keys: list[str]) -> str | None:
-    """The setting among `keys` that another trainer's name means, or None."""
-    ours = SYNONYMS.get(key.rpartition(".")[2].lower())
-    return ours if ours in keys or ours in ALWAYS else None
+def meant(name: str, keys: Collection[str]) -> str | None:
+    """The setting among `keys` that another trainer calls by this name, or None."""
+    ours = SYNONYMS.get(name.rpartition(".")[2].lower().replace(" ", "_"))
+    return ours if ours in keys else None
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """`; did you mean KEY?` with the known name that is closest to this one, or ""."""
+    if ours := meant(name, known):
+        return f"; did you mean {ours}?"
+    if inside := [one for one in known if one.endswith((f"/{name}", f"={name}"))]:  # TABLE of PAPER/TABLE
+        return f"; did you mean {' or '.join(inside)}?"
+    last = {one.rpartition(".")[2]: one for one in known}
+    close = difflib.get_close_matches(name, known, 1, 0.6)
+    close = close or [last[end] for end in difflib.get_close_matches(name.rpartition(".")[2], list(last), 1, 0.7)]
+    return f"; did you mean {close[0]}?" if close else ""
