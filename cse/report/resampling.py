@@ -4,15 +4,17 @@ Items are drawn with replacement; where they share units, as pairs of documents 
 counts the product of their draws. The draws depend only on the score and its items, so both encoders have the same ones
 and their difference is paired. Percentile intervals and two-sided p values, as in Koehn 2004 (W04-3250).
 
-R resamples, N items, G distinct values.
+R resamples, N items.
 """
 
+import math
 import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 
 from cse.errors import UserError
 from cse.eval.items import read_items
@@ -22,7 +24,6 @@ from cse.report.statistics import Effect
 from cse.score import Items, ItemScores
 
 RESAMPLES = 1000
-CELLS = 2**21  # weights in memory at once
 
 
 Scored = tuple[Sequence[Run], Metric]
@@ -84,52 +85,27 @@ def _score(folder: Path, score: str) -> np.ndarray | None:
 def resample(items: Items, seed: int) -> np.ndarray:
     """The score (R,) on resamples of the items. The draws depend on the seed and on the items' truth."""
     rng = np.random.default_rng((seed, zlib.crc32(items.gold_N.tobytes())))
-    rows = max(1, CELLS // len(items.gold_N))
-    blocks = (min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows))
-    return np.concatenate([_scores(items, _weights(items, block, rng)) for block in blocks])
+    return np.array([score_on(items, draw(items, rng)) for _ in range(RESAMPLES)])
 
 
-def _weights(items: Items, resamples: int, rng: np.random.Generator) -> np.ndarray:
-    """How often (R, N) each item is drawn."""
+def draw(items: Items, rng: np.random.Generator) -> np.ndarray:
+    """The numbers of the items in one resample, each as often as it is drawn."""
+    size = len(items.gold_N)
     if items.units_UN is None:
-        return _draws(len(items.gold_N), resamples, rng)
-    drawn_RU = _draws(int(items.units_UN.max()) + 1, resamples, rng)
-    return np.prod([drawn_RU[:, units_N] for units_N in items.units_UN], axis=0)
+        return rng.integers(0, size, size)
+    units = int(items.units_UN.max()) + 1
+    times = np.bincount(rng.integers(0, units, units), minlength=units)
+    return np.repeat(np.arange(size), times[items.units_UN].prod(axis=0))
 
 
-def _draws(size: int, resamples: int, rng: np.random.Generator) -> np.ndarray:
-    """How often (R, size) each of `size` things is drawn in `size` draws."""
-    drawn = rng.integers(0, size, (resamples, size)) + size * np.arange(resamples)[:, None]
-    return np.bincount(drawn.ravel(), minlength=resamples * size).reshape(resamples, size)
-
-
-def _scores(items: Items, weights_RN: np.ndarray) -> np.ndarray:
-    """The score (R,) of items with these weights."""
+def score_on(items: Items, drawn: np.ndarray) -> float:
+    """The score of the drawn items; a correlation is 0 where one side does not vary."""
+    values, gold = items.values_N[drawn], items.gold_N[drawn]
     if items.kind in ("cosines", "spearman"):
-        return 100 * _spearman(items.values_N, items.gold_N, weights_RN)
-    right_N = items.values_N == items.gold_N
+        x, y = stats.rankdata([values, gold], axis=1) - (len(drawn) + 1) / 2
+        spread = math.sqrt((x @ x) * (y @ y))
+        return 100 * float(x @ y) / spread if spread else 0.0
     if items.kind == "accuracy":
-        return 100 * (weights_RN @ right_N) / weights_RN.sum(1)
-    found_R, wrong_R = weights_RN @ (right_N & (items.gold_N == 1)), weights_RN @ ~right_N
-    return 100 * 2 * found_R / np.maximum(1, 2 * found_R + wrong_R)
-
-
-def _spearman(a_N: np.ndarray, b_N: np.ndarray, weights_RN: np.ndarray) -> np.ndarray:
-    """Rank correlation (R,) where item i occurs weights_RN[r, i] times; 0 where one side does not vary."""
-    total_R1 = weights_RN.sum(1, keepdims=True)
-    a_RN, b_RN = (_ranks(values_N, weights_RN) for values_N in (a_N, b_N))
-    for ranks_RN in (a_RN, b_RN):
-        ranks_RN -= (weights_RN * ranks_RN).sum(1, keepdims=True) / total_R1
-    covariance_R = (weights_RN * a_RN * b_RN).sum(1)
-    spread_R = np.sqrt((weights_RN * a_RN**2).sum(1) * (weights_RN * b_RN**2).sum(1))
-    return np.divide(covariance_R, spread_R, out=np.zeros_like(covariance_R), where=spread_R > 0)
-
-
-def _ranks(values_N: np.ndarray, weights_RN: np.ndarray) -> np.ndarray:
-    """Ranks (R, N) from 0.5 on; equal values, and the copies of an item, share their middle rank."""
-    _, starts_G, group_N = np.unique(np.sort(values_N), return_index=True, return_inverse=True)
-    order_N = np.argsort(values_N, kind="stable")
-    weights_RG = np.add.reduceat(weights_RN[:, order_N], starts_G, axis=1)
-    middle_RG = weights_RG.cumsum(1) - weights_RG / 2
-    group_N[order_N] = group_N.copy()  # of each item in its own place
-    return middle_RG[:, group_N]
+        return 100 * float((values == gold).mean())
+    found, wrong = ((values == gold) & (gold == 1)).sum(), (values != gold).sum()
+    return 100 * 2 * float(found) / max(1, 2 * found + wrong)

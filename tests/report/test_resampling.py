@@ -15,22 +15,18 @@ from cse.score import Items, Score
 METRIC = "test/sts/average"
 
 
-def drawn(items, rows=20):
-    """The weights of `rows` resamples, and the scores that resampling gives them."""
-    weights = resampling._weights(items, rows, np.random.default_rng(1))
-    return weights, resampling._scores(items, weights)
-
-
-def test_an_item_that_is_drawn_twice_counts_twice():
+def test_scores_of_resamples_are_the_libraries():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=60).round(1), rng.normal(size=60).round()  # with ties on both sides
-    weights, scores = drawn(Items("spearman", a, b))
-    assert scores == pytest.approx([100 * spearmanr(np.repeat(a, w), np.repeat(b, w))[0] for w in weights])
     classes, gold = rng.integers(0, 2, 60), rng.integers(0, 2, 60)
-    weights, scores = drawn(Items("accuracy", classes, gold))
-    assert scores == pytest.approx([100 * (np.repeat(classes, w) == np.repeat(gold, w)).mean() for w in weights])
-    weights, scores = drawn(Items("f1", classes, gold))
-    assert scores == pytest.approx([100 * f1_score(np.repeat(gold, w), np.repeat(classes, w)) for w in weights])
+    for _ in range(20):
+        items = Items("spearman", a, b)
+        drawn = resampling.draw(items, rng)
+        assert resampling.score_on(items, drawn) == pytest.approx(100 * spearmanr(a[drawn], b[drawn])[0])
+        right = (classes == gold)[drawn].mean()
+        assert resampling.score_on(Items("accuracy", classes, gold), drawn) == pytest.approx(100 * right)
+        f1 = f1_score(gold[drawn], classes[drawn])
+        assert resampling.score_on(Items("f1", classes, gold), drawn) == pytest.approx(100 * f1)
 
 
 def test_pairs_that_share_documents_vary_more_than_pairs_of_their_own():
@@ -39,8 +35,7 @@ def test_pairs_that_share_documents_vary_more_than_pairs_of_their_own():
     gold = rng.normal(size=20)[left] * rng.normal(size=20)[right]
     alone = Items("spearman", gold + rng.normal(size=len(gold)), gold)
     shared = Items("spearman", alone.values_N, gold, np.stack([left, right]))
-    weights, _ = drawn(shared)
-    assert (weights.sum(1) != len(gold)).any()  # a pair counts as often as both documents were drawn
+    assert len(resampling.draw(shared, rng)) != len(gold)  # a pair counts as often as both documents were drawn
     assert resampling.resample(shared, 0).std() > 1.5 * resampling.resample(alone, 0).std()
 
 
