@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.runs import described
 from cse.report.chosen import has, pairs
@@ -89,14 +88,24 @@ def tested(base: Group, others: Sequence[Group], confidence: float, within: floa
     likeness. All p but the first are corrected by Holm over the lines."""
     rows = []
     for group in others:
-        row: Config = {}
-        by_test = {"": partial(compare, group, base), "paired_": partial(compare_pairs, group.values, base.values)}
-        for name, test in by_test.items():
-            found = test(confidence)
-            row |= {"difference": found.effect, "of": found.n, "test": found.test} if not name else {}
-            row |= {f"{name}low": found.low, f"{name}high": found.high, f"{name}p": found.p}
-            row[f"{name}alike_p"] = likeness(partial(test, confidence), within) if within else math.nan
-        rows.append(row | {"p_holm": row["p"]})
+        welch, in_pairs = partial(compare, group, base), partial(compare_pairs, group.values, base.values)
+        found, paired = welch(confidence), in_pairs(confidence)
+        rows.append(
+            {
+                "difference": found.effect,
+                "of": found.n,
+                "test": found.test,
+                "low": found.low,
+                "high": found.high,
+                "p": found.p,
+                "alike_p": likeness(partial(welch, confidence), within),
+                "paired_low": paired.low,
+                "paired_high": paired.high,
+                "paired_p": paired.p,
+                "paired_alike_p": likeness(partial(in_pairs, confidence), within),
+                "p_holm": found.p,
+            }
+        )
     frame = pd.DataFrame(rows, dtype=object)
     for p_values in ("p_holm", "alike_p", "paired_p", "paired_alike_p"):
         frame[p_values] = holm(frame[p_values])
@@ -119,11 +128,13 @@ def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float) -> 
     table = frame[list(keys)].rename(columns=keys)
     table["difference"] = frame["difference"].map(lambda size: signed(size, digits))
     table["difference"] += frame["tied"].map({"True": f" {TIED}"}).fillna("")
-    for name, of, p in (("", "", "p_holm"), ("paired ", "paired_", "paired_p")):
-        ends = zip(frame[f"{of}low"], frame[f"{of}high"], strict=True)
-        table[f"{name}{confidence:.0%} interval"] = [bounds(low, high, digits) for low, high in ends]
-        table[f"{name}p"] = frame[p].map(probability)
-        table[f"{name}p alike"] = frame[f"{of}alike_p"].map(probability)
+    interval = f"{confidence:.0%} interval"
+    table[interval] = [bounds(low, high, digits) for low, high in zip(frame["low"], frame["high"], strict=True)]
+    table["p"], table["p alike"] = frame["p_holm"].map(probability), frame["alike_p"].map(probability)
+    ends = zip(frame["paired_low"], frame["paired_high"], strict=True)
+    table[f"paired {interval}"] = [bounds(low, high, digits) for low, high in ends]
+    table["paired p"] = frame["paired_p"].map(probability)
+    table["paired p alike"] = frame["paired_alike_p"].map(probability)
     table["of"], table["seeds to tell"] = frame["of"], frame["seeds_to_tell"]
     keep = [*keys.values(), "difference"]
     return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]

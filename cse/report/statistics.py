@@ -104,9 +104,11 @@ def compare_pairs(
     return found._replace(n=f"{len(gaps)} pairs", test=found.test.replace("one-sample", "paired"))
 
 
-def likeness(compared: Callable[[float], Effect], within: float) -> float:
-    """p of a difference between -within and within: two one-sided tests (Schuirmann). compared: from a shift to the
-    two-sided test against it."""
+def likeness(compared: Callable[[float], Effect], within: float | None) -> float:
+    """p of a difference between -within and within: two one-sided tests (Schuirmann); NaN if it is None. compared: from
+    a shift to the two-sided test against it."""
+    if within is None:
+        return math.nan
     above, below = compared(-within), compared(within)
     if above.effect is None or below.effect is None:
         return math.nan

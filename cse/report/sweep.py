@@ -45,7 +45,8 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     table = build(spec, printed, groups, runs, expected, config["confidence"]) if printed else None
     sections = [layout.section(table, config["sweep"])] if table else []
     if runs and not any(group.values for group in groups.values()):  # beside each other, at least
-        sections.append(beside_each_other(runs, folders, spec, [] if table else expected))
+        label = f"{config['sweep']}-runs" if table else config["sweep"]
+        sections.append(beside_each_other(runs, folders, spec, [] if table else expected, label))
     paper = published.read(spec.paper)
     own = paper["tables"].get(block.get("table"), {})  # may have a paper and link of its own
     paper = {**paper, **own}
@@ -62,7 +63,9 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     )
 
 
-def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected: list[Config]) -> Section:
+def beside_each_other(
+    runs: list[Run], folders: list[Path], spec: Spec, expected: list[Config], label: str
+) -> Section:
     """A line for each setting of runs that fill no published table, with the scores of the figures."""
     known = {name for run in runs for name in run.metrics}
     metrics = [metric for plot in spec.figures for metric in plot.metrics if metric in known]
@@ -70,7 +73,7 @@ def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected
     setting = deviations({}, [run for run in runs if run.status == "done"])
     said = [f"Not the paper's setting: {line}" for line in setting]
     missing = list(dict.fromkeys(missing_jobs(runs, expected)))
-    return replace(found.section(""), title=found.counted, notes=said + found.notes, missing=missing)
+    return replace(found.section(label), title=found.counted, notes=said + found.notes, missing=missing)
 
 
 def runs_of_sweep(sweep: jobs.Sweep, folders: list[Path], config: Config) -> list[Run]:
