@@ -85,10 +85,9 @@ class Comparison:
         """The setting as text: lr=3e-05, model=bert."""
         return label(self.runs_by_setting[setting][0], self.keys)
 
-    def mark(self, metric: str, *settings: int) -> str:
-        """The mark of a score that a run of these settings has on incomplete or altered data; "" without such a run."""
-        runs = (run for setting in settings for run in self.runs_by_setting[setting])
-        return f" {ALTERED}" if any(metric in run.altered for run in runs) else ""
+    def mark(self, metric: str, setting: int) -> str:
+        """The mark of a score that a run of the setting has on incomplete or altered data; "" without such a run."""
+        return f" {ALTERED}" if any(metric in run.altered for run in self.runs_by_setting[setting]) else ""
 
     def score_text(self, setting: int, metric: str) -> str:
         """mean ± sd, marked if data was altered; "" without a run."""
@@ -146,8 +145,12 @@ class Comparison:
 
     @property
     def means(self) -> pd.DataFrame:
-        """settings.csv: a line for each setting, the best first, with every score's mean and deviation over seeds."""
-        table = self.settings.assign(folder=[self.place(setting) for setting in self.settings.index])
+        """settings.csv: a line for each setting, the best first, with every score's mean and deviation over seeds, and
+        the scores that a run of it has on incomplete or altered data."""
+        table = self.settings.assign(
+            folder=list(map(self.place, self.settings.index)),
+            partial=[" ".join(name for name in self.metrics if self.mark(name, one)) for one in self.settings.index],
+        )
         scores = self.scores[self.metrics]
         return table.join(scores.set_axis([f"{name} sd" if of == "std" else name for name, of in scores], axis=1))
 

@@ -5,7 +5,7 @@ The scripts of Plotly and DataTables, which their Python packages ship, are insi
 
 import base64
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from numbers import Number
@@ -110,7 +110,10 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = ()) -> str:
     best, by = comparison.best, str(comparison.best_by)
     runs = comparison.frame.astype(object)
     runs["folder"] = list(map(comparison.name, comparison.runs))
-    hidden = [list(runs).index(name) for name in comparison.metrics if name not in comparison.chosen]
+    other_scores = [name for name in comparison.metrics if name not in comparison.chosen]
+    settings, hidden = comparison.means, [*other_scores, *(f"{name} sd" for name in other_scores)]
+    numbers = settings.select_dtypes("float")
+    settings[list(numbers)] = numbers.where(numbers.abs() < 1, numbers.round(2)).round(4)
     charts = draw_charts(comparison)
     return template("runs.html").render(
         title=comparison.title,
@@ -120,8 +123,8 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = ()) -> str:
         score="" if best is None else comparison.score_text(best, by),
         again="" if best is None else comparison.more_seeds(best),
         scripts=Markup(generate_init_offline_itables_html(dt_bundle)),
-        settings=widget(settings_table(comparison), colours=list(settings_of(comparison)["colour"])),
-        runs=widget(runs, hidden),
+        settings=widget(settings, hidden, colours=list(settings_of(comparison)["colour"])),
+        runs=widget(runs, other_scores),
         plotly=Markup(get_plotlyjs()) if charts else "",
         charts={
             name: Markup(chart.to_html(full_html=False, include_plotlyjs=False, config=PLOTLY))
@@ -145,14 +148,15 @@ def cell(value: object) -> object:
     return value if isinstance(value, Number) else str(escape(str(value)))
 
 
-def widget(table: pd.DataFrame, hidden: Sequence[int] = (), colours: Sequence[str] = ()) -> Markup:
-    """A table that sorts and filters, by DataTables. hidden: the numbers of columns that a reader may switch on.
+def widget(table: pd.DataFrame, hidden: Collection[str], colours: Sequence[str] = ()) -> Markup:
+    """A table that sorts and filters, by DataTables. hidden: columns that a reader may switch on.
 
     colours: of the settings in the charts; each line then begins with its number in its colour.
     """
     from itables import to_html_datatable
 
     escaped = table.map(cell).rename(columns=lambda name: str(escape(name)))
+    targets = [place for place, name in enumerate(table, start=bool(colours)) if name in hidden]
     if colours:
         place = '<b class="place" style="border-color:{}">{}</b>'
         escaped.insert(0, "#", [place.format(*one) for one in zip(colours, range(1, len(table) + 1), strict=True)])
@@ -170,17 +174,6 @@ def widget(table: pd.DataFrame, hidden: Sequence[int] = (), colours: Sequence[st
             showIndex=False,
             scrollX=True,
             layout={"topStart": {"buttons": ["searchBuilder", "colvis"]}},
-            columnDefs=[{"targets": list(hidden), "visible": False}],
+            columnDefs=[{"targets": targets, "visible": False}],
         )
     )
-
-
-def settings_table(comparison: Comparison) -> pd.DataFrame:
-    """A line for each setting, the best first, with means and deviations as numbers, which sort."""
-    table = comparison.settings.replace("", None)
-    for metric in comparison.chosen:
-        scores = comparison.scores[metric]
-        table[[metric, f"± {metric}"]] = scores.round(2 if scores["mean"].abs().max() >= 1 else 4)
-    marked = [{name for run in comparison.runs_by_setting[one] for name in run.altered} for one in table.index]
-    table["partial"] = [" ".join(name for name in comparison.chosen if name in of) or None for of in marked]
-    return table.astype(object).dropna(axis=1, how="all")

@@ -63,9 +63,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     )
 
 
-def beside_each_other(
-    runs: list[Run], folders: list[Path], spec: Spec, expected: list[Config], label: str
-) -> Section:
+def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected: list[Config], label: str) -> Section:
     """A line for each setting of runs that fill no published table, with the scores of the figures."""
     known = {name for run in runs for name in run.metrics}
     metrics = [metric for plot in spec.figures for metric in plot.metrics if metric in known]

@@ -223,7 +223,7 @@ def _of_table(claim: Claim, spec: Spec, table: Published, groups: Groups) -> lis
             Part(
                 left[0] or right[0],
                 tuple(groups[cell] for cell in cells),
-                tuple(lack for cell in cells if (lack := _lack(cell, groups))),
+                tuple(" with ".join(cell) for cell in cells if not groups[cell].values),
                 ours.mean - theirs.mean if ours and theirs else None,
             )
         )
@@ -238,15 +238,6 @@ def _cells_at(place: Place, spec: Spec) -> list[tuple[str, tuple[str, str]]]:
         for row in rows
         for column in columns
     ]
-
-
-def _lack(cell: tuple[str, str], groups: Groups) -> str:
-    """What a cell needs to have scores: its row, or of a row that ran, its column; "" if it has some."""
-    row, column = cell
-    if groups[cell].values:
-        return ""
-    ran = groups[cell].unscored or any(group.values for (one, _), group in groups.items() if one == row)
-    return f"{row} with {column}" if ran else row
 
 
 def _matched(name: str, claim: Claim, at: Where, spec: Spec, runs: list[Run]) -> Part:

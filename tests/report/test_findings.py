@@ -254,7 +254,7 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, runs):
     found = judged_claims(spec, printed, runs())
     both, sts12, rates, rises = found.itertuples()
     assert both.verdict == rates.verdict == "HOLDS (1 of 2 parts)"
-    assert both.missing == "VisualCSE-RoBERTa-base; SimCSE-RoBERTa-base"
+    assert both.missing == "VisualCSE-RoBERTa-base with Avg.; SimCSE-RoBERTa-base with Avg."
     assert sts12.verdict == NOT_RUN
     assert "SimCSE-BERT-base with STS12" in sts12.missing
     assert (sts12.n, findings.lines(found)[1]["p"]) == ("", "")

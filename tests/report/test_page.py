@@ -92,7 +92,7 @@ def test_the_page_in_a_browser(page, tmp_path):
         wait(shown, lambda: len(shown.run(rows)) == 18 and shown.run(drawn))
         lines = shown.run(rows)
         assert len(lines) == 6 + 12  # settings, and runs
-        assert "79.5\t0.71" in lines[0]  # 79 and 80
+        assert "79.5\t0.7071" in lines[0]  # 79 and 80
         assert shown.run("document.querySelectorAll('.js-plotly-plot').length") == 3
         shown.run(
             "(() => { const one = document.querySelectorAll('.dt-search input')[1]; one.value = 'failed';"
