@@ -41,15 +41,15 @@ TEMPLATE = go.layout.Template(
 def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     """{title: chart}, of those that have data."""
     scored = [metric for metric in comparison.chosen if comparison.scores[metric, "mean"].notna().any()]
-    settings, points = settings_of(comparison), curves_of(comparison)
-    keys = list(settings)[:-1] if scored else []
+    colours, points = colours_of(comparison), curves_of(comparison)
+    keys = list(comparison.values) if scored else []
     charts: dict[str, go.Figure] = {}
-    continuous = [key for key in keys if is_continuous(settings[key])]
+    continuous = [key for key in keys if is_continuous(comparison.values[key])]
     for key in continuous:
-        values = settings[key].astype(str).astype(float)
+        values = comparison.values[key].astype(float)
         is_log = values.min() > 0 and values.max() >= 10 * values.min()
         charts[f"Score by {escape(comparison.keys[key])}"] = with_menu(
-            {metric: by_number(comparison, settings, values, metric) for metric in scored},
+            {metric: by_number(comparison, values, colours, metric) for metric in scored},
             xaxis={"title": escape(comparison.keys[key]), "type": "log" if is_log else "linear"},
         )
     if continuous:
@@ -58,12 +58,11 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     if keys and keys[0] not in continuous:
         names = [escape(comparison.keys[key]) for key in keys]
         charts["Score by setting"] = with_menu(
-            {metric: by_setting(comparison, settings, keys[:2], metric) for metric in scored},
+            {metric: by_setting(comparison, keys[:2], colours, metric) for metric in scored},
             xaxis={"title": names[0], "type": "category"},
             yaxis={"title": names[1], "type": "category"} if len(keys) > 1 else {},
         )
     if curves := dict(list(points.groupby("metric"))):
-        colours = settings["colour"]
         for title, name in TRAINING.items():
             if name in curves:
                 lines = curve_lines(curves.pop(name), comparison, colours)
@@ -77,27 +76,25 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     return charts
 
 
-def settings_of(comparison: Comparison) -> pd.DataFrame:
-    """A row for each setting, in the order of the table: its values of the keys that differ and, in the last column,
-    its colour. Values are ordered categories: first numbers by size, then words in their order of appearance."""
-    values = comparison.values.apply(categories)
-    many = len(values)
-    colours = COLOURS[:many] if many <= len(COLOURS) else sample_colorscale("Viridis", np.linspace(0.1, 0.9, many))
-    return values.assign(colour=colours)
+def colours_of(comparison: Comparison) -> pd.Series:
+    """The colour of each setting, in the order of the table."""
+    settings = comparison.scores.index
+    few, many = COLOURS[: len(settings)], np.linspace(0.1, 0.9, len(settings))
+    return pd.Series(few if len(few) == len(settings) else sample_colorscale("Viridis", many), settings, dtype=object)
 
 
 def is_continuous(values: pd.Series) -> bool:
     """Whether a key's values are numbers, and too many to be categories, as in a search."""
-    numbers = pd.to_numeric(values.astype(str), errors="coerce")
+    numbers = pd.to_numeric(values, errors="coerce")
     return numbers.nunique() > CATEGORIES and bool(numbers.notna().all())
 
 
-def by_number(comparison: Comparison, settings: pd.DataFrame, values: pd.Series, metric: str) -> list:
+def by_number(comparison: Comparison, values: pd.Series, colours: pd.Series, metric: str) -> list:
     """A point for each setting and seed over a key that has many numbers."""
     scores = comparison.of_seeds[metric].dropna()
     places = scores.index.get_level_values(0)
     about = [escape(comparison.label(setting)) + comparison.mark(metric, setting) for setting in places]
-    style = {"mode": "markers", "marker": {"color": list(settings["colour"][places]), "size": 9}}
+    style = {"mode": "markers", "marker": {"color": list(colours[places]), "size": 9}}
     return [
         go.Scatter(x=values[places], y=scores, text=about, hovertemplate="%{text}<br>%{y:.2f}<extra></extra>", **style)
     ]
@@ -117,7 +114,7 @@ def best_so_far(comparison: Comparison, metric: str) -> list:
 
 
 def categories(texts: pd.Series) -> pd.Series:
-    """A key's values, which are text, as ordered categories."""
+    """A key's values, which are text, as categories: first numbers by size, then words as they appear."""
     known = {text: plain(text) for text in texts}
     order = sorted(known, key=lambda text: known[text] if isinstance(known[text], float) else math.inf)
     return texts.astype(pd.CategoricalDtype(order, ordered=True))
@@ -138,17 +135,22 @@ def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
     return figure.update_layout(updatemenus=[menu])
 
 
-def by_setting(comparison: Comparison, settings: pd.DataFrame, keys: Sequence[str], metric: str) -> list:
+def by_setting(comparison: Comparison, keys: Sequence[str], colours: pd.Series, metric: str) -> list:
     """For one key, every seed with quartiles, mean and deviation; for two, a heat map of means, with deviations."""
     scores = comparison.of_seeds[metric].dropna().rename("score").rename_axis(["setting", "seed"]).reset_index()
-    scores = scores.join(settings, on="setting")
+    scores = scores.join(comparison.values[keys].apply(categories), on="setting")
     scores["mark"] = [comparison.mark(metric, setting) for setting in scores["setting"]]
     if len(keys) == 1:
         return [
-            go.Box(x=[escape(value) + of["mark"].max()] * len(of), y=of["score"], marker_color=of["colour"].iloc[0],
-                   boxmean="sd", boxpoints="all")
+            go.Box(
+                x=[escape(value) + of["mark"].max()] * len(of),
+                y=of["score"],
+                marker_color=colours[of["setting"].iloc[0]],
+                boxmean="sd",
+                boxpoints="all",
+            )
             for value, of in scores.groupby(keys[0], observed=True)
-        ]  # fmt: skip
+        ]
     cells = scores.groupby([keys[1], keys[0]], observed=True)
     cells = cells.agg(mean=("score", "mean"), sd=("score", "std"), mark=("mark", "max"))
     cells["text"] = [

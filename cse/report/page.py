@@ -105,7 +105,7 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = ()) -> str:
     from itables.options import dt_bundle
     from plotly.offline import get_plotlyjs
 
-    from cse.report.charts import draw_charts, settings_of
+    from cse.report.charts import colours_of, draw_charts
 
     best, by = comparison.best, str(comparison.best_by)
     runs = comparison.frame.astype(object)
@@ -123,7 +123,7 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = ()) -> str:
         score="" if best is None else comparison.score_text(best, by),
         again="" if best is None else comparison.more_seeds(best),
         scripts=Markup(generate_init_offline_itables_html(dt_bundle)),
-        settings=widget(settings, hidden, colours=list(settings_of(comparison)["colour"])),
+        settings=widget(settings, hidden, colours=list(colours_of(comparison))),
         runs=widget(runs, other_scores),
         plotly=Markup(get_plotlyjs()) if charts else "",
         charts={
