@@ -37,7 +37,7 @@ class Effect(NamedTuple):
     """A difference or a rank correlation, as columns of a table.
 
     effect: its size (None: nothing was compared); low, high: its interval (None: there is none); n: what it is over;
-    least: for a trend, the smallest p that its points could reach.
+    least: for a trend, the smallest p that its points could reach; why: there is no test (p is NaN).
     """
 
     effect: float | None = None
@@ -47,6 +47,7 @@ class Effect(NamedTuple):
     test: str = ""
     p: float = math.nan
     least: float = 0.0
+    why: str = ""
 
 
 def summary(values: Iterable[float]) -> Value:
@@ -81,10 +82,10 @@ def compare_seeds(
     effect, of_one = float(a.mean() - b.mean()), ["None"] in (list(ours), list(theirs)) and max(len(a), len(b)) > 1
     n = f"{max(len(a), len(b))} seeds against one score" if of_one else f"{len(a)} and {len(b)}"
     if not of_one and min(len(a), len(b)) < 2:
-        return Effect(effect, n=n, test="none: too few seeds")
+        return Effect(effect, n=n, test="none", why="too few seeds")
     n = n if of_one else f"{n} seeds"
     if not (np.ptp(a) or np.ptp(b)):
-        return Effect(effect, n=n, test="none: the scores do not vary")
+        return Effect(effect, n=n, test="none", why="the scores do not vary")
     tested = stats.ttest_1samp(a - b - shift, 0) if of_one else stats.ttest_ind(a - shift, b, equal_var=False)
     low, high = (float(bound) + shift for bound in tested.confidence_interval(confidence))
     return Effect(effect, low, high, n, "one-sample t" if of_one else "Welch", float(tested.pvalue))
@@ -100,8 +101,7 @@ def compare_pairs(
     if ours.keys() != theirs.keys() or len(ours) < 2:
         return Effect()
     gaps = {seed: ours[seed] - theirs[seed] for seed in ours}
-    found = compare_seeds(gaps, {"None": 0.0}, confidence, shift)
-    return found._replace(n=f"{len(gaps)} pairs", test=found.test.replace("one-sample", "paired"))
+    return compare_seeds(gaps, {"None": 0.0}, confidence, shift)._replace(n=f"{len(gaps)} pairs")
 
 
 def likeness(compared: Callable[[float], Effect], within: float | None) -> float:
@@ -134,7 +134,7 @@ def rank_correlation(seeds: Sequence[Points], confidence: float) -> Effect:
     n = f"{number} points" + (f" of {len(seeds)} seeds" if len(seeds) > 1 else "")
     spread = math.sqrt(sum(x @ x for x, _ in ranked) * sum(y @ y for _, y in ranked))
     if number < 3 or not spread:
-        return Effect(0.0, n=n, test="none: too few points")
+        return Effect(0.0, n=n, test="none", why="too few points")
     observed = sum(x @ y for x, y in ranked)
     effect, freedom = float(observed / spread), number - len(ranked) - 2
     low = high = None

@@ -39,14 +39,13 @@ published_effect: the printed difference that supports the claim least; publishe
 
 class Part(NamedTuple):
     """One comparison, or one trend. sides: the runs of its left and right, or of the trend; lacks: what a side without
-    scores needs; printed: the paper's left minus right; found: ours (p NaN: the runs are no test, as `why` says)."""
+    scores needs; printed: the paper's left minus right; found: ours (p NaN: no test, as its `why` says)."""
 
     name: str
     sides: tuple[Group, ...]
     lacks: tuple[str, ...] = ()
     printed: float | None = None
     found: Effect = Effect()
-    why: str = ""
 
 
 def judge_claims(
@@ -99,7 +98,7 @@ def decided(claim: Claim, parts: Sequence[Part]) -> dict[str, Any]:
     """A claim's line of claims.csv before any correction, by one of its parts: the surest one against the claim, with
     Bonferroni's p, or else the least sure one."""
     ran = [part for part in parts if part.found.effect is not None]
-    judged = [part for part in ran if not part.why]
+    judged = [part for part in ran if not part.found.why]
     against = [part for part in judged if not claim.is_borne_out(part.found.effect or 0.0)]
     if against:
         one = min(against, key=lambda part: part.found.p)
@@ -120,7 +119,7 @@ def decided(claim: Claim, parts: Sequence[Part]) -> dict[str, Any]:
         "missing": "; ".join(dict.fromkeys(lack for part in parts for lack in part.lacks)),
         "published_effect": printed,
         "published_supports": None if printed is None or is_tie else claim.is_borne_out(printed),
-        "why_not_judged": "; ".join(dict.fromkeys(part.why for part in ran if part.why)),
+        "why_not_judged": "; ".join(dict.fromkeys(part.found.why for part in ran if part.found.why)),
         "quantity": claim.quantity or listed(list(scores)),
         "data": "" if not ran else "partial" if altered else "whole",
     }
@@ -140,12 +139,10 @@ def tested(claim: Claim, part: Part, spec: Spec, confidence: float) -> Part:
         found = trend(part.sides[0].runs, claim, spec.seed, confidence)
     else:
         found = difference(part.sides, claim, confidence)
-    why = why_not(claim, part.sides, spec)
-    if not why and math.isnan(found.p):
-        why = found.test if found.test.startswith("none: ") else "encoders that are only scored need their test items"
+    why = why_not(claim, part.sides, spec) or found.why
     if not why and found.least >= 1 - confidence:
         why = f"its points can reach no p below {found.least:.2g}"
-    return part._replace(found=found._replace(p=math.nan) if why else found, why=why)
+    return part._replace(found=found._replace(p=math.nan, why=why) if why else found)
 
 
 def difference(sides: Sequence[Group], claim: Claim, confidence: float) -> Effect:

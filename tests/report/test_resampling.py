@@ -133,7 +133,8 @@ def test_encoders_that_are_only_scored_need_their_items(leave, finding):
     for name in ("good", "bad"):
         leave(f"{name}-1", {"case": name}, {METRIC: 10.0})
     one = finding("good", "bad")
-    assert (one.verdict, one.low, one.test) == (NOT_JUDGED, None, "none: too few seeds")
+    assert (one.verdict, one.low, one.test) == (NOT_JUDGED, None, "none")
+    assert "test items" in one.why_not_judged
 
 
 def test_runs_draw_the_same_items(scored, runs):
