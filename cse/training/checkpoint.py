@@ -78,6 +78,10 @@ class Saver:
         self.writing = self.thread.submit(write, self.folder, tensors, json.dumps(about))
         self.saved = time.monotonic()
 
+    def is_older_than(self, minutes: float | None) -> bool:
+        """Whether so many minutes have passed since the last save; False for None."""
+        return minutes is not None and time.monotonic() - self.saved > 60 * minutes
+
     def wait(self) -> None:
         """Wait until the last save is on disk."""
         writing, self.writing = self.writing, None

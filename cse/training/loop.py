@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 import numpy as np
 from accelerate import Accelerator
 from accelerate.utils import set_seed
-from torch import nn
+from torch import Tensor, nn
 
 from cse.device import data_workers, is_gpu
+from cse.dotted import Json
 from cse.errors import Interrupted, UserError
 from cse.eval.items import keep_cosines
 from cse.eval.score import MemoizedEncode, score
@@ -98,23 +99,22 @@ class Training:
             set_seed(seed, device_specific=True)  # dropout differs between processes; the weights are already made
             return
         with checkpoint.explain_damage(self.folder):
-            self._restore(seed)
-        log.info("resuming %s at step %d of %d", self.folder, self.state.step, self.steps)
-
-    def _restore(self, seed: int) -> None:
-        """Read last/. seed: of a process that has no random state there."""
-        tensors, about = checkpoint.read(self.folder)
-        self.state = state = checkpoint.state_of(about)
-        checkpoint.check_same(self.folder, about, self.identity, self.inputs, self.dev_data)
-        if not state.best_step <= state.step <= self.planned:
-            raise ValueError(f"step {state.step} of {self.planned}, the best {state.best_step}")
-        if not tensors:  # of a finished run (trainer.keep_last)
-            if state.step < self.steps and not self.watch.is_over(state):
+            tensors, about = checkpoint.read(self.folder)
+            self.state = state = checkpoint.state_of(about)
+            checkpoint.check_same(self.folder, about, self.identity, self.inputs, self.dev_data)
+            if not state.best_step <= state.step <= self.planned:
+                raise ValueError(f"step {state.step} of {self.planned}, the best {state.best_step}")
+            if tensors:
+                self._restore(tensors, about, seed)
+            elif not self.is_over:  # a finished run drops its tensors (trainer.keep_last)
                 raise UserError(
                     f"{self.folder} is done and kept no weights to train on from: more steps need a run that was "
                     f"started with trainer.keep_last=true, or a new run from model.name={self.folder / 'best'}"
                 )
-            return
+        log.info("resuming %s at step %d of %d", self.folder, self.state.step, self.steps)
+
+    def _restore(self, tensors: dict[str, Tensor], about: Json, seed: int) -> None:
+        """Load what last/ holds. seed: of a process that has no random state there."""
         checkpoint.restore(tensors, self.modules, self.update.plain_optimizers())
         if self.accelerator.scaler is not None and about["scaler"]:  # fp16
             self.accelerator.scaler.load_state_dict(about["scaler"])
@@ -122,7 +122,7 @@ class Training:
         if rank < saved:
             checkpoint.set_random_state(tensors, about, rank)
         else:  # fewer processes saved the run: this one draws its own numbers from here on
-            set_seed(seed + state.step, device_specific=True)
+            set_seed(seed + self.state.step, device_specific=True)
         if saved != world_size():
             changed = {
                 "each draws its own masks": True,
@@ -142,12 +142,12 @@ class Training:
         """
         trainer, state = self.trainer, self.state
         batches, aux_batches = self.batches(), self.aux_batches()
-        wishes = Agreement(lambda: Wishes(int(signals.requested or 0), self._is_late()))
+        wishes = Agreement(lambda: Wishes(int(signals.requested or 0), self.saver.is_older_than(trainer.save_minutes)))
         with signals.waiting(True), self.saver, steps_shown(self.steps, state.step) as show:
             if self._is_due() and state.step not in dict(state.curve):  # a resumed run may have been stopped right here
                 show(state.step, self._evaluate(on_best, log, signals))
             since = self._clocks()
-            while state.step < self.steps and not self.watch.is_over(state):
+            while not self.is_over:
                 started = time.perf_counter()
                 logged = (state.step + 1) % trainer.log_every == 0 or state.step + 1 == self.steps
                 wishes.ask()
@@ -164,16 +164,21 @@ class Training:
                     if self.accelerator.is_main_process:
                         log(state.step, metrics)
                 signal, late = wishes.answer()
-                saves = late or state.step % (trainer.save_every or self.eval_every) == 0 or state.step == self.steps
+                saves = late or state.step % (trainer.save_every or self.eval_every) == 0
                 if logged or signal or saves or self._is_due():  # nothing broken is scored or saved
                     self.watch.check(metrics, state.best_step)
                 if signal:
                     self._stop(signal, signals)
                 selecting = self._evaluate(on_best, log, signals) if self._is_due() else {}
                 show(state.step, metrics | selecting)
-                if saves or self.watch.is_over(state):
+                if saves or self.is_over:
                     self._save()
         return state
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last step is made, or the run stops early."""
+        return self.state.step >= self.steps or self.watch.is_over(self.state)
 
     def encode(self) -> MemoizedEncode:
         """This step's encoder as it is scored, with its test head; each text is encoded once."""
@@ -215,11 +220,6 @@ class Training:
     def _is_due(self) -> bool:
         """Whether this step is scored: step 0 (the untrained encoder), every eval_every steps, and the last."""
         return self.state.step % self.eval_every == 0 or self.state.step == self.steps
-
-    def _is_late(self) -> bool:
-        """Whether last/ is older than trainer.save_minutes."""
-        minutes = self.trainer.save_minutes
-        return minutes is not None and time.monotonic() - self.saver.saved > 60 * minutes
 
     def _stop(self, number: int, signals: Signals) -> NoReturn:
         """Save last/, then raise Interrupted on all processes at once: one that exits early could end the others."""
