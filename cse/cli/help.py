@@ -46,7 +46,7 @@ Shorter, larger, elsewhere
   trainer.chunk=64                any batch size in the memory of 64 rows, same loss and gradient
   trainer.precision=bf16          fp32, bf16, fp16; auto by default
   dry_run=true                    print what would run, its time and its memory, measured here, and stop
-  smoke=true                      any run in seconds, on a made-up encoder and data; it names what is typed and replaced
+  smoke=true                      any run in seconds, on a made-up encoder and data; a typed KEY=VALUE keeps its value
   --config-dir own/conf           add choices of your own, in a folder laid out as conf/ (also CSE_CONF)
   hydra.run.dir=FOLDER            where the run goes (outputs/DATE/TIME by default; of -m: hydra.sweep.dir=FOLDER)
   jobs.parallel=2                 of -m and sweep=: jobs at the same time; jobs.fail_fast=true: none after a failure

@@ -1,17 +1,20 @@
 """smoke=true: any run in seconds, on a CPU, with made-up data, to show that all parts fit together.
 
-`replaced` keeps the line's own value of every key that conf/smoke.yaml changes; by it a report finds the row that the
-run stands for. Text, images, sound, score sets and trainer.devices that are typed are used.
+Every key that nobody typed gets a small value, and a typed key keeps its own, but for those that need real weights or
+data, which a log line names. `replaced` keeps the line's own value of every key that conf/smoke.yaml changes; by it a
+report finds the row that the run stands for.
 """
 
 import logging
-from collections.abc import Collection
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from cse.config.compose import is_group
 from cse.config.groups import CONF_DIR
+from cse.config.spelling import spell_value
 from cse.files import written_once
 from cse.sources import made_up
 from cse.sources.catalogue import DATASETS
@@ -21,30 +24,73 @@ log = logging.getLogger("cse")
 KEPT = ("limit", "limit_seed", "noise", "cache_dir", "preview")  # the settings of a replaced text that stay
 OWN_TEXT = {"data.path", "data.rows.file", "data.rows.folder"}
 OWN_IMAGES_OR_SOUND = {"paths.images", "paths.audio", "aux_modality.data.folder"}
+WEIGHTS = ("model.name", "checkpoint", "objective.teacher", "objective.second_teacher", "aux_modality.weights")
 
 
-def fit(cfg: DictConfig, typed: Collection[str] = ()) -> None:
+def fit(cfg: DictConfig, typed: Iterable[str] = ()) -> None:
     """Shrink a composed config of cse-train or cse-eval in place, if it has smoke=true. typed: the line's keys."""
-    if cfg.smoke:
-        with open_dict(cfg):
-            cfg.replaced = {}
-            shrink(cfg, OmegaConf.load(Path(CONF_DIR) / "smoke.yaml"), set(typed))
+    if not cfg.smoke:
+        return
+    asked = {key: value_at(cfg, key) for key in typed if not is_group(key)}
+    usable = {key: value for key, value in asked.items() if key not in WEIGHTS or is_here(value)}
+    with open_dict(cfg):
+        cfg.replaced = {}
+        shrink(cfg, OmegaConf.load(Path(CONF_DIR) / "smoke.yaml"), usable)
+        for key, value in usable.items():
+            part = key.rpartition(".")[0]
+            if not part or OmegaConf.select(cfg, part) is not None:  # else what it belongs to is left out
+                OmegaConf.update(cfg, key, possible(cfg, key, value), merge=False)
+        for key, value in asked.items():
+            if (now := value_at(cfg, key)) == value:
+                cfg.replaced.pop(key, None)
+            else:
+                said = (key, spell_value(value), spell_value(now))
+                log.info("smoke      %s=%s needs real weights or data; with what is made up it is %s", *said)
+
+
+def value_at(cfg: DictConfig, key: str) -> Any:
+    """The plain value at a dotted key; None if there is none."""
+    found = OmegaConf.select(cfg, key)
+    return OmegaConf.to_container(found) if OmegaConf.is_config(found) else found
+
+
+def is_here(name: object) -> bool:
+    """Whether weights of that name lie on this machine, in a folder or a package; null needs none."""
+    return name is None or str(name).startswith("package://") or Path(str(name)).expanduser().exists()
+
+
+def possible(cfg: DictConfig, key: str, value: Any) -> Any:
+    """A typed value, or what comes next to it in a shrunk config."""
+    match key:
+        case "trainer.batch_size" if "data.name" in cfg.replaced:
+            return min(value, made_up.ROWS)
+        case "aux_modality.data.batch_size" if "aux_modality.data.folder" in cfg.replaced:
+            return min(value, made_up.FILES)
+        case "model.num_layers" | "model.bidirectional" if "model.name" in cfg.replaced:
+            return value_at(cfg, key)
+        case "aux_modality.init" if cfg.aux_modality.weights is None:
+            return "random"
+        case "trainer.select" if value and not {*value.split("/")[1:2]} <= {*cfg.eval}:
+            return cfg.trainer.select
+        case "trainer.watch":
+            return [name for name in value if name in cfg.eval]
+    return value
 
 
 def replace(cfg: DictConfig, group: str, **values: object) -> None:
     """Set values of a group, or at the top for "", and keep the old ones in `replaced`."""
     for name, value in values.items():
         key = f"{group}.{name}" if group else name
-        before = OmegaConf.select(cfg, key)
+        before = value_at(cfg, key)
         if before != value:
-            cfg.replaced[key] = OmegaConf.to_container(before) if OmegaConf.is_config(before) else before
+            cfg.replaced[key] = before
             OmegaConf.update(cfg, key, value, merge=False)
 
 
-def shrink(cfg: DictConfig, sizes: Any, typed: set[str]) -> None:
-    """A made-up encoder, text and score sets, and two steps. sizes: conf/smoke.yaml."""
+def shrink(cfg: DictConfig, sizes: Any, typed: Mapping[str, Any]) -> None:
+    """A made-up encoder, text and score sets, and two steps. sizes: conf/smoke.yaml. typed: what the line has."""
     world = Path(cfg.paths.cache) / "smoke"
-    if "name" in cfg.model:
+    if "name" in cfg.model and "model.name" not in typed:
         name, pooling = made_up.encoder(world, cfg.model.name), cfg.model.pooling or "mean"
         # it is bidirectional whatever the real one is, and does not record what the real one records
         replace(cfg, "model", name=name, num_layers=None, bidirectional=False, pooling=pooling)
@@ -60,20 +106,19 @@ def shrink(cfg: DictConfig, sizes: Any, typed: set[str]) -> None:
     sts = {"_target_": "cse.eval.sts.Sts", "widths": widths["sts"], **score_sets}
     cfg.eval = {**({"stsb": stsb} if cfg.eval else {}), **({"sts": sts} if "sts" in cfg.eval else {})}
     if "trainer" not in cfg:
-        if cfg.checkpoint and not Path(cfg.checkpoint).expanduser().exists():  # and no run of another smoke test
+        if not is_here(cfg.checkpoint):  # a run of another smoke test is
             replace(cfg, "", checkpoint=made_up.encoder(world, cfg.checkpoint), pooling=cfg.pooling or "mean")
         if cfg.whitening.kind:
             replace(cfg, "whitening", fit=str(made_up.text_file(world, ())), components=sizes.components)
         return
-    if typed & OWN_TEXT:
-        replace(cfg, "data", limit=min(limit, sizes.rows) if isinstance(limit := cfg.data.limit, int) else sizes.rows)
+    if OWN_TEXT & typed.keys():
+        rows = max(sizes.rows, typed.get("trainer.batch_size", 0))
+        replace(cfg, "data", limit=min(limit, rows) if isinstance(limit := cfg.data.limit, int) else rows)
     else:
         shrink_text(cfg, world)
-    if "trainer.devices" in typed:
-        sizes.trainer.devices = cfg.trainer.devices
-    shrink_training(cfg, sizes, world)
+    shrink_training(cfg, sizes, world, own_teacher="objective.teacher" in typed)
     if "data" in cfg.aux_modality:
-        shrink_aux(cfg, sizes, world, is_own=bool(typed & OWN_IMAGES_OR_SOUND))
+        shrink_aux(cfg, sizes, world, typed)
 
 
 def shrink_text(cfg: DictConfig, world: Path) -> None:
@@ -90,12 +135,12 @@ def shrink_text(cfg: DictConfig, world: Path) -> None:
         cfg.data = {"_target_": "cse.data.text.Text", "name": "smoke", "path": str(file), **kept, "score_range": None}
 
 
-def shrink_training(cfg: DictConfig, sizes: Any, world: Path) -> None:
+def shrink_training(cfg: DictConfig, sizes: Any, world: Path, *, own_teacher: bool) -> None:
     """Shrink the trainer, an objective's teachers and projector, and spans."""
     limits = {key: min(cfg.trainer[key], sizes[key]) for key in ("batch_size", "max_length")}
     select = cfg.trainer.select and "dev/stsb/spearman"
     replace(cfg, "trainer", **{**sizes.trainer, **limits, "select": select})
-    if "teacher" in cfg.objective:
+    if "teacher" in cfg.objective and not own_teacher:
         replace(cfg, "objective", teacher=made_up.encoder(world, "minilm"), teacher_pooling="mean")
     if "second_teacher" in cfg.objective:
         replace(cfg, "objective", second_teacher=None)
@@ -105,10 +150,11 @@ def shrink_training(cfg: DictConfig, sizes: Any, world: Path) -> None:
         replace(cfg, "objective.head", hidden=sizes.projector, out=sizes.projector)
 
 
-def shrink_aux(cfg: DictConfig, sizes: Any, world: Path, *, is_own: bool) -> None:
+def shrink_aux(cfg: DictConfig, sizes: Any, world: Path, typed: Mapping[str, Any]) -> None:
     """Shrink images or sound, which are made up unless their folder is the user's own."""
-    replace(cfg, "aux_modality", init="random", weights=None)
-    data = cfg.aux_modality.data
+    if typed.get("aux_modality.weights") is None:
+        replace(cfg, "aux_modality", init="random", weights=None)
+    data, is_own = cfg.aux_modality.data, bool(OWN_IMAGES_OR_SOUND & typed.keys())
     replace(cfg, "aux_modality.data", batch_size=sizes.aux_batch, workers=0)
     if is_own:
         limits = {key: min(data[key] or limit, limit) for key, limit in sizes.aux_limits.items() if key in data}

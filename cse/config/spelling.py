@@ -22,7 +22,7 @@ HYDRA_FLAGS = (
 MULTIRUN = ("-m", "--multirun")
 """Hydra's flags for several jobs."""
 ONE_OF_MANY = "hydra.mode=RUN"
-"""The word that marks a job of a sweep, which has the sweep's words too."""
+"""The word that marks a job of a sweep: before it are the words of the sweep's YAML, after it those that were typed."""
 
 NOT_PATHS = {"resume": ("null", "auto"), "hydra.run.dir": (), "hydra.sweep.dir": ()}
 """The values of a path's key that are not a path. For all other such keys it is null alone."""
@@ -46,6 +46,11 @@ def spell(words: Sequence[str], command: str, *, many: bool = False) -> list[str
         for word in name_evaluator(settings)
     ]
     return [*replace_null(spelled, command), *flags]
+
+
+def typed_words(words: Sequence[str]) -> Sequence[str]:
+    """The words of one job that somebody typed: not those of a sweep's YAML."""
+    return words[words.index(ONE_OF_MANY) + 1 :] if ONE_OF_MANY in words else words
 
 
 def strip_dashes(words: Sequence[str]) -> list[str]:

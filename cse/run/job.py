@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from cse.config import groups, recipe, smoke
 from cse.config.compose import resolved
 from cse.config.keys import key_of
-from cse.config.spelling import line_to_resume
+from cse.config.spelling import line_to_resume, typed_words
 from cse.errors import UserError
 from cse.files import make_folder, write_text
 from cse.record.results import git_patch
@@ -106,18 +106,13 @@ class Job:
 def fit(cfg: DictConfig, command: str, chosen: Mapping[str, str | None], words: Sequence[str]) -> None:
     """Change a composed config in place into the one that the run uses: its values' sources, and smoke=true's sizes.
 
-    command: "train" or "evaluate". chosen: the choice of each group. words: what was typed; a log line names each of
-    its values that smoke=true replaces.
+    command: "train" or "evaluate". chosen: the choice of each group. words: the line's.
     """
     with open_dict(cfg):
         if command == "train":
             cfg.sources = recipe.sources(chosen, words)
         cfg.choices = groups.chosen(command, chosen, words, map(str, cfg.eval))
-    typed = {key: OmegaConf.select(cfg, key) for key in map(key_of, words)}
-    smoke.fit(cfg, typed)
-    for key, value in typed.items():
-        if not isinstance(value, DictConfig) and (now := OmegaConf.select(cfg, key)) != value:
-            log.info("smoke      %s=%s was typed, and smoke=true has %s instead", key, value, now)
+    smoke.fit(cfg, map(key_of, typed_words(words)))
 
 
 def check_evaluation(cfg: DictConfig) -> None:

@@ -9,7 +9,8 @@ from cse.files import written_once
 from cse.sources.senteval import SICK_FILES, STSB_ROWS, SUBSETS
 
 ROWS, WORDS_A_ROW = 320, 70  # a tenth of the rows still fills a batch; a row has room for two spans of 16 words
-PAIRS = 12
+PAIRS, FILES = 12, 16
+POSITIONS = 512  # tokens that an encoder reads
 WORDS = [a + b for a in ("ka", "lo", "mi", "nu", "per", "sta") for b in ("dan", "fel", "gor", "ler", "mon", "zu")]
 
 
@@ -27,7 +28,9 @@ def encoder(world: Path, name: str) -> str:
     """The folder of a one-layer encoder, as wide as the encoder of that name."""
     width = 1024 if "large" in name else 384 if "MiniLM" in name or "minilm" in name else 768
     family = "roberta" if "roberta" in name else "bert"
-    return str(written_once(world / f"{family}{width}bytes", lambda folder: write_encoder(folder, family, width)))
+    return str(
+        written_once(world / f"{family}{width}bytes{POSITIONS}", lambda folder: write_encoder(folder, family, width))
+    )
 
 
 def write_encoder(folder: Path, family: str, width: int) -> None:
@@ -50,14 +53,14 @@ def write_encoder(folder: Path, family: str, width: int) -> None:
         num_hidden_layers=1,
         intermediate_size=64,
         num_attention_heads=12 if width == 384 else width // 64,
-        max_position_embeddings=128,
+        max_position_embeddings=POSITIONS + 2,
         pad_token_id=0,
         type_vocab_size=2,
     )
     torch.manual_seed(0)  # transformers' set_seed imports peft
     AutoModelForMaskedLM.from_config(config).save_pretrained(folder)
     names = {f"{role}_token": token for role, token in special.items()}
-    PreTrainedTokenizerFast(tokenizer_object=core, model_max_length=120, **names).save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=core, model_max_length=POSITIONS, **names).save_pretrained(folder)
 
 
 def sentence(rng: random.Random, words: int) -> str:
@@ -105,7 +108,7 @@ def write_images(folder: Path) -> None:
     from PIL import Image
 
     rng = np.random.default_rng(0)
-    for number in range(16):
+    for number in range(FILES):
         path = folder / f"class{number % 4}" / f"{number}.png"
         path.parent.mkdir(exist_ok=True)
         Image.fromarray(rng.integers(0, 256, (40, 40, 3), dtype=np.uint8)).save(path)
@@ -118,7 +121,7 @@ def write_audio(folder: Path) -> None:
     import soundfile
 
     rng = np.random.default_rng(0)
-    for number in range(16):
+    for number in range(FILES):
         path = folder / f"speaker{number % 4}" / f"{number}.wav"
         path.parent.mkdir(exist_ok=True)
         soundfile.write(path, rng.normal(0, 0.1, 8000).astype(np.float32), 16_000)

@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
@@ -65,15 +65,20 @@ class Line:
         return planned if self.search else list({job.name: job for job in planned}.values())
 
     def job(self, overrides: Sequence[str]) -> Job:
-        """The job of one combination of values; without a sweep, its folder is named after the axes."""
+        """The job of one combination of values; without a sweep, its folder is named after the axes.
+
+        What was typed is last in its arguments.
+        """
+        own = own_words(self.words)
         if self.sweep:
-            return self.sweep.job(overrides)
+            job, typed = self.sweep.job(overrides), set(map(key_of, own))
+            return replace(job, arguments=sorted(job.arguments, key=lambda word: key_of(word) in typed))
         arguments = merged(overrides)
         values = {key_of(argument): argument for argument in arguments}
         decisive = list(filter(decides, arguments))
-        shown = [values[key] for key in axes_of(own_words(self.words)) if key in values] or decisive
+        shown = [values[key] for key in axes_of(own) if key in values] or decisive
         resume = ["resume=auto"] if self.program == "cse-train" else []
-        return Job(short_name(shown, [self.program, *decisive]), self.program, [*arguments, ONE_OF_MANY, *resume])
+        return Job(short_name(shown, [self.program, *decisive]), self.program, [ONE_OF_MANY, *resume, *arguments])
 
     def report(self, done: Sequence[Run]) -> str:
         """The command that shows these runs: beside what the paper printed, if they have a score of its table."""

@@ -1,13 +1,15 @@
-"""smoke=true: a published corpus keeps its reader and columns, typed data is used, and what is replaced is logged."""
+"""smoke=true: a typed word wins, but for what needs real weights or data; a published corpus keeps its reader."""
 
 from pathlib import Path
 
 import pytest
 from hydra.utils import instantiate
+from omegaconf import OmegaConf
 from transformers import AutoTokenizer
 
 from cse.config.compose import composed, without_hydra
 from cse.config.smoke import fit
+from cse.config.spelling import spell_value
 from cse.errors import UserError
 from cse.run.job import fit as fit_to_run
 from cse.sources import made_up
@@ -37,28 +39,67 @@ def test_each_corpus_keeps_its_reader_and_columns(case, tmp_path_factory):
     assert (len(text), text.num_columns) == (ROWS, columns)
 
 
-def test_a_typed_word_that_is_replaced_is_logged_and_no_other(tmp_path, caplog):
-    given = ["model.name=package://nosuchpkg.x/model", "trainer.batch_size=64", "trainer.lr=1e-5", "data=text"]
-    words = ["smoke=true", *given, "data.path=mine.txt", f"paths.cache={tmp_path}"]
-    composition = composed("train", words)
+def fitted(*words: str, command: str = "train"):
+    """The config of a run with these words."""
+    composition = composed(command, words)
     config = without_hydra(composition)
+    fit_to_run(config, command, composition.hydra.runtime.choices, words)
+    return config
+
+
+@pytest.mark.parametrize("word", [
+    "trainer.batch_size=64", "trainer.max_length=100", "trainer.lr=1", "trainer.max_steps=5", "trainer.devices=2",
+    "trainer.epochs=3", "trainer.precision=bf16", "trainer.stop_on_collapse=true", "trainer.schedule_steps=9",
+    "trainer.select=null", "trainer.watch=[sts]", "model.pooling=cls", "data.limit=40",
+    "data.columns=[sent0,sent1]", "eval.sts.tasks=[STS12]", "eval.stsb.with_sickr=true",
+    "objective.head.hidden=128", "objective.head.out=null",
+])  # fmt: skip
+def test_a_typed_word_wins(tmp_path, caplog, word):
+    key, _, value = word.partition("=")
+    line = ["smoke=true", f"paths.cache={tmp_path}", "objective=barlow", "data=nli", "augmentation=none"]
     with caplog.at_level("INFO", "cse"):
-        fit_to_run(config, "train", composition.hydra.runtime.choices, words)
-    said = caplog.messages
-    for key in ("model.name", "trainer.batch_size"):
-        assert sum(f"{key}=" in line for line in said) == 1, key
-    assert len(said) == 2
-    assert (config.data.path, config.data.limit) == ("mine.txt", 64)
+        config = fitted(*line, word)
+    kept = OmegaConf.select(config, key)
+    assert spell_value(OmegaConf.to_object(kept) if OmegaConf.is_config(kept) else kept) == value
+    assert (caplog.messages, key in config.replaced) == ([], False)
 
 
-@pytest.mark.parametrize(("limit", "rows"), [("null", 64), ("0.5", 64), ("1000", 64), ("7", 7)])
-def test_text_that_is_typed_is_read_and_cut(tmp_path, limit, rows):
+@pytest.mark.parametrize(("word", "used"), [
+    ("model.name=hub/bert-large", "bert1024"), ("trainer.batch_size=4096", "320"), ("model.num_layers=6", "null"),
+    ("trainer.select=dev/transfer/average", "dev/stsb/spearman"), ("trainer.watch=[geometry,stsb]", "[stsb]"),
+    ("eval.geometry.threshold=3", "null"), ("aux_modality.data.batch_size=48", "16"),
+    ("aux_modality.init=vit", "random"), ("aux_modality.weights=hub/vit", "null"),
+])  # fmt: skip
+def test_a_typed_word_that_needs_real_weights_or_data_is_named(tmp_path, caplog, word, used):
+    words = ["smoke=true", f"paths.cache={tmp_path}", "eval=[stsb,geometry,transfer]", "aux_modality=visual"]
+    with caplog.at_level("INFO", "cse"):
+        fitted(*words, word)
+    said = [message for message in caplog.messages if "left out" not in message]
+    assert len(said) == 1
+    assert word in said[0].replace("'", "")
+    assert used in said[0]
+
+
+def test_what_a_sweeps_yaml_sets_is_not_typed(tmp_path):
+    words = ["trainer.batch_size=512", "trainer.max_steps=100", "hydra.mode=RUN", "resume=auto", "trainer.max_steps=3"]
+    trainer = fitted("smoke=true", f"paths.cache={tmp_path}", *words).trainer
+    assert (trainer.batch_size, trainer.max_steps) == (32, 3)
+
+
+def test_an_encoder_and_a_teacher_that_are_here_are_used_as_they_are(tmp_path):
+    own = [f"model.name={tmp_path}", "model.num_layers=3", f"objective.teacher={tmp_path}"]
+    config = fitted("smoke=true", f"paths.cache={tmp_path}/cache", "objective=gist", *own)
+    assert (config.model.name, config.model.num_layers, config.objective.teacher) == (str(tmp_path), 3, str(tmp_path))
+
+
+@pytest.mark.parametrize(("more", "rows"), [
+    ([], 64), (["data.limit=null"], 500), (["data.limit=0.5"], 250), (["data.limit=7"], 7),
+    (["trainer.batch_size=128"], 128),
+])  # fmt: skip
+def test_text_that_is_typed_is_read_and_cut(tmp_path, more, rows):
     (tmp_path / "mine.txt").write_text("".join(f"sentence {number}\n" for number in range(500)))
-    words = ["smoke=true", "data=text", f"data.path={tmp_path}/mine.txt", f"data.limit={limit}"]
-    composition = composed("train", [*words, f"paths.cache={tmp_path}"])
-    config = without_hydra(composition)
-    fit_to_run(config, "train", composition.hydra.runtime.choices, words)
-    text = instantiate(config.data)
+    words = ["smoke=true", "data=text", f"data.path={tmp_path}/mine.txt", *more]
+    text = instantiate(fitted(*words, f"paths.cache={tmp_path}").data)
     text.prepare()
     assert (len(text.chosen), text.text(0)) == (rows, "sentence 0")
 
@@ -70,25 +111,18 @@ def test_images_and_sound_that_are_typed_are_used_and_cut(tmp_path, aux, key, li
     made, own = (composed("train", ["smoke=true", f"aux_modality={aux}", f"paths.cache={tmp_path}", *more])
                  for more in ([], [f"{key}=/mine"]))  # fmt: skip
     fit(made)
-    fit(own, ["aux_modality", key])
+    fit(own, [key])
     assert made.aux_modality.data.folder.startswith(str(tmp_path))
     assert own.aux_modality.data.folder == "/mine"
     assert own.aux_modality.data[limit] == 4
-
-
-@pytest.mark.parametrize(("words", "devices"), [([], 1), (["trainer.devices=2"], 2)])
-def test_the_number_of_processes_that_is_typed_is_used(tmp_path, words, devices):
-    config = composed("train", ["smoke=true", f"paths.cache={tmp_path}", *words])
-    fit(config, [word.partition("=")[0] for word in words])
-    assert config.trainer.devices == devices
 
 
 @pytest.mark.parametrize("program", ["train", "evaluate"])
 def test_score_sets_that_are_typed_are_used(tmp_path, program):
     made, own = (composed(program, ["smoke=true", "model=bert", "eval=[stsb,sts]", f"paths.cache={tmp_path}", *more])
                  for more in ([], ["paths.senteval=/nowhere"]))  # fmt: skip
-    fit(made, ["eval"])
-    fit(own, ["eval", "paths.senteval"])
+    fit(made)
+    fit(own, ["paths.senteval"])
     assert {made.eval[name].senteval for name in ("stsb", "sts")} == {f"{tmp_path}/smoke/senteval2"}
     assert {own.eval[name].senteval for name in ("stsb", "sts")} == {"/nowhere"}
 
@@ -121,7 +155,7 @@ def test_a_checkpoint_is_made_up_unless_it_is_here(tmp_path, here):
     config = composed("evaluate", ["smoke=true", f"checkpoint={name}", "eval=[stsb]", f"paths.cache={tmp_path}"])
     fit(config)
     assert (config.checkpoint == name) == here == ("checkpoint" not in config.replaced)
-    assert here or (Path(config.checkpoint).name, config.pooling) == ("bert1024bytes", "mean")
+    assert here or (Path(config.checkpoint).name, config.pooling) == ("bert1024bytes512", "mean")
 
 
 def test_what_is_replaced_is_kept(tmp_path):
