@@ -28,6 +28,7 @@ from cse.run.build import check_selection
 from cse.run.job import steps_of
 from cse.sweep.jobs import CONFIGS, Job
 from cse.sweep.line import Line, own_words, read
+from cse.sweep.memory import in_words, memory_of
 from cse.sweep.start import Runner, Start, idle_gpus, run_here, shares_of
 from cse.training.signals import SignalForwarder
 
@@ -42,6 +43,8 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     check_settings(planned)
     if line.search:
         check_search(planned[0], line.rows)
+        for row in line.rows:
+            memory_of(line, row).check()
     shares = shares_of(planned, line.parallel) if line.launcher == "basic" else []
     if line.dry_run:
         show_plan(line, planned)
@@ -86,6 +89,8 @@ def show_plan(line: Line, planned: Sequence[Job]) -> None:
     print(in_columns(rows))
     times = f" x {line.search.n_trials} trials" if line.search else ""
     print(f"{line.title}: {len(planned)} jobs{times}, in {line.folder}")
+    if line.search:
+        print(f"each trial has values of {in_words(memory_of(line, line.rows[0]).ranges)}")
     if missing := [need.name for need in needs_of(planned) if need.place() is None]:
         words = [f"sweep={line.title}"] if line.sweep else ["cse-eval"] if line.program == "cse-eval" else []
         fetch = shlex.join(["cse-data", "fetch", *words, *map(typed, own_words(line.words))])

@@ -1,8 +1,9 @@
 """hydra/sweeper=smac: Bayesian optimisation by SMAC's ask and tell.
 
 VICReg's search in Pappadopulo & Farina 2024, with SMAC's hyper-parameter facade: a Sobol design for a quarter of the
-trials, then a random forest and expected improvement. Every score is kept in .smac/ in the sweep's folder, so that a
-search that is started again continues, with new trials for the jobs that failed or were killed.
+trials, then a random forest and expected improvement. Every point is kept in .smac/ in the sweep's folder, so that a
+search that is started again continues, first with the jobs that were interrupted, and with new trials for those that
+failed.
 """
 
 import logging
@@ -20,9 +21,11 @@ from smac.runhistory.dataclasses import TrialInfo, TrialValue
 from smac.runhistory.enumerations import StatusType
 
 from cse.config.spelling import overrides_of
-from cse.files import json_line, json_lines
+from cse.record.status import DONE, FAILED
 from cse.sweep.line import Line
-from cse.sweep.overrides import decides, digest, merged
+from cse.sweep.memory import Point, memory_of
+from cse.sweep.overrides import merged
+from cse.sweep.process import DONE_BEFORE
 from cse.sweep.start import Runner, Start
 
 
@@ -33,20 +36,32 @@ def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
     """
     settings: Any = line.search
     axes = {one.key_or_group: one for one in overrides_of(row) if one.is_sweep_override()}
-    memory = line.folder / ".smac" / f"{digest(filter(decides, row))}-{settings.seed}.jsonl"
-    memory.parent.mkdir(parents=True, exist_ok=True)
-    optimiser = optimiser_of(axes, settings, memory.parent)
-    count = replay(optimiser, memory)
+    memory = memory_of(line, row)
+    optimiser = optimiser_of(axes, settings, memory.file.parent)
+
+    def trial_of(point: Point) -> TrialInfo:
+        return TrialInfo(Configuration(optimiser.scenario.configspace, values=point), seed=0)
+
+    def new_trial() -> TrialInfo:
+        trial = optimiser.ask()
+        memory.write(asked=dict(trial.config))
+        return trial
+
+    told, interrupted = memory.read()
+    for point, known in told:
+        optimiser.tell(trial_of(point), trial_value(known), save=False)
+    count = len(told)
     while count < settings.n_trials and start.refusal() is None:
-        trials = [optimiser.ask() for _ in range(min(settings.batch, settings.n_trials - count))]
+        size = min(settings.batch, settings.n_trials - count)
+        trials = [trial_of(point) for point in interrupted[:size]] or [new_trial() for _ in range(size)]
+        interrupted = interrupted[size:]
         jobs = [line.job(merged([*row, *overrides_from(axes, trial.config)])) for trial in trials]
         for trial, outcome in zip(trials, run(jobs, start), strict=True):
             score = outcome.score
             cost = None if score is None else score.value if score.lower_is_better else -score.value
             optimiser.tell(trial, trial_value(cost))
-            if cost is not None:
-                with open(memory, "a", encoding="utf-8") as lines:
-                    lines.write(json_line({"config": dict(trial.config), "cost": cost}))
+            if outcome.state in (DONE, DONE_BEFORE, FAILED):
+                memory.write(config=dict(trial.config), cost=cost)
         count += len(trials)
 
 
@@ -72,15 +87,6 @@ def overrides_from(axes: dict[str, Override], config: Configuration) -> list[str
     """SMAC's values of the axes as overrides, numbers with six significant digits."""
     values = {key: config[key] for key in axes}
     return [f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()]
-
-
-def replay(optimiser: Facade, memory: Path) -> int:
-    """Tell a new SMAC the trials of earlier starts. Returns their number."""
-    lines = [line for line in json_lines(memory) if line is not None and "cost" in line]
-    for line in lines:
-        config = Configuration(optimiser.scenario.configspace, values=line["config"])
-        optimiser.tell(TrialInfo(config, seed=0), trial_value(line["cost"]), save=False)
-    return len(lines)
 
 
 def trial_value(cost: float | None) -> TrialValue:

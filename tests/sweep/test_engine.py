@@ -118,7 +118,7 @@ def test_parallel_jobs_have_their_own_gpus_and_idle_ones_are_mentioned(many, tmp
 @pytest.mark.parametrize(("words", "shares"), [
     ("jobs.parallel=2 trainer.devices=2", ["4,5", "6,7"]),
     ("jobs.parallel=2 trainer.devices=1,2", ["4,5", "6,7"]),
-    ("jobs.parallel=2 trainer.devices=2 smoke=true", ["4", "5"]),  # smoke has one device
+    ("jobs.parallel=2 trainer.devices=2 smoke=true", ["4,5", "6,7"]),  # typed, so that smoke leaves it
     ("jobs.parallel=5", ["4", "5", "6", "7", "4"]),
     ("trainer.devices=3", [None]),
     ("jobs.parallel=2 trainer.devices=3", "6 GPUs"),
@@ -228,12 +228,46 @@ def test_smac_finds_the_best_and_continues_where_it_stopped(many, tmp_path, monk
     assert len(asked) == len(set(asked)) == 8
     assert all(-3 <= value <= -1 for value in asked)
     (memory,) = tmp_path.rglob(".smac/*.jsonl")
-    assert len(memory.read_text().splitlines()) == 7
+    assert len(memory.read_text().splitlines()) == 1 + 2 * 8  # the ranges, and each point before and after it ran
     with open(memory, "a") as lines:
         lines.write('{"config": {"obj')  # as after a full disk
     assert many(f"{line}14")[0] == 0
     assert len(asked) == 15  # 8, of which one failed, and 7 new ones
     assert min(asked[-5:]) < min(asked[:4]) + 1e-6
+
+
+def test_a_search_that_is_interrupted_runs_the_same_point_first(many, tmp_path, monkeypatch):
+    pytest.importorskip("smac", reason="needs the package smac")
+    asked = []
+
+    def run(job, folder, signals, gpu=None):
+        asked.append(job.name)
+        if len(asked) == 4:  # as Ctrl-C in the last trial
+            signals.requested = signal.SIGINT
+            return process.Outcome(job.name, "interrupted")
+        return process.Outcome(job.name, "done", Score("dev/average", float(len(asked))))
+
+    monkeypatch.setattr(process, "run", run)
+    line = "-m hydra/sweeper=smac trainer.lr=interval(1e-5,1e-3) hydra.sweeper.n_trials=4 seed=1"
+    with pytest.raises(Interrupted):
+        many(line)
+    assert many(line)[0] == 0
+    assert asked[4:] == [asked[3]]
+    assert len(set(asked)) == 4
+
+
+def test_a_search_with_other_ranges_is_refused_and_a_dry_run_shows_them(many, tmp_path, capsys):
+    pytest.importorskip("smac", reason="needs the package smac")
+    line = "-m hydra/sweeper=smac hydra.sweeper.n_trials=2 hydra.sweep.dir=here trainer.lr="
+    assert engine.main(f"{line}interval(1e-5,1e-3) dry_run=true".split()) == 0
+    assert "trainer.lr=interval(1e-5,1e-3)" in capsys.readouterr().out
+    assert many(f"{line}interval(1e-5,1e-3)")[0] == 0
+    before = len(many.jobs)
+    for other in ("interval(1e-5,1e-2)", "choice(1,2) seed=choice(1,2)"):
+        with pytest.raises(UserError, match=r"trainer\.lr=interval\(1e-5,1e-3\).*hydra\.sweep\.dir"):
+            many(f"{line}{other}")
+    assert len(many.jobs) == before
+    assert many(f"{line}interval(1e-5,1e-2) objective=barlow")[0] == 0  # another search
 
 
 def test_a_search_without_a_sweeps_yaml_names_its_best_trial(many, capsys):
