@@ -1,4 +1,5 @@
-"""Seconds a training step, in fp32 and in bf16: ours, sentence-transformers' trainer, a plain Hugging Face Trainer.
+"""Seconds a training step: ours, sentence-transformers' trainer, a plain Hugging Face Trainer, each in fp32 and, where
+the machine computes in it, in bf16.
 
     python -m benchmarks.bench_speed [--model minilm|bert] [--batch 64|256] [--steps N] [--rounds N] [--quick]
     python -m benchmarks.bench_speed --recipe [--steps 300] [--model minilm|bert] [--shared ../shared/data]
@@ -21,7 +22,7 @@ from typing import Any
 import torch
 
 from benchmarks.bench_cost import SHAPES, device
-from benchmarks.peers import OURS, PRECISIONS, contestants, save_model, synchronized
+from benchmarks.peers import OURS, contestants, precisions, save_model, synchronized
 from benchmarks.results import SHARED, spread, table, where, write_section
 from cse.run import startup
 
@@ -75,7 +76,7 @@ def measure(model: str, batch: int, warm: int, steps: int, rounds: int) -> tuple
         for turn in turns.values() if warm else ():
             turn(warm)
         seconds: dict[tuple[str, str], list[float]] = {one: [] for one in turns}
-        peaks: dict[str, list[float]] = {precision: [] for precision in PRECISIONS}
+        peaks: dict[str, list[float]] = {precision: [] for precision in precisions()}
         for number in range(rounds):
             for precision, found in peaks.items():
                 found.append(peak(precision))
@@ -88,7 +89,7 @@ def measure(model: str, batch: int, warm: int, steps: int, rounds: int) -> tuple
         done = flop["packed" if name == OURS and device() == "cpu" else "padded"]
         rows.append([
             f"{name}, {precision}", spread(times), f"{tokens / statistics.median(times):,.0f}",
-            *(spread([t / o for t, o in zip(times, seconds[OURS, of], strict=True)]) for of in PRECISIONS),
+            *(spread([t / o for t, o in zip(times, seconds[OURS, of], strict=True)]) for of in peaks),
             *(spread([f / t / p for t, p in zip(times, peaks[precision], strict=True)]) for f in (flop["real"], done)),
         ])  # fmt: skip
     sustained = ", ".join(f"{spread([p / 1e9 for p in found])} in {name}" for name, found in peaks.items())
@@ -98,7 +99,7 @@ def measure(model: str, batch: int, warm: int, steps: int, rounds: int) -> tuple
         f"{flop['padded'] / 1e9:,.0f} for the padded batch, {flop['packed'] / 1e9:,.0f} as ours runs it on a CPU. "
         "Of peak: of the row's own precision."
     )
-    header = ["", "seconds a step", "real tokens/s", "time, ours in fp32 = 1", "time, ours in bf16 = 1",
+    header = ["", "seconds a step", "real tokens/s", *(f"time, ours in {of} = 1" for of in peaks),
               "of peak, real tokens", "of peak, work done"]  # fmt: skip
     return about, table(header, rows)
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from benchmarks.bench_cost import SHAPES
 from cse.config.compose import composed
+from cse.device import computes_bf16
 from cse.objective.simcse import info_nce
 from cse.tensors import Precision
 
@@ -35,11 +36,16 @@ def synchronized() -> float:
     return time.perf_counter()
 
 
+def precisions() -> tuple[Precision, ...]:
+    """Those in which this machine computes: where bf16 is only emulated, it takes 70 times as long as fp32."""
+    return PRECISIONS if computes_bf16() else ("fp32",)
+
+
 def contestants(model: str, batch: int, steps: int, folder: Path) -> tuple[dict[tuple[str, str], Turn], Any]:
     """The three loops by name and precision, with rows for `steps` steps; the peers get them in the order of ours."""
     source = save_model(model, folder / "model")
     turns: dict[tuple[str, str], Turn] = {}
-    for precision in PRECISIONS:
+    for precision in precisions():
         reset_precision()
         turn, batches = ours(source, batch, (steps + 2) * batch, folder, precision)
         turns[OURS, precision] = in_own_precision(turn)
