@@ -23,6 +23,7 @@ from cse.score import Score
 log = logging.getLogger("cse")
 
 PATCH = 2**20  # bytes
+PLACES = ("cse", "conf", "sweeps", "hydra_plugins")  # of code
 PACKAGES = (
     *("cse-lab", "torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
     *("numpy", "scipy", "scikit-learn", "hydra-core", "mteb"),
@@ -114,7 +115,7 @@ def git(*words: str) -> str:
     here = Path(__file__).resolve().parents[2]
     if not (here / ".git").exists():
         return ""
-    return subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True, errors="replace").stdout
+    return subprocess.run(["git", "-C", str(here), *words], capture_output=True).stdout.decode(errors="replace")
 
 
 def git_commit() -> str | None:
@@ -123,9 +124,11 @@ def git_commit() -> str | None:
 
 
 def git_patch() -> str:
-    """How the checkout's tracked files differ from its commit, as `git apply` reads it; "" if it is above PATCH bytes,
-    which a warning says."""
-    patch = git("diff", "HEAD", "--binary")
+    """How the checkout differs from its commit, with its new files of code, as `git apply` reads it; "" if it is above
+    PATCH bytes, which a warning says."""
+    new = git("ls-files", "--others", "--exclude-standard", "-z", "--", *PLACES).split("\0")
+    diffs = [("HEAD",), *(("--no-index", "/dev/null", name) for name in new if name)]
+    patch = "".join(git("diff", "--binary", *what) for what in diffs)
     if len(patch.encode()) > PATCH:
         log.warning("code       its changes since the commit are too large to be kept in code.patch: commit them")
         return ""
