@@ -4,7 +4,7 @@ Shapes are in the names: B rows of a batch, T tokens, D embedding width, M views
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import numpy as np
 import torch
@@ -107,6 +107,12 @@ class Objective(nn.Module, ABC):
     """Of the second encoder's weights, which gives momentum_BD (cse.training.momentum); None: there is none."""
     head: nn.Module | None
     """The training head, or None; a second modality may share it (aux_modality.head_mode)."""
+
+    def __new__(cls, *_: object, **__: object) -> Self:
+        """An object that is ready for modules and parameters even if a subclass forgets super().__init__()."""
+        self = super().__new__(cls)
+        Objective.__init__(self)
+        return self
 
     def __init__(self) -> None:
         super().__init__()

@@ -145,6 +145,23 @@ def test_a_part_of_ones_own_that_lacks_something_is_one_sentence(words, tmp_path
     assert len(str(refused.value).splitlines()) == 1
 
 
+def test_an_objective_may_forget_to_call_its_base(words, tmp_path, monkeypatch):
+    own = """
+from torch import nn
+from cse.types import Loss, Objective
+class Forgets(Objective):
+    def __init__(self, dim): self.scale = nn.Linear(dim, 1)
+    def forward(self, views): return Loss(self.scale(views[0].pooled_BD - views[1].pooled_BD).square().mean())
+"""
+    (tmp_path / "forgetful.py").write_text(own)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "conf" / "objective").mkdir(parents=True)
+    (tmp_path / "conf" / "objective" / "forgets.yaml").write_text("_target_: forgetful.Forgets\n")
+    more = ["trainer.max_steps=1", "trainer.stop_on_collapse=false", "objective=forgets"]
+    run = cse.train("--config-dir", str(tmp_path / "conf"), *words, *more, folder=tmp_path / "run")
+    assert run.results["status"] == "done"
+
+
 def test_a_dry_run_leaves_nothing(words, tmp_path, capsys):
     run = cse.train(*words, dry_run=True, folder=tmp_path / "run")
     assert "encoder    " in capsys.readouterr().out

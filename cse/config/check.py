@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from inspect import Parameter, isclass, signature
+from inspect import Parameter, isabstract, isclass, signature
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from hydra.utils import get_object
@@ -21,7 +21,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, SchemaError, SchemaValidator, core_schema
 from typing_extensions import TypedDict
 
-from cse.config.commands import BESIDE, COMMANDS
+from cse.config.commands import BESIDE, COMMANDS, PASSED
 from cse.config.compose import SWITCH, resolved, without_hydra
 from cse.dotted import Config, flattened
 from cse.errors import UserError, in_short
@@ -76,6 +76,8 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
                     key, value = setting_at(one, node)
                     wrong.setdefault(typed_key(place + key, written) + value, []).append(in_words(one))
             continue
+        if place and (why := unmade(place, node)):
+            wrong[f"{place}_target_={node['_target_']}"] = [why]
         before = flattened(settings)
         for key, after in flattened(converted).items():
             plain = list(after) if isinstance(after, tuple) else after
@@ -84,6 +86,22 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
     if wrong:
         raise UserError("; ".join(f"{key}: {' or '.join(dict.fromkeys(why))}" for key, why in wrong.items()))
     return cfg
+
+
+def unmade(place: str, node: Config) -> str:
+    """Why a part cannot be made of its settings and of what our code passes to it; "" if it can, or is made later."""
+    part = get_object(node["_target_"])
+    if node.get("_partial_") or "_args_" in node:
+        return ""
+    if isabstract(part):
+        return f"lacks the method {', '.join(sorted(part.__abstractmethods__))}"
+    beside = BESIDE[place].__annotations__ if place in BESIDE else ()
+    own = {key: value for key, value in node.items() if key not in (*HYDRAS_OWN, *beside)}
+    try:
+        signature(part).bind(**dict.fromkeys(PASSED.get(place, ())), **own)
+    except TypeError as error:
+        return str(error)
+    return ""
 
 
 def setting_at(error: ErrorDetails, node: Config) -> tuple[str, str]:

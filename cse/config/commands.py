@@ -86,3 +86,6 @@ COMMANDS: dict[str, type] = {"train": Train, "evaluate": Evaluate}
 
 BESIDE: dict[str, type] = {"objective.": AnyObjective}
 """Further keys of a part, beside those of its signature, by the start of its keys."""
+
+PASSED = {"objective.": ("dim",), "aux_modality.": ("dim",), "model.": ("dropout", "mlm")}
+"""What cse.run.build passes to a part beside its settings, by the start of its keys."""

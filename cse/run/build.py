@@ -188,10 +188,7 @@ def make_objective(node: DictConfig, dim: int) -> Objective:
 
 
 def make(node: DictConfig, **more: object) -> Any:
-    """Call Hydra's instantiate, but raise a UserError as it is instead of Hydra's wrapper around it.
-
-    A TypeError, of a class that lacks a method or takes other arguments, becomes a UserError too.
-    """
+    """Call Hydra's instantiate, but raise a UserError as it is instead of Hydra's wrapper around it."""
     from hydra.errors import InstantiationException
     from hydra.utils import instantiate
 
@@ -200,8 +197,6 @@ def make(node: DictConfig, **more: object) -> Any:
     except InstantiationException as error:
         if isinstance(error.__cause__, UserError):
             raise error.__cause__ from None
-        if isinstance(error.__cause__, TypeError):
-            raise UserError(f"{node._target_}: {error.__cause__}") from error
         raise
 
 

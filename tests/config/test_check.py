@@ -3,12 +3,14 @@
 from functools import cache
 
 import pytest
+from hydra.errors import InstantiationException
 from omegaconf import DictConfig, OmegaConf
 
 from cse.config.check import validate
 from cse.config.compose import composed
 from cse.config.groups import choices
 from cse.errors import UserError
+from cse.run.build import make
 
 WRONG = {  # {choice: settings that it cannot have, separated by blanks}
     "": "trainer.lr=.nan trainer.lr=.inf trainer.lr=0 trainer.lr=fast trainer.lr='1' trainer.lr=null trainer.lr=[1]"
@@ -114,3 +116,40 @@ GROUPS = ("model", "data", "augmentation", "aux_modality", "eval", "tracker", "o
 def test_every_choice_fits_its_signature(group):
     for name in choices(group):
         validate(composed("train", [f"{group}={name}", *(["data.path=x"] if name == "text" else [])]), "train")
+
+
+OWN = """
+from cse.types import Objective
+class Base(Objective):
+    def forward(self, views): ...
+class Needs(Base):
+    def __init__(self, dim, weight): ...
+class Narrow(Base):
+    def __init__(self, weight): ...
+class Abstract(Objective):
+    def __init__(self, dim): ...
+class Mistaken(Base):
+    def __init__(self, dim): len(dim)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("Needs", "'weight'"), ("Narrow", "'weight'|'dim'"), ("Abstract", "forward")]
+)
+def test_a_part_that_cannot_be_made_of_its_settings_is_named(tmp_path, monkeypatch, name, why):
+    (tmp_path / "own_objectives.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    config = base("").copy()
+    config.objective = {"_target_": f"own_objectives.{name}"}
+    with pytest.raises(UserError, match=rf"objective\._target_=own_objectives\.{name}: .*({why})"):
+        validate(config, "train")
+
+
+def test_a_mistake_inside_a_part_keeps_its_traceback(tmp_path, monkeypatch):
+    (tmp_path / "own_objectives.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    config = base("").copy()
+    config.objective = {"_target_": "own_objectives.Mistaken"}
+    validate(config, "train")
+    with pytest.raises(InstantiationException, match="len"):
+        make(config.objective, dim=3)
