@@ -44,6 +44,9 @@ def no_key(key: str, command: str) -> str:
     having = known.get(meant(key, known) or key, ())
     if having and "" not in having:
         return f"there is no key {key}; {meant(key, known) or key} belongs to {', '.join(having)}"
+    alike = re.compile(rf"eval\.\w+\.{re.escape(key.rpartition('.')[2])}")
+    if key.startswith("eval.") and (own := list(filter(alike.fullmatch, known))):
+        return f"there is no key {key}; there is {', '.join(own)}"
     return f"there is no key {key}{nearest(key, list(known))}"
 
 

@@ -24,6 +24,12 @@ MULTIRUN = ("-m", "--multirun")
 ONE_OF_MANY = "hydra.mode=RUN"
 """The word that marks a job of a sweep: before it are the words of the sweep's YAML, after it those that were typed."""
 
+UNREAD = tuple(
+    f"hydra.{key}"
+    for key in ("verbose", "job_logging", "hydra_logging", "callbacks", "output_subdir", "job.chdir", "job.env_")
+)
+"""Keys of Hydra's own runs and logs, which nothing here reads."""
+
 NOT_PATHS = {"resume": ("null", "auto"), "hydra.run.dir": (), "hydra.sweep.dir": ()}
 """The values of a path's key that are not a path. For all other such keys it is null alone."""
 
@@ -38,6 +44,11 @@ def spell(words: Sequence[str], command: str, *, many: bool = False) -> list[str
     in quotes already.
     """
     settings, flags = split_flags(words)
+    if unread := next((word for word in settings if key_of(word).replace("/", ".").startswith(UNREAD)), None):
+        raise UserError(
+            f"{unread} has no effect: leave it out; a run logs to its train.log and metrics.jsonl (every step with "
+            "trainer.log_every=1), in hydra.run.dir=FOLDER"
+        )
     # + adds a key to a config, but nothing reads a key that conf/ lacks
     settings = [word if key_of(word).startswith("hydra") else word.lstrip("+") for word in settings]
     as_typed = ONE_OF_MANY not in words

@@ -144,7 +144,10 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
 
 def no_such_score(select: str, scores: Collection[str]) -> UserError:
     """The error for a `trainer.select` that is not among these scores."""
+    if scores:
+        instead = f"gives it: choose among {', '.join(scores)}, add its evaluator to eval=[...]"
+    else:
+        instead = "scores dev: add one that does, such as stsb, to eval=[...]"
     return UserError(
-        f"trainer.select={select}: no evaluator of this run gives it; there are {', '.join(scores) or 'none'}: "
-        "add one to eval=[...], or trainer.select=null to keep the last step"
+        f"trainer.select={select}: no evaluator of this run {instead}, or keep the last step: trainer.select=null"
     )

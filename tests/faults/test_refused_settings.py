@@ -39,6 +39,9 @@ TRAINING = [  # (settings, words that the sentence has to contain)
     ("aux_modality.lr=1", "aux_modality.lr"),
     ("objective=barlow objective.temperature=1", "objective.temperature"),
     ("scale=laptop", "scale"),
+    ("eval=demo eval.tasks=[lee]", "eval.demo.tasks; eval.sts.tasks eval.mteb.tasks"),
+    ("hydra.verbose=true", "hydra.verbose=true train.log"),
+    ("hydra/job_logging=none", "hydra/job_logging=none"),
     ("sweep=whitenedcse/table4", "sweep=whitenedcse/table4"),
     ("-m", "-m"),
 ]
