@@ -64,6 +64,8 @@ def possible(cfg: DictConfig, key: str, value: Any) -> Any:
     match key:
         case "trainer.batch_size" if "data.name" in cfg.replaced:
             return min(value, made_up.ROWS)
+        case "augmentation.min_length" | "augmentation.max_length" if "data.name" in cfg.replaced:
+            return min(value, cfg.augmentation.max_length)  # a made-up row has no room for longer spans
         case "aux_modality.data.batch_size" if "aux_modality.data.folder" in cfg.replaced:
             return min(value, made_up.FILES)
         case "model.num_layers" | "model.bidirectional" if "model.name" in cfg.replaced:

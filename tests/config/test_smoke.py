@@ -80,6 +80,13 @@ def test_a_typed_word_that_needs_real_weights_or_data_is_named(tmp_path, caplog,
     assert used in said[0]
 
 
+def test_spans_that_are_typed_fit_into_made_up_rows(tmp_path):
+    words = ["smoke=true", f"paths.cache={tmp_path}", "objective=declutr", "data=openwebtext"]
+    for more, used in ((["augmentation.min_length=32"], (16, 16)), (["augmentation.max_length=8"], (4, 8))):
+        spans = fitted(*words, *more).augmentation
+        assert (spans.min_length, spans.max_length) == used
+
+
 def test_what_a_sweeps_yaml_sets_is_not_typed(tmp_path):
     words = ["trainer.batch_size=512", "trainer.max_steps=100", "hydra.mode=RUN", "resume=auto", "trainer.max_steps=3"]
     trainer = fitted("smoke=true", f"paths.cache={tmp_path}", *words).trainer
