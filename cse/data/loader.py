@@ -5,6 +5,7 @@ view): nothing depends on the number of workers or processes, or on where a run 
 """
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
@@ -21,11 +22,12 @@ from cse.types import Augmentation, Batch
 
 
 class Sequence(NamedTuple):
-    """The ids of one row of a view, the column of text they come from, and the id to predict at each position (-100:
-    none), or None if nothing is masked."""
+    """One line of a padded batch: the row and the column of its text, its ids, and the id to predict at each position
+    (-100: none), or None if nothing is masked."""
 
-    ids: np.ndarray
+    row: int
     column: int
+    ids: np.ndarray
     labels: np.ndarray | None = None
 
 
@@ -42,8 +44,8 @@ class Vectors(Protocol):
 Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
 """One row's ids -> (ids with some hidden, labels)."""
 
-View = list[list[np.ndarray]]
-"""A view of a batch: for each row its sequences of ids."""
+View = list[Sequence]
+"""A view of a batch, row after row; a row may have several sequences (DeCLUTR's spans)."""
 
 MASKING_STREAM = 2**31  # stands for a view's number, so that masking shares no draws with the augmentation
 
@@ -113,48 +115,47 @@ class Batches(Dataset[Batch]):
 
     def __getitem__(self, step: int) -> Batch:
         epoch = step // self.steps_per_epoch
-        rows = np.array_split(self.rows_of(step), self.world)[self.rank]
-        views, numbers = self._masked(rows, epoch), rows.tolist()
-        together = [(row, one) for view in views for row, ones in zip(numbers, view, strict=True) for one in ones]
-        labels = None if self.masking == "none" else [one.labels for _, one in together]
-        tokens = self.tokenizer.collate([one.ids for _, one in together], labels)
-        return Batch(tokens, tuple(sum(map(len, view)) for view in views), self._known(together))
+        views = self.views(np.array_split(self.rows_of(step), self.world)[self.rank], epoch)
+        if self.masking == "first":
+            views[0] = self._masked(views[:1], epoch)
+        elif self.masking == "copies":
+            views.append(self._masked(views, epoch))
+        together = [one for view in views for one in view]
+        labels = None if self.masking == "none" else [one.labels for one in together]
+        tokens = self.tokenizer.collate([one.ids for one in together], labels)
+        return Batch(tokens, tuple(map(len, views)), self._known(together))
 
-    def _known(self, sequences: list[tuple[int, Sequence]]) -> dict[str, torch.Tensor]:
-        """What is known of each (row, sequence); see cse.types.Encoded."""
-        rows_B = np.array([row for row, _ in sequences])
+    def _known(self, sequences: View) -> dict[str, torch.Tensor]:
+        """What is known of each sequence; see cse.types.Encoded."""
+        rows_B = np.array([one.row for one in sequences])
         known = {"targets_B": self.text.targets_N[rows_B]} if self.text.scores else {}
         if self.teacher is not None:
-            known["teacher_BE"] = self.teacher(rows_B, np.array([one.column for _, one in sequences]))
+            known["teacher_BE"] = self.teacher(rows_B, np.array([one.column for one in sequences]))
         return {name: torch.from_numpy(value) for name, value in known.items()}
 
     def views(self, rows_B: np.ndarray, epoch: int) -> list[View]:
-        """The views of these rows; a view has a list of sequences for each row (a sentence, or DeCLUTR's spans).
-
-        All texts of the batch are tokenised in one call.
-        """
+        """The views of these rows. All texts of the batch are tokenised in one call."""
         of_tokens = self.augmentation.level == "tokens"
         read = self.text.ids_of if of_tokens else self.text.texts_of
         cells = zip(*(read(rows_B, column) for column in range(self.text.num_columns)), strict=True)
-        made = [self.views_of(row, own, epoch) for row, own in zip(rows_B.tolist(), cells, strict=True)]
-        views = [list(view) for view in zip(*made, strict=True)]
+        views: list[list[Any]] = [[] for _ in self.columns]
+        for row, own in zip(rows_B.tolist(), cells, strict=True):
+            for view, column, made in zip(views, self.columns, self.views_of(row, own, epoch), strict=True):
+                view += [Sequence(row, column, one) for one in made]
         if not of_tokens:
-            texts = [text for view in views for row in view for text in row]
-            ids = iter(self.tokenizer.by_words(texts, self.max_length))
-            views = [[[next(ids) for _ in row] for row in view] for view in views]
+            ids = iter(self.tokenizer.by_words([one.ids for view in views for one in view], self.max_length))
+            views = [[one._replace(ids=next(ids)) for one in view] for view in views]
         if self.retemplate is not None:
-            views[1:] = [[[self.retemplate(ids) for ids in row] for row in view] for view in views[1:]]
+            views[1:] = [[one._replace(ids=self.retemplate(one.ids)) for one in view] for view in views[1:]]
         return views
 
     def views_of(self, row: int, cells: tuple[Any, ...], epoch: int) -> list[list[Any]]:
         """The views of one row, each a list of texts or of rows of ids. cells: what the row has in each column."""
         augmentation, plain = self.augmentation, [cells[column] for column in self.columns]
         if augmentation.level == "tokens":
-            views = plain
-            if not augmentation.keeps_text:
-                kept = plain[: int(augmentation.keeps_first)]
-                drawn = range(len(kept), self.num_views)
-                views = kept + [self._augmented(plain[view], self._rng(epoch, row, view)) for view in drawn]
+            kept = len(plain) if augmentation.keeps_text else int(augmentation.keeps_first)
+            drawn = range(kept, self.num_views)
+            views = plain[:kept] + [self._augmented(plain[view], self._rng(epoch, row, view)) for view in drawn]
         else:
             if len(cells) == 1:
                 views = augmentation.views(cells[0], self.num_views, self._rng(epoch, row, 0))[: self.num_views]
@@ -169,8 +170,6 @@ class Batches(Dataset[Batch]):
 
     def _augmented(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The augmented row; a prefix (an instruction) and a template stay as they are."""
-        if not self.prefix_length and not self.suffix_length:
-            return self.augmentation.tokens(ids, rng)
         start, end = self.prefix_length, len(ids) - self.suffix_length
         return np.concatenate([ids[:start], self.augmentation.tokens(ids[start:end], rng), ids[end:]])
 
@@ -180,22 +179,18 @@ class Batches(Dataset[Batch]):
             os.environ["TOKENIZERS_PARALLELISM"] = "false"
         return prefetch(self, range(first, last), workers, pin)
 
-    def _masked(self, rows_B: np.ndarray, epoch: int) -> list[list[list[Sequence]]]:
-        """The views of these rows, with labels for the masked ones."""
-        views = zip(self.columns, self.views(rows_B, epoch), strict=True)
-        plain = [[[Sequence(ids, c) for ids in sequences] for sequences in view] for c, view in views]
-        if self.masking == "none":
-            return plain
-        hidden = []
-        for number, row in enumerate(rows_B.tolist()):
+    def _masked(self, views: list[View], epoch: int) -> View:
+        """Masked copies of all sequences of these views, row after row; a row's draws are one stream."""
+        of_row: dict[int, View] = defaultdict(list)
+        for one in (one for view in views for one in view):
+            of_row[one.row].append(one)
+        masked = []
+        for row, sequences in of_row.items():
             rng = self._rng(epoch, row, MASKING_STREAM)
-            chosen = plain[:1] if self.masking == "first" else plain
-            hidden.append([self._hidden(one, rng) for view in chosen for one in view[number]])
-        return [hidden, *plain[1:]] if self.masking == "first" else [*plain, hidden]
-
-    def _hidden(self, one: Sequence, rng: np.random.Generator) -> Sequence:
-        ids, labels = self.mask(one.ids, rng)
-        return Sequence(ids, one.column, labels)
+            for one in sequences:
+                ids, labels = self.mask(one.ids, rng)
+                masked.append(one._replace(ids=ids, labels=labels))
+        return masked
 
     def _permutation(self, epoch: int) -> np.ndarray:
         if self._order[0] != epoch:

@@ -123,10 +123,10 @@ def print_rows(batches: Batches, count: int) -> None:
     decode = batches.tokenizer.hf.decode
     for row in map(int, batches.rows[:count]):
         log.info(f"row {batches.text.number(row)}: {batches.text.text(row)[:300]}")
-        for view, [sequences] in enumerate(batches.views(np.array([row]), 0)):
-            for ids in sequences:
-                log.info(f"  view {view}  {len(ids):3d} tokens  {decode(ids)}")
-                log.info(f"          ids  {' '.join(map(str, ids))}")
+        for view, sequences in enumerate(batches.views(np.array([row]), 0)):
+            for one in sequences:
+                log.info(f"  view {view}  {len(one.ids):3d} tokens  {decode(one.ids)}")
+                log.info(f"          ids  {' '.join(map(str, one.ids))}")
 
 
 def print_fields(**lines: object) -> None:

@@ -76,7 +76,7 @@ def test_each_epoch_and_view_augments_and_masks_a_row_anew(make, masking):
     assert len(epochs[0] - epochs[1]) > 15
     if masking == "none":
         one, two = batches.views(np.arange(30), 0)
-        assert sum(a.tolist() != b.tolist() for (a,), (b,) in zip(one, two, strict=True)) > 15
+        assert sum(a.ids.tolist() != b.ids.tolist() for a, b in zip(one, two, strict=True)) > 15
 
 
 @pytest.mark.parametrize("masking", ["none", "first", "copies"])
@@ -160,8 +160,8 @@ def test_a_prefix_is_not_shuffled_with_its_text(make):
     prefix = prefixed.tokenizer.hf("kafel migor: ", add_special_tokens=False)["input_ids"]
     assert len(prefix) > 1
     for with_prefix, without in zip(prefixed.views(np.arange(10), 0), plain.views(np.arange(10), 0), strict=True):
-        for (long,), (short,) in zip(with_prefix, without, strict=True):
-            assert long.tolist() == [short[0], *prefix, *short[1:]]
+        for long, short in zip(with_prefix, without, strict=True):
+            assert long.ids.tolist() == [short.ids[0], *prefix, *short.ids[1:]]
 
 
 @pytest.mark.parametrize("columns", [1, 2])
@@ -169,5 +169,5 @@ def test_a_prefix_is_not_shuffled_with_its_text(make):
 def test_an_augmentation_that_keeps_the_first_view_changes_only_the_others(make, unit, columns):
     plain, repeated = (make(columns=columns, augmentation=one) for one in (None, Repetition(1.0, unit, "paper", None)))
     before, after = plain.views(np.arange(30), 0), repeated.views(np.arange(30), 0)
-    assert all(np.array_equal(a, b) for (a,), (b,) in zip(before[0], after[0], strict=True))
-    assert sum(len(b) > len(a) for (a,), (b,) in zip(before[1], after[1], strict=True)) > 20
+    assert all(np.array_equal(a.ids, b.ids) for a, b in zip(before[0], after[0], strict=True))
+    assert sum(len(b.ids) > len(a.ids) for a, b in zip(before[1], after[1], strict=True)) > 20
