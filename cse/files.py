@@ -122,13 +122,6 @@ def file_lock(path: Path) -> Iterator[None]:
                 lock.unlink()  # while it is held: whoever waits for it notices, and makes a new one
 
 
-def within(folder: Path, name: str) -> Path:
-    """The path of a file that a list or an archive places in a folder. Raises UserError if it lies outside."""
-    if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise UserError(f"{folder} names a file that is not in it, {name!r}: take a copy from where you trust it")
-    return folder / name
-
-
 def checksum(path: Path) -> str:
     """The CRC-32 of a file's bytes in hex: detects damage (a flipped bit, a missing end), not forgery."""
     value = 0

@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from importlib.util import find_spec
-from pathlib import Path
 
-from cse.errors import MissingResource
+from cse.sources import fetch
 
-ARTICLES = "test/test_data/enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
+ARTICLES = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 END = re.compile(r"(?<=[a-z0-9)\]\"'”’][.!?])[\"'”’)]*\s+(?=[\"'“‘(]?[A-Z0-9])")  # not after J. or U.S.
 NOT_PROSE = re.compile(r"^\s*([*#:;|!{}=]|\||File:|Image:|Category:|thumb\|)|[|{}=]{1}\s*\w*\s*=|\b(px|align|style)\b")
 MIN_WORDS, MAX_WORDS = 5, 60
@@ -33,14 +31,12 @@ def wikipedia_documents() -> Iterator[tuple[str]]:
 
 def articles() -> Iterator[list[str]]:
     """The sentences of each article that did not occur in an earlier one. Raises MissingResource without gensim."""
-    spec = find_spec("gensim")
-    if spec is None or spec.origin is None:
-        raise MissingResource("data=demo reads the articles in gensim's wheel: pip install -e '.[demo]'")
+    place = fetch.demo("data=demo") / ARTICLES
     from gensim.corpora.wikicorpus import extract_pages, filter_wiki
     from gensim.utils import open as open_compressed
 
     seen: set[str] = set()
-    with open_compressed(Path(spec.origin).parent / ARTICLES, "rb") as dump:
+    with open_compressed(place, "rb") as dump:
         for _, markup, _ in extract_pages(dump, filter_namespaces=("0",)):
             if markup.lstrip().upper().startswith("#REDIRECT"):
                 continue

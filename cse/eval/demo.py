@@ -7,16 +7,14 @@
 The sets are small, and words are not sentences: enough to see that training has an effect, not to compare with a paper.
 """
 
-import importlib.util
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from cse.errors import MissingResource
 from cse.eval.files import DataFolder
 from cse.eval.senteval.data import Examples, Row, labelled
 from cse.eval.sts import Readers, ScoredPairs
+from cse.sources import fetch
 
 LEE_DOCUMENTS = 50
 WORD_PAIRS = {"simlex": ("simlex999.txt", 999), "wordsim": ("wordsim353.tsv", 353)}
@@ -30,8 +28,8 @@ class Demo(ScoredPairs):
     protocol = "Spearman x100 of cosines with human scores; average of 3"
 
     def __init__(self) -> None:
-        what = "the test data in gensim's wheel; reinstall it (pip install -e '.[demo]')"
-        folder = DataFolder("gensim/test/test_data", "eval=demo", what, allow_partial=None, find=gensim_data)
+        what, find = "the test data in gensim's wheel: reinstall it", partial(fetch.demo, "eval=demo")
+        folder = DataFolder("gensim/test/test_data", "eval=demo", what, allow_partial=None, find=find)
         super().__init__(folder, ("lee", *WORD_PAIRS))
 
     def readers(self, split: str) -> Readers:
@@ -58,14 +56,3 @@ def read_words(folder: DataFolder, name: str, official: int) -> Examples:
         return first, second, float(score)
 
     return labelled(folder, name, folder.rows(name, "utf-8", convert, official, header=2))
-
-
-def gensim_data() -> Path:
-    """The folder of gensim's test data, found without importing gensim, which takes seconds. Raises MissingResource."""
-    spec = importlib.util.find_spec("gensim")
-    if spec is None or spec.origin is None:
-        raise MissingResource(
-            "eval=demo scores on the human judgements in gensim's wheel, and gensim is not installed: "
-            "pip install -e '.[demo]'."
-        )
-    return Path(spec.origin).parent / "test" / "test_data"

@@ -8,9 +8,10 @@ import logging
 import tarfile
 import tempfile
 import zlib
+from importlib.util import find_spec
 from pathlib import Path
 
-from cse.errors import MissingResource, UserError, first_line
+from cse.errors import MissingResource, first_line
 from cse.files import file_lock, replaced_file, written_once
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
@@ -52,24 +53,16 @@ def from_archive(url: str, folder: Path, inside: str) -> Path:
 
     Raises MissingResource for a broken download, which the next call continues, or a damaged one, which it starts anew.
     """
-
-    def unpack(temporary: Path) -> None:
-        archive = download(url, folder.with_name(Path(url).name))
-        log.info("web        %s: unpacking into %s", archive.name, folder)
-        try:
-            with tarfile.open(archive) as files:
-                for one in files:
-                    if one.name.startswith(inside):
-                        files.extract(one.replace(name=one.name.removeprefix(inside)), temporary, filter="data")
-        except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-            raise MissingResource(f"{url}: the download is damaged ({first_line(error)}); run it again") from error
-        finally:
-            archive.unlink()
-
     if folder.is_dir():
         return folder
     with file_lock(folder):  # jobs that start together would unpack, and delete, each other's archive
-        return written_once(folder, unpack)
+        if not folder.is_dir():
+            archive = download(url, folder.with_name(Path(url).name))
+            try:
+                unpacked(archive, folder, inside)
+            finally:
+                archive.unlink()
+    return folder
 
 
 def from_hub(name: str) -> Path:
@@ -78,7 +71,7 @@ def from_hub(name: str) -> Path:
     repo = about.hub_repo(name, f"copy the dataset here by hand, and name it with {about.setting}=PLACE")
     files = [hub.file(repo, path) for path in ([about.file] if about.file else hub.paths(repo, about.files[0]))]
     if files[0].suffix == ".tar":
-        return unpacked(files[0])
+        return beside(files[0])
     return files[0] if about.file else files[0].parent
 
 
@@ -86,23 +79,39 @@ def senteval(asked: str) -> Path:
     """The hub's copy of SentEval's data, unpacked. asked: the setting that needs it, see hub.Repo."""
     about = DATASETS["senteval"]
     instead = "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)"
-    return unpacked(hub.file(about.hub_repo(asked, instead), about.files[0]))
+    return beside(hub.file(about.hub_repo(asked, instead), about.files[0]))
 
 
-def unpacked(tar: Path) -> Path:
-    """The folder with the content of a tar in the hub's cache, unpacked once.
+def beside(tar: Path) -> Path:
+    """The folder with the content of a tar in the hub's cache, unpacked there."""
+    return unpacked(tar, tar.parent / f"{tar.stem}_unpacked")
 
-    Raises UserError for a damaged tar, and for one with a member outside its folder.
+
+def unpacked(tar: Path, folder: Path, inside: str = "") -> Path:
+    """The folder with what a tar has below `inside`, unpacked once.
+
+    Raises MissingResource for a damaged tar, and for one with a member outside its folder.
     """
 
-    def unpack(folder: Path) -> None:
+    def unpack(temporary: Path) -> None:
+        log.info("unpacking  %s into %s", tar.name, folder)
         try:
             with tarfile.open(tar) as archive:
-                archive.extractall(folder, filter="data")
-        except (tarfile.TarError, OSError) as error:
-            raise UserError(f"{tar} cannot be unpacked ({error}): delete it and run again.") from error
+                for one in archive:
+                    if one.name.startswith(inside):
+                        archive.extract(one.replace(name=one.name.removeprefix(inside)), temporary, filter="data")
+        except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+            raise MissingResource(f"{tar} is damaged ({first_line(error)}): delete it and run it again") from error
 
-    return written_once(tar.parent / f"{tar.stem}_unpacked", unpack)
+    return written_once(folder, unpack)
+
+
+def demo(asked: str) -> Path:
+    """The folder of data in gensim's wheel, found without importing gensim. asked: the setting that needs it."""
+    spec, about = find_spec("gensim"), DATASETS["demo"]
+    if spec is None or spec.origin is None:
+        raise MissingResource(f"{asked} reads {about.about}: pip install '{about.package}'")
+    return Path(spec.origin).parent / "test" / "test_data"
 
 
 def from_nltk(name: str, folder: Path) -> Path:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from cse.errors import MissingResource, UserError, first_line, in_short
-from cse.files import within
 
 if TYPE_CHECKING:  # importing datasets takes seconds
     from datasets import Dataset, IterableDataset
@@ -51,33 +50,24 @@ class Repo:
 def file(repo: Repo, path: str) -> Path:
     """The local copy of one file: from the cache without asking the hub, or downloaded. Raises MissingResource.
 
-    If the cache knows that the repository has no such file, the hub is not asked either. An interrupted download is
-    continued.
+    An interrupted download is continued. A file outside the repository is refused by the hub's client.
     """
-    from huggingface_hub import _CACHED_NO_EXIST, constants, hf_hub_download
+    from huggingface_hub import constants, hf_hub_download
 
-    known = _in_cache(repo, path)
-    if isinstance(known, str):
-        return Path(known)
-    if known is _CACHED_NO_EXIST:
-        raise MissingResource(f"{repo.asked}: the {repo.kind} {repo.name} has no {path}; {repo.instead}")
-    if not constants.HF_HUB_OFFLINE:
-        log.info("hub        %s: fetching %s", repo.name, path)
     with refusals(repo):
+        if known := cached(repo, path):
+            return known
+        if not constants.HF_HUB_OFFLINE:
+            log.info("hub        %s: fetching %s", repo.name, path)
         return Path(hf_hub_download(repo.name, path, repo_type=repo.kind, revision=repo.revision))
 
 
 def cached(repo: Repo, path: str) -> Path | None:
     """The local copy of a file, or None."""
-    known = _in_cache(repo, path)
-    return Path(known) if isinstance(known, str) else None
-
-
-def _in_cache(repo: Repo, path: str) -> object:
-    """The path of a file's local copy, None if there is none, or the hub's marker for a file that it lacks too."""
     from huggingface_hub import try_to_load_from_cache
 
-    return try_to_load_from_cache(repo.name, path, repo_type=repo.kind, revision=repo.revision)
+    known = try_to_load_from_cache(repo.name, path, repo_type=repo.kind, revision=repo.revision)
+    return Path(known) if isinstance(known, str) else None
 
 
 def cache_of(repo: Repo) -> Path:
@@ -102,10 +92,7 @@ def cache_only() -> Iterator[None]:
 
 
 def paths(repo: Repo, folder: str = "") -> list[str]:
-    """The files in a folder of a repository, in the hub's order.
-
-    Raises MissingResource, and UserError for a file outside the repository.
-    """
+    """The files in a folder of a repository, in the hub's order. Raises MissingResource."""
     from huggingface_hub import HfApi
 
     api = HfApi()
@@ -113,8 +100,7 @@ def paths(repo: Repo, folder: str = "") -> list[str]:
         info = api.dataset_info(repo.name, revision=repo.revision, timeout=PATIENCE)
         if info.gated:  # anybody may list its files, but not read them
             api.auth_check(repo.name, repo_type=repo.kind)
-    names = [one.rfilename for one in info.siblings or []]
-    return [name for name in names if within(Path(repo.name), name) and name.startswith(folder)]
+    return [one.rfilename for one in info.siblings or [] if one.rfilename.startswith(folder)]
 
 
 def model(repo: Repo) -> Path:

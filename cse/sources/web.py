@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx2
 
 from cse.errors import MissingResource, first_line
-from cse.files import file_lock, sha256
+from cse.files import file_lock
 from cse.progress import showing, track
 
 log = logging.getLogger("cse")
@@ -15,26 +15,22 @@ PATIENCE = 20  # seconds without a byte
 MEGABYTE = 1 << 20
 
 
-def download(url: str, target: Path, checksum: str | None = None) -> Path:
+def download(url: str, target: Path) -> Path:
     """The file, fetched unless it is there; continues what an earlier call left in NAME.part. Processes that want it at
     the same time fetch it once.
 
-    checksum: its SHA-256, if known. Raises MissingResource if the server cannot be reached or refuses (the part that
-    came is kept), and if the file is not the published one.
+    Raises MissingResource if the server cannot be reached or refuses; the part that came is kept.
     """
-    if target.exists() and checksum is None:
+    if target.exists():
         return target
     with file_lock(target):
-        if target.exists() and checksum in (None, sha256(target)):
+        if target.exists():
             return target
         part = target.with_name(f"{target.name}.part")
         try:
             _receive(url, part)
         except httpx2.HTTPError as error:
             raise MissingResource(f"{url}: download failed ({first_line(error)}); run it again to continue") from error
-        if checksum not in (None, sha256(part)):
-            part.unlink()
-            raise MissingResource(f"{url}: the download is damaged (its sha256 is not the published one); run it again")
         return part.replace(target)
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from cse.config.compose import composed
 from cse.errors import MissingResource, UserError
-from cse.eval import demo
 from cse.eval.demo import Demo
 from cse.score import values
+from cse.sources import fetch
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ def test_the_sets_are_complete_and_each_of_lees_pairs_counts_once(evaluator):
 
 
 def test_missing_and_truncated_data_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(demo.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingResource, match=r"\.\[demo\]"):
+    monkeypatch.setattr(fetch, "find_spec", lambda name: None)
+    with pytest.raises(MissingResource, match="pip install 'gensim"):
         Demo().prepare()
-    monkeypatch.setattr(demo, "gensim_data", lambda: tmp_path)
+    monkeypatch.setattr(fetch, "demo", lambda asked: tmp_path)
     with pytest.raises(MissingResource, match=r"lee\.cor"):
         Demo().prepare()
     (tmp_path / "lee.cor").write_text("one\ntwo\n")
