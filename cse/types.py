@@ -245,11 +245,11 @@ class Evaluator(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Find and check the data before any work; raise MissingResource or UserError."""
+        """Find and check the data, once and before any work; raise MissingResource or UserError."""
 
     @abstractmethod
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Every score of a split."""
+        """Every score of a split, after `prepare`."""
 
     def texts(self) -> Iterable[str]:
         """Every text that is scored, for the overlap with the training data; none by default."""

@@ -11,15 +11,24 @@ import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
 from cse.config.groups import CONF_DIR, choices
 from cse.run.build import make_objective
+from cse.types import Evaluator
 
 TESTS = Path(__file__).parent
+E = TypeVar("E", bound=Evaluator)
 COLUMNS = ["sent0", "sent1", "hard_neg"]  # of the fixture `triplets`
+
+
+def ready(evaluator: E) -> E:
+    """The evaluator, prepared."""
+    evaluator.prepare()
+    return evaluator
 
 
 def composed(*overrides: str) -> DictConfig:

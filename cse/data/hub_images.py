@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +29,10 @@ def class_subset(
     split: str,
     image_column: str,
     label_column: str,
-    *,
     classes: int | None,
     per_class: int | None,
     seed: int,
+    *,
     cache: Path,
 ) -> Path:
     """A folder with one folder per class: the first `per_class` images of `classes` classes by `seed` (None: all).
@@ -49,8 +48,12 @@ def class_subset(
 
     def write(temporary: Path) -> None:
         rows = hub.stream(repo, None, split)
-        check_columns(rows.features, name, image_column, label_column)
-        labels = rows.features[label_column]
+        features = rows.features or {}
+        for setting, column in (("image_column", image_column), ("label_column", label_column)):
+            if column not in features:
+                there = ", ".join(features or ["no columns that it names"])
+                raise UserError(f"aux_modality.data.{setting}={column}: {name} has {there}")
+        labels = features[label_column]
         if not isinstance(labels, datasets.ClassLabel):
             raise UserError(
                 f"aux_modality.data.label_column={label_column}: {name} does not say how many classes it has"
@@ -87,11 +90,3 @@ def content_of(image: dict[str, Any] | None, repo: hub.Repo) -> bytes:
     if path and path.startswith("hf://"):
         return HfFileSystem().read_bytes(path)
     raise UserError(f"{repo.asked}: a row has no image (its path: {path}): {repo.instead}")
-
-
-def check_columns(features: Mapping[str, Any] | None, name: str, image_column: str, label_column: str) -> None:
-    """Raise UserError for a column that a dataset does not have. features: its columns; None if it does not say."""
-    for key, column in (("image_column", image_column), ("label_column", label_column)):
-        if column not in (features or {}):
-            there = ", ".join(features or ["no columns that it names"])
-            raise UserError(f"aux_modality.data.{key}={column}: {name} has {there}")

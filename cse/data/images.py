@@ -25,7 +25,6 @@ from cse.device import to_device
 from cse.errors import MissingResource, UserError, check_loads, first_line
 from cse.progress import showing, track
 from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, PositiveShare, Seed, Share
-from cse.types import Settings
 
 log = logging.getLogger(__name__)
 
@@ -87,9 +86,8 @@ class Images(Stream[ImageBatch]):
 
         where = folder or hub
         if folder is None:
-            limits: Settings = {"classes": classes, "per_class": per_class, "seed": subset_seed}
-            columns = image_column, label_column
-            folder = str(hub_images.class_subset(hub, split, *columns, **limits, cache=Path(cache)))
+            wanted = hub, split, image_column, label_column, classes, per_class, subset_seed
+            folder = str(hub_images.class_subset(*wanted, cache=Path(cache)))
         names, labels = _from_folder(folder, files)
         rows, labels = subset(labels, classes, per_class, subset_seed)
         self.names = [names[row] for row in rows]

@@ -48,17 +48,10 @@ TEXTS_PER_CALL = 1000  # per call of the tokenizer: keeps its threads busy and t
 
 
 class Text:
-    """Rows of one or more columns of text.
+    """Rows of one or more columns of text; conf/data/text.yaml explains every setting but `rows`.
 
-    path: a file or folder (cse.data.readers), or the name of a hub dataset. columns: their names (None for plain text).
-    scores, score_range: a column of numbers beside the text, and the ends of its scale, which become 0 and 1 in
-    targets_N (None: the numbers as they are). split, subset: of a hub dataset. encoding: of local files. rows: instead
-    of path, a function that yields the rows of a published corpus; `identity` is then the key of its cache. cache_dir:
-    where the memory-mapped rows are kept.
-    limit: how many rows to use (a float: which share of them), None for all; the first ones, or a random choice with
-    limit_seed. noise: {delete, insert, swap, seed} of cse.data.noise, applied to every text. preview: of how many rows
-    the command line prints the views (cse.run.summary). empty: what to do with unusable rows (cse.data.usable).
-    `len`, `text(i)` and `ids_of(rows)` work after `prepare`.
+    rows: instead of path, a function that yields the rows of a published corpus; `identity` is then the key of its
+    cache. `find` looks for the source and `prepare` reads it; `len`, `text(i)` and `ids_of(rows)` work after that.
     """
 
     def __init__(

@@ -37,8 +37,7 @@ Images = tuple[Tensor, list[str]]
 class Coco(Evaluator):
     """Recall at 1, 5 and 10 in percent and median rank, `i2t/...` and `t2i/...`; `average` of the six recalls.
 
-    folder: SentEval's downstream/COCO with train.pkl, valid.pkl and test.pkl. The pickles may hold arrays and text but
-    no code (cse.eval.senteval.pickles).
+    conf/eval/coco.yaml explains every value. The pickles may hold arrays and text but no code.
     """
 
     splits = ("test",)
@@ -67,12 +66,10 @@ class Coco(Evaluator):
 
     def prepare(self) -> None:
         """Read the three pickles. Raises MissingResource or UserError."""
-        if not self.data:
-            self.data = {part: read_images(self.folder, name) for part, name in PARTS.items()}
+        self.data = {part: read_images(self.folder, name) for part, name in PARTS.items()}
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Recalls and ranks on test, and the dev average, of maps trained on train at their best pass on dev."""
-        self.prepare()
         ends = np.cumsum([len(captions) for _, captions in self.data.values()])
         vectors = np.split(np.asarray(encode(self.texts()), np.float32), ends[:-1])
         rows = {

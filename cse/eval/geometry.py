@@ -97,11 +97,9 @@ def mean_cosine(x_ND: Tensor | np.ndarray) -> float:
 
 
 class Geometry(Evaluator):
-    """The geometry of STS-B's sentence embeddings, for each split.
+    """The geometry of STS-B's sentence embeddings, for each split; conf/eval/geometry.yaml explains every value.
 
-    parts: the files that make up a split (SimCSE's authors: all of STS-B). Positives are pairs with gold > threshold,
-    or >= if `inclusive`. Uniformity, effective rank, isotropy and mean cosine are over the split's sentences, each
-    once or, with `duplicates`, as often as it occurs.
+    Alignment is over the positives, the rest over the split's sentences.
     """
 
     def __init__(
@@ -121,8 +119,6 @@ class Geometry(Evaluator):
 
     def prepare(self) -> None:
         """Read the pairs of every split. Raises MissingResource or UserError."""
-        if self.pairs:
-            return
         for split in self.splits:
             files = [self.folder.attempt(partial(read_table, task="STS-B", split=file)) for file in self.parts[split]]
             if present := [pairs for pairs in files if pairs is not None]:
@@ -135,7 +131,6 @@ class Geometry(Evaluator):
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Alignment, uniformity (with and without the log), effective rank, isotropy and mean cosine."""
-        self.prepare()
         pairs = self.pairs[split]
         sentences = pairs.texts()
         vectors_ND = torch.from_numpy(encode(sentences))

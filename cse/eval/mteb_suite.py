@@ -45,11 +45,7 @@ class MtebSource(Source):
 class Mteb(Evaluator):
     """`<task>/<metric>` x100, `<category>/average`, and `average` over all datasets ("Mean (Task)").
 
-    benchmark: the name of a benchmark of mteb's (None: the papers'). tasks: instead of a benchmark, names of tasks or
-    mteb task objects (your own task over local data); each is scored on its test split if it has one.
-    languages: to choose in named tasks that have several.
-    name: mteb caches results in `cache` under this name (org/model) and the revision digest.
-    allow_partial: note tasks whose data is missing and leave them out, with their averages, instead of raising.
+    conf/eval/mteb.yaml explains every value. An average that lacks a task is left out.
     """
 
     splits = ("test",)
@@ -76,8 +72,6 @@ class Mteb(Evaluator):
 
     def prepare(self) -> None:
         """Find the tasks; mteb loads their data when it scores them."""
-        if self.tasks:
-            return
         if importlib.util.find_spec("mteb") is None:
             raise MissingResource("eval=mteb needs the package mteb: pip install -e '.[mteb]'")
         import mteb
@@ -96,7 +90,6 @@ class Mteb(Evaluator):
 
         Raises MissingResource if tasks cannot be scored and allow_partial does not leave them out.
         """
-        self.prepare()
         self.revision = encoder_digest(encode)
         self.problems, scores = {}, {}
         for task in track(self.tasks, lambda task: task.metadata.name):

@@ -38,7 +38,7 @@ ROWS = {"train": 100_000, "dev": 10_000, "test": 10_000}
 class Probing(Suite):
     """Accuracy in percent, `<task>/accuracy` and `<task>/dev_accuracy`; `average` over the ten tasks, if all have data.
 
-    folder: SentEval's probing/ folder; None for the one beside paths.senteval, where SentEval keeps it.
+    conf/eval/probing.yaml explains every value.
     """
 
     averaged = tuple(FILES)

@@ -44,9 +44,7 @@ class RetrievalSource(Source):
 class Retrieval(Evaluator):
     """`recall@<k>` in percent and `median_rank` of each split; the captions found for `queries` go into the source.
 
-    captions: the folder of `image TAB index TAB caption` files (.tsv or .tsv.gz). rows: the official number of captions
-    of the files that have one. parts: the files of each split, for recall. search: the files that are searched along
-    with the split `test`.
+    conf/eval/retrieval.yaml explains every value. The search goes along with the split `test`.
     """
 
     def __init__(
@@ -70,8 +68,6 @@ class Retrieval(Evaluator):
 
     def prepare(self) -> None:
         """Read the captions. Raises MissingResource or UserError."""
-        if self.files:
-            return
         wanted = [name for split in self.splits for name in self.parts[split]]
         wanted += self.search if "test" in self.splits else []
         for name in dict.fromkeys(wanted):
@@ -83,7 +79,6 @@ class Retrieval(Evaluator):
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Recalls and median rank of the split's captions. On test this also searches for the queries."""
-        self.prepare()
         rows = self._captions(self.parts[split])
         captions = [caption for _, caption in rows]
         search = self.search if split == "test" and self.queries else []

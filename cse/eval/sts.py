@@ -92,8 +92,6 @@ class ScoredPairs(Evaluator):
 
     def prepare(self) -> None:
         """Read the pairs of every split. Raises MissingResource or UserError."""
-        if self.tasks:
-            return
         for split in self.splits:
             tasks: Tasks = {}
             for task, reads in self.readers(split).items():
@@ -107,7 +105,6 @@ class ScoredPairs(Evaluator):
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """`<task>/spearman`, `/pearson` and their means over subsets; `average` if all of its tasks have data."""
-        self.prepare()
         tasks = self.tasks[split]
         sets = [pairs for subsets in tasks.values() for pairs in subsets]
         vectors_ND = encode([text for pairs in sets for text in pairs.texts()])
@@ -157,10 +154,9 @@ def unordered(examples: Examples) -> list[frozenset[str]]:
 
 
 class Stsb(ScoredPairs):
-    """STS-B dev (selects the checkpoint in every paper but DeCLUTR's) or test; a split without STS-B is left out.
+    """STS-B dev, which selects the checkpoint in every paper but DeCLUTR's, or test; a split without STS-B is left out.
 
-    with_sickr adds SICK-R's trial or test split and the mean of both, which SimCSE logs during training but never
-    selects by. without="sts" leaves the pairs out of dev that are in a test set of STS12..16, 1,131 of the 1,500.
+    conf/eval/stsb.yaml explains every value.
     """
 
     protocol = "Spearman and Pearson x100 of cosines with gold scores"

@@ -49,7 +49,6 @@ class Transfer(Suite):
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """The scores of every task that has data; all their sentences go to `encode` in one call."""
-        self.prepare()
         examples = [examples for parts in self.data.values() for examples in parts.values()]
         return super().__call__(embedded(encode, examples), split)
 

@@ -192,8 +192,6 @@ def is_offline() -> bool:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+    while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from damaged import Payload
+from toys import ready
 
 from cse.errors import MissingResource, UserError
 from cse.eval.coco import CAPTIONS, Coco, recalls
@@ -86,7 +87,7 @@ def test_the_loss_is_the_sum_of_hinges():
 
 
 def test_matching_captions_and_images_are_found(folder, bag_of_letters):
-    encode, suite = Mock(wraps=bag_of_letters), evaluator(folder)
+    encode, suite = Mock(wraps=bag_of_letters), ready(evaluator(folder))
     found = suite(encode, "test")
     scores = values(found)
     ((captions,),) = (call.args for call in encode.call_args_list)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from toys import ready
 
 from cse.errors import MissingResource, UserError
 from cse.eval.geometry import (
@@ -106,7 +107,7 @@ def evaluator(folder, **changes) -> Geometry:
 
 
 def test_alignment_is_over_positives_and_the_rest_over_distinct_sentences(toy_senteval, bag_of_letters):
-    found = evaluator(toy_senteval)
+    found = ready(evaluator(toy_senteval))
     named = {one.name: one for one in found(bag_of_letters, "dev")}
     scores = values(named.values())
     pairs = found.pairs["dev"]
@@ -128,29 +129,26 @@ def test_a_split_without_data_is_an_error_or_left_out(toy_senteval):
     (toy_senteval / "STS" / "STSBenchmark" / "sts-dev.csv").unlink()
     with pytest.raises(MissingResource, match=r"sts-dev\.csv"):
         evaluator(toy_senteval).prepare()
-    found = evaluator(toy_senteval, allow_partial=True)
-    found.prepare()
+    found = ready(evaluator(toy_senteval, allow_partial=True))
     assert found.splits == ("test",)
     assert "sts-dev.csv" in found.source()["problems"][0]
 
 
 def test_duplicates_thresholds_and_parts_of_the_evaluator(toy_senteval, bag_of_letters):
-    plain = values(evaluator(toy_senteval)(bag_of_letters, "test"))
-    all_of_it = values(evaluator(toy_senteval, duplicates=True)(bag_of_letters, "test"))
+    plain = values(ready(evaluator(toy_senteval))(bag_of_letters, "test"))
+    all_of_it = values(ready(evaluator(toy_senteval, duplicates=True))(bag_of_letters, "test"))
     assert all_of_it["uniformity"] != plain["uniformity"]
     assert all_of_it["alignment"] == plain["alignment"]
-    strict = evaluator(toy_senteval)
-    strict.prepare()
+    strict = ready(evaluator(toy_senteval))
     highest = float(np.sort(strict.pairs["dev"].labels_N)[-2])
     counts = []
     for inclusive in (False, True):
-        found = evaluator(toy_senteval, threshold=highest, inclusive=inclusive)
+        found = ready(evaluator(toy_senteval, threshold=highest, inclusive=inclusive))
         counts.append(found(bag_of_letters, "dev")[0].rows)
     assert counts == [1, 2]
     with pytest.raises(UserError, match=r"geometry\.threshold"):  # above all scores
         evaluator(toy_senteval, threshold=6.0).prepare()
-    whole = evaluator(toy_senteval, parts={"test": ["train", "dev", "test"]})
-    whole.prepare()
+    whole = ready(evaluator(toy_senteval, parts={"test": ["train", "dev", "test"]}))
     assert whole.splits == ("test",)
     assert len(whole.pairs["test"]) == 3 * PAIRS
 
@@ -163,7 +161,7 @@ MINILM = {"mean": (0.2672, 0.2360, -3.8487, -3.8408), "cls": (0.1163, 0.1017, -1
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_minilm_has_the_measured_geometry(shared, minilm_encode, pooling):
     senteval, encode = shared / "data" / "senteval", minilm_encode(pooling)
-    with_4 = values(evaluator(senteval, threshold=4.0, inclusive=True)(encode, "dev"))
-    above_4 = values(evaluator(senteval, threshold=4.0, duplicates=True)(encode, "dev"))
+    with_4 = values(ready(evaluator(senteval, threshold=4.0, inclusive=True))(encode, "dev"))
+    above_4 = values(ready(evaluator(senteval, threshold=4.0, duplicates=True))(encode, "dev"))
     found = (with_4["alignment"], above_4["alignment"], with_4["uniformity"], above_4["uniformity"])
     assert found == pytest.approx(MINILM[pooling], abs=1e-4)

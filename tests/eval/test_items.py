@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
+from toys import ready
 
 from cse.eval.demo import Demo
 from cse.eval.items import FILE, keep_cosines, keep_items, read_items
@@ -61,7 +62,7 @@ def test_a_truncated_file_is_refused_and_a_missing_one_is_empty(kept):
 
 
 def test_the_demos_items_reproduce_its_scores(tmp_path, bag_of_letters):
-    scores = [one.within("dev/demo/") for one in Demo()(bag_of_letters, "dev")]
+    scores = [one.within("dev/demo/") for one in ready(Demo())(bag_of_letters, "dev")]
     keep_items(tmp_path, scores)
     expected = values(scores)
     found = read_items(tmp_path)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from toys import ready
 
 from cse.errors import MissingResource, UserError
 from cse.eval import mteb_suite
@@ -106,7 +107,7 @@ def test_a_task_is_scored_cached_and_never_served_to_another_encoder(named, loca
 
     from cse.eval.sts import cosines
 
-    suite = evaluator(tmp_path, tasks=[named])
+    suite = ready(evaluator(tmp_path, tasks=[named]))
     scores = values(suite(counted, "test"))
     local_task.load_data()
     rows = local_task.dataset["test"]
@@ -116,7 +117,7 @@ def test_a_task_is_scored_cached_and_never_served_to_another_encoder(named, loca
 
     # again: everything from the cache, except the probes that identify the encoder
     counted.texts = 0
-    assert values(evaluator(tmp_path, tasks=[named])(counted, "test")) == scores
+    assert values(ready(evaluator(tmp_path, tasks=[named]))(counted, "test")) == scores
     assert counted.texts == len(mteb_suite.PROBES)
 
     # another encoder with the same evaluator and cache must get its own score
@@ -131,7 +132,7 @@ def test_a_task_is_scored_cached_and_never_served_to_another_encoder(named, loca
 @pytest.mark.nightly
 def test_an_own_task_is_scored_anew_each_time(local_task, tmp_path, counted):
     """Its data has no version, by which a changed row could be told."""
-    suite = evaluator(tmp_path, tasks=[local_task])
+    suite = ready(evaluator(tmp_path, tasks=[local_task]))
     scores = values(suite(counted, "test"))
     counted.texts = 0
     assert values(suite(counted, "test")) == scores
@@ -146,8 +147,7 @@ def test_a_failing_encoder_does_not_pass_for_missing_data(local_task, tmp_path, 
         return counted(texts)
 
     for preloaded in (True, False):
-        suite = evaluator(tmp_path, tasks=[local_task], allow_partial=True)
-        suite.prepare()
+        suite = ready(evaluator(tmp_path, tasks=[local_task], allow_partial=True))
         if preloaded:  # else mteb loads it itself, as it does for its own tasks
             local_task.load_data()
         local_task.data_loaded = preloaded
@@ -160,13 +160,11 @@ def test_a_named_task_has_the_benchmarks_splits_and_subsets(tmp_path):
     """Dev is not averaged into test, nor en-de into en."""
     mteb = pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
     tasks = list(mteb.get_benchmark("MTEB(eng, v1)").tasks)
-    suite = evaluator(tmp_path, tasks=[task.metadata.name for task in tasks])
-    suite.prepare()
+    suite = ready(evaluator(tmp_path, tasks=[task.metadata.name for task in tasks]))
     assert [(list(t.eval_splits), list(t.hf_subsets)) for t in suite.tasks] == [
         (list(t.eval_splits), list(t.hf_subsets)) for t in tasks
     ]
-    other = evaluator(tmp_path, tasks=["STS22", "MTOPDomainClassification"], languages=["deu"])
-    other.prepare()
+    other = ready(evaluator(tmp_path, tasks=["STS22", "MTOPDomainClassification"], languages=["deu"]))
     assert [(list(t.eval_splits), list(t.hf_subsets)) for t in other.tasks] == [(["test"], ["de"])] * 2
     for unknown, key in (({"tasks": ["STSBenchmark"], "languages": ["deu"]}, r"tasks=.*STSBenchmark.*languages"),
                          ({"tasks": ["STSBenchmrk"]}, "tasks=.*STSBenchmrk"),
@@ -179,11 +177,11 @@ def test_a_named_task_has_the_benchmarks_splits_and_subsets(tmp_path):
 def test_a_task_without_data_is_named_and_the_others_are_kept(local_task, tmp_path, counted):
     tasks = [local_task, "STSBenchmark"]
     with pytest.raises(MissingResource, match=r"1 of 2 .*STSBenchmark.*allow_partial=true"):
-        evaluator(tmp_path, tasks=tasks)(counted, "test")
+        ready(evaluator(tmp_path, tasks=tasks))(counted, "test")
     with pytest.raises(MissingResource) as error:
-        evaluator(tmp_path, tasks=["STSBenchmark"], allow_partial=True)(counted, "test")
+        ready(evaluator(tmp_path, tasks=["STSBenchmark"], allow_partial=True))(counted, "test")
     assert "allow_partial" not in str(error.value)
-    suite = evaluator(tmp_path, tasks=tasks, allow_partial=True)
+    suite = ready(evaluator(tmp_path, tasks=tasks, allow_partial=True))
     assert set(values(suite(counted, "test"))) == {"LocalSTS/cosine_spearman"}
     assert [problem.partition(":")[0] for problem in suite.source()["problems"]] == ["STSBenchmark"]
 
@@ -191,8 +189,7 @@ def test_a_task_without_data_is_named_and_the_others_are_kept(local_task, tmp_pa
 @pytest.mark.nightly
 def test_the_papers_56_datasets_and_their_metrics(tmp_path):
     pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
-    suite = evaluator(tmp_path, benchmark="MTEB(eng, v1)", tasks=None)
-    suite.prepare()
+    suite = ready(evaluator(tmp_path, benchmark="MTEB(eng, v1)", tasks=None))
     kinds: dict[str, int] = {}
     metrics: dict[str, set[str]] = {}
     for task in suite.tasks:
@@ -226,5 +223,5 @@ def test_minilm_on_stsb_is_the_leaderboards(shared, minilm_encode, tmp_path):
     first, second = pairs.sentences
     columns = {"sentence1": first, "sentence2": second, "score": pairs.labels_N.tolist()}
     task.dataset, task.data_loaded = DatasetDict({"test": Dataset.from_dict(columns)}), True
-    scores = values(evaluator(tmp_path, tasks=[task])(minilm_encode("mean"), "test"))
+    scores = values(ready(evaluator(tmp_path, tasks=[task]))(minilm_encode("mean"), "test"))
     assert scores["STSBenchmark/cosine_spearman"] == pytest.approx(82.0325, abs=0.001)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from eval.senteval import one_fit
 from eval.senteval.one_fit import FAST, GRID, classifier
+from toys import ready
 
 from cse.errors import MissingResource, UserError
 from cse.eval import probing
@@ -40,7 +41,7 @@ def evaluator(senteval: Path | None, tasks=tuple(FILES), **options) -> Probing:
 
 
 def test_a_task_scores_as_with_one_fit_after_the_other(senteval, bag_of_letters):
-    suite = evaluator(senteval)
+    suite = ready(evaluator(senteval))
     found = suite(bag_of_letters, "test")
     scores = values(found)
     parts = read(DataFolder(str(senteval.parent / "probing"), "key", "what"), "Depth")

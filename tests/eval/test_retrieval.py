@@ -6,6 +6,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from toys import ready
 
 from cse.errors import MissingResource, UserError
 from cse.eval import retrieval
@@ -74,7 +75,7 @@ def test_the_nearest_texts_are_those_of_a_loop():
 
 
 def test_recall_of_each_split_and_the_hits_of_the_search(folder, bag_of_letters):
-    encode, found = Mock(wraps=bag_of_letters), evaluator(folder)
+    encode, found = Mock(wraps=bag_of_letters), ready(evaluator(folder))
     dev, test = values(of_dev := found(encode, "dev")), values(found(encode, "test"))
     (captions,), (searched,) = (call.args for call in encode.call_args_list)
     assert set(dev) == {"recall@1", "recall@5", "median_rank"}
@@ -102,17 +103,16 @@ def test_missing_and_damaged_captions_are_named(folder):
 
 
 def test_own_files_of_captions_and_missing_ones_left_out(folder, bag_of_letters):
-    mine = evaluator(folder, rows={}, ks=[3], parts={"test": ["test.tsv.gz"]}, search=["val.tsv"])
+    mine = ready(evaluator(folder, rows={}, ks=[3], parts={"test": ["test.tsv.gz"]}, search=["val.tsv"]))
     assert set(values(mine(bag_of_letters, "test"))) == {"recall@3", "median_rank"}
     assert mine.source()["searched"] == 18
     (folder / "val.tsv").unlink()
     with pytest.raises(MissingResource, match=r"val\.tsv"):
         evaluator(folder).prepare()
-    rest = evaluator(folder, allow_partial=True)
-    rest.prepare()
+    rest = ready(evaluator(folder, allow_partial=True))
     assert rest.splits == ("test",)
     assert "recall@1" in values(rest(bag_of_letters, "test"))
     assert "val.tsv" in rest.source()["problems"][0]
-    unsearched = evaluator(folder, search=[], parts={"test": ["test.tsv.gz"]})
+    unsearched = ready(evaluator(folder, search=[], parts={"test": ["test.tsv.gz"]}))
     assert "recall@1" in values(unsearched(bag_of_letters, "test"))
     assert unsearched.source()["top"] == {}

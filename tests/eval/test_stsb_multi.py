@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from toys import ready
 
 from cse.errors import MissingResource, UserError
 from cse.eval import stsb_multi
@@ -31,7 +32,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def test_each_language_and_split_is_scored_separately(folder, bag_of_letters):
-    evaluator = StsbMulti(str(folder), ["de", "zh"])
+    evaluator = ready(StsbMulti(str(folder), ["de", "zh"]))
     dev, test = values(evaluator(bag_of_letters, "dev")), values(found := evaluator(bag_of_letters, "test"))
     names = {"de/spearman", "de/pearson", "zh/spearman", "zh/pearson", "average"}
     assert set(dev) == names
@@ -62,8 +63,8 @@ def hub(folder, toy_hub):
 
 
 def test_the_hubs_rows_give_the_same_scores(folder, hub, bag_of_letters, monkeypatch):
-    on_hub = StsbMulti(None, ["de", "zh"])
-    local = StsbMulti(str(folder), ["de", "zh"])
+    on_hub = ready(StsbMulti(None, ["de", "zh"]))
+    local = ready(StsbMulti(str(folder), ["de", "zh"]))
     assert values(on_hub(bag_of_letters, "dev")) == values(local(bag_of_letters, "dev"))
     assert any(str(stsb_multi.ABOUT.revision) in line for line in hub.requests)
     about = on_hub.source()
@@ -74,15 +75,14 @@ def test_the_hubs_rows_give_the_same_scores(folder, hub, bag_of_letters, monkeyp
     monkeypatch.setitem(stsb_multi.STSB_ROWS, "dev", 7)
     with pytest.raises(UserError, match=r"stsb_multi_mt.*de-dev .*7"):
         StsbMulti(None, ["de"]).prepare()
-    partial = StsbMulti(None, ["de"], allow_partial=True)
-    partial.prepare()
+    partial = ready(StsbMulti(None, ["de"], allow_partial=True))
     assert partial.source()["problems"]
 
 
 def test_missing_and_damaged_files_are_named(folder, bag_of_letters):
     with pytest.raises(MissingResource, match=r"stsb-fr-dev\.csv.*paths\.stsb_multi"):
         StsbMulti(str(folder), ["fr"]).prepare()
-    scores = values(StsbMulti(str(folder), ["de", "fr"], allow_partial=True)(bag_of_letters, "dev"))
+    scores = values(ready(StsbMulti(str(folder), ["de", "fr"], allow_partial=True))(bag_of_letters, "dev"))
     assert set(scores) == {"de/spearman", "de/pearson"}
     path = folder / "stsb-de-test.csv"
     whole = path.read_text()
@@ -107,7 +107,7 @@ MINILM = {  # all-MiniLM-L6-v2, dev
 @pytest.mark.nightly
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_minilm_scores_as_measured(shared, minilm_encode, pooling):
-    evaluator = StsbMulti(str(shared / "data" / "stsb_multi_mt"), list(MINILM[pooling]))
+    evaluator = ready(StsbMulti(str(shared / "data" / "stsb_multi_mt"), list(MINILM[pooling])))
     scores = values(evaluator(minilm_encode(pooling), "dev"))
     for language, expected in MINILM[pooling].items():
         # texts of unknown words have the same ids: rounding orders their cosines of 1

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from eval.senteval import one_fit
 from eval.senteval.one_fit import FAST, classifier
+from toys import ready
 
 from cse.errors import MissingResource, UserError
 from cse.eval.files import senteval_folder
@@ -80,8 +81,7 @@ def test_features_of_sentences_pairs_and_snli():
 
 
 def test_every_task_scores_as_with_one_fit_after_the_other(folder, bag_of_letters):
-    encode, suite = Mock(wraps=bag_of_letters), evaluator(folder, list(TASKS))
-    suite.prepare()
+    encode, suite = Mock(wraps=bag_of_letters), ready(evaluator(folder, list(TASKS)))
     found = suite(encode, "test")
     scores = values(found)
     ((texts,),) = (call.args for call in encode.call_args_list)
@@ -135,7 +135,7 @@ def test_a_missing_task_is_named_or_left_out_together_with_the_average(folder, b
     (folder / "MPQA/mpqa.pos").unlink()
     with pytest.raises(MissingResource, match=r"mpqa\.pos"):
         evaluator(folder, ["MPQA"], allow_partial=False).prepare()
-    suite = evaluator(folder, list(SIMCSE_SEVEN))
+    suite = ready(evaluator(folder, list(SIMCSE_SEVEN)))
     scores = values(suite(bag_of_letters, "test"))
     assert "average" not in scores
     assert "CR/accuracy" in scores
@@ -196,7 +196,7 @@ AUTHORS_REGRESSION = {  # early stop on dev Spearman (SimCSE's fork): pearson, s
 @pytest.mark.timeout(1800)
 def test_minilm_scores_as_with_the_authors_code(shared, minilm_encode, transfer_settings):
     tasks = [*AUTHORS, *AUTHORS_REGRESSION]
-    suite = Transfer(str(shared / "data" / "senteval"), tasks, "test", **transfer_settings)
+    suite = ready(Transfer(str(shared / "data" / "senteval"), tasks, "test", **transfer_settings))
     scores = values(suite(minilm_encode("mean"), "test"))
     for task, (test, dev) in AUTHORS.items():
         assert scores[f"{task}/accuracy"] == pytest.approx(test, abs=0.1), task

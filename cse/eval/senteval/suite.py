@@ -55,15 +55,13 @@ class Suite(Evaluator):
 
     def prepare(self) -> None:
         """Read all tasks. Raises MissingResource or UserError."""
-        if not self.data:
-            found = {name: self.folder.attempt(task.read) for name, task in self.tasks.items()}
-            self.data = {name: parts for name, parts in found.items() if parts is not None}
-            self.folder.require(self.data)
+        found = {name: self.folder.attempt(task.read) for name, task in self.tasks.items()}
+        self.data = {name: parts for name, parts in found.items() if parts is not None}
+        self.folder.require(self.data)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """The scores of every task that has data, one after the other, and `average` and `dev_average` over `averaged`,
         unless one of these tasks has no data."""
-        self.prepare()
         found: dict[str, list[Score]] = {}
         for task, parts in track(list(self.data.items()), itemgetter(0)):
             start = time.perf_counter()
