@@ -49,6 +49,35 @@ class Around:
         return ids[len(self.before) : len(ids) - len(self.after)]
 
 
+def templates_of(
+    hf: "PreTrainedTokenizerBase",
+    config: "PretrainedConfig",
+    pooling: str,
+    *,
+    first: str | None,
+    second: str | None,
+    denoise: str | None,
+) -> "tuple[list[Around], Denoising | None]":
+    """(the templates of the first view and of the others, [] if they share one; the Denoising or None), of
+    load_encoder's arguments. Puts the first into the tokenizer. Raises UserError for what the encoder cannot read."""
+    if first is not None:
+        put(hf, first)
+    every = [around(hf), *([second_around(hf, second)] if second is not None else [])]
+    if pooling == "mask" and any(hf.mask_token_id not in (*one.before, *one.after) for one in every):
+        raise UserError(f"model.pooling=mask reads the {MASK} of model.template, and there is none in it")
+    own = every if second is not None else []
+    if denoise is None:
+        return own, None
+    if pooling != "mask" or config.model_type not in ARCHITECTURES:
+        raise UserError(
+            f"model.denoise={denoise} is for model.pooling=mask and {', '.join(ARCHITECTURES)}, not for "
+            f"{pooling} pooling of {config.model_type}"
+        )
+    if every[0].is_like(every[-1]):
+        raise UserError(f"model.second_template={second!r}: model.denoise cannot tell its rows from model.template's")
+    return own, Denoising(every, hf.mask_token_id, 0 if denoise == "released" else first_position(config))
+
+
 def around(hf: "PreTrainedTokenizerBase") -> Around:
     """What a fast tokenizer puts around a text."""
     row = hf("a")
@@ -97,41 +126,12 @@ def put(hf: "PreTrainedTokenizerBase", template: str) -> None:
     hf.backend_tokenizer.post_processor = TemplateProcessing(single=single, special_tokens=special)
 
 
-def other(hf: "PreTrainedTokenizerBase", template: str) -> Around:
+def second_around(hf: "PreTrainedTokenizerBase", template: str) -> Around:
     """What a second template would put around a text, with the tokenizer's special tokens."""
     if not length(hf):
         raise UserError(f"model.second_template={template!r}: there is no model.template for the first view")
     own, (head, tail) = pieces(hf), ids_of(hf, "model.second_template", template)
     return Around((*own.get(BEFORE, ()), *head), (*tail, *own.get(AFTER, ())))
-
-
-def templates_of(
-    hf: "PreTrainedTokenizerBase",
-    config: "PretrainedConfig",
-    pooling: str,
-    *,
-    first: str | None,
-    second: str | None,
-    denoise: str | None,
-) -> "tuple[list[Around], Denoising | None]":
-    """(the templates of the first view and of the others, [] if they share one; the Denoising or None), of
-    load_encoder's arguments. Puts the first into the tokenizer. Raises UserError for what the encoder cannot read."""
-    if first is not None:
-        put(hf, first)
-    every = [around(hf), *([other(hf, second)] if second is not None else [])]
-    if pooling == "mask" and any(hf.mask_token_id not in (*one.before, *one.after) for one in every):
-        raise UserError(f"model.pooling=mask reads the {MASK} of model.template, and there is none in it")
-    own = every if second is not None else []
-    if denoise is None:
-        return own, None
-    if pooling != "mask" or config.model_type not in ARCHITECTURES:
-        raise UserError(
-            f"model.denoise={denoise} is for model.pooling=mask and {', '.join(ARCHITECTURES)}, not for "
-            f"{pooling} pooling of {config.model_type}"
-        )
-    if every[0].is_like(every[-1]):
-        raise UserError(f"model.second_template={second!r}: model.denoise cannot tell its rows from model.template's")
-    return own, Denoising(every, hf.mask_token_id, 0 if denoise == "released" else first_position(config))
 
 
 class Denoising(nn.Module):
