@@ -1,10 +1,8 @@
-"""Every augmentation's YAML has its class's arguments as keys, and its views are what the contract promises."""
-
-import inspect
+"""The views of every augmentation are what the contract promises."""
 
 import numpy as np
 import pytest
-from hydra.utils import get_class, instantiate
+from hydra.utils import instantiate
 from toys import composed, toy_of
 
 from cse.config.groups import choices
@@ -18,7 +16,6 @@ IDS = np.array([2, *range(10, 40), 3])
 def test_an_augmentation_keeps_its_contract(name, wordnet_folder, tiny_tokenizer, tmp_path):
     overrides = [f"augmentation={name}", *toy_of("augmentation", name, 32), f"paths.cache={tmp_path}"]
     node = composed(*overrides, f"paths.wordnet={wordnet_folder}").augmentation
-    assert {str(key) for key in node} - {"_target_"} == set(inspect.signature(get_class(node._target_)).parameters)
     augmentation = instantiate(node)
     assert augmentation.model_dropout == (node.p if name == "dropout" else node.model_dropout)
     assert isinstance(augmentation, Augmentation)

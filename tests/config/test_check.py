@@ -1,9 +1,11 @@
 """Settings that a part's signature does not allow are refused, all at once, before any work."""
 
+import inspect
 from functools import cache
 
 import pytest
 from hydra.errors import InstantiationException
+from hydra.utils import get_method
 from omegaconf import DictConfig, OmegaConf
 
 from cse.config.check import validate
@@ -116,6 +118,16 @@ GROUPS = ("model", "data", "augmentation", "aux_modality", "eval", "tracker", "o
 def test_every_choice_fits_its_signature(group):
     for name in choices(group):
         validate(composed("train", [f"{group}={name}", *(["data.path=x"] if name == "text" else [])]), "train")
+
+
+@pytest.mark.parametrize("group", ["model", "augmentation", "eval"])
+def test_a_yaml_shows_every_argument(group):
+    """What it does not show, nobody finds; an objective and an augmentation decide about mlm and dropout."""
+    for name in choices(group):
+        node = composed("train", [f"{group}={name}"])[group]
+        node = node[name] if group == "eval" else node
+        taken = inspect.signature(get_method(node._target_)).parameters.keys()
+        assert node.keys() - {"_target_", "_convert_"} == taken - ({"mlm", "dropout"} if group == "model" else set())
 
 
 OWN = """
