@@ -109,14 +109,13 @@ class Objective(nn.Module, ABC):
     """The training head, or None; a second modality may share it (aux_modality.head_mode)."""
 
     def __new__(cls, *_: object, **__: object) -> Self:
-        """An object that is ready for modules and parameters even if a subclass forgets super().__init__()."""
         self = super().__new__(cls)
-        Objective.__init__(self)
+        nn.Module.__init__(self)
+        self.head = None
         return self
 
     def __init__(self) -> None:
-        super().__init__()
-        self.head = None
+        """Nothing is left to do: a subclass may forget super().__init__(), or call it after its own modules are set."""
 
     @classmethod
     def views_of(cls, settings: Settings) -> int:

@@ -145,16 +145,18 @@ def test_a_part_of_ones_own_that_lacks_something_is_one_sentence(words, tmp_path
     assert len(str(refused.value).splitlines()) == 1
 
 
-def test_an_objective_may_forget_to_call_its_base(words, tmp_path, monkeypatch):
-    own = """
+@pytest.mark.parametrize("last", ["", "; super().__init__()"])
+def test_an_objective_may_forget_to_call_its_base_or_do_it_late(words, tmp_path, monkeypatch, last):
+    own = f"""
 from torch import nn
 from cse.types import Loss, Objective
 class Forgets(Objective):
-    def __init__(self, dim): self.scale = nn.Linear(dim, 1)
+    def __init__(self, dim): self.scale = nn.Linear(dim, 1){last}
     def forward(self, views): return Loss(self.scale(views[0].pooled_BD - views[1].pooled_BD).square().mean())
 """
     (tmp_path / "forgetful.py").write_text(own)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "forgetful", raising=False)
     (tmp_path / "conf" / "objective").mkdir(parents=True)
     (tmp_path / "conf" / "objective" / "forgets.yaml").write_text("_target_: forgetful.Forgets\n")
     more = ["trainer.max_steps=1", "trainer.stop_on_collapse=false", "objective=forgets"]
