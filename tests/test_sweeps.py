@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
+from typed import jobs_of
 
 from cse.config.compose import composed
 from cse.report import figures, published
@@ -46,7 +47,7 @@ def ends(name: str) -> list[jobs.Job]:
     """The first and the last job; of a search, with values in its ranges."""
     table = sweep(name)
     if table.sweeper == "basic":
-        all_jobs = table.jobs(["smoke=true", "tracker=none"])
+        all_jobs = jobs_of(name, "smoke=true", "tracker=none")
     else:
         values = ["objective.log10_covariance=-2", "objective.log10_variance=2", "trainer.lr=1e-5"]
         all_jobs = [table.job([*each, *values, "smoke=true", "tracker=none"]) for each in table.searches([])]
@@ -63,7 +64,7 @@ def test_the_grid_is_the_published_one(name):
     """The number of jobs is right, each has its own folder, and the first and last compose."""
     table = sweep(name)
     if table.sweeper == "basic":
-        planned = table.jobs([])
+        planned = jobs_of(name)
         assert len(planned) == PUBLISHED[name]
         assert len({job.name for job in planned}) == len(planned)
     else:
@@ -101,7 +102,7 @@ def test_cases_of_one_name_in_a_shared_folder_are_one_job():
         table = sweep(name)
         if table.sweeper != "basic" or table.params:
             continue
-        for case, job in zip(table.cases, table.jobs([]), strict=True):
+        for case, job in zip(table.cases, jobs_of(name), strict=True):
             before = folders.setdefault((table.folder, case), (job.name, name))
             assert before[0] == job.name, f"{case} of {name} and of {before[1]}"
 
@@ -136,7 +137,7 @@ def test_pairs_have_two_columns_and_no_dropout_and_figure_3_has_its_noise():
     alone = composed("train", ["model=roberta", "objective=barlow", "augmentation=none", "data=nli"])
     assert len(paired.data.columns) == 2
     assert alone.augmentation.model_dropout == 0
-    noise = [composed("train", job.arguments).data.noise for job in sweep("nonling/figure3").jobs([])]
+    noise = [composed("train", job.arguments).data.noise for job in jobs_of("nonling/figure3")]
     assert [(n.delete, n.insert, n.swap) for n in noise[:3]] == [(0.0, 0, 0), (0.0, 2, 2), (0.1, 2, 2)]
 
 

@@ -1,4 +1,4 @@
-"""A command of cse, run in this process as if it were typed."""
+"""A command of cse, run in this process as if it were typed, and the jobs of a line of several."""
 
 import sys
 import tomllib
@@ -6,6 +6,9 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from cse.sweep import line
+from cse.sweep.jobs import Job
 
 PROGRAMS = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
 
@@ -20,3 +23,8 @@ def exit_code(program: str, *words: object) -> int:
         except SystemExit as ended:
             return int(ended.code or 0)
     return 0
+
+
+def jobs_of(sweep: str, *words: str) -> list[Job]:
+    """The jobs of `cse-train sweep=SWEEP WORDS`; of a search, an example of each."""
+    return line.read([f"sweep={sweep}", *words], "cse-train").jobs()

@@ -9,13 +9,13 @@ from cse.cli.help import answer
 from cse.config.compose import explaining, refuse_words
 from cse.config.groups import CONF_DIR, PROGRAMS, adopt_folders
 from cse.config.search import keys
-from cse.config.spelling import MULTIRUN, spell, split_flags, strip_dashes
+from cse.config.spelling import LOOKS, MULTIRUN, spell, split_flags, strip_dashes
 from cse.config.suggest import nearest
 from cse.errors import UserError
 from cse.record.runs import RUN
 from cse.run import slurm
 from cse.run.resume import started_from
-from cse.sweep.line import INFORM, is_many
+from cse.sweep.line import is_many
 
 
 def words_of_one_job(command: str, text: str) -> list[str]:
@@ -28,10 +28,10 @@ def words_of_one_job(command: str, text: str) -> list[str]:
         print(shown)
         sys.exit(0)
     refuse_flags(words, command)
+    if set(LOOKS) & set(words):
+        show_config(command, words)
     if is_many(words):
         run_many(command, words)
-    if set(INFORM) & set(words):
-        show_config(command, words)
     return words
 
 
@@ -62,7 +62,7 @@ def refuse_flags(words: list[str], command: str) -> None:
     """Raise UserError for -m with a flag that shows one run, and for a flag that is unknown or lacks its value."""
     from hydra._internal.utils import get_args_parser
 
-    looks = [word for word in words if word in INFORM]
+    looks = [word for word in words if word in LOOKS]
     if looks and set(MULTIRUN) & set(words):
         raise UserError(f"{looks[0]} shows one run: leave out -m, and give each key one value")
 

@@ -7,11 +7,10 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from cse.cli.exits import exit_on_error, report_error
+from cse.cli.exits import exit_on_error, report_error, words_or_help
 from cse.columns import in_columns
 from cse.config.compose import composed, resolved
-from cse.config.groups import adopt_folders
-from cse.config.spelling import MULTIRUN, strip_dashes
+from cse.config.spelling import MULTIRUN
 from cse.errors import MissingResource, UserError
 from cse.run import startup
 from cse.sources.catalogue import DATASETS
@@ -38,10 +37,7 @@ LICENCE = 52  # characters of a licence in the list of all datasets
 def main() -> None:
     """The console script. Exit codes: 0 all is here, 1 something is missing, 2 the user's mistake."""
     with exit_on_error():
-        words = [word for word in adopt_folders(strip_dashes(sys.argv[1:])) if word not in MULTIRUN]
-        if {"-h", "--help"} & set(words):
-            print(HELP)
-            return
+        words = [word for word in words_or_help(HELP) if word not in MULTIRUN]
         if words[:1] not in (["list"], ["fetch"]) or any(word.startswith("-") for word in words):
             raise UserError(f"{' '.join(words)}: type cse-data list or cse-data fetch, and names or a line (--help)")
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)

@@ -15,12 +15,21 @@ from typing import NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.cli.exits import exit_on_error
-from cse.cli.help import DOCTOR
-from cse.config.groups import adopt_folders, choices
-from cse.config.spelling import spell, strip_dashes
+from cse.cli.exits import exit_on_error, words_or_help
+from cse.config.groups import choices
+from cse.config.spelling import spell
 from cse.errors import UserError
 from cse.run import startup
+
+HELP = """\
+cse-doctor: what this machine has, and which choices of every config group work on it.
+
+  cse-doctor                              a table
+  cse-doctor paths.senteval=FOLDER        as if that folder were set; also paths.images=, paths.audio=, ...
+  cse-doctor --json                       the same for programs
+
+Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
+"""
 
 GROUPS = ("model", "data", "augmentation", "aux_modality", "eval")
 FOR_DEVELOPERS = {"dev", "docs"}
@@ -37,10 +46,7 @@ class Finding(NamedTuple):
 def main() -> None:
     """The console script. Exit codes: 0 whatever was found, 2 the user's mistake."""
     with exit_on_error():
-        arguments = adopt_folders(strip_dashes(sys.argv[1:]))
-        if {"-h", "--help"} & set(arguments):
-            print(DOCTOR)
-            return
+        arguments = words_or_help(HELP)
         overrides = [argument for argument in arguments if argument != "--json"]
         for argument in overrides:
             if not (argument.startswith("paths.") and "=" in argument):

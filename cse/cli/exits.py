@@ -1,4 +1,4 @@
-"""How our commands end: an error is one sentence on standard error, and an exit code.
+"""How our commands begin, and how they end: an error is one sentence on standard error, and an exit code.
 
 Of the processes of torchrun, accelerate and srun, only the first reports an error.
 """
@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cse.cli.streams import tolerate_broken_pipe
+from cse.config.groups import adopt_folders
+from cse.config.spelling import strip_dashes
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE, cannot_write
 from cse.run import slurm
@@ -37,6 +39,15 @@ def exit_on_error() -> Iterator[None]:
         if ended is None:
             raise
         sys.exit(report_error(*ended))
+
+
+def words_or_help(text: str) -> list[str]:
+    """The words of this command line, with --config-dir's folders adopted. With --help prints the text, and exits."""
+    words = sys.argv[1:] = adopt_folders(strip_dashes(sys.argv[1:]))
+    if {"-h", "--help"} & set(words):
+        print(text)
+        sys.exit(0)
+    return words
 
 
 def sentence_and_code(error: BaseException) -> tuple[str, int] | None:

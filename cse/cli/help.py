@@ -1,4 +1,4 @@
-"""The help texts: by task, with lines to copy. The choices are read from conf/; nothing slow is imported.
+"""What --help, --version and question marks ask for. The choices are read from conf/; nothing slow is imported.
 
 `python -m cse.cli.help docs` (make choices) writes the table of choices and the list of settings into their pages.
 """
@@ -19,82 +19,6 @@ ONE = ["default"]  # the choices of a group that offers none
 
 QUESTION = re.compile(r"\?[\w.]*|[\w.]+[=.]?\?|\w+=\w+\.\?")
 """A word that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY, ?."""
-
-TRAIN = """\
-cse-train: train a sentence encoder as a paper did, or as you like.
-
-  cse-train                                       unsupervised SimCSE on BERT, as published
-  cse-train experiment=demo                       needs no hub and no GPU: minutes on two cores
-  cse-train objective=barlow model=roberta        that row of the paper, with that row's hyper-parameters
-  cse-train objective=declutr model=distilroberta data=text data.path=documents.txt
-  cse-train sweep=whitenedcse/table4              a paper's table; the same line again continues it
-  cse-train -m objective=barlow,vicreg seed=1,2   every combination; the same line again continues them
-
-Choose                                            (cse-train --help GROUP says what each choice is)
-CHOICES
-
-Your own text
-  data=text data.path=FILE        .txt .csv .tsv .jsonl (also .gz) .parquet, a folder of them, or a hub dataset
-  data.columns=[sent0,sent1]      for files with columns
-  data.preview=3                  print what the model will see of three rows, and stop; no data for scores is needed
-  augmentation.max_length=64      with objective=declutr: documents need 2 x anchors x max_length words (2,048)
-
-Shorter, larger, elsewhere
-  trainer.max_steps=100           stop early; the schedule keeps its length (trainer.schedule_steps changes it)
-  trainer.eval_every=250          steps between scores on the dev set, by which the best step is chosen; 0.1: ten in all
-  trainer.batch_size=64           rows of text over all devices; aux_modality.data.batch_size=48: images or clips each
-  trainer.chunk=64                any batch size in the memory of 64 rows, same loss and gradient
-  trainer.precision=bf16          fp32, bf16, fp16; auto by default
-  dry_run=true                    print what would run, its time and its memory, measured here, and stop
-  smoke=true                      any run in seconds, on a made-up encoder and data; a typed KEY=VALUE keeps its value
-  --config-dir own/conf           add choices of your own, in a folder laid out as conf/ (also CSE_CONF)
-  hydra.run.dir=FOLDER            where the run goes (outputs/DATE/TIME by default; of -m: hydra.sweep.dir=FOLDER)
-  jobs.parallel=2                 of -m and sweep=: jobs at the same time; jobs.fail_fast=true: none after a failure
-  tracker.wandb.artifact=true     upload best/ to W&B
-  rerun=FOLDER trainer.lr=1e-4    repeat that run with one change in a new folder; its inputs must be the same bytes
-  resume=FOLDER                   continue that run, bit for bit, from its last checkpoint
-
-Look before you run                                             (objective=? and objective=barlow.? do the same)
-  cse-train --help objective         what each choice is           cse-doctor     what this machine can run
-  cse-train --help objective=barlow  a choice's keys, explained    cse-data list  the data, and whether it is here
-  cse-train --help temperature       keys and choices by name or by a word in their comments; other trainers' names too
-  cse-train ... --cfg job            the whole configuration       cse-train -sc install=bash   completion by TAB
-  zsh expands [ ] and ?: quote such words
-Exit codes: 0 done, 1 the run (of -m and sweep=, any job) failed, 2 a mistake on the command line or in the data;
-129, 130, 138, 140, 143: stopped by SIGHUP, Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM, with last/ saved once it trains.
-"""
-
-EVALUATE = """\
-cse-eval: score any encoder.
-
-  cse-eval checkpoint=outputs/2026-01-01/12-00-00 eval=[stsb,sts]       the best step of a run; or its best/ itself
-  cse-eval checkpoint=sentence-transformers/all-MiniLM-L6-v2 eval=[sts,transfer]     a hub name; pooling comes with it
-  cse-eval model=minilm eval=stsb                                                    a configured encoder
-  cse-eval checkpoint=bert-base-uncased pooling=avg_first_last eval=sts              a plain encoder: say its pooling
-  cse-eval checkpoint=glove.840B.300d.txt eval=sts                                   averaged word vectors
-  cse-eval -m checkpoint=FOLDER,FOLDER eval=sts                                      several, and a table of them
-
-Encoder     pooling=cls mean avg_top2 avg_first_last avg_first_last_0 pooler    null: as the checkpoint records it
-            dtype=fp32 bf16 fp16      max_length=N      batch_size=N     lowercase=true (vectors of lower-case words)
-Afterwards  whitening.kind=pca whitening.components=256 whitening.fit=FILE    whitened by a file of sentences
-Data        paths.senteval=FOLDER (or CSE_SENTEVAL) reads SentEval's files; without it the hub's datasets are used
-Choose      splits=[test], and                    (cse-eval --help GROUP says what each choice is)
-CHOICES
-Output      a table, and results.json, scores.csv, .md and .tex in the run's folder; tracker=wandb shows them there too;
-            label=NAME names the row in scores.tex
-Exit codes: 0 done, 1 it (of -m, any job) failed, 2 a mistake on the command line or in the data;
-129, 130, 138, 140, 143: stopped by SIGHUP, Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM.
-"""
-
-DOCTOR = """\
-cse-doctor: what this machine has, and which choices of every config group work on it.
-
-  cse-doctor                              a table
-  cse-doctor paths.senteval=FOLDER        as if that folder were set; also paths.images=, paths.audio=, ...
-  cse-doctor --json                       the same for programs
-
-Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
-"""
 
 
 def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:

@@ -7,9 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.cli.exits import exit_on_error
-from cse.config.groups import adopt_folders
-from cse.config.spelling import strip_dashes
+from cse.cli.exits import exit_on_error, words_or_help
 from cse.dotted import Config, flattened
 from cse.errors import UserError
 from cse.files import make_folder, write_text
@@ -51,10 +49,7 @@ written, 2 a mistake.
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 a full disk, 2 the user's mistake."""
     with exit_on_error():
-        words = sys.argv[1:] = adopt_folders(strip_dashes(sys.argv[1:]))
-        if {"-h", "--help"} & set(words):
-            print(HELP)
-            return
+        words = words_or_help(HELP)
         from cse.cli.reporting import settings
 
         report(settings(words))

@@ -20,6 +20,24 @@ class Jobs(TypedDict):
     fail_fast: bool
 
 
+class Starting(TypedDict):
+    """The keys of conf/train.yaml that say how a line starts its jobs."""
+
+    jobs: Jobs
+    dry_run: bool
+
+
+class Shared(TypedDict):
+    """The keys of both commands."""
+
+    allow_partial: bool
+    smoke: bool
+    case: str | None
+    paths: dict[str, str | None]
+    eval: dict[str, Part]
+    tracker: dict[str, Part]
+
+
 class AnyObjective(TypedDict):
     """The keys that conf/train.yaml gives every objective beside those of its signature."""
 
@@ -28,20 +46,14 @@ class AnyObjective(TypedDict):
 
 
 @with_config(STRICT | ConfigDict(extra="ignore"))
-class Train(TypedDict):
+class Train(Shared, Starting):
     """The keys of conf/train.yaml that no part takes."""
 
     seed: Seed
     rerun: Name | None
     resume: Name | None
     note: str | None
-    dry_run: bool
-    smoke: bool
-    case: str | None
-    jobs: Jobs
-    allow_partial: bool
     checkpoint: None
-    paths: dict[str, str | None]
     model: Part
     data: Part
     augmentation: Part
@@ -49,8 +61,6 @@ class Train(TypedDict):
     masking: Part
     trainer: Part
     aux_modality: Part | dict[str, object]
-    eval: dict[str, Part]
-    tracker: dict[str, Part]
 
 
 class Afterwards(TypedDict):
@@ -62,7 +72,7 @@ class Afterwards(TypedDict):
 
 
 @with_config(STRICT | ConfigDict(extra="ignore"))
-class Evaluate(TypedDict):
+class Evaluate(Shared):
     """The keys of conf/evaluate.yaml that no part takes."""
 
     checkpoint: Name | None
@@ -72,14 +82,8 @@ class Evaluate(TypedDict):
     batch_size: Count
     dtype: Literal["fp32", "bf16", "fp16"]
     splits: Annotated[list[Split], MinLen(1)]
-    allow_partial: bool
-    smoke: bool
-    case: str | None
     label: str | None
     whitening: Afterwards
-    paths: dict[str, str | None]
-    eval: dict[str, Part]
-    tracker: dict[str, Part]
 
 
 COMMANDS: dict[str, type] = {"train": Train, "evaluate": Evaluate}

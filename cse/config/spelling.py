@@ -13,11 +13,10 @@ from cse.errors import UserError
 if TYPE_CHECKING:  # hydra is imported only to read a word
     from hydra.core.override_parser.types import Override
 
-HYDRA_FLAGS = (
-    *("--cfg", "--config-dir", "--config-name", "--config-path", "--experimental-rerun", "--info", "--package"),
-    *("--shell-completion", "-c", "-cd", "-cn", "-cp", "-i", "-p", "-sc"),
-)
-"""Hydra's flags that take a value."""
+LOOKS = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help")
+"""Hydra's flags that show something and run nothing."""
+WITH_VALUE = (*LOOKS, "--package", "-p", "--config-dir", "-cd")
+"""Flags that the word after them belongs to."""
 
 MULTIRUN = ("-m", "--multirun")
 """Hydra's flags for several jobs."""
@@ -67,8 +66,7 @@ def typed_words(words: Sequence[str]) -> Sequence[str]:
 def strip_dashes(words: Sequence[str]) -> list[str]:
     """Turn `--trainer.lr=1e-5`, as W&B's agents write it, into `trainer.lr=1e-5`, but keep Hydra's own flags."""
     return [
-        word[2:] if word.startswith("--") and "=" in word and key_of(word) not in HYDRA_FLAGS else word
-        for word in words
+        word[2:] if word.startswith("--") and "=" in word and key_of(word) not in WITH_VALUE else word for word in words
     ]
 
 
@@ -82,7 +80,7 @@ def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
             settings.append(word)
             continue
         flags.append(word)
-        if word in HYDRA_FLAGS:
+        if word in WITH_VALUE:
             flags += [value for value in [next(rest, None)] if value is not None]
     return settings, flags
 

@@ -39,14 +39,14 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     Raises UserError for a mistake in any job's settings before the first job starts, Interrupted after a signal.
     """
     line = read(arguments, program)
-    planned = line.jobs()
+    planned, parallel = line.jobs(), line.options.jobs.parallel
     check_settings(planned)
     if line.search:
         check_search(planned[0], line.rows)
         for row in line.rows:
             memory_of(line, row).check()
-    shares = shares_of(planned, line.parallel) if line.launcher == "basic" else []
-    if line.dry_run:
+    shares = shares_of(planned, parallel) if line.launcher == "basic" else []
+    if line.options.dry_run:
         show_plan(line, planned)
         return 0
     run, again = runner_of(line, shares), command_line()
@@ -55,10 +55,10 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     if line.search:
         count = f"trials: {line.search.n_trials}" + (f" of each of {len(planned)} searches" if len(planned) > 1 else "")
     print(f"{line.title}  {count}  folder: {line.folder}")
-    if line.launcher == "basic" and (more := idle_gpus(planned[0], line.parallel)):
+    if line.launcher == "basic" and (more := idle_gpus(planned[0], parallel)):
         print(f"{more} of this machine's GPUs are idle: jobs.parallel=N runs N jobs, trainer.devices=N one job on N")
     with SignalForwarder(lambda: f"this goes on: {again}") as signals, signals.waiting(True):
-        start = Start(line.folder, signals, fail_fast=line.fail_fast)
+        start = Start(line.folder, signals, fail_fast=line.options.jobs.fail_fast)
         if line.search is None:
             made = {(line.folder / job.name).absolute() for job in planned}
             later = [job for job in planned if job.scores and job.scores[0] in made]  # these score runs of the others

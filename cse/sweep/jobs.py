@@ -121,11 +121,6 @@ class Sweep(BaseModel):
         block = self.report or {}
         return repr(score) in repr([block.get(key) for key in ("rows", "columns", "metric", "select", "figures")])
 
-    def jobs(self, arguments: Sequence[str]) -> list[Job]:
-        """Every job of the grid with the command line's overrides, in order; equal jobs (of cse-eval) once."""
-        jobs = [self.job(overrides) for overrides in expanded([*self.axes(arguments), *arguments])]
-        return list({job.name: job for job in jobs}.values())
-
     def axes(self, arguments: Sequence[str]) -> list[str]:
         """`key=values` of the axes that the command line does not replace."""
         given = {key_of(argument) for argument in arguments}

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
-from typing_extensions import TypedDict
 
 from cse.config.check import validate_keys
-from cse.config.commands import Jobs
+from cse.config.commands import Starting
 from cse.config.compose import composed, explaining
 from cse.config.groups import own_folders
 from cse.config.keys import entry, key_of
@@ -22,17 +21,9 @@ from cse.sweep.jobs import Job, Sweep
 from cse.sweep.jobs import read as read_sweep
 from cse.sweep.overrides import decides, expanded, first_values, is_axis, merged, short_name
 
-INFORM = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version")  # these run nothing
 LAUNCHERS = ("basic", "submitit_slurm")
 PACKAGES = {"submitit_slurm": ("submitit", "-e '.[launchers]'"), "smac": ("smac", "-e '.[smac]'")}
 """By launcher or sweeper: the module that it imports, and what to install for it."""
-
-
-class Options(TypedDict):
-    """The keys of conf/train.yaml that say how a line starts its jobs."""
-
-    jobs: Jobs
-    dry_run: bool
 
 
 @dataclass(frozen=True)
@@ -40,7 +31,8 @@ class Line:
     """What a line's jobs are, and how to start them.
 
     words: its settings. folder: of the jobs' folders. rows: the overrides of each job of a grid, or of each search with
-    the ranges that it searches. search: the config hydra.sweeper; None in a grid, which runs all combinations.
+    the ranges that it searches. options: its jobs.* and dry_run. launcher: "basic" is this machine. search: the config
+    hydra.sweeper; None in a grid, which runs all combinations.
     """
 
     program: str
@@ -48,9 +40,7 @@ class Line:
     sweep: Sweep | None
     folder: Path
     rows: list[list[str]]
-    parallel: int
-    fail_fast: bool
-    dry_run: bool
+    options: DictConfig
     launcher: str
     search: DictConfig | None
 
@@ -91,9 +81,9 @@ class Line:
 
 
 def is_many(arguments: Sequence[str]) -> bool:
-    """Whether these arguments start many jobs, rather than one job or only a look at the config."""
+    """Whether these arguments start many jobs, rather than one."""
     given = values_of(arguments)
-    if given.get("hydra.mode") == "RUN" or any(argument in INFORM for argument in arguments):
+    if given.get("hydra.mode") == "RUN":
         return False
     starts = [given.get(key) not in (None, "basic") for key in ("hydra/launcher", "hydra/sweeper")]
     return any(argument in MULTIRUN for argument in arguments) or bool(sweep_of(given)) or any(starts)
@@ -124,9 +114,7 @@ def read(arguments: Sequence[str], program: str) -> Line:
         sweep=sweep,
         folder=Path(given.get("hydra.sweep.dir") or (sweep.place(own) if sweep else place_of(program, own))),
         rows=rows,
-        parallel=options.jobs.parallel,
-        fail_fast=options.jobs.fail_fast,
-        dry_run=options.dry_run,
+        options=options,
         launcher=launcher,
         search=search,
     )
@@ -161,7 +149,7 @@ def options_of(arguments: Sequence[str], sweep: Sweep | None) -> tuple[DictConfi
     words += [f"sweep={sweep.name}"] if sweep else []
     with explaining(words, "train"):
         config = composed("train", words)
-        options = validate_keys(OmegaConf.masked_copy(config, list(Options.__annotations__)), Options)
+        options = validate_keys(OmegaConf.masked_copy(config, list(Starting.__annotations__)), Starting)
     if config.hydra.runtime.choices["hydra/sweeper"] == "basic":
         return options, None
     for key in ("n_trials", "batch"):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cse.cli.help import EVALUATE, TRAIN, answer, every_setting, table
+from cse.cli import evaluate, train
+from cse.cli.help import answer, every_setting, table
 from cse.config.groups import CONF_DIR, choices, first_comment, groups
 from cse.errors import UserError
 from cse.training.signals import SIGNALS
@@ -17,7 +18,7 @@ CHOICES = Path(__file__).resolve().parents[2] / "docs" / "choices.md"
 
 
 def help_of(*words: str) -> str | None:
-    return answer("train", TRAIN, words)
+    return answer("train", train.HELP, words)
 
 
 @pytest.mark.parametrize("module", ["cse", "cse.cli.help", "cse.cli.train", "cse.cli.evaluate", "cse.cli.report",
@@ -30,7 +31,7 @@ def test_cse_and_its_commands_import_nothing_heavy(module):
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "\n"
 
 
-@pytest.mark.parametrize(("command", "text"), [("train", TRAIN), ("evaluate", EVALUATE)])
+@pytest.mark.parametrize(("command", "text"), [("train", train.HELP), ("evaluate", evaluate.HELP)])
 def test_help_names_every_choice(command, text):
     lines = answer(command, text, ["--help"])
     assert max(map(len, lines.splitlines())) <= 120
@@ -39,7 +40,7 @@ def test_help_names_every_choice(command, text):
         assert offered[: len(choices(group))] == choices(group)
 
 
-@pytest.mark.parametrize("text", [TRAIN, EVALUATE])
+@pytest.mark.parametrize("text", [train.HELP, evaluate.HELP])
 def test_help_names_every_exit_code(text):
     codes = {0, 1, 2, *(128 + number for number in SIGNALS)}
     assert codes <= set(map(int, re.findall(r"\d+", text.partition("Exit codes: ")[2])))
@@ -74,7 +75,7 @@ def test_a_choices_keys_are_shown_with_their_comments(words):
     assert "lambd: 5e-3" in lines
     assert "batch_size: 256  # Appendix A" in lines  # of a file that it includes
     assert "defaults:" not in lines
-    assert "eval.mteb.KEY=VALUE" in answer("evaluate", EVALUATE, ["eval=mteb.?"])
+    assert "eval.mteb.KEY=VALUE" in answer("evaluate", evaluate.HELP, ["eval=mteb.?"])
 
 
 def test_every_group_and_choice_is_explained():

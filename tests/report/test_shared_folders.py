@@ -9,7 +9,7 @@ import pytest
 import yaml
 from made_up_tables import parsed
 from omegaconf import OmegaConf
-from typed import exit_code
+from typed import exit_code, jobs_of
 
 from cse.config.compose import composed
 from cse.config.groups import SWEEPS_DIR, choices
@@ -34,7 +34,8 @@ SHARED = sharing()
 
 
 def some_jobs(sweep: jobs.Sweep) -> list[jobs.Job]:
-    planned = sweep.jobs([]) if sweep.sweeper == "basic" else [sweep.job([*s, *SEARCHED]) for s in sweep.searches([])]
+    searches = [sweep.job([*each, *SEARCHED]) for each in sweep.searches([])]
+    planned = jobs_of(sweep.name) if sweep.sweeper == "basic" else searches
     return planned if len(planned) < 30 else planned[:FEW]
 
 

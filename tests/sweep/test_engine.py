@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
+from typed import jobs_of
 
 from cse.config.compose import composed, without_hydra
 from cse.errors import Interrupted, UserError
@@ -54,7 +55,7 @@ def test_fail_fast_starts_nothing_after_a_failure(many, capsys):
 def test_a_job_that_another_process_runs_is_left_alone(many, tmp_path):
     """A process on this machine is seen before; of one elsewhere only the job's own process finds out."""
     line = f"{LINE} objective.m=2,3"
-    job = jobs.read("whitenedcse/table5").jobs(["tracker=none", "objective.m=2"])[0]
+    job = jobs_of("whitenedcse/table5", "tracker=none", "objective.m=2")[0]
     folder = tmp_path / "runs/whitenedcse/table5" / job.name
     with Heartbeat(folder) as other:
         other.take()
@@ -66,7 +67,7 @@ def test_a_job_that_another_process_runs_is_left_alone(many, tmp_path):
 
 
 def test_a_finished_run_with_other_settings_does_not_pass_for_done(tmp_path):
-    (job,) = jobs.read("whitenedcse/table5").jobs(["tracker=none", "objective.m=2", "trainer.precision=auto"])
+    (job,) = jobs_of("whitenedcse/table5", "tracker=none", "objective.m=2", "trainer.precision=auto")
     config = OmegaConf.to_container(without_hydra(composed("train", job.arguments)), resolve=True)
     results = {"status": "done", "config": config, "metrics": {"average": 70.0}}
     outcomes = []
@@ -128,7 +129,7 @@ def test_a_job_has_as_many_gpus_as_devices_or_the_line_is_refused(monkeypatch, w
     monkeypatch.setattr(start, "visible_gpus", lambda: ["4", "5", "6", "7"])
     read = line.read(["-m", "seed=1,2,3", *words.split()], "cse-train")
     if isinstance(shares, list):
-        assert start.shares_of(read.jobs(), read.parallel) == shares
+        assert start.shares_of(read.jobs(), read.options.jobs.parallel) == shares
         return
     with pytest.raises(UserError, match=shares):
         engine.main(["-m", "seed=1,2,3", *words.split()])
@@ -185,7 +186,7 @@ def test_the_score_of_a_job_is_the_selecting_one_else_an_average(metrics, score)
 
 def test_wandb_gets_the_sweep_as_group_and_the_job_as_name():
     for tracker in ("wandb", "none"):
-        job = jobs.read("whitenedcse/table5").jobs([f"tracker={tracker}"])[0]
+        job = jobs_of("whitenedcse/table5", f"tracker={tracker}")[0]
         named = {"tracker.wandb.group='whitenedcse/table5'", f"tracker.wandb.name='{job.name}'"}
         command = process.command_of(job, Path("/a,b/c=d"))
         assert "hydra.run.dir='/a,b/c=d'" in command
@@ -194,7 +195,7 @@ def test_wandb_gets_the_sweep_as_group_and_the_job_as_name():
 
 def test_a_job_imports_nothing_from_the_working_directory(tmp_path):
     (tmp_path / "mine.py").write_text("")
-    command = process.command_of(jobs.read("whitenedcse/table5").jobs(["tracker=none"])[0], tmp_path / "job")
+    command = process.command_of(jobs_of("whitenedcse/table5", "tracker=none")[0], tmp_path / "job")
     before_code = command[: command.index("-c")]
     assert subprocess.run([*before_code, "-c", "import mine"], cwd=tmp_path, capture_output=True).returncode == 1
 

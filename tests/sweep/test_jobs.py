@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from typed import jobs_of
 
 from cse.config import groups
 from cse.errors import UserError
@@ -28,37 +29,38 @@ from cse.sweep.needs import needs_named
 )  # fmt: skip
 def test_folder_names_of_the_second_edition_are_kept(sweep, words, name):
     """So that finished jobs are found again."""
-    assert jobs.read(sweep).jobs(words.split())[0].name == name
+    assert jobs_of(sweep, *words.split())[0].name == name
 
 
 def test_a_name_depends_only_on_what_a_job_runs():
-    table = jobs.read("nonling/table_a1")
-    name = table.jobs([])[0].name
+    table = "nonling/table_a1"
+    planned = jobs_of(table)
+    name = planned[0].name
     assert len(name) <= overrides.SLUG + 9
-    assert len({job.name for job in table.jobs([])}) == 324
+    assert len({job.name for job in planned}) == 324
     same = ["tracker=none", "paths.cache=/tmp/x", "trainer.workers=3", "hydra/launcher=basic", "jobs.parallel=2"]
-    assert table.jobs(same)[0].name == name
-    a, b = (table.jobs(order)[0].name for order in (["seed=1", "model.num_layers=2"], ["model.num_layers=2", "seed=1"]))
+    assert jobs_of(table, *same)[0].name == name
+    more = ["seed=1", "model.num_layers=2"]
+    a, b = (jobs_of(table, *order)[0].name for order in (more, more[::-1]))
     assert a == b != name
-    assert "seed_1-num_layers_2" in jobs.read("whitenedcse/table5").jobs(["seed=1", "model.num_layers=2"])[0].name
+    assert "seed_1-num_layers_2" in jobs_of("whitenedcse/table5", *more)[0].name
 
 
 def test_the_command_line_replaces_axes_and_overrides_cases():
     table = jobs.read("nonling/table3")
-    assert [len(table.jobs(words)) for words in ([], ["seed=7"])] == [20, 4]
-    assert len(table.jobs(["case=simcse_bert,visual_bert", "seed=1,2,3"])) == 6
+    assert [len(jobs_of("nonling/table3", *words)) for words in ([], ["seed=7"])] == [20, 4]
+    assert len(jobs_of("nonling/table3", "case=simcse_bert,visual_bert", "seed=1,2,3")) == 6
     assert table.place([]) == Path("runs/nonling/table3")
     assert table.place(["smoke=true"]) == Path("runs/smoke/nonling/table3")  # never among real scores
-    arguments = table.jobs(["case=simcse_bert", "seed=1", "model=minilm"])[0].arguments
+    arguments = jobs_of("nonling/table3", "case=simcse_bert", "seed=1", "model=minilm")[0].arguments
     assert arguments[0] == "sweep=nonling/table3"
     assert [a for a in arguments if a.startswith("model=")] == ["model=minilm"]
     assert {"case=simcse_bert", "hydra.mode=RUN", "resume=auto", "~cases", "~report"} <= set(arguments)
 
 
 def test_a_setting_that_only_some_cases_have():
-    table = jobs.read("nonling/table3")
     more = ["aux_modality.init=random", "trainer.lr=0.5"]
-    both = table.jobs(["case=visual_bert,visual_roberta", "seed=1", *more])
+    both = jobs_of("nonling/table3", "case=visual_bert,visual_roberta", "seed=1", *more)
     assert all(set(more) <= set(job.arguments) for job in both)
     check_settings(both)
 
@@ -75,14 +77,14 @@ def test_departures_are_the_decisive_overrides_beyond_the_sweep():
 def test_an_evaluation_finds_the_run_it_scores():
     """Its checkpoint is the other sweep's folder for the same seed and model, and it gets no keys of training."""
     more = ["seed=3", "model=minilm", "trainer.max_steps=9", "eval.transfer.tasks=[CR]"]
-    (scored,) = jobs.read("nonling/table_d1").jobs(["case=visual_bert", *more])
-    (trained,) = jobs.read("nonling/table1").jobs(["case=visual_bert", *more[:3]])
+    (scored,) = jobs_of("nonling/table_d1", "case=visual_bert", *more)
+    (trained,) = jobs_of("nonling/table1", "case=visual_bert", *more[:3])
     folder = Path("runs/nonling/table1", trained.name).absolute()
     assert (scored.program, scored.scores) == ("cse-eval", (folder, trained))
     own = ["eval=[transfer]", "case=visual_bert", more[3], "hydra.mode=RUN"]
     assert scored.arguments == [f"checkpoint='{folder}'", *own]
     # untrained encoders have no seed: one job, not three
-    assert len(jobs.read("declutr/table_s1").jobs(["seed=1,2,3"])) == 8
+    assert len(jobs_of("declutr/table_s1", "seed=1,2,3")) == 8
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,6 @@ from cse.sweep.overrides import first_values, is_axis
         ("hydra/sweeper=smac trainer.lr=interval(1,2)", True),
         ("sweep=null", False),
         ("objective=barlow hydra/launcher=basic", False),
-        ("-m seed=1,2 --cfg job", False),
-        ("sweep=a/b --cfg job", False),
         ("sweep=a/b hydra.mode=RUN", False),
     ],
 )
