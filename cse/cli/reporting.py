@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 from cse.config.check import validate_keys
 from cse.config.compose import resolved
 from cse.config.groups import CONF_DIR, choices
+from cse.config.mistakes import no_choice
 from cse.config.suggest import nearest
 from cse.dotted import Config
 from cse.errors import UserError, first_line
@@ -72,5 +73,5 @@ def settings(arguments: list[str]) -> Config:
     if config["sweep"] and of_runs:
         raise UserError(f"{of_runs}={config[of_runs]} is for runs=FOLDER; a sweep's rows are compared with its paper's")
     if config["tracker"] not in choices("tracker"):
-        raise UserError(f"tracker={config['tracker']} is not a choice: {' '.join(choices('tracker'))}")
+        raise UserError(no_choice("tracker", config["tracker"]))
     return config

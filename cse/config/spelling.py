@@ -58,31 +58,14 @@ def spell(words: Sequence[str], command: str, *, many: bool = False) -> list[str
     return [*replace_null(spelled, command), *flags]
 
 
-def typed_words(words: Sequence[str]) -> Sequence[str]:
-    """The words of one job that somebody typed: not those of a sweep's YAML."""
-    return words[words.index(ONE_OF_MANY) + 1 :] if ONE_OF_MANY in words else words
-
-
-def strip_dashes(words: Sequence[str]) -> list[str]:
-    """Turn `--trainer.lr=1e-5`, as W&B's agents write it, into `trainer.lr=1e-5`, but keep Hydra's own flags."""
-    return [
-        word[2:] if word.startswith("--") and "=" in word and key_of(word) not in WITH_VALUE else word for word in words
-    ]
-
-
-def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(settings, flags with their values), the order that Hydra's parser needs."""
-    settings: list[str] = []
-    flags: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        if not word.startswith("-"):
-            settings.append(word)
-            continue
-        flags.append(word)
-        if word in WITH_VALUE:
-            flags += [value for value in [next(rest, None)] if value is not None]
-    return settings, flags
+def name_evaluator(words: list[str]) -> list[str]:
+    """Read `eval=mteb eval.benchmark=NAME` as eval.mteb.benchmark, if a single evaluator is chosen."""
+    known = choices("eval")
+    chosen = [value_of(word).strip("[]") for word in words if key_of(word) == "eval"]
+    if not chosen or chosen[-1] not in known:
+        return words
+    own = re.compile(rf"^eval\.(?!({'|'.join(known)})[.=])")
+    return [own.sub(f"eval.{chosen[-1]}.", word) for word in words]
 
 
 def quote_path(word: str, many: bool) -> str:
@@ -112,33 +95,6 @@ def quote_text(word: str) -> str:
     key, _, value = word.partition("=")
     is_name = re.fullmatch(r"[A-Z]\w*\([^()']*\)", value)  # a benchmark, since Hydra's functions have no capitals
     return f"{key}={quoted(value)}" if is_name or (key and TEXT.fullmatch(value) and parsed(word) is None) else word
-
-
-def overrides_of(words: Sequence[str]) -> "list[Override]":
-    """The words, parsed by Hydra. Raises Hydra's error for one that it cannot read."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    return OverridesParser.create().parse_overrides(list(words))
-
-
-def parsed(word: str) -> "Override | None":
-    """The word, parsed by Hydra; None if it cannot read it."""
-    from hydra.errors import HydraException
-
-    try:
-        return overrides_of([word])[0]
-    except HydraException:
-        return None
-
-
-def name_evaluator(words: list[str]) -> list[str]:
-    """Read `eval=mteb eval.benchmark=NAME` as eval.mteb.benchmark, if a single evaluator is chosen."""
-    known = choices("eval")
-    chosen = [value_of(word).strip("[]") for word in words if key_of(word) == "eval"]
-    if not chosen or chosen[-1] not in known:
-        return words
-    own = re.compile(rf"^eval\.(?!({'|'.join(known)})[.=])")
-    return [own.sub(f"eval.{chosen[-1]}.", word) for word in words]
 
 
 def replace_null(words: list[str], command: str) -> list[str]:
@@ -184,9 +140,41 @@ def quoted(text: str) -> str:
     return "'" + backslashes.sub(r"\1\1", text).replace("'", "\\'") + "'"
 
 
-def value_of(word: str) -> str:
-    """`1e-5` of `trainer.lr=1e-5`."""
-    return word.partition("=")[2]
+def strip_dashes(words: Sequence[str]) -> list[str]:
+    """Turn `--trainer.lr=1e-5`, as W&B's agents write it, into `trainer.lr=1e-5`, but keep Hydra's own flags."""
+    return [
+        word[2:] if word.startswith("--") and "=" in word and key_of(word) not in WITH_VALUE else word for word in words
+    ]
+
+
+def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(settings, flags with their values), the order that Hydra's parser needs."""
+    settings: list[str] = []
+    flags: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if not word.startswith("-"):
+            settings.append(word)
+            continue
+        flags.append(word)
+        if word in WITH_VALUE:
+            flags += [value for value in [next(rest, None)] if value is not None]
+    return settings, flags
+
+
+def typed_words(words: Sequence[str]) -> Sequence[str]:
+    """The words of one job that somebody typed: not those of a sweep's YAML."""
+    return words[words.index(ONE_OF_MANY) + 1 :] if ONE_OF_MANY in words else words
+
+
+def typed(word: str) -> str:
+    """A word that `spell` returned, as one types it."""
+    return f"{word.partition('=')[0]}={unquoted(word)}" if is_path(key_of(word)) else word
+
+
+def values_of(words: Sequence[str]) -> dict[str, str]:
+    """{key: value without quotes} of the words; the last one wins."""
+    return {key_of(word): unquoted(word) for word in words if "=" in word or word.startswith("~")}
 
 
 def unquoted(word: str) -> str:
@@ -197,17 +185,29 @@ def unquoted(word: str) -> str:
     return value.strip("'\"")
 
 
-def typed(word: str) -> str:
-    """A word that `spell` returned, as one types it."""
-    return f"{word.partition('=')[0]}={unquoted(word)}" if is_path(key_of(word)) else word
+def value_of(word: str) -> str:
+    """`1e-5` of `trainer.lr=1e-5`."""
+    return word.partition("=")[2]
+
+
+def parsed(word: str) -> "Override | None":
+    """The word, parsed by Hydra; None if it cannot read it."""
+    from hydra.errors import HydraException
+
+    try:
+        return overrides_of([word])[0]
+    except HydraException:
+        return None
+
+
+def overrides_of(words: Sequence[str]) -> "list[Override]":
+    """The words, parsed by Hydra. Raises Hydra's error for one that it cannot read."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    return OverridesParser.create().parse_overrides(list(words))
 
 
 def line_to_resume(folder: Path, *more: str) -> str:
     """The line that resumes the run in this folder, quoted for a shell."""
     name = f"./{folder}" if str(folder) in NOT_PATHS["resume"] or str(folder).startswith("~") else str(folder)
     return shlex.join(["cse-train", f"resume={name}", *more])
-
-
-def values_of(words: Sequence[str]) -> dict[str, str]:
-    """{key: value without quotes} of the words; the last one wins."""
-    return {key_of(word): unquoted(word) for word in words if "=" in word or word.startswith("~")}

@@ -84,8 +84,9 @@ def show_plan(line: Line, planned: Sequence[Job]) -> None:
         if job.program != "cse-train":
             rows.append((job.name, "only scored"))
             continue
-        steps = steps_of(job.composed())
-        rows.append((job.name, f"{steps:,}" if steps else "?"))
+        config = job.composed()
+        steps = steps_of(config)
+        rows.append((job.name, "a smoke test" if config.smoke else f"{steps:,}" if steps else "?"))
     print(in_columns(rows))
     times = f" x {line.search.n_trials} trials" if line.search else ""
     print(f"{line.title}: {len(planned)} jobs{times}, in {line.folder}")

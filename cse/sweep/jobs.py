@@ -30,7 +30,7 @@ from cse.config.spelling import ONE_OF_MANY, spell_value, values_of
 from cse.config.suggest import nearest
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.sweep.overrides import decides, expanded, merged, root_of, short_name
+from cse.sweep.overrides import decides, merged, root_of, short_name
 
 CONFIGS = {program: config for config, program in PROGRAMS.items()}
 """The config that each program composes."""
@@ -89,12 +89,11 @@ Axes = dict[str, Annotated[str, BeforeValidator(str)]]
 
 
 class Sweep(BaseModel):
-    """What a sweep's YAML has besides settings; see above. trials: of each search; 1 in a grid."""
+    """What a sweep's YAML has besides settings; see above."""
 
     name: str
     params: Axes
     sweeper: str  # basic: a grid
-    trials: int
     cases: dict[str, Case] = {}
     report: Config | None = None
     same_runs_as: str | None = None
@@ -127,11 +126,6 @@ class Sweep(BaseModel):
         axes = {"case": ",".join(self.cases)} if self.cases else {}
         axes |= self.params
         return [f"{key}={values}" for key, values in axes.items() if key not in given]
-
-    def searches(self, arguments: Sequence[str]) -> list[list[str]]:
-        """The overrides that each search keeps fixed: every combination of the axes in search_each."""
-        axes = merged([*self.axes(arguments), *arguments])
-        return expanded([axis for axis in axes if key_of(axis) in self.search_each])
 
     def job(self, overrides: Sequence[str]) -> Job:
         """The job of one combination. Raises UserError for an unknown case."""
@@ -193,7 +187,6 @@ def read(name: str) -> Sweep:
             name=name,
             params=dict(sweeper.params or {}),
             sweeper=config.hydra.runtime.choices["hydra/sweeper"],
-            trials=sweeper.get("n_trials", 1),
             **{key: content[key] for key in OWN_KEYS if key in content},
         )
     except ValidationError as error:

@@ -104,8 +104,8 @@ def read(arguments: Sequence[str], program: str) -> Line:
     if search:
         check_loads(*PACKAGES["smac"])
     overrides = merged([*(sweep.axes(own) if sweep else []), *own])
-    fixed = sweep.searches(own) if sweep else [[]]
-    rows = [merged([*overrides, *one]) for one in fixed] if search else expanded(overrides)
+    each = [one for one in overrides if sweep and key_of(one) in sweep.search_each]
+    rows = [merged([*overrides, *one]) for one in expanded(each)] if search else expanded(overrides)
     if not rows or (search and not any(map(is_axis, rows[0]))):
         raise UserError(f"{' '.join(own)}: there is no job: a range is empty, or there is none to search")
     return Line(

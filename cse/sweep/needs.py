@@ -27,7 +27,7 @@ from cse.sweep.line import read
 from cse.sweep.overrides import root_of
 from cse.types import AuxModality
 
-DECISIVE = ("model", "checkpoint", "data", "aux_modality", "eval", "paths")
+DECISIVE = ("model", "checkpoint", "data", "aux_modality", "eval", "paths", "smoke")
 """Groups whose settings, not only their choice, decide what is read."""
 
 
@@ -134,7 +134,7 @@ def needs_named(words: Sequence[str]) -> list[Need]:
 
 
 def needs_of(planned: Sequence[Job]) -> list[Need]:
-    """What the jobs read, each once, without the runs of other jobs and what comes in a package."""
+    """What the jobs read, each once, without the runs of other jobs, what comes in a package, and smoke tests."""
     found: dict[Need, None] = {}
     seen = set()
     for job in planned:
@@ -142,6 +142,8 @@ def needs_of(planned: Sequence[Job]) -> list[Need]:
         if (key := (job.program, *words)) not in seen:
             seen.add(key)
             config = job.composed()
+            if config.smoke:
+                continue  # what it reads is made up
             encoders = [] if job.scores else [one for one in encoders_in(config) if not one.name.startswith(PACKAGE)]
             found |= dict.fromkeys([*encoders, *datasets_in(config, chosen_in(config))])
     return list(found)

@@ -74,9 +74,9 @@ def run(job: jobs.Job, folder: Path, signals: SignalForwarder, gpus: str | None 
 
 def known_outcome(job: jobs.Job, folder: Path) -> Outcome | None:
     """The outcome of a job that needs no process (done, running here, or scoring a run that is not done), or None."""
-    before, beat = read_run(folder), read_beat(folder)
-    if beat is not None and beat.is_alive(time.time()):
-        return Outcome(job.name, RUNNING, detail=f"process {beat.pid} on {beat.host}")
+    if running := running_outcome(job, folder):
+        return running
+    before = read_run(folder)
     if before.status == DONE:
         changes = differences(job, before)
         if not changes:
@@ -99,12 +99,19 @@ def final_outcome(job: jobs.Job, folder: Path, code: int, seconds: float, *, sto
     if code < 0:
         detail = f"by signal {-code}; run the same line again to continue from its last checkpoint"
         return Outcome(job.name, KILLED, detail=detail, seconds=seconds)
-    beat = read_beat(folder)
-    if beat is not None and beat.is_alive(time.time()):  # another start runs it, so this process was refused
-        return Outcome(job.name, RUNNING, detail=f"process {beat.pid} on {beat.host}")
+    if running := running_outcome(job, folder):  # by another start, so this process was refused
+        return running
     lines = (folder / "job.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
     last = lines[-1].removeprefix(f"{job.program}: ") if lines else "it printed nothing"
     return Outcome(job.name, FAILED, detail=f"{last} ({folder / 'job.log'})", seconds=seconds)
+
+
+def running_outcome(job: jobs.Job, folder: Path) -> Outcome | None:
+    """The outcome of a job that a process works on at this moment, or None."""
+    beat = read_beat(folder)
+    if beat is None or not beat.is_alive(time.time()):
+        return None
+    return Outcome(job.name, RUNNING, detail=f"process {beat.pid} on {beat.host}")
 
 
 def command_of(job: jobs.Job, folder: Path) -> list[str]:

@@ -17,7 +17,6 @@ from cse.record.runs import Run
 from cse.report import sweep as compared
 from cse.sweep import jobs
 
-SEARCHED = ["objective.log10_covariance=-2", "objective.log10_variance=2", "trainer.lr=1e-5"]
 FEW = 4  # jobs left of a sweep that has many
 
 
@@ -34,8 +33,7 @@ SHARED = sharing()
 
 
 def some_jobs(sweep: jobs.Sweep) -> list[jobs.Job]:
-    searches = [sweep.job([*each, *SEARCHED]) for each in sweep.searches([])]
-    planned = jobs_of(sweep.name) if sweep.sweeper == "basic" else searches
+    planned = jobs_of(sweep.name)
     return planned if len(planned) < 30 else planned[:FEW]
 
 

@@ -205,6 +205,10 @@ def test_a_dry_run_shows_the_plan_and_starts_nothing(many, tmp_path, capsys):
     out = capsys.readouterr().out
     assert out.count("15,625") == 12  # steps of 64 rows are wiki1m
     assert "not here: " in out
+    assert engine.main([*LINE.split(), "smoke=true", "dry_run=true"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("a smoke test") == 4
+    assert "not here" not in out  # what it reads is made up
     assert not many.jobs
     assert not list(tmp_path.iterdir())
 

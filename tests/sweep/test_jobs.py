@@ -80,8 +80,8 @@ def test_an_evaluation_finds_the_run_it_scores():
     (scored,) = jobs_of("nonling/table_d1", "case=visual_bert", *more)
     (trained,) = jobs_of("nonling/table1", "case=visual_bert", *more[:3])
     folder = Path("runs/nonling/table1", trained.name).absolute()
-    assert (scored.program, scored.scores) == ("cse-eval", (folder, trained))
-    own = ["eval=[transfer]", "case=visual_bert", more[3], "hydra.mode=RUN"]
+    assert (scored.program, scored.scores[0], scored.scores[1].name) == ("cse-eval", folder, trained.name)
+    own = ["eval=[transfer]", "hydra.mode=RUN", "case=visual_bert", more[3]]  # what is typed is last
     assert scored.arguments == [f"checkpoint='{folder}'", *own]
     # untrained encoders have no seed: one job, not three
     assert len(jobs_of("declutr/table_s1", "seed=1,2,3")) == 8
