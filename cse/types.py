@@ -111,7 +111,7 @@ class Objective(nn.Module, ABC):
     def __new__(cls, *_: object, **__: object) -> Self:
         self = super().__new__(cls)
         nn.Module.__init__(self)
-        self.head = None
+        self.register_module("head", None)  # a plain None would hide the head of a copy
         return self
 
     def __init__(self) -> None:

@@ -129,7 +129,7 @@ def fetch(words: Sequence[str]) -> int:
             by_hand = f"; only you can {about.person}" if about and about.person else ""
             code = max(code, report_error(f"{error}{by_hand}", 1))
             continue
-        except UserError as error:  # such as a damaged archive
+        except UserError as error:  # such as a folder that does not exist
             code = report_error(str(error), 2)
             continue
         print(f"{need.name} is {'in ' if isinstance(place, Path) else ''}{place}{LATER.get(need.name, '')}")
