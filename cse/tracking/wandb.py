@@ -68,7 +68,10 @@ class Wandb:
         # W&B's service reads these once: its cache and staging area go into the run's folder, unless the user set them
         os.environ.setdefault("WANDB_CACHE_DIR", str(self.folder.resolve() / "wandb" / "cache"))
         os.environ.setdefault("WANDB_DATA_DIR", str(self.folder.resolve() / "wandb" / "staging"))
-        wandb.setup(wandb.Settings(silent=True))
+        if mode == "auto":
+            mode = "online" if has_key() else "disabled"
+        if mode != "disabled":  # else nothing is written, not even the service's log
+            wandb.setup(wandb.Settings(silent=True))
         settings = wandb.Settings(
             silent=True, console="wrap", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
         )
@@ -85,8 +88,6 @@ class Wandb:
             dir=os.environ.get("WANDB_DIR") or str(folder),
             settings=settings,
         )
-        if mode == "auto":
-            mode = "online" if has_key() else "disabled"
         try:
             self.run = self._start_online() if mode == "online" else self._start(mode)
         except Exception:
@@ -174,7 +175,9 @@ def has_key() -> bool:
     import wandb
     from requests.utils import get_netrc_auth
 
-    settings = wandb.setup().settings
+    settings = wandb.Settings()  # wandb.setup()'s need its service, which writes files
+    settings.update_from_system_settings()
+    settings.update_from_env_vars(dict(os.environ))
     return bool(settings.api_key or settings.identity_token_file or get_netrc_auth(settings.base_url))
 
 

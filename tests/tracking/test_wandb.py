@@ -196,7 +196,7 @@ def test_without_a_key_auto_writes_nothing(environment, tmp_path, caplog):
     run = start(tmp_path, "auto")
     run.log({"dev/stsb/spearman": 80.0}, 1)
     run.finish(0, {"dev/stsb/spearman": 80.0})
-    assert list(tmp_path.glob("wandb/*run*")) == []
+    assert not (tmp_path / "wandb").exists()
     assert ours(caplog, logging.INFO) == []
 
 
