@@ -118,7 +118,7 @@ def shrink(cfg: DictConfig, sizes: Any, typed: Mapping[str, Any]) -> None:
         replace(cfg, "data", limit=min(limit, rows) if isinstance(limit := cfg.data.limit, int) else rows)
     else:
         shrink_text(cfg, world)
-    shrink_training(cfg, sizes, world, own_teacher="objective.teacher" in typed)
+    shrink_training(cfg, sizes, world, typed)
     if "data" in cfg.aux_modality:
         shrink_aux(cfg, sizes, world, typed)
 
@@ -137,12 +137,14 @@ def shrink_text(cfg: DictConfig, world: Path) -> None:
         cfg.data = {"_target_": "cse.data.text.Text", "name": "smoke", "path": str(file), **kept, "score_range": None}
 
 
-def shrink_training(cfg: DictConfig, sizes: Any, world: Path, *, own_teacher: bool) -> None:
+def shrink_training(cfg: DictConfig, sizes: Any, world: Path, typed: Mapping[str, Any]) -> None:
     """Shrink the trainer, an objective's teachers and projector, and spans."""
     limits = {key: min(cfg.trainer[key], sizes[key]) for key in ("batch_size", "max_length")}
     select = cfg.trainer.select and "dev/stsb/spearman"
     replace(cfg, "trainer", **{**sizes.trainer, **limits, "select": select})
-    if "teacher" in cfg.objective and not own_teacher:
+    if isinstance(steps := typed.get("trainer.max_steps"), int):
+        replace(cfg, "trainer", epochs=max(1, steps))  # of a step or more each: enough for what is typed
+    if "teacher" in cfg.objective and "objective.teacher" not in typed:
         replace(cfg, "objective", teacher=made_up.encoder(world, "minilm"), teacher_pooling="mean")
     if "second_teacher" in cfg.objective:
         replace(cfg, "objective", second_teacher=None)

@@ -91,6 +91,7 @@ def test_what_a_sweeps_yaml_sets_is_not_typed(tmp_path):
     words = ["trainer.batch_size=512", "trainer.max_steps=100", "hydra.mode=RUN", "resume=auto", "trainer.max_steps=3"]
     trainer = fitted("smoke=true", f"paths.cache={tmp_path}", *words).trainer
     assert (trainer.batch_size, trainer.max_steps) == (32, 3)
+    assert trainer.epochs >= 3  # so that the steps are reached
 
 
 def test_an_encoder_and_a_teacher_that_are_here_are_used_as_they_are(tmp_path):
