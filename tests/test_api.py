@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import math
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -97,12 +98,18 @@ def test_a_plain_function_scores(words, tmp_path):
 
 
 @pytest.mark.parametrize("functions", [
-    {"mine": lambda encode, split: 3}, {"mine": lambda encode, split: {"a": "b"}}, {"mine": 3}, {"sts": length},
+    {"mine": lambda encode, split: 3}, {"mine": lambda encode, split: {"a": "b"}},
+    {"mine": lambda encode, split: {"a": math.nan}}, {"mine": 3}, {"sts": length},
     {"a b": length},
 ])  # fmt: skip
 def test_what_is_no_scoring_function_is_refused(functions):
     with pytest.raises(UserError, match="function"):
         cse.evaluate(lambda texts: np.eye(len(texts)), functions)
+
+
+def test_a_text_alone_is_not_encoded_letter_by_letter():
+    with pytest.raises(UserError, match="list of texts"):
+        cse.evaluate(lambda texts: np.eye(len(texts)), {"mine": lambda encode, split: {"a": encode("abc").mean()}})
 
 
 OWN = """

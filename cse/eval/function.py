@@ -1,5 +1,6 @@
 """A plain function as an evaluator: cse.train(eval={"mine": function}), cse.evaluate(encoder, {"mine": function})."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
@@ -50,10 +51,11 @@ class Function(Evaluator):
         """There is nothing to find: the function has its data."""
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Call the function. Raises UserError for anything but {name: number}."""
+        """Call the function. Raises UserError for anything but {name: number}, NaN and infinity included."""
         found = self.function(encode, split)
-        if not isinstance(found, Mapping) or not all(isinstance(value, Real) for value in found.values()):
-            raise UserError(f"eval.{self.name}: the function returned {found!r:.80}: {{name: number}} is needed")
+        of_numbers = isinstance(found, Mapping) and all(isinstance(value, Real) for value in found.values())
+        if not of_numbers or not all(map(math.isfinite, found.values())):
+            raise UserError(f"eval.{self.name}: the function returned {found!r:.80}: {{name: finite number}} is needed")
         return [Score(str(name), float(value)) for name, value in found.items()]
 
     def source(self) -> Source:

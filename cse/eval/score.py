@@ -30,7 +30,9 @@ class MemoizedEncode:
         self.rows: dict[str, np.ndarray] = {}
 
     def __call__(self, texts: list[str]) -> np.ndarray:
-        """n texts -> (n, D), as `encode` returns them."""
+        """n texts -> (n, D), as `encode` returns them. Raises UserError for a text alone."""
+        if isinstance(texts, str):
+            raise UserError(f"an evaluator called encode({texts!r:.60}): give it a list of texts")
         new = sum(text not in self.rows for text in set(texts))
         if self.limit is not None and len(self.rows) + new > self.limit:
             return self.encode(texts)
