@@ -25,7 +25,7 @@ from cse.report.statistics import compare_pairs, holm, likeness
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000
 PAIRED = "paired: t tests of the differences seed by seed, right where one setting alone differs (docs/sweeps.md)."
-ALIKE = "p alike: that the difference is less than {:g}, by two one-sided tests."
+ALIKE = "p alike: that the difference is less than {:g}, by two one-sided tests, each column corrected by Holm."
 TELL = ["difference", "of", "seeds_to_tell"]
 
 
@@ -117,7 +117,8 @@ def about_tests(frame: pd.DataFrame, within: float | None) -> list[str]:
     """What the signs and the p values of a table mean."""
     notes = [f"{TIED}: not told apart from it."] if (frame["tied"] == "True").any() else []
     tests = ", ".join(frame["test"][frame["p_holm"].notna()].unique())
-    notes += [f"p: by {tests}, corrected by Holm over {many}."] if (many := frame["p_holm"].notna().sum()) else []
+    if many := frame["p_holm"].notna().sum():
+        notes.append(f"p: by {tests}, corrected by Holm over {many}; intervals are not.")
     notes += [PAIRED] if frame["paired_p"].notna().any() else []
     return notes + ([ALIKE.format(within)] if frame["alike_p"].notna().any() else [])
 
