@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from cse.config.groups import choices, groups
 from cse.config.search import keys
-from cse.config.suggest import meant, nearest
+from cse.config.suggest import TOPICS, meant, nearest
 
 INSTEAD = {
     "model": "any encoder of the hub, or a folder, is model.name={}",
@@ -47,7 +47,7 @@ def no_key(key: str, command: str) -> str:
     alike = re.compile(rf"eval\.\w+\.{re.escape(key.rpartition('.')[2])}")
     if key.startswith("eval.") and (own := list(filter(alike.fullmatch, known))):
         return f"there is no key {key}; there is {', '.join(own)}"
-    return f"there is no key {key}{nearest(key, list(known))}"
+    return f"there is no key {key}" + (f"; {TOPICS[key]}" if key in TOPICS else nearest(key, list(known)))
 
 
 def no_choice(group: str, choice: str) -> str:

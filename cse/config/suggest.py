@@ -4,7 +4,8 @@ import difflib
 from collections.abc import Collection, Sequence
 
 CLUSTER = (
-    "hydra/launcher=submitit_slurm: each job of -m and sweep= as a SLURM job; docs/devices.md has hydra.launcher.*"
+    "hydra/launcher=submitit_slurm: each job of -m and sweep= as a SLURM job, with hydra.launcher.partition, account, "
+    "qos, timeout_min, mem_gb, gpus_per_node and others in docs/devices.md"
 )
 SEARCH = (
     "hydra/sweeper=smac: the best of trainer.lr=interval(1e-6,1e-4), objective.KEY=choice(A,B), ...: docs/sweeps.md"
@@ -14,6 +15,7 @@ SYNONYMS = {
     "learning_rate": "trainer.lr",
     "batch": "trainer.batch_size",
     "steps": "trainer.max_steps",
+    "grad_accum": "trainer.accumulate",
     "eval_steps": "trainer.eval_every",
     "warmup_steps": "trainer.warmup",
     "warmup_ratio": "trainer.warmup",
@@ -31,7 +33,8 @@ TOPICS = {
     "repeat": "-m seed=1,2,3: a line once for each seed; cse-report runs=FOLDER: mean and deviation over them",
     "rerun": "the best/README.md of a run has the line that repeats it; resume=FOLDER continues a run",
     "splits": "cse-eval splits=[test]; cse-train scores dev while it trains, and every split of its best step",
-    **dict.fromkeys(("slurm", "launcher", "partition", "account", "qos", "sbatch", "cluster"), CLUSTER),
+    **dict.fromkeys(("slurm", "launcher", "partition", "account", "qos", "sbatch", "cluster", "queue"), CLUSTER),
+    **dict.fromkeys(("time", "mem", "gpus", "nodes", "container"), CLUSTER),
     **dict.fromkeys(("search", "sweeper", "smac", "optuna", "interval"), SEARCH),
     "licence": "cse-data list: each dataset's; an encoder's is in its model card",
 }

@@ -42,6 +42,7 @@ TRAINING = [  # (settings, words that the sentence has to contain)
     ("eval=demo eval.tasks=[lee]", "eval.demo.tasks; eval.sts.tasks eval.mteb.tasks"),
     ("hydra.verbose=true", "hydra.verbose=true train.log"),
     ("hydra/job_logging=none", "hydra/job_logging=none"),
+    ("mem=64G", "mem hydra/launcher=submitit_slurm mem_gb"),
     ("sweep=whitenedcse/table4", "sweep=whitenedcse/table4"),
     ("-m", "-m"),
 ]
