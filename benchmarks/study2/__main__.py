@@ -7,6 +7,7 @@ PROTOCOL.md says what is judged, and how. A block of which a run is missing is n
 """
 
 import argparse
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,20 +29,8 @@ SCORES = {
     "STSB": "test/sts/STS-B/spearman", "SICKR": "test/sts/SICK-R/spearman", "average": "test/sts/average",
     "alignment": "test/geometry/alignment", "uniformity": "test/geometry/uniformity",
 }  # fmt: skip
-COLUMNS = [
-    "arm",
-    "role",
-    "seed",
-    "rate",
-    "encoder",
-    "weights",
-    "precision",
-    "step",
-    *SCORES,
-    "seconds",
-    "commit",
-    "state",
-]
+COLUMNS = ["arm", "role", "seed", "rate", "encoder", "weights", "precision", "step", *SCORES, "seconds", "commit",
+           "state"]  # fmt: skip
 THREE = ("simcse", "barlow", "vicreg")
 BLOCKS = [
     [f"{objective}_{views}" for objective in THREE for views in ("dropout", "shuffle")],
@@ -72,9 +61,14 @@ class Judged(NamedTuple):
     verdict: str
 
 
+@cache
+def digest(encoder: str) -> str:
+    """The first digits of the sha256 of an encoder's weights, whose folder is relative to the study's."""
+    return sha256(Path(encoder) / "model.safetensors")[:8]
+
+
 def row_of(run: Run) -> dict[str, Any]:
-    """A run's row of runs.csv, read in the study's folder: `weights` opens its encoder's file, by sha256. An untouched
-    encoder has no seed and no rate."""
+    """A run's row of runs.csv. An untouched encoder has no seed and no rate."""
     config, trained = run.config, "trainer" in run.config
     sweep = run.choices.get("sweep") or ""
     arm = f"documents/{config['case']}" if "documents" in sweep else config["case"]
@@ -85,11 +79,10 @@ def row_of(run: Run) -> dict[str, Any]:
     role = "baseline" if not trained else "tuning" if seed in TUNING else "counted" if seed in SEEDS else "other"
     scores = {column: run.metrics.get(key) for column, key in SCORES.items()}
     about = {key: run.results.get(key) for key in ("precision", "steps", "seconds", "git_commit")}
-    weights = sha256(Path(name) / "model.safetensors")[:8]
     return dict(
         zip(
             COLUMNS,
-            [arm, role, seed, rate, Path(name).parts[-2], weights, about["precision"], about["steps"],
+            [arm, role, seed, rate, Path(name).parts[-2], digest(name), about["precision"], about["steps"],
              *scores.values(), about["seconds"], about["git_commit"], run.status],
             strict=True,
         )
@@ -128,11 +121,8 @@ def complete(runs: pd.DataFrame) -> list[str]:
     counted, there = finished(runs, "counted"), []
     for block in BLOCKS:
         seeds = counted[counted.arm.isin(block)].groupby("seed")
-        if (
-            len(seeds) == len(SEEDS)
-            and (seeds.arm.nunique() == len(block)).all()
-            and (seeds.weights.nunique() == 1).all()
-        ):
+        is_whole = len(seeds) == len(SEEDS) and (seeds.arm.nunique() == len(block)).all()
+        if is_whole and (seeds.weights.nunique() == 1).all():
             there += block
     return there
 
