@@ -101,7 +101,7 @@ def unpacked(tar: Path, folder: Path, inside: str = "") -> Path:
                     if one.name.startswith(inside):
                         archive.extract(one.replace(name=one.name.removeprefix(inside)), temporary, filter="data")
         except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-            raise MissingResource(f"{tar} is damaged ({first_line(error)}): delete it and run it again") from error
+            raise MissingResource(f"{tar} is damaged ({first_line(error)}): run it again without that file") from error
 
     return written_once(folder, unpack)
 
