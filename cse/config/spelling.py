@@ -162,7 +162,7 @@ def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return settings, flags
 
 
-def typed_words(words: Sequence[str]) -> Sequence[str]:
+def typed_by_hand(words: Sequence[str]) -> Sequence[str]:
     """The words of one job that somebody typed: not those of a sweep's YAML."""
     return words[words.index(ONE_OF_MANY) + 1 :] if ONE_OF_MANY in words else words
 

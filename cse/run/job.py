@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from cse.config import groups, recipe, smoke
 from cse.config.compose import resolved
 from cse.config.keys import key_of
-from cse.config.spelling import line_to_resume, typed_words
+from cse.config.spelling import line_to_resume, typed_by_hand
 from cse.errors import UserError
 from cse.files import make_folder, write_text
 from cse.record.results import git_patch
@@ -112,7 +112,7 @@ def fit(cfg: DictConfig, command: str, chosen: Mapping[str, str | None], words: 
         if command == "train":
             cfg.sources = recipe.sources(chosen, words)
         cfg.choices = groups.chosen(command, chosen, words, map(str, cfg.eval))
-    smoke.fit(cfg, map(key_of, typed_words(words)))
+    smoke.fit(cfg, map(key_of, typed_by_hand(words)))
 
 
 def check_evaluation(cfg: DictConfig) -> None:

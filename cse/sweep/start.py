@@ -12,7 +12,7 @@ from queue import SimpleQueue
 
 from cse.columns import in_columns
 from cse.config.keys import key_of
-from cse.config.spelling import typed_words
+from cse.config.spelling import typed_by_hand
 from cse.errors import UserError
 from cse.record.status import DONE, FAILED, RUNNING
 from cse.score import Score, in_short
@@ -140,7 +140,7 @@ def idle_gpus(job: Job, parallel: int) -> int:
 def devices_of(job: Job) -> int:
     """How many devices a job works on; 1 if its own process will refuse what it was given."""
     config = job.composed()
-    typed = map(key_of, typed_words(job.arguments))
+    typed = map(key_of, typed_by_hand(job.arguments))
     if job.program != "cse-train" or (config.smoke and "trainer.devices" not in typed):
         return 1
     devices = config.trainer.devices
