@@ -107,7 +107,11 @@ def test_two_nodes_have_the_losses_of_one_process(cluster, cse_train, arguments,
 
 def test_many_jobs_of_which_one_is_preempted_and_resumes(cluster, longer, preempt):
     """Each job is a job of SLURM's; the preempted one goes back into the queue."""
-    line = shown("cse-train -m seed=1,2,3 hydra/launcher=submitit", *longer, "hydra.sweep.dir=sweep")
+    line = shown(
+        "cse-train -m seed=1,2,3 hydra/launcher=submitit_slurm hydra.launcher.partition",
+        *longer,
+        "hydra.sweep.dir=sweep",
+    )
     process = cluster.start(f"{line} >many.out 2>&1")
     jobs = cluster.work / "sweep"
     cluster.wait(lambda: any(len(losses(folder)) > 1 for folder in jobs.glob("seed_1-*")))
@@ -119,7 +123,11 @@ def test_many_jobs_of_which_one_is_preempted_and_resumes(cluster, longer, preemp
 
 
 def test_a_killed_job_of_many_resumes_with_the_same_line(cluster, longer):
-    line = shown("cse-train -m seed=1,2,3 hydra/launcher=submitit", *longer, "hydra.sweep.dir=killed")
+    line = shown(
+        "cse-train -m seed=1,2,3 hydra/launcher=submitit_slurm hydra.launcher.partition",
+        *longer,
+        "hydra.sweep.dir=killed",
+    )
     process = cluster.start(f"{line} >killed.out 2>&1")
     cluster.wait(lambda: any(max((e["step"] for e in logged(f)), default=0) > 60 for f in jobs_of(cluster, "seed_1")))
     cluster.run("pkill -KILL -f 'hydra.run.dir=.*killed/seed_1-'")
