@@ -74,7 +74,9 @@ def is_wanted_later(number: int) -> bool:
     """
     job = os.environ.get("SLURM_JOB_ID")
     shown = _output_of("scontrol", "show", "job", "--oneliner", job) if job else None
-    about = dict(re.findall(r"(\w+)=(\S*)", shown or ""))
+    # the last job of an array has the array's number, so that SLURM shows the others too
+    mine = [line for line in (shown or "").splitlines() if line.startswith(f"JobId={job} ")]
+    about = dict(re.findall(r"(\w+)=(\S*)", "".join(mine)))
     if (about.get("BatchFlag"), about.get("Requeue")) != ("1", "1"):
         return False
     if about.get("JobState") == "COMPLETING":

@@ -85,6 +85,7 @@ PREEMPTED = RUNNING.replace("PreemptTime=None", "PreemptTime=2026-01-01T00:00:00
         (signal.SIGUSR1, RUNNING.replace("Requeue=1", "Requeue=0"), False),
         (signal.SIGUSR1, RUNNING.replace("BatchFlag=1", "BatchFlag=0"), False),  # srun alone
         (signal.SIGTERM, RUNNING.replace("RUNNING", "COMPLETING"), False),  # scontrol requeue: SLURM does it
+        (signal.SIGUSR2, f"{RUNNING}\nJobId=4712 ArrayJobId=4711 JobState=PENDING Requeue=1 BatchFlag=1", True),
     ],
 )
 def test_which_stopped_jobs_are_requeued(scontrol, tmp_path, number, about, wanted):
