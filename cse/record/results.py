@@ -5,8 +5,8 @@ import logging
 import shlex
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Mapping
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal, Required
@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError,
 from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
 
 from cse.config.groups import CONF_DIR, PACKAGE_DIR, own_folders
-from cse.dotted import Config, Json
+from cse.dotted import Config, Json, flattened
 from cse.errors import UserError
 from cse.score import Score
 
@@ -90,7 +90,7 @@ def first_results(config: Config, device: str, precision: str) -> Json:
         "seed": config.get("seed"),
         "command": command_line(),
         "git_commit": git_commit(),
-        "code": code_digest(),
+        "code": code_digest(config),
         "versions": {"python": sys.version.split()[0], **{name: v for name in PACKAGES if (v := installed(name))}},
         "device": device,
         "precision": precision,
@@ -135,14 +135,27 @@ def git_patch() -> str:
     return patch
 
 
-@cache
-def code_digest() -> str:
-    """16 hex digits of the installed code and conf/, which tell versions apart without git."""
+def code_digest(config: Config) -> str:
+    """16 hex digits of the installed code, of conf/, and of a run's own parts, which tell versions apart without git.
+
+    config: the run's, whose parts are loaded.
+    """
     content = hashlib.sha256()
     for place, ending in ((PACKAGE_DIR, "*.py"), (Path(CONF_DIR), "*.yaml")):
         for file in sorted(place.rglob(ending)):
             content.update(f"{file.relative_to(place)}\0".encode() + file.read_bytes() + b"\0")
+    for file in own_files(config):
+        content.update(file.read_bytes() + b"\0")
     return content.hexdigest()[:16]
+
+
+def own_files(config: Config) -> list[Path]:
+    """The files of the loaded modules that `_target_`s name, but for those of cse and of installed packages."""
+    targets = [str(value) for key, value in flattened(config).items() if key.endswith("._target_")]
+    modules = {name: sys.modules.get(name) for name in sorted(target.rpartition(".")[0] for target in targets)}
+    files = [Path(file) for module in modules.values() if module and (file := vars(module).get("__file__"))]
+    elsewhere = (PACKAGE_DIR, Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib")))
+    return [file for file in files if not any(file.is_relative_to(place) for place in elsewhere)]
 
 
 def installed(name: str) -> str | None:

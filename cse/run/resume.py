@@ -252,7 +252,8 @@ def check_same_inputs(config: Config, training: "Training") -> None:
         )
     log.info("rerun      %s: the same %d inputs, by digest", folder, len(about["inputs"]))
     before = read_run(folder).results
-    if before.get("code") != code_digest():
+    if before.get("code") != code_digest(config):
         log.warning(
-            "rerun      the code is not that run's, of commit %s: other numbers may come", before.get("git_commit")
+            "rerun      the code is not that run's, of commit %s, or a part of yours is not: other numbers may come",
+            before.get("git_commit"),
         )

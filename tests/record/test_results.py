@@ -1,5 +1,6 @@
 """What results.json says of the code: a checkout's changes, which `git apply` puts back."""
 
+import importlib
 import subprocess
 from pathlib import Path
 
@@ -31,3 +32,16 @@ def test_the_patch_of_a_checkout_gives_its_code(tmp_path, monkeypatch):
     for name in ("a.py", "b.bin", "mine.py"):
         assert (there / "cse" / name).read_bytes() == (here / "cse" / name).read_bytes()
     assert not (there / "text.txt").exists()
+
+
+def test_the_digest_of_the_code_has_the_parts_of_ones_own(tmp_path, monkeypatch):
+    """Not a library's, whose version is recorded."""
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "my_own_part.py"
+    file.write_text("one = 1\n")
+    importlib.import_module("my_own_part")
+    of_ours = results.code_digest({"objective": {"_target_": "cse.objective.simcse.Simcse"}})
+    assert results.code_digest({"model": {"head": {"_target_": "numpy.array"}}}) == of_ours
+    of_mine = results.code_digest({"objective": {"_target_": "my_own_part.Mine"}})
+    file.write_text("one = 2\n")
+    assert len({of_ours, of_mine, results.code_digest({"objective": {"_target_": "my_own_part.Mine"}})}) == 3
