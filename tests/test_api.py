@@ -107,6 +107,12 @@ def test_what_is_no_scoring_function_is_refused(functions):
         cse.evaluate(lambda texts: np.eye(len(texts)), functions)
 
 
+def test_a_function_that_fails_is_named():
+    with pytest.raises(ZeroDivisionError) as failed:
+        cse.evaluate(lambda texts: np.eye(len(texts)), {"mine": lambda encode, split: {"a": 1 / 0}})
+    assert "eval.mine" in "".join(failed.value.__notes__)
+
+
 def test_a_text_alone_is_not_encoded_letter_by_letter():
     with pytest.raises(UserError, match="list of texts"):
         cse.evaluate(lambda texts: np.eye(len(texts)), {"mine": lambda encode, split: {"a": encode("abc").mean()}})

@@ -109,8 +109,12 @@ def score(
     for name, chosen in splits.items():
         for split in chosen:
             started = time.perf_counter()
-            with showing(f"{name} {split}"):
-                found = evaluators[name](encode, split)
+            try:
+                with showing(f"{name} {split}"):
+                    found = evaluators[name](encode, split)
+            except Exception as error:
+                error.add_note(f"(raised while eval.{name} scored {split})")
+                raise
             if not isinstance(found, list) or not all(isinstance(one, Score) for one in found):
                 raise UserError(
                     f"eval.{name}: {class_name(type(evaluators[name]))} must return a list of cse.score.Score"
