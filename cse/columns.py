@@ -41,7 +41,7 @@ LATEX = str.maketrans(
 
 def to_latex(
     table: "pd.DataFrame",
-    title: str,
+    caption: str,
     notes: Sequence[str],
     words: int,
     label: str,
@@ -58,7 +58,7 @@ def to_latex(
         index=False,
         escape=False,
         column_format="l" * words + "r" * (len(table.columns) - words),
-        caption=title.translate(LATEX),
+        caption=caption.translate(LATEX),
         label="tab:" + re.sub(r"[^\w.]+", "-", label).strip("-"),
     ).replace("\\begin{table}\n", "\\begin{table}\n\\centering\n", 1)
     comments = [r"needs \usepackage{booktabs}", *(" ".join(note.splitlines()) for note in notes)]

@@ -78,7 +78,10 @@ def write(folder: Path, scores: Sequence[Score], frame: "pd.DataFrame", notes: S
     write_text(folder / "scores.md", f"{to_markdown(table.astype(str))}\n\n{listed}")
     encoder = frame["encoder"].iloc[0]
     tables = suites([one for one in scores if one.headline], label or encoder.partition(", ")[0])
-    latex = [to_latex(of, f"{suite}: {label or encoder}", notes, words=1, label=suite) for suite, of in tables.items()]
+    mark = f". {IS_ALTERED}." if frame["altered"].any() else ""
+    latex = [
+        to_latex(of, f"{suite}: {label or encoder}{mark}", notes, words=1, label=suite) for suite, of in tables.items()
+    ]
     write_text(folder / "scores.tex", "\n".join(latex))
 
 

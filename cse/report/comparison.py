@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from cse.record.runs import Run, described, grouped
-from cse.record.scores import ALTERED
+from cse.record.scores import ALTERED, IS_ALTERED
 from cse.record.status import DONE, STATES, status_of
 from cse.report.commands import command_of, program_of, typed_words, words_of_case
 from cse.report.frame import differing, format_setting, label, short_names
@@ -126,6 +126,7 @@ class Comparison:
             f"{self.title}: {self.counted}",
             self.table(),
             self.notes,
+            self.legend,
             words=1 + len(self.keys),
             bold=self.best_cells,
             caption=f"Scores{by}: mean ± standard deviation over seeds, the best of each column in bold.",
@@ -182,6 +183,11 @@ class Comparison:
         """(state, folder, why) of the unfinished runs, in the order of STATES."""
         found = zip(self.frame["state"], map(self.name, self.runs), self.frame["why"], strict=True)
         return sorted((one for one in found if one[0] != DONE), key=lambda one: STATES.index(one[0]))
+
+    @property
+    def legend(self) -> list[str]:
+        """What the marks beside scores mean."""
+        return [f"{IS_ALTERED}."] if any(run.altered for run in self.runs) else []
 
     @cached_property
     def notes(self) -> list[str]:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from cse.errors import UserError
 from cse.record.runs import described
-from cse.report.chosen import has, pairs
+from cse.report.chosen import has, named_settings
 from cse.report.comparison import Comparison
 from cse.report.groups import Group, compare, few_seeds, group_of, listed, of_several_seeds
 from cse.report.markup import TIED, bounds, probability, signed
@@ -66,21 +66,23 @@ def differences(
         "" if p < 1 - confidence else seeds_to_tell(size, sd, level)
         for size, p in zip(frame["difference"], frame["p_holm"], strict=True)
     ]
-    notes = about_tests(frame, within)
-    notes += [f"{in_words(sd, min(map(len, several)), level)}."] if sd else []
+    notes = [f"{in_words(sd, min(map(len, several)), level)}."] if sd else []
     for setting, size, of, seeds in frame.loc[frame["seeds_to_tell"] != "", TELL].head(3).itertuples():
         name = comparison.label(setting)
         notes.append(f"{name}: {of} cannot tell; {seeds} seeds a side would show {abs(size):.2g}.")
     trained = sorted((group for group in groups if not group.only_scored), key=lambda group: len(group.values))
     if few := few_seeds(trained[:1]):
         notes.append(f"No verdict: {few}.")
+    elif within is not None:
+        notes = [*alike_in_words(comparison, frame, within, 1 - confidence), *notes]
     if left := len(ranked) - len(groups):
         notes.append(f"{left} further settings, which rank lower, are not compared.")
     by = "" if score == comparison.best_by else f" by {comparison.best_by}"
     best = f"the best{by}, " if reference == comparison.best else ""
     title = f"{score}: difference to {best}{comparison.label(reference)}"
     text = text_of(frame, comparison.keys, confidence)
-    return Differences(frame, Section(title, text, notes, words=len(comparison.keys), label=label))
+    legend = about_tests(frame, within)
+    return Differences(frame, Section(title, text, notes, legend, words=len(comparison.keys), label=label))
 
 
 def tested(base: Group, others: Sequence[Group], confidence: float, within: float | None) -> pd.DataFrame:
@@ -123,6 +125,21 @@ def about_tests(frame: pd.DataFrame, within: float | None) -> list[str]:
     return notes + ([ALIKE.format(within)] if frame["alike_p"].notna().any() else [])
 
 
+def alike_in_words(comparison: Comparison, frame: pd.DataFrame, within: float, level: float) -> list[str]:
+    """A sentence for each test: which settings are alike, which are not (their whole interval is further off), and of
+    which neither is shown."""
+    lines = []
+    for kind, test in (("", "over seeds"), ("paired_", "seed by seed")):
+        verdicts: dict[str, list[str]] = {"yes": [], "no": [], "not shown": []}
+        for setting, one in frame[frame[f"{kind}alike_p"].notna()].iterrows():
+            is_far = one[f"{kind}low"] > within or one[f"{kind}high"] < -within
+            word = "yes" if one[f"{kind}alike_p"] < level else "no" if is_far else "not shown"
+            verdicts[word].append(comparison.label(int(str(setting))))
+        if said := [f"{word}: {listed(of)}" for word, of in verdicts.items() if of]:
+            lines.append(f"Alike within {within:g}, {test}: {'; '.join(said)}.")
+    return lines
+
+
 def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float) -> pd.DataFrame:
     """A line for each compared setting, as text, without empty columns. keys: {dotted key: its short name}."""
     digits = 2 if frame["difference"].abs().max() >= 0.1 else 4
@@ -163,9 +180,9 @@ def setting_named(comparison: Comparison, name: str | Path) -> int:
     """
     keys = {name: key for key, name in comparison.keys.items()}
     runs = comparison.runs_by_setting
-    asked = [(keys.get(key, key), value) for key, value in pairs(name)] if isinstance(name, str) and "=" in name else []
+    asked = named_settings(name) if isinstance(name, str) and "=" in name else {}
     place = Path(name).resolve()
-    found = [one for one in runs if asked and all(has(runs[one][0], *pair) for pair in asked)]
+    found = [one for one in runs if asked and all(has(runs[one][0], keys.get(key, key), asked[key]) for key in asked)]
     found = found or [one for one in runs if any(run.folder.resolve().is_relative_to(place) for run in runs[one])]
     if len(found) == 1:
         return found[0]

@@ -88,6 +88,7 @@ def section(table: Table, label: str = "") -> Section:
         printed.title,
         text.set_axis(["", "" if len(names) > 2 else "score", *texts.columns], axis=1),
         table.notes,
+        table.legend,
         bold=[(row, 2 + column) for row, column in np.argwhere(best.to_numpy()).tolist()],
         missing=table.missing,
         label=label,

@@ -7,7 +7,6 @@ from collections import Counter
 from cse.config.keys import entry, is_science
 from cse.dotted import Json, flattened
 from cse.record.runs import Run, Where, same
-from cse.record.scores import IS_ALTERED
 from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Status, status_of
 from cse.report.frame import format_value, varying
 
@@ -96,12 +95,12 @@ def changed_texts(runs: list[Run]) -> list[str]:
 
 
 def data_problems(runs: list[Run]) -> list[str]:
-    """What is wrong with the data of marked scores, after what the mark means; none without such scores."""
+    """What is wrong with the data of marked scores."""
     sources = [source for run in runs if run.altered for source in run.results.get("data", {}).items()]
     words = (f"partial: {name}: {one}" for name, source in sources for one in source.get("problems", []))
     problems = list(dict.fromkeys(words))
     more = [f"partial: {len(problems) - SINGLY} more problems"] if len(problems) > SINGLY else []
-    return [IS_ALTERED, *problems[:SINGLY], *more] if problems else []
+    return problems[:SINGLY] + more
 
 
 def scored_differently(runs: list[Run]) -> list[str]:

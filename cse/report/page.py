@@ -132,7 +132,7 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = ()) -> str:
         },
         pending=comparison.pending,
         others=others,
-        notes=comparison.notes,
+        notes=comparison.legend + comparison.notes,
     )
 
 

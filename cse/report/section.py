@@ -12,13 +12,15 @@ from cse.columns import to_latex, to_markdown
 class Section:
     """One table with its heading and what a reader must know beside it.
 
-    words: how many columns, the first ones, name a line. bold: the best cells, by row and column. missing: what has not
-    run, and why. caption: LaTeX's; label: what \\ref names, after "tab:"; "" for a table that no paper would print.
+    words: how many columns, the first ones, name a line. bold: the best cells, by row and column. legend: what its
+    signs, p and intervals mean, which LaTeX has in the caption; notes: what else to know. missing: what has not run,
+    and why. caption: LaTeX's; label: what \\ref names, after "tab:"; "" for a table that no paper would print.
     """
 
     title: str
     table: pd.DataFrame
     notes: list[str] = field(default_factory=list)
+    legend: list[str] = field(default_factory=list)
     words: int = 2
     bold: Sequence[tuple[int, int]] = ()
     missing: list[str] = field(default_factory=list)
@@ -27,8 +29,8 @@ class Section:
 
     @property
     def remarks(self) -> list[str]:
-        """The notes, and a line for each thing that is missing."""
-        return [*self.notes, *(f"Missing: {line}" for line in self.missing)]
+        """The legend, the notes, and a line for each thing that is missing."""
+        return [*self.legend, *self.notes, *(f"Missing: {line}" for line in self.missing)]
 
 
 def markdown(title: str, sections: Sequence[Section]) -> str:
@@ -45,8 +47,8 @@ def latex(sections: Sequence[Section]) -> str:
     tables = [
         to_latex(
             one.table.drop(columns="folder", errors="ignore"),
-            one.caption or one.title,
-            one.remarks,
+            " ".join([f"{(one.caption or one.title).rstrip('.')}.", *one.legend]),
+            [*one.notes, *(f"Missing: {line}" for line in one.missing)],
             one.words,
             one.label,
             one.bold,

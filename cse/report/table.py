@@ -48,12 +48,13 @@ NO_CELLS = pd.DataFrame(columns=list(COLUMNS), dtype=object)
 class Table:
     """A printed table and what our runs make of it.
 
-    cells: a row for each printed cell, with the columns of report.csv. notes: what a reader must know besides the
-    numbers; missing: what has not run, and why.
+    cells: a row for each printed cell, with the columns of report.csv. legend: what signs, verdicts and intervals mean;
+    notes: what else a reader must know; missing: what has not run, and why.
     """
 
     printed: Published
     cells: pd.DataFrame
+    legend: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
@@ -85,8 +86,9 @@ def build(
         for (row, column), group in groups.items()
         if group.unscored
     ]
-    said = [*notes_on_signs(cells, spec, groups), *published.notes, *notes(cells, groups, spec, runs, confidence)]
-    return Table(published, cells, said, list(dict.fromkeys(unscored + missing_jobs(runs, expected))))
+    said = [*published.notes, *notes(groups, spec, runs, confidence)]
+    missing = list(dict.fromkeys(unscored + missing_jobs(runs, expected)))
+    return Table(published, cells, legend(cells, spec, confidence), said, missing)
 
 
 def as_printed(spec: Spec, published: Published, row: str, column: str) -> Config:
@@ -156,23 +158,15 @@ def over_baseline(group: Group, base: Group, printed: tuple[Value | None, Value 
     return found
 
 
-def notes_on_signs(cells: pd.DataFrame, spec: Spec, groups: Groups) -> list[str]:
-    """How runs differ from the paper's setting, and what the signs beside numbers mean."""
-    setting = deviations(spec.setting, [run for group in groups.values() for run in group.runs])
-    lines = [f"Not the paper's setting: {line}" for line in setting]
+def legend(cells: pd.DataFrame, spec: Spec, confidence: float) -> list[str]:
+    """What the signs beside numbers, the verdicts and the intervals mean."""
+    lines = []
     if (cells["data"] == "partial").any():
         lines.append(f"{IS_ALTERED}.")
     if (cells["tied_with_best"] == "True").any():
         lines.append(f"{TIED}: the best of ours in its column, or not told apart from it.")
     if bases := sorted(set(spec.baselines.values())):
         lines.append(f"gain and p: against our own runs of {', '.join(bases)}.")
-    return lines
-
-
-def notes(cells: pd.DataFrame, groups: Groups, spec: Spec, runs: list[Run], confidence: float) -> list[str]:
-    """What runs retrieved, how intervals and verdicts were made, and which cells join runs that are not alike."""
-    done = [run for run in runs if run.status == "done"]
-    lines = retrieved({row: run for row, line in spec.rows.items() for run in done if run.matches(line.where)})
     if (cells["difference"].notna() & (cells["seeds"] == 1)).any():
         lines.append(
             "A cell with one seed is judged by how much the seeds of its column's other cells vary; if there are none, "
@@ -181,6 +175,16 @@ def notes(cells: pd.DataFrame, groups: Groups, spec: Spec, runs: list[Run], conf
     own = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
     others = "".join(f", {column} within {tolerance:g}" for column, tolerance in own.items())
     lines.append(f"PASS: within {spec.tolerance:g}{others}. Intervals: {confidence:.0%}, t over seeds.")
+    return lines
+
+
+def notes(groups: Groups, spec: Spec, runs: list[Run], confidence: float) -> list[str]:
+    """How runs differ from the paper's setting, what they retrieved, what their seeds show, and which cells join runs
+    that are not alike."""
+    setting = deviations(spec.setting, [run for group in groups.values() for run in group.runs])
+    lines = [f"Not the paper's setting: {line}" for line in setting]
+    done = [run for run in runs if run.status == "done"]
+    lines += retrieved({row: run for row, line in spec.rows.items() for run in done if run.matches(line.where)})
     for column in spec.columns:
         several = of_several_seeds(groups[row, column] for row in spec.rows)
         if several and (sd := pooled_sd(several)):

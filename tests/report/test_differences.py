@@ -80,7 +80,10 @@ def test_differences_are_in_every_file(three_rates, tmp_path, capsys):
     assert "-0.15 ≈" in capsys.readouterr().out
     for name in ("report.html", "report.md"):
         assert "-0.15 ≈" in (tmp_path / "out" / name).read_text()
-    assert r"-0.15 $\approx$" in (tmp_path / "out" / "report.tex").read_text()
+    latex = (tmp_path / "out" / "report.tex").read_text()
+    assert r"-0.15 $\approx$" in latex
+    (caption,) = (line for line in latex.splitlines() if line.startswith(r"\caption") and r"$\approx$: " in line)
+    assert "corrected by Holm" in caption
     with open(tmp_path / "out" / "differences.csv") as file:
         assert len(list(csv.DictReader(file))) == 2
 
@@ -162,3 +165,12 @@ def test_the_same_seeds_are_compared_in_pairs_and_for_likeness(leave, compared):
         assert row[p] == pytest.approx(max(test(-0.5, "greater").pvalue, test(0.5, "less").pvalue))
     assert row["alike_p"] > 0.05 > row["paired_alike_p"]
     assert {"paired p", "p alike", "paired p alike"} <= set(found.section.table)
+    assert found.section.notes[:2] == [
+        "Alike within 0.5, over seeds: not shown: precision=bf16.",
+        "Alike within 0.5, seed by seed: yes: precision=bf16.",
+    ]
+
+
+def test_settings_further_apart_than_the_margin_are_not_alike(three_rates, compared):
+    found = differences(compared(), "lr=3e-05", 0.95, within=0.5)
+    assert found.section.notes[0] == "Alike within 0.5, over seeds: yes: lr=0.0001; no: lr=1e-05."

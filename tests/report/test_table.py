@@ -133,7 +133,7 @@ def test_a_column_is_judged_by_its_own_spread(leave, tmp_path):
     assert cell(table, "BERT SimCSE", "uniformity")["verdict"] == "PASS"
     assert cell(table, "BERT SimCSE", "STS")["verdict"] == NOT_RUN
     assert (table.printed.digits("uniformity"), table.printed.digits("STS")) == (2, 1)
-    assert "PASS: within 0.1, uniformity within 0.05" in " ".join(table.notes)
+    assert "PASS: within 0.1, uniformity within 0.05" in " ".join(table.legend)
 
 
 def test_a_column_that_no_run_measures_has_no_gain_and_no_split(leave):
@@ -201,4 +201,4 @@ def test_what_ties_with_the_best_is_signed(table3, tmp_path):
     table = built(TABLE3, tmp_path)
     assert set(table.cells.loc[table.cells["seeds"] > 0, "tied_with_best"]) == {"True"}
     assert [text[-1] for text in layout.section(table).table["ours"] if text] == ["≈", "≈"]
-    assert "≈" in [remark[0] for remark in table.notes]
+    assert "≈" in [remark[0] for remark in table.legend]
