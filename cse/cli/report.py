@@ -23,7 +23,8 @@ HELP = """\
 cse-report: compare runs with each other, or with what a paper printed.
 
   cse-report runs=multirun                            any folder of runs: which are done, alive, failed; which is best
-  cse-report runs='multirun/x/*seed_1*'               a part of it, by a quoted glob; where=objective=simcse by settings
+  cse-report runs='multirun/x/*seed_1*'               a part of it, by a quoted glob
+  cse-report runs=multirun where=seed=1,2,model=bert  the runs that have these settings: either seed, and this model
   cse-report runs=[A,B] metrics=[test/sts/*]          several folders, and the scores that the table shows
   cse-report runs=FOLDER baseline=objective=simcse    each setting's difference to that one, instead of to the best
   cse-report runs=[A,B] gate=0.5                      exits with 1 unless A is shown to be 0.5 better than B

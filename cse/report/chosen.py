@@ -1,6 +1,7 @@
 """Which runs a report is of: those in folders, or in what a glob names, with the settings that were asked for."""
 
 import glob
+import re
 from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -23,19 +24,27 @@ def above(folder: Path) -> Path:
     return Path(*takewhile(lambda part: not glob.has_magic(part), folder.parts))
 
 
-def pairs(words: str) -> list[tuple[str, str]]:
-    """The settings in KEY=VALUE,KEY=VALUE, which may be in brackets."""
-    return [(key.strip(), value) for key, _, value in (word.partition("=") for word in words.strip("[]").split(","))]
+def named_settings(words: str) -> dict[str, list[str]]:
+    """The values of each key in KEY=VALUE,OTHER,KEY=VALUE: as in a sweep, OTHER is one more value of the key before it.
+    Brackets may stand around a key's values, or around all."""
+    found: dict[str, list[str]] = {}
+    for word in re.sub(r"[\[\]]", "", words).split(","):
+        key, equals, value = word.partition("=")
+        if equals or not found:
+            values = found.setdefault(key.strip(), [])
+        values.append(value if equals else word)
+    return found
 
 
-def has(run: Run, key: str, value: str) -> bool:
-    """Whether the run has the setting, whose value may be written as in a table."""
-    return same(run.get(key), value) or (run.has(key) and format_setting(run, key) == value)
+def has(run: Run, key: str, values: Sequence[str]) -> bool:
+    """Whether the run has the setting with one of the values, which may be written as in a table."""
+    return same(run.get(key), values) or (run.has(key) and format_setting(run, key) in values)
 
 
 def having(runs: Sequence[Run], where: str) -> list[Run]:
     """The runs with all settings of KEY=VALUE,... Raises UserError if there are none."""
-    found = [run for run in runs if all(has(run, *pair) for pair in pairs(where))]
+    asked = named_settings(where)
+    found = [run for run in runs if all(has(run, *one) for one in asked.items())]
     if not found:
         raise UserError(
             f"where={where}: none of the {len(runs)} runs has this; where=objective=simcse names a key whole"

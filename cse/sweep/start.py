@@ -80,7 +80,7 @@ class Start:
         if searched and self.best and self.best.score:
             print(f"best trial: {self.best.job}, {in_words(self.best.score)}")
         if done:
-            print(f"to compare them:\n  {report}")
+            print(f"every score of each job, and how they compare:\n  {report}")
 
 
 def in_words(score: Score) -> str:
