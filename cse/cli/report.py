@@ -17,8 +17,6 @@ if TYPE_CHECKING:  # importing numpy and scipy is slow, and --help does not need
 
     from pandas import DataFrame
 
-    from cse.report.section import Section
-
 HELP = """\
 cse-report: compare runs with each other, or with what a paper printed.
 
@@ -41,7 +39,6 @@ Writes      into out=FOLDER (reports/FOLDER, reports/A+B, reports/PAPER/TABLE by
                     claims.csv (the paper's claims about the table, and what the runs say)
 Compares    seed=KEY: the key in which repetitions differ (seed)
             confidence=0.95  tolerance=0.1 (points that pass)  seed_sd=0.9 (where n is 1)
-Logs        tracker=auto|wandb|offline|tensorboard: the table and the figures there too
 Exit codes: 0 done (even if runs are missing: the report says which), 1 gate= is not passed or the report could not be
 written, 2 a mistake.
 """
@@ -124,7 +121,6 @@ def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
         console.print(f"{picture.name}: {picture.path or picture.why_not}", style="dim")
     console.print(result.subtitle, style="dim")
     write(out, files)
-    log_to(result.sections, drawn, out, config)
 
 
 def of_folders(folders: list[Path], out: Path, config: Config) -> None:
@@ -170,7 +166,6 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     }
     terminal.show_comparison(comparison, sections, terminal.console())
     write(out, files)
-    log_to(sections, {}, out, config)
     if gated:
         print(f"gate={least:g}: {'passed' if gated[0] else 'not passed'}", *gated[1], sep="\n  ")
         sys.exit(not gated[0])
@@ -183,30 +178,6 @@ def write(out: Path, files: "Mapping[str, str | DataFrame]") -> None:
         write_text(out / name, content if isinstance(content, str) else content.to_csv(index=False))
     first, *others = files
     print(f"{out / first}  (also {', '.join(others)})")
-
-
-def log_to(sections: "list[Section]", pictures: dict[str, Path], out: Path, config: Config) -> None:
-    """Send the tables and figures to the chosen tracker, in the group of the sweep's own runs."""
-    choice = config["tracker"]
-    if choice == "none":
-        return
-    from hydra.utils import instantiate
-
-    from cse.config.compose import composed
-    from cse.record.results import command_line, git_commit
-    from cse.tracking.about import About
-    from cse.tracking.trackers import Trackers
-
-    own = {"group": config["sweep"], "name": "report"}
-    chosen = composed("train", [f"tracker={choice}"]).tracker
-    builds = [instantiate(tracker, **(own if name == "wandb" else {})) for name, tracker in chosen.items()]
-    trackers = Trackers(out, About("report", config, command_line(), git_commit(), {}), builds)
-    for number, section in enumerate(sections):
-        header = [name or f"column {place}" for place, name in enumerate(section.table.columns)]
-        trackers.table(f"report/{number}" if number else "report", header, section.table.to_numpy().tolist())
-    for name, path in pictures.items():
-        trackers.image(f"report/{name}", path, 0)
-    trackers.finish(0, {})
 
 
 if __name__ == "__main__":

@@ -12,8 +12,7 @@ from typing_extensions import TypedDict
 
 from cse.config.check import validate_keys
 from cse.config.compose import resolved
-from cse.config.groups import CONF_DIR, choices
-from cse.config.mistakes import no_choice
+from cse.config.groups import CONF_DIR
 from cse.config.suggest import nearest
 from cse.dotted import Config
 from cse.errors import UserError, first_line
@@ -36,7 +35,6 @@ class Reporting(TypedDict):
     within: Positive | None
     differ: Annotated[list[Name], Len(2, 2)] | None
     seed: Name
-    tracker: Name
     confidence: Annotated[float, Gt(0), Lt(1)]
     tolerance: NonNegative
     seed_sd: NonNegative
@@ -72,6 +70,4 @@ def settings(arguments: list[str]) -> Config:
     of_runs = next((key for key in ("where", "baseline", "gate", "within", "differ") if config[key] is not None), None)
     if config["sweep"] and of_runs:
         raise UserError(f"{of_runs}={config[of_runs]} is for runs=FOLDER; a sweep's rows are compared with its paper's")
-    if config["tracker"] not in choices("tracker"):
-        raise UserError(no_choice("tracker", config["tracker"]))
     return config

@@ -78,10 +78,6 @@ class Run:
         """Its scores on incomplete or altered data (allow_partial)."""
         return frozenset(name for name, score in self.scores.items() if score.altered)
 
-    def group(self, name: str) -> Config:
-        """The settings of a group such as `trainer`; {} if the run has none."""
-        return found if isinstance(found := self.config.get(name), dict) else {}
-
     def get(self, key: str) -> Any:
         """The value at a dotted key, or for a group the YAML chosen in it; None if there is neither.
 

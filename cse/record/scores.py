@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ALTERED = "†"
 IS_ALTERED = f"{ALTERED}: on incomplete or altered data (allow_partial)"
-LIBRARIES = ("python", "torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # that may change a score
+LIBRARIES = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # whose versions may change a score
 
 
 def shown(score: Score) -> str:
@@ -32,7 +32,7 @@ def to_frame(
     """
     import pandas as pd
 
-    libraries = " ".join(f"{name}={versions[name]}" for name in LIBRARIES if name in versions)
+    libraries = " ".join(f"{name}={versions[name]}" for name in ("python", *LIBRARIES) if name in versions)
     rows = []
     for score in scores:
         source = sources[score.name.split("/")[1]]

@@ -26,7 +26,7 @@ def facts(run: Run) -> Iterator[tuple[str, str, object]]:
     for key, value in {**run.choices, **flattened(settings)}.items():
         yield entry(key).role, key, run.get(key) if value is not None else None
     for name, value in scoring(run).items():
-        if name.startswith("data of "):
+        if name.startswith(("data of ", "protocol of ")):
             yield "data", name, value
     trained = results.get("training_data")
     for name, value in flattened(trained if isinstance(trained, dict) else {}).items():

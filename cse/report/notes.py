@@ -1,12 +1,11 @@
 """Notes that a reader needs with a table's numbers: missing jobs, other settings, altered data, retrieved captions."""
 
-import hashlib
-import json
 from collections import Counter
 
 from cse.config.keys import entry, is_science
-from cse.dotted import Json, flattened
+from cse.dotted import flattened
 from cse.record.runs import Run, Where, same
+from cse.record.scores import LIBRARIES, checksum, problems_of
 from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Status, status_of
 from cse.report.frame import format_value, varying
 
@@ -62,9 +61,6 @@ def deviations(setting: Where, runs: list[Run]) -> list[str]:
     return [line for line in (shared, *(f"{-count} of {len(unique)} runs: {words}" for count, words in some)) if line]
 
 
-SCORING = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # whose versions may change a score
-
-
 def mixed(name: str, runs: list[Run], seed: str, settings: bool) -> list[str]:
     """A line if runs of one cell were scored differently, trained on different files under one name or, if `settings`
     count, differ in more than their seed."""
@@ -96,9 +92,8 @@ def changed_texts(runs: list[Run]) -> list[str]:
 
 def data_problems(runs: list[Run]) -> list[str]:
     """What is wrong with the data of marked scores."""
-    sources = [source for run in runs if run.altered for source in run.results.get("data", {}).items()]
-    words = (f"partial: {name}: {one}" for name, source in sources for one in source.get("problems", []))
-    problems = list(dict.fromkeys(words))
+    marked = [run for run in runs if run.altered]
+    problems = list(dict.fromkeys(line for run in marked for line in problems_of(run.results.get("data", {}))))
     more = [f"partial: {len(problems) - SINGLY} more problems"] if len(problems) > SINGLY else []
     return problems[:SINGLY] + more
 
@@ -116,23 +111,17 @@ def scored_differently(runs: list[Run]) -> list[str]:
 def scoring(run: Run) -> dict[str, str]:
     """Everything that a run's scores depend on besides its encoder, as text."""
     versions = run.versions
-    facts = {library: str(versions[library]) for library in SCORING if library in versions}
+    facts = {library: str(versions[library]) for library in LIBRARIES if library in versions}
     facts |= {
         key: format_value(run.get(key)) for key in ("dtype", "trainer.eval_precision") if run.get(key) is not None
     }
-    for key, value in flattened(run.group("eval"), "eval.").items():
-        if not str(value).startswith("/"):  # a folder of data, which its checksum identifies
+    for key, value in flattened(run.config).items():
+        if key.startswith("eval.") and not str(value).startswith("/"):  # a folder, whose files' checksum tells
             facts[key] = format_value(value)
     for evaluator, source in (run.results.get("data") or {}).items():
-        facts[f"data of {evaluator}"] = _checksum(source)
+        facts[f"data of {evaluator}"] = checksum(source)[:8]
+        facts[f"protocol of {evaluator}"] = format_value(source.get("protocol"))
     return facts
-
-
-def _checksum(source: Json) -> str:
-    """8 hex digits that identify an evaluator's protocol and files."""
-    files = {name: file.get("sha256") for name, file in source.get("files", {}).items()}
-    text = json.dumps([source.get("protocol"), files, source.get("revisions")], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def retrieved(runs: dict[str, Run]) -> list[str]:

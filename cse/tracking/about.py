@@ -13,7 +13,7 @@ TAGGED = ("objective", "model", "data", "augmentation", "aux_modality")
 class About:
     """kind: of command. config: resolved. commit: of this code, None if unknown. versions: of packages."""
 
-    kind: Literal["train", "eval", "report"]
+    kind: Literal["train", "eval"]
     config: Config
     command: str
     commit: str | None
@@ -29,7 +29,7 @@ class About:
         """OBJECTIVE-MODEL-sSEED for a training run; KIND-SUBJECT for others."""
         if self.kind == "train":
             return f"{self.choices['objective']}-{self.choices['model']}-s{self.config['seed']}"
-        subject = self.config.get("checkpoint") or self.choices.get("model") or self.config.get("sweep") or ""
+        subject = self.config.get("checkpoint") or self.choices.get("model") or ""
         parts = [part for part in Path(subject).parts if part not in ("best", "/")]  # RUN/best is named after RUN
         return "-".join([self.kind, *parts[-1:]])
 
