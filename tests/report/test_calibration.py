@@ -10,9 +10,9 @@ TABLES = 60
 MOST = stats.binom.ppf(0.999, TABLES, 0.05) / TABLES  # of a rate of 5%, so many once in a thousand tests
 
 
-@pytest.mark.parametrize("world", bench.WORLDS, ids=lambda world: world.name)
+@pytest.mark.parametrize("world", [*bench.WORLDS[:3], bench.WORLDS[-1]], ids=lambda world: world.name)
 def test_few_tables_have_any_false_verdict(world):
-    """benchmarks/bench_verdicts.py counts more of them, at more seeds."""
+    """benchmarks/bench_verdicts.py counts more of them, at more seeds and effects."""
     assert bench.false_alarms(world, 3, TABLES) <= MOST
 
 

@@ -5,6 +5,8 @@ import os
 import time
 from dataclasses import replace
 
+import pytest
+
 from cse.report.notes import deviations, missing_jobs, mixed, scored_differently
 
 SOURCE = {"protocol": "Spearman", "files": {"sts.csv": {"sha256": "aa", "rows": 9}}, "folds": [1.0]}
@@ -31,22 +33,17 @@ def test_libraries_data_and_settings_that_move_a_score_are_named_with_their_valu
         assert torch in line
 
 
-def test_two_texts_under_one_name_are_noticed(leave, runs):
-    for seed, folder, content in ((1, "/here", "aa"), (2, "/there", "aa"), (3, "/there", "bb")):
-        about = {"name": "text", "sha256": {f"{folder}/a.txt": content}}
-        leave(str(seed), {"seed": seed}, {"dev/stsb/spearman": 1.0}, training_data=about)
+@pytest.mark.parametrize(("named", "about"), [
+    ("data=text", lambda seed, content: {"name": "text", "sha256": {f"/folder{seed}/a.txt": content}}),
+    ("aux_modality", lambda seed, digest: {"aux_modality": {"source": f"folder{seed}", "digest": digest}}),
+])  # fmt: skip
+def test_other_text_or_images_under_one_name_are_noticed(leave, runs, named, about):
+    """Wherever they lie."""
+    for seed, content in enumerate(("aa", "aa", "bb")):
+        leave(str(seed), {"seed": seed}, {"dev/stsb/spearman": 1.0}, training_data=about(seed, content))
     assert mixed("a", runs()[:2], "seed", settings=False) == []
     (line,) = mixed("a", runs(), "seed", settings=False)
-    assert "data=text" in line
-
-
-def test_other_images_are_noticed(leave, runs):
-    for seed, digest in enumerate(("aa", "aa", "bb")):
-        about = {"name": "demo", "aux_modality": {"source": f"folder{seed}", "digest": digest}}
-        leave(str(seed), {"seed": seed}, {"dev/stsb/spearman": 1.0}, training_data=about)
-    assert mixed("a", runs()[:2], "seed", settings=False) == []
-    (line,) = mixed("a", runs(), "seed", settings=False)
-    assert "aux_modality" in line
+    assert named in line
 
 
 def test_what_all_runs_depart_in_is_one_line(leave, runs):

@@ -88,8 +88,9 @@ class Given:
 
 
 @pytest.fixture
-def scored(leave):
+def scored(leave, monkeypatch):
     """scored(name, noise, seed): a run that kept its items; without a seed one that only scored, of its own draw."""
+    monkeypatch.setattr(resampling, "RESAMPLES", 200)  # a thousand of seven runs would take seconds
 
     def make(name, noise, seed, draw=0):
         given = Given(noise, 10 * (seed or draw) + len(name))

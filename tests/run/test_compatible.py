@@ -20,14 +20,16 @@ def columns_of(data: str) -> int:
     return 2 if data == "stsb" else len(DATASETS[data].columns or ["text"]) if data in DATASETS else 1
 
 
+composed_once = cache(composed)
+
+
 @pytest.mark.parametrize("objective", choices("objective"))
 def test_the_number_of_views_is_known_before_there_is_an_encoder(objective):
-    node = composed(f"objective={objective}", *toy_of("objective", objective, 32)).objective
+    cfg = composed_once(f"objective={objective}").copy()
+    cfg.merge_with_dotlist(toy_of("objective", objective, 32))
+    node = cfg.objective
     kind = get_class(node._target_)
     assert kind.views_of(node) == make_objective(node, 32).num_views
-
-
-composed_once = cache(composed)
 
 
 @pytest.mark.parametrize(("objective", "data"), list(product(choices("objective"), choices("data"))))
@@ -45,14 +47,13 @@ def test_a_corpus_with_too_few_columns_for_an_objective_is_refused(objective, da
 
 @pytest.mark.parametrize("objective", choices("objective"))
 def test_a_loss_that_reads_scores_needs_a_column_of_them_and_no_other_may_have_one(objective):
-    cfg = composed(f"objective={objective}", "data=text", "data.path=x.csv", "data.columns=[a,b]")
-    kind = get_class(cfg.objective._target_)
+    kind = get_class(composed_once(f"objective={objective}").objective._target_)
+    data = composed_once("data=text", "data.path=x.csv", "data.columns=[a,b]").data
     reads = kind.reads_scores
     with pytest.raises(UserError, match=r"data\.scores=COLUMN") if reads else nullcontext():
-        check_scores(instantiate(cfg.data), kind)
-    cfg.data.scores = "c"
+        check_scores(instantiate(data), kind)
     with nullcontext() if reads else pytest.raises(UserError, match=r"data\.scores=c"):
-        check_scores(instantiate(cfg.data), kind)
+        check_scores(instantiate(data, scores="c"), kind)
 
 
 @pytest.mark.parametrize(("line", "named"), [

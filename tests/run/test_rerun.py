@@ -113,4 +113,3 @@ def test_another_objective_may_have_another_teacher_or_pool_it_otherwise(cse_tra
     assert cse_train("rerun=first", *words, "hydra.run.dir=second") == 0
     assert cse_train("rerun=second", "objective=simcse", "hydra.run.dir=third") == 0
     assert cse_train("rerun=second", "model.pooling=mean", "objective.teacher_pooling=cls", "hydra.run.dir=fourth") == 0
-    assert cse_train("rerun=second", "objective.temperature=0.1", "hydra.run.dir=fifth") == 0
