@@ -1,28 +1,12 @@
-"""Tables as text: in columns, Markdown, LaTeX."""
+"""Tables as text: in columns on the terminal, and with what a reader must know beside them as Markdown and LaTeX."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def to_markdown(table: "pd.DataFrame") -> str:
-    """The table's header and rows as a Markdown table."""
-    cells = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
-    lines = [[" ".join(cell.replace("|", "\\|").split()) for cell in line] for line in cells]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def in_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
-    """The rows as lines, each column as wide as its widest cell. right: the numbers of the right-aligned columns."""
-    columns = []
-    for number, cells in enumerate(zip(*rows, strict=True)):
-        width = max(map(len, cells))
-        columns.append([cell.rjust(width) if number in right else cell.ljust(width) for cell in cells])
-    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
-
 
 LATEX = str.maketrans(
     {
@@ -39,27 +23,75 @@ LATEX = str.maketrans(
 )
 
 
-def to_latex(
-    table: "pd.DataFrame",
-    caption: str,
-    notes: Sequence[str],
-    words: int,
-    label: str,
-    bold: Iterable[tuple[int, int]] = (),
-) -> str:
-    """A booktabs table for \\input, with the notes as comments. words: how many columns, the first ones, are text.
+@dataclass(frozen=True)
+class Section:
+    """A table of text with its heading and what a reader must know beside it.
 
-    label: what \\ref names, after "tab:". bold: cells, by row and column.
+    words: how many columns, the first ones, name a line. bold: the best cells, by row and column. legend: what its
+    signs, p and intervals mean, which LaTeX has in the caption; notes: what else to know. missing: what has not run,
+    and why. caption: LaTeX's; label: what \\ref names, after "tab:"; "" for a table that no paper would print.
     """
-    escaped = table.map(lambda cell: cell.translate(LATEX)).set_axis([name.translate(LATEX) for name in table], axis=1)
-    for row, column in bold:
-        escaped.iloc[row, column] = rf"\textbf{{{escaped.iloc[row, column]}}}"
-    latex = escaped.to_latex(
-        index=False,
-        escape=False,
-        column_format="l" * words + "r" * (len(table.columns) - words),
-        caption=caption.translate(LATEX),
-        label="tab:" + re.sub(r"[^\w.]+", "-", label).strip("-"),
-    ).replace("\\begin{table}\n", "\\begin{table}\n\\centering\n", 1)
-    comments = [r"needs \usepackage{booktabs}", *(" ".join(note.splitlines()) for note in notes)]
-    return "".join(f"% {comment}\n" for comment in comments) + latex
+
+    title: str
+    table: "pd.DataFrame"
+    notes: Sequence[str] = ()
+    legend: Sequence[str] = ()
+    words: int = 2
+    bold: Sequence[tuple[int, int]] = ()
+    missing: list[str] = field(default_factory=list)
+    caption: str = ""
+    label: str = ""
+
+    @property
+    def remarks(self) -> list[str]:
+        """The legend, the notes, and a line for each thing that is missing."""
+        return [*self.legend, *self.notes, *(f"Missing: {line}" for line in self.missing)]
+
+    def markdown(self) -> str:
+        """The table and the remarks, below the title if it has one."""
+        heading = f"## {self.title}\n\n" if self.title else ""
+        listed = "".join(f"- {' '.join(line.split())}\n" for line in self.remarks)
+        return f"{heading}{to_markdown(self.table)}\n" + (f"\n{listed}" if listed else "")
+
+    def latex(self) -> str:
+        """A booktabs table for \\input, without the column of folders; what the caption lacks is in comments."""
+        escaped = self.table.map(lambda cell: cell.translate(LATEX))
+        for row, column in self.bold:
+            escaped.iloc[row, column] = rf"\textbf{{{escaped.iloc[row, column]}}}"
+        escaped = escaped.drop(columns="folder", errors="ignore").rename(columns=lambda name: name.translate(LATEX))
+        caption = " ".join([f"{(self.caption or self.title).rstrip('.')}.", *self.legend])
+        latex = escaped.to_latex(
+            index=False,
+            escape=False,
+            column_format="l" * self.words + "r" * (len(escaped.columns) - self.words),
+            caption=caption.translate(LATEX),
+            label="tab:" + re.sub(r"[^\w.]+", "-", self.label).strip("-"),
+        ).replace("\\begin{table}\n", "\\begin{table}\n\\centering\n", 1)
+        comments = [r"needs \usepackage{booktabs}", *self.remarks[len(self.legend) :]]
+        return "".join(f"% {' '.join(comment.splitlines())}\n" for comment in comments) + latex
+
+
+def markdown(title: str, sections: Sequence[Section]) -> str:
+    """report.md. title: of the report, with what follows it."""
+    return "\n".join([f"# {title}\n", *(one.markdown() for one in sections)])
+
+
+def latex(sections: Sequence[Section]) -> str:
+    """report.tex, of the sections that have a label."""
+    return "\n".join(one.latex() for one in sections if one.label)
+
+
+def to_markdown(table: "pd.DataFrame") -> str:
+    """The table's header and rows as a Markdown table."""
+    cells = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
+    lines = [[" ".join(cell.replace("|", "\\|").split()) for cell in line] for line in cells]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def in_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
+    """The rows as lines, each column as wide as its widest cell. right: the numbers of the right-aligned columns."""
+    columns = []
+    for number, cells in enumerate(zip(*rows, strict=True)):
+        width = max(map(len, cells))
+        columns.append([cell.rjust(width) if number in right else cell.ljust(width) for cell in cells])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))

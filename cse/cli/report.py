@@ -78,10 +78,10 @@ def name_of(folders: list[Path]) -> str:
 
 def of_two(folders: list[Path], out: Path) -> None:
     """Show what differs between two runs, and write it as Markdown and CSV."""
+    from cse.columns import Section, markdown
     from cse.record.runs import newest_run, read_run
     from cse.report import terminal
     from cse.report.differ import what_differs
-    from cse.report.section import Section, markdown
 
     for folder in folders:
         if not (folder / "results.json").is_file():
@@ -98,8 +98,8 @@ def of_two(folders: list[Path], out: Path) -> None:
 
 def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
     """Show and write a sweep's runs beside its paper's table."""
+    from cse.columns import latex, markdown
     from cse.report import findings, page, sweep, terminal
-    from cse.report.section import latex, markdown
     from cse.report.table import NO_CELLS
 
     result = sweep.of_sweep(config, folders, out)
@@ -130,11 +130,11 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     """
     import pandas as pd
 
+    from cse.columns import latex, markdown
     from cse.record.runs import read_runs
     from cse.report import differences, page, terminal
     from cse.report.chosen import above, having, places
     from cse.report.comparison import compare_runs
-    from cse.report.section import latex, markdown
 
     runs = read_runs([place for folder in folders for place in places(folder)])
     folders = list(dict.fromkeys(map(above, folders)))

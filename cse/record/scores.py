@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.columns import in_columns, to_latex, to_markdown
+from cse.columns import Section, in_columns, latex
 from cse.files import write_text
 from cse.score import Score, Source, in_short
 
@@ -74,15 +74,13 @@ def write(folder: Path, scores: Sequence[Score], frame: "pd.DataFrame", notes: S
 
     write_text(folder / "scores.csv", frame.to_csv(index=False, float_format="%.4f"))
     table = pd.DataFrame([(shown(one), f"{one.value:.4f}", one.rows or "") for one in scores], columns=COLUMNS)
-    listed = "".join(f"- {' '.join(note.split())}\n" for note in notes)
-    write_text(folder / "scores.md", f"{to_markdown(table.astype(str))}\n\n{listed}")
-    encoder = frame["encoder"].iloc[0]
-    tables = suites([one for one in scores if one.headline], label or encoder.partition(", ")[0])
-    mark = f". {IS_ALTERED}." if frame["altered"].any() else ""
-    latex = [
-        to_latex(of, f"{suite}: {label or encoder}{mark}", notes, words=1, label=suite) for suite, of in tables.items()
+    write_text(folder / "scores.md", Section("", table.astype(str), notes).markdown())
+    encoder, legend = frame["encoder"].iloc[0], [f"{IS_ALTERED}."] if frame["altered"].any() else []
+    tables = [
+        Section(f"{suite}: {label or encoder}", of, notes, legend, words=1, label=suite)
+        for suite, of in suites([one for one in scores if one.headline], label or encoder.partition(", ")[0]).items()
     ]
-    write_text(folder / "scores.tex", "\n".join(latex))
+    write_text(folder / "scores.tex", latex(tables))
 
 
 COLUMNS = ("score", "value", "rows")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from cse.columns import Section
 from cse.record.runs import Run, described, grouped
 from cse.record.scores import ALTERED, IS_ALTERED
 from cse.record.status import DONE, STATES, status_of
@@ -18,7 +19,6 @@ from cse.report.commands import command_of, program_of, typed_words, words_of_ca
 from cse.report.frame import differing, format_setting, label, short_names
 from cse.report.groups import listed
 from cse.report.notes import data_problems, mixed, retrieved
-from cse.report.section import Section
 
 FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
 FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from cse.columns import Section
 from cse.errors import UserError
 from cse.record.runs import described
 from cse.report.chosen import has, named_settings
 from cse.report.comparison import Comparison
 from cse.report.groups import Group, compare, few_seeds, group_of, listed, of_several_seeds
 from cse.report.markup import TIED, bounds, probability, signed
-from cse.report.section import Section
 from cse.report.seeds import in_words, pooled_sd, seeds_for, smallest_difference
 from cse.report.statistics import compare_pairs, holm, likeness
 

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pandas as pd
 
+from cse.columns import Section
 from cse.record.scores import ALTERED, IS_ALTERED
 from cse.report.markup import bounds, probability, signed
-from cse.report.section import Section
 from cse.report.table import NOT_RUN
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from cse.columns import Section
 from cse.dotted import Config
 from cse.record.scores import ALTERED
 from cse.report.markup import PLUS_MINUS, TIED, bounds, number, probability, signed
-from cse.report.section import Section
 from cse.report.table import Table
 
 

@@ -16,11 +16,11 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
+from cse.columns import Section
 from cse.record.heartbeat import clock
 from cse.record.runs import Run
 from cse.report import findings, layout
 from cse.report.comparison import Comparison, frame_of
-from cse.report.section import Section
 from cse.report.table import Table
 from cse.report.terminal import COLOURS
 

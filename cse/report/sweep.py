@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 from omegaconf import DictConfig, OmegaConf
 
+from cse.columns import Section
 from cse.config.groups import choices
 from cse.config.keys import key_of
 from cse.config.spelling import unquoted, values_of
@@ -23,7 +24,6 @@ from cse.report.groups import groups_of
 from cse.report.notes import deviations, missing_jobs
 from cse.report.page import Picture, Report
 from cse.report.plot import Plot
-from cse.report.section import Section
 from cse.report.spec import Spec, parse
 from cse.report.table import build
 from cse.report.verdicts import judge_claims

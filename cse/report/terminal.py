@@ -8,10 +8,10 @@ import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
+from cse.columns import Section
 from cse.report import findings
 from cse.report.comparison import Comparison
 from cse.report.frame import folded
-from cse.report.section import Section
 from cse.report.table import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
 
@@ -82,7 +82,7 @@ def show_comparison(comparison: Comparison, sections: Sequence[Section], console
     hidden = len(comparison.metrics) - len(comparison.chosen)
     more = [f"{hidden} more scores: metrics=[test/sts/*], report.html and runs.csv"] if hidden else []
     first, *others = sections
-    for section in (replace(first, title="", notes=more + first.notes), *others):
+    for section in (replace(first, title="", notes=[*more, *first.notes]), *others):
         console.print()
         show(section, console)
     by, best = str(comparison.best_by), comparison.best

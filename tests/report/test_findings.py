@@ -8,9 +8,9 @@ from made_up_tables import parsed
 from scipy import stats
 
 from cse.cli.reporting import settings
+from cse.columns import markdown
 from cse.report import findings, statistics
 from cse.report.claims import FORMS
-from cse.report.section import markdown
 from cse.report.sweep import of_sweep
 from cse.report.table import NOT_RUN
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN

@@ -5,11 +5,10 @@ import re
 import pandas as pd
 import pytest
 
-from cse import columns
+from cse.columns import latex, markdown
 from cse.record.runs import Run
 from cse.report import layout, page
 from cse.report.published import Published
-from cse.report.section import latex, markdown
 from cse.report.table import COLUMNS as CELL
 from cse.report.table import NO_CELLS, Table
 from cse.report.verdicts import COLUMNS
@@ -80,8 +79,6 @@ def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):
     table, notes = markdown("Title", [layout.section(narrow)]).split("\n\n")[2:]
     assert {line.count("|") for line in table.splitlines()} == {13}
     assert notes.splitlines() == ["- a note", "- Missing: seed=3: failed"]
-    odd = pd.DataFrame([["a|b\nc", "1"]], columns=["x", "y|z"])
-    assert columns.to_markdown(odd).splitlines() == ["| x | y\\|z |", "| --- | --- |", "| a\\|b c | 1 |"]
 
 
 def test_latex_escapes_and_keeps_its_columns(narrow):
