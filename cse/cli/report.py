@@ -138,7 +138,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
 
     runs = read_runs([place for folder in folders for place in places(folder)])
     folders = list(dict.fromkeys(map(above, folders)))
-    runs = having(runs, config["where"]) if runs and config["where"] else runs
+    runs = having(runs, config["where"], config["seed"]) if runs and config["where"] else runs
     if not runs:
         raise UserError(f"runs={', '.join(map(str, folders))} holds no run (no results.json in it)")
     if config["seed"] != "seed" and not any(config["seed"] in flattened(run.config) for run in runs):

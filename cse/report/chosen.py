@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cse.errors import UserError
 from cse.record.runs import Run, same
-from cse.report.frame import format_setting
+from cse.report.frame import differing, format_setting, short_names
 
 
 def places(folder: Path) -> list[Path]:
@@ -41,12 +41,16 @@ def has(run: Run, key: str, values: Sequence[str]) -> bool:
     return same(run.get(key), values) or (run.has(key) and format_setting(run, key) in values)
 
 
-def having(runs: Sequence[Run], where: str) -> list[Run]:
-    """The runs with all settings of KEY=VALUE,... Raises UserError if there are none."""
-    asked = named_settings(where)
+def having(runs: Sequence[Run], where: str, seed: str) -> list[Run]:
+    """The runs with all settings of KEY=VALUE,... A key may be named as a table of the runs names it.
+
+    seed: the key of seeds. Raises UserError if there are none.
+    """
+    keys = {name: key for key, name in short_names(differing(runs, seed)).items()}
+    asked = {keys.get(key, key): values for key, values in named_settings(where).items()}
     found = [run for run in runs if all(has(run, *one) for one in asked.items())]
     if not found:
         raise UserError(
-            f"where={where}: none of the {len(runs)} runs has this; where=objective=simcse names a key whole"
+            f"where={where}: none of the {len(runs)} runs has this; they differ in {', '.join([*keys, seed])}"
         )
     return found

@@ -24,7 +24,7 @@ from cse.report.statistics import compare_pairs, holm, likeness
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000
-PAIRED = "paired: t tests of the differences seed by seed, right where one setting alone differs (docs/sweeps.md)."
+PAIRED = "paired: t tests of the differences seed by seed, right where one setting alone differs."
 ALIKE = "p alike: that the difference is less than {:g}, by two one-sided tests, each column corrected by Holm."
 TELL = ["difference", "of", "seeds_to_tell"]
 

@@ -198,7 +198,8 @@ def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
     ("words", "folders"),
     [
         (["runs=runs/x/*seed_1*"], ["lr=1,seed_1", "lr=2,seed_1"]),
-        (["runs=runs", "where=lr=2"], []),
+        (["runs=runs", "where=lr=2,seed=2"], ["lr=2,seed_2"]),
+        (["runs=runs", "where=lr=7"], []),
         (["runs=runs", "where=[trainer.lr=2,seed=2]"], ["lr=2,seed_2"]),
         (["runs=runs", "where=trainer.lr=1,2,seed=[1,7]"], ["lr=1,seed_1", "lr=2,seed_1"]),
         (["runs=runs/x/lr=2,seed_1"], ["lr=2,seed_1"]),
