@@ -30,6 +30,11 @@ def logged(folder: Path) -> list[dict]:
     return [json.loads(line) for line in lines if line.endswith("}")]
 
 
+def losses(folder: Path) -> list[float]:
+    """The training losses of a run, step by step."""
+    return [event["train/loss"] for event in logged(folder) if "train/loss" in event]
+
+
 def wait_until(condition: Callable[[], object]) -> None:
     """Poll a condition for at most ten minutes."""
     deadline = time.monotonic() + 600

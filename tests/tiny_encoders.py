@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, PreTrainedTokenizerFast
 
 from cse.model.encoder import Encoder
@@ -52,6 +53,14 @@ def save_tiny(folder: Path, kind: str, tokenizer: PreTrainedTokenizerFast, **cha
     factory.from_config(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
+
+
+def change_one_weight(folder: str | Path) -> None:
+    """Change one number of a layer of a saved encoder."""
+    file = Path(folder) / "model.safetensors"
+    tensors = load_file(file)
+    next(value for name, value in tensors.items() if name.endswith("output.dense.weight"))[0, 0] += 1
+    save_file(tensors, file, metadata={"format": "pt"})
 
 
 def random_tokens(vocabulary: int, lengths: list[int], masked: bool) -> Tokens:

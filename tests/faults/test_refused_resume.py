@@ -13,7 +13,7 @@ import pytest
 import torch
 import yaml
 from damaged import unchanged
-from safetensors.torch import load_file, save_file
+from tiny_encoders import change_one_weight
 from typed import exit_code
 
 import cse
@@ -105,7 +105,7 @@ def test_a_finished_run_keeps_its_scores_when_best_is_lost(run, cse_train, capsy
 
 def test_a_foreign_best_is_never_scored_as_this_runs_own(finished, run):
     """A finished run is refused; a longer one chooses its best step anew."""
-    other_weights(run / "best")
+    change_one_weight(run / "best")
     with unchanged(run), pytest.raises(UserError, match="best"):
         cse.train(f"resume={run}")
     cse.train(f"resume={run}", "trainer.max_steps=8")
@@ -155,12 +155,6 @@ def test_changed_training_data_is_refused(small_run_in, tmp_path, request, prepa
     assert json.loads((tmp_path / "run" / "results.json").read_text())["steps"] == 8
 
 
-def other_weights(checkpoint: Path) -> None:
-    tensors = load_file(checkpoint / "model.safetensors")
-    next(value for key, value in tensors.items() if key.endswith("output.dense.weight"))[0, 0] += 1
-    save_file(tensors, checkpoint / "model.safetensors", metadata={"format": "pt"})
-
-
 def other_vocabulary(checkpoint: Path) -> None:
     file = checkpoint / "tokenizer.json"
     rules = json.loads(file.read_text())
@@ -177,14 +171,14 @@ def other_activation(checkpoint: Path) -> None:
 def test_another_configuration_of_the_first_checkpoint_is_refused(small_run_in, tmp_path, tiny_bert):
     model = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
     cse.train(*small_run_in(tmp_path), f"model.name={model}")
-    other_weights(model)  # harmless: last/ holds them
+    change_one_weight(model)  # harmless: last/ holds them
     cse.train(f"resume={tmp_path}/run", "trainer.max_steps=8")
     other_activation(model)
     with pytest.raises(UserError, match=r"configuration of model\.name"):
         cse.train(f"resume={tmp_path}/run", "trainer.max_steps=9")
 
 
-@pytest.mark.parametrize(("change", "named"), [(other_weights, "weights of model.name"),
+@pytest.mark.parametrize(("change", "named"), [(change_one_weight, "weights of model.name"),
                                                (other_vocabulary, "vocabulary of model.name")])  # fmt: skip
 def test_what_a_resume_reads_of_the_first_checkpoint_may_not_change(small_run_in, tmp_path, tiny_bert, change, named):
     """Under an adapter, last/ holds only the adapter."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from killed import logged
+from killed import losses
 from omegaconf import OmegaConf
 from safetensors.torch import load_file
 
@@ -28,10 +28,6 @@ def still(small_run) -> list[str]:
     """A run without dropout, which differs between processes, and without a folder."""
     words = [word for word in small_run if not word.startswith("hydra.run.dir=")]
     return [*words, "augmentation=shuffle", "augmentation.model_dropout=0.0"]
-
-
-def losses(folder: Path) -> list[float]:
-    return [event["train/loss"] for event in logged(folder) if "train/loss" in event]
 
 
 @pytest.mark.nightly

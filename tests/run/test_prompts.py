@@ -1,11 +1,10 @@
 """Templates and denoising: in chunks, on two processes, resumed, scored, and loaded by sentence-transformers."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
-from killed import assert_same_run, logged, train_to
+from killed import assert_same_run, losses, train_to
 from typed import exit_code
 
 from cse.model.load import load_encoder
@@ -15,10 +14,6 @@ PROMPT = [
     "model.second_template='migor [X] nuler [MASK].'", "trainer.lr=1e-3",
 ]  # fmt: skip
 STILL = ["augmentation=shuffle", "augmentation.model_dropout=0.0"]  # dropout differs between processes
-
-
-def losses(folder: Path) -> list[float]:
-    return [event["train/loss"] for event in logged(folder) if "train/loss" in event]
 
 
 def test_a_run_is_resumed_scored_and_loaded_by_others(small_run, cse_train, tmp_path, senteval):

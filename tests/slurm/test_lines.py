@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from blocks import blocks, commands
-from killed import assert_same_run, logged
+from killed import assert_same_run, logged, losses
 
 pytestmark = pytest.mark.nightly
 
@@ -81,10 +81,6 @@ def submit(cluster):
 def preempt(cluster):
     """A function that preempts everything on both nodes for a second."""
     return partial(cluster.run, "sbatch --partition=high --nodes=2 --exclusive --output=/dev/null --wrap 'sleep 1'")
-
-
-def losses(folder: Path) -> list[float]:
-    return [event["train/loss"] for event in logged(folder) if "train/loss" in event]
 
 
 def results(folder: Path) -> dict:
