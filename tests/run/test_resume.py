@@ -122,12 +122,11 @@ def test_a_typed_word_is_checked_as_for_a_new_run(run, word):
 
 @pytest.mark.parametrize(("key", "value"), [
     ("trainer.lr", -1), ("trainer.schedule", "${oc.env:HOME}"), ("note", "${hydra:run.dir}"),
-    ("objective._target_", "os.system"), ("model._target_", "transformers.AutoModel.from_pretrained"),
+    ("objective._target_", "os.system"), ("model.trust_remote_code", True),
     ("objective.head", {"_target_": "cse.files.recover", "path": "/tmp/x"}),
     ("model._target_", "cse.tracking.wandb.Wandb"), ("model._partial_", True), ("trainer._args_", [1]),
     ("trainer.select", {"_target_": "cse.training.settings.Trainer"}),
     ("objective.head._target_", "cse.data.text.Text"),
-    ("trainer._call_", True), ("model.trust_remote_code", True),
     ("model.dtype", {"_target_": "builtins.eval", "_args_": ["1"]}), ("eval", [{"_target_": "os.getcwd"}]),
 ])  # fmt: skip
 def test_settings_that_name_code_are_refused_by_key(tmp_path, key, value):
