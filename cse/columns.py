@@ -43,9 +43,14 @@ class Section:
     label: str = ""
 
     @property
+    def said(self) -> list[str]:
+        """The legend and the notes."""
+        return [*self.legend, *self.notes]
+
+    @property
     def remarks(self) -> list[str]:
         """The legend, the notes, and a line for each thing that is missing."""
-        return [*self.legend, *self.notes, *(f"Missing: {line}" for line in self.missing)]
+        return [*self.said, *(f"Missing: {line}" for line in self.missing)]
 
     def markdown(self) -> str:
         """The table and the remarks, below the title if it has one."""

@@ -53,7 +53,8 @@ class Record:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if self.writes and error is not None:
             interrupted = isinstance(error, KeyboardInterrupt)
-            reason = str(error) if interrupted else f"{type(error).__name__}: {error}"
+            said = " ".join([str(error), *vars(error).get("__notes__", [])])  # which evaluator raised it
+            reason = said if interrupted else f"{type(error).__name__}: {said}"
             self.conclude("interrupted" if interrupted else "failed", error=reason, steps=self.step)
             self.trackers.finish(1, {}, patience=GRACE if interrupted else math.inf)
 

@@ -44,3 +44,13 @@ def test_the_first_process_alone_writes_and_tells_trackers_of_the_run(tmp_path, 
     assert about.versions["torch"]
     assert about.command == json.loads((tmp_path / "results.json").read_text())["command"]
     assert [event["event"] for event in read_events(tmp_path / "metrics.jsonl")] == ["metrics", "finish"]
+
+
+def test_a_failed_run_says_why_and_where(tmp_path):
+    error = ZeroDivisionError("division by zero")
+    error.add_note("(raised while eval.mine scored dev)")
+    with pytest.raises(ZeroDivisionError), Record(tmp_path, CONFIG, kind="train", device="cpu", trackers=[]):
+        raise error
+    results = json.loads((tmp_path / "results.json").read_text())
+    told = "ZeroDivisionError: division by zero (raised while eval.mine scored dev)"
+    assert (results["status"], results["error"]) == ("failed", told)
