@@ -32,7 +32,7 @@ from cse.record.events import metric_events
 from cse.record.results import read_finished
 from cse.run import resume, startup
 from cse.run.build import build_evaluators
-from cse.run.job import Job, check_place, fit
+from cse.run.job import Job, check_named, check_place, fit, folder_of
 from cse.run.launch import launched
 from cse.run.logs import logging_to
 
@@ -138,7 +138,6 @@ def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
     Raises UserError, or MissingResource if the encoder is missing.
     """
     from cse.model.load import load_encoder
-    from cse.run.evaluation import folder_of
 
     with startup.environment_kept():
         startup.settle_hub()
@@ -231,11 +230,12 @@ def _composed(command: str, words: Sequence[str], own: Sequence[str] = ()) -> tu
     """
     from cse.config.check import validate
 
-    startup.settle_hub()  # before `validate` imports the parts, and with them the hub's libraries
-    startup.quiet()
     with explaining(words, command):
         origin = resume.started_from(words) if command == "train" else None
         refuse_words(words)
         all_words = [*words, *own]
         config = composed(command, all_words) if origin is None else resume.resumed(origin, all_words)
+        check_named(config)
+        startup.settle_hub()  # before `validate` imports the parts, and with them the hub's libraries
+        startup.quiet()
         return validate(config, command), origin

@@ -27,6 +27,12 @@ Columns = Sequence[str | ScoreColumn]
 """The columns to read, in this order: the name of a column of text, or a column of numbers."""
 
 
+def is_on_hub(path: str) -> bool:
+    """Whether data.path means OWNER/NAME on the hub, not a file or folder."""
+    local = Path(path).expanduser()
+    return not local.exists() and path.count("/") == 1 and not local.suffix and not path.startswith(".")
+
+
 def files_of(path: Path, key: str = "data.path") -> list[Path]:
     """The file, or the readable files of a folder, sorted by name. key: the setting that names it.
 

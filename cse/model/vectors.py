@@ -19,8 +19,6 @@ from cse.progress import track
 
 log = logging.getLogger(__name__)
 
-ENDINGS = (".txt", ".vec", ".txt.gz", ".vec.gz")
-
 
 class WordVectors:
     """path: a word and its D numbers a line, separated by single blanks; fastText's first line is "<words> <D>".

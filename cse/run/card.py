@@ -19,11 +19,11 @@ from cse.config.keys import changes_a_table, is_path, repeats_a_run
 from cse.dotted import Config, Json, flattened
 from cse.errors import RunError, UserError
 from cse.files import file_lock, write_text
-from cse.model.load import locate
 from cse.record.scores import ALTERED, shown
 from cse.score import Score, in_short
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
+from cse.sources.encoder import locate
 
 if TYPE_CHECKING:  # importing huggingface_hub takes time
     from huggingface_hub import EvalResult

@@ -19,18 +19,19 @@ from cse.errors import UserError, renaming_keys
 from cse.eval.items import keep_cosines, keep_items
 from cse.eval.score import MemoizedEncode, score
 from cse.model.encoder import Encoder
-from cse.model.load import DTYPES, PACKAGE, load_encoder
-from cse.model.vectors import ENDINGS, WordVectors
+from cse.model.load import DTYPES, load_encoder
+from cse.model.vectors import WordVectors
 from cse.model.whitening import Whitening
 from cse.record import scores
 from cse.record.heartbeat import Heartbeat
-from cse.record.runs import newest_run, read_run, weights_sum
+from cse.record.runs import read_run, weights_sum
 from cse.run import build
 from cse.run.card import refresh
 from cse.run.compatible import check_scored_widths
-from cse.run.job import Job
+from cse.run.job import Job, folder_of
 from cse.run.record import Record
 from cse.score import values
+from cse.sources.encoder import VECTORS
 from cse.types import Encode, Evaluator
 
 log = logging.getLogger("cse")
@@ -120,7 +121,7 @@ def chosen_splits(cfg: DictConfig, evaluators: dict[str, Evaluator]) -> dict[str
 
 def load(cfg: DictConfig) -> Subject:
     """The encoder or word vectors that checkpoint= or model= names. Raises UserError or MissingResource."""
-    if str(cfg.checkpoint).endswith(ENDINGS):
+    if str(cfg.checkpoint).endswith(VECTORS):
         return load_vectors(cfg)
     if cfg.lowercase:
         raise UserError("lowercase=true is for word vectors; an encoder's tokenizer knows its own case")
@@ -149,20 +150,6 @@ def load_vectors(cfg: DictConfig) -> Subject:
     case = ", lower case" if cfg.lowercase else ""
     described = f"{cfg.checkpoint}, mean of word vectors of {vectors.dim} numbers{case}"
     return Subject(vectors.encode, vectors.dim, described, "cpu")
-
-
-def folder_of(name: str | Path) -> str:
-    """A run's best/, or the name as it is: a folder of weights, package://MODULE/PATH or a hub name."""
-    if str(name).startswith(PACKAGE):
-        return str(name)
-    path = Path(name).expanduser()
-    if (path / "best" / "config.json").is_file():
-        return str(path / "best")
-    if path.exists() and not (path / "config.json").is_file():
-        raise UserError(
-            f"checkpoint={path} has no config.json: it is not an encoder, or a run without best/ yet{newest_run(path)}"
-        )
-    return str(path)
 
 
 def trained_seed(checkpoint: Path) -> int | None:

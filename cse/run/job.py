@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -16,13 +17,15 @@ from cse.config import groups, recipe, smoke
 from cse.config.compose import resolved
 from cse.config.keys import key_of
 from cse.config.spelling import line_to_resume, typed_by_hand
-from cse.errors import UserError
+from cse.data.readers import files_of, is_on_hub
+from cse.errors import UserError, renaming_keys
 from cse.files import make_folder, write_text
 from cse.record.results import git_patch
-from cse.record.runs import RUN, Start
-from cse.run.build import check_selection
+from cse.record.runs import RUN, Start, newest_run
+from cse.run.build import Attempts, check_selection
 from cse.run.logs import begin_log_files
 from cse.sources.catalogue import DATASETS
+from cse.sources.encoder import PACKAGE, VECTORS, check_tokenizer, locate
 
 log = logging.getLogger("cse")
 
@@ -124,6 +127,47 @@ def check_evaluation(cfg: DictConfig) -> None:
     whitening = cfg.whitening
     if (whitening.kind is None) != (whitening.fit is None) or (whitening.kind is None and whitening.components):
         raise UserError("whitening needs both: whitening.kind=pca (or zca) and whitening.fit=FILE, a file of sentences")
+
+
+def check_named(cfg: DictConfig) -> None:
+    """Raise UserError for an encoder or a text of this machine that is not there. Imports nothing heavy.
+
+    cfg: composed, and not checked yet. A smoke test makes up what it lacks.
+    """
+    attempt = Attempts()
+    for key in ("checkpoint", "model.name", "data.path"):
+        name = OmegaConf.select(cfg, key)
+        if isinstance(name, str) and not cfg.smoke:
+            attempt(partial(check_text if key == "data.path" else check_encoder, key, name))
+    attempt.check()
+
+
+def check_text(key: str, name: str) -> None:
+    """Raise UserError for a file or a folder of text that cannot be read. key: the setting that names it."""
+    if not is_on_hub(name):
+        files_of(Path(name).expanduser(), key)
+
+
+def check_encoder(key: str, name: str) -> None:
+    """Raise UserError for an encoder whose folder is not there or has no tokenizer. key: the setting that names it."""
+    if name.endswith(VECTORS):
+        return
+    with renaming_keys({"model.name=": f"{key}="}):
+        check_tokenizer(locate(folder_of(name) if key == "checkpoint" else name))
+
+
+def folder_of(name: str | Path) -> str:
+    """A run's best/, or the name as it is: a folder of weights, package://MODULE/PATH or a hub name."""
+    if str(name).startswith(PACKAGE):
+        return str(name)
+    path = Path(name).expanduser()
+    if (path / "best" / "config.json").is_file():
+        return str(path / "best")
+    if path.exists() and not (path / "config.json").is_file():
+        raise UserError(
+            f"checkpoint={path} has no config.json: it is not an encoder, or a run without best/ yet{newest_run(path)}"
+        )
+    return str(path)
 
 
 def check_place(folder: Path) -> None:

@@ -13,9 +13,10 @@ from cse.data.text import Text, digest_of
 from cse.dotted import Json
 from cse.errors import MissingResource, UserError, renaming_keys
 from cse.files import sha256
-from cse.model.load import load_encoder, local_folder
+from cse.model.load import load_encoder
 from cse.model.recorded import recorded_modules
 from cse.progress import showing
+from cse.sources.encoder import local_folder
 from cse.types import Objective
 
 log = logging.getLogger(__name__)

@@ -6,6 +6,7 @@ cse-data, cse-doctor and dry_run=true ask here. Only names are looked up; a run 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
@@ -16,16 +17,17 @@ from cse.config.keys import key_of
 from cse.config.spelling import spell
 from cse.config.suggest import nearest
 from cse.errors import MissingResource, UserError
-from cse.model.load import PACKAGE, local_folder
-from cse.model.vectors import ENDINGS
 from cse.run.build import make
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS, where
+from cse.sources.encoder import PACKAGE, VECTORS, local_folder
 from cse.sources.fetch import fetch
 from cse.sweep.jobs import CONFIGS, Job
 from cse.sweep.line import read
 from cse.sweep.overrides import root_of
-from cse.types import AuxModality
+
+if TYPE_CHECKING:  # importing torch is slow
+    from cse.types import AuxModality
 
 DECISIVE = ("model", "checkpoint", "data", "aux_modality", "eval", "paths", "smoke")
 """Groups whose settings, not only their choice, decide what is read."""
@@ -73,7 +75,7 @@ class Need:
         return self.place()
 
     def _encoder(self) -> Path:
-        if not self.name.endswith(ENDINGS):
+        if not self.name.endswith(VECTORS):
             return Path(local_folder(self.name))
         if not Path(self.name).expanduser().exists():
             raise MissingResource(f"checkpoint={self.name}: no hub has this file of word vectors; put it there")

