@@ -17,7 +17,7 @@ import torch
 from transformers import AutoTokenizer, Qwen3Config, Qwen3Model
 
 from benchmarks.results import table, write_section
-from cse.model.load import locate
+from cse.sources.encoder import locate
 
 SHAPE: dict[str, Any] = {  # its config.json
     "hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8,

@@ -88,7 +88,7 @@ def peer(batches: Any, steps: int, repeats: int) -> list[float]:
         from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
     except ImportError:
         return []
-    from cse.model.load import locate
+    from cse.sources.encoder import locate
 
     model = SentenceTransformer(str(locate(PACKAGE)), device="cpu")
     model.max_seq_length = batches.max_length

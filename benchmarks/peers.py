@@ -82,7 +82,7 @@ def save_model(model: str, folder: Path) -> str:
     """A random BERT of that shape with a real WordPiece tokenizer."""
     from transformers import AutoTokenizer, BertConfig, BertModel
 
-    from cse.model.load import locate
+    from cse.sources.encoder import locate
 
     width, layers, heads = SHAPES[model]
     config = BertConfig(

@@ -32,14 +32,14 @@ RUN = "run.yaml"
 """A run's resolved, checked config as data, in its folder from the start on. `resume=FOLDER` reads it."""
 
 
-class Start(TypedDict):
+class RunFile(TypedDict):
     """run.yaml: the settings that a run uses, and the words of the line that started it."""
 
     config: Plain
     words: NotRequired[list[str]]
 
 
-START = TypeAdapter(Start)
+RUN_FILE = TypeAdapter(RunFile)
 Pairs = tuple[list[float], list[float]]
 COSINES = TypeAdapter(dict[str, dict[str, Pairs]])
 Where = Config
@@ -181,9 +181,9 @@ def read_run(folder: Path) -> Run:
     except (OSError, ValueError) as error:
         log.warning("%s: the run is left out (%s)", folder / "results.json", error)
         results = {"status": "broken"}
-    start: Start = {"config": {}}
+    start: RunFile = {"config": {}}
     if "config" not in results:
-        start = _read(read_start, folder / RUN, start)
+        start = _read(read_run_file, folder / RUN, start)
     config: Config = results.get("config") or start["config"]
     choices = config["choices"] if isinstance(config.get("choices"), dict) else {}
     if results.get("seed") is not None:  # of cse-eval: the seed of the run that it scored
@@ -199,9 +199,9 @@ def read_run(folder: Path) -> Run:
     )
 
 
-def read_start(file: Path) -> Start:
+def read_run_file(file: Path) -> RunFile:
     """The content of a run.yaml. Raises OSError, or ValueError with a reason of one line."""
-    return checked(START, file)
+    return checked(RUN_FILE, file)
 
 
 def weights_sum(checkpoint: object) -> str | None:

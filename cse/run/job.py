@@ -21,7 +21,7 @@ from cse.data.readers import files_of, is_on_hub
 from cse.errors import UserError, renaming_keys
 from cse.files import make_folder, write_text
 from cse.record.results import git_patch
-from cse.record.runs import RUN, Start, newest_run
+from cse.record.runs import RUN, RunFile, newest_run
 from cse.run.build import Attempts, check_selection
 from cse.run.logs import begin_log_files
 from cse.sources.catalogue import DATASETS
@@ -82,7 +82,7 @@ class Job:
     def make_folder(self) -> None:
         """Make the folder, its log, and the files that record how the run was started. Raises UserError."""
         make_folder(self.folder, "hydra.run.dir")
-        run: Start = {"words": self.words, "config": resolved(self.cfg)}
+        run: RunFile = {"words": self.words, "config": resolved(self.cfg)}
         files = {
             ".hydra/config.yaml": OmegaConf.to_yaml(self.cfg),
             ".hydra/overrides.yaml": yaml.safe_dump(self.words, allow_unicode=True),
@@ -135,10 +135,16 @@ def check_named(cfg: DictConfig) -> None:
     cfg: composed, and not checked yet. A smoke test makes up what it lacks.
     """
     attempt = Attempts()
-    for key in ("checkpoint", "model.name", "data.path"):
+    checks = {
+        "checkpoint": check_encoder,
+        "model.name": check_encoder,
+        "data.path": check_text,
+        "whitening.fit": check_text,
+    }
+    for key, check in checks.items():
         name = OmegaConf.select(cfg, key)
         if isinstance(name, str) and not cfg.smoke:
-            attempt(partial(check_text if key == "data.path" else check_encoder, key, name))
+            attempt(partial(check, key, name))
     attempt.check()
 
 

@@ -24,7 +24,7 @@ from cse.config.spelling import typed as as_typed
 from cse.dotted import Config, flattened
 from cse.errors import UserError
 from cse.record.results import code_digest
-from cse.record.runs import RUN, newest_run, read_run, read_start
+from cse.record.runs import RUN, newest_run, read_run, read_run_file
 
 if TYPE_CHECKING:  # importing torch is slow
     from cse.training.loop import Training
@@ -161,7 +161,7 @@ def settings_of(origin: Origin) -> Config:
             f"only that version can continue it{newest_run(origin.folder)}"
         )
     try:
-        settings = read_start(file)["config"]
+        settings = read_run_file(file)["config"]
         if not all(isinstance(settings.get(key), dict) for key in ("trainer", "data")):
             raise ValueError("no settings of cse-train")
     except (OSError, ValueError) as error:

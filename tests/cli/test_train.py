@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -108,6 +110,29 @@ def test_one_error_names_everything_that_is_missing(cse_train, capsys, tmp_path)
     assert len(err.splitlines()) == 1
     for words in ("bert-base-uncased", "wiki1m", "paths.senteval", "model=minilm", "data=text"):
         assert words in err
+
+
+REFUSED = """
+import sys
+from cse.cli import {}
+try:
+    {}.main()
+except SystemExit as ended:
+    print(ended.code, "torch" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(("command", "words", "named"), [
+    ("train", "trainer.lrr=1", "trainer.lrr"), ("train", "model.name=/no/model", "model.name=/no/model"),
+    ("train", "model.name=FOLDER", "tokenizer"), ("train", "data=text data.path=/no.txt", "data.path=/no.txt"),
+    ("evaluate", "checkpoint=/no/model", "checkpoint=/no/model"),
+])  # fmt: skip
+def test_what_needs_no_work_to_be_seen_is_refused_before_torch_is_imported(tmp_path, command, words, named):
+    (tmp_path / "config.json").write_text("{}")
+    line = [sys.executable, "-c", REFUSED.format(command, command), *words.replace("FOLDER", str(tmp_path)).split()]
+    ended = subprocess.run(line, capture_output=True, text=True)
+    assert ended.stdout == "2 False\n"
+    assert named in ended.stderr
 
 
 def test_a_head_that_would_not_be_trained_is_refused(small_run, cse_train, capsys, tmp_path, tiny_bert):

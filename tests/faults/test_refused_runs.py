@@ -58,10 +58,8 @@ EVALUATION = [
     ("checkpoint=VECTORS whitening.kind=pca whitening.fit=TEXT whitening.components=9", "components"),
     ("checkpoint=VECTORS eval=[sts,stsb] eval.with_sickr=true", "eval.with_sickr"),
     ("checkpoint=VECTORS allow_partial=false", "1500"),
-    (
-        "checkpoint=/no/model paths.senteval=/no/data whitening.kind=pca whitening.fit=/no.txt",
-        "/no/model /no/data /no.txt",
-    ),
+    ("checkpoint=/no/model whitening.kind=pca whitening.fit=/no.txt", "/no/model /no.txt"),
+    ("checkpoint=no/model paths.senteval=/no/data", "no/model /no/data"),
 ]
 
 

@@ -99,7 +99,7 @@ def test_idle_gpus_are_mentioned_unless_a_launcher_started_the_process(monkeypat
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("mistake", ["trainer.batch_size=500", "data.path=/no/such/file.txt"])  # of all; of the first
+@pytest.mark.parametrize("mistake", ["trainer.batch_size=500", "data.columns=[a]"])  # of all; of the first
 def test_a_mistake_on_two_processes_is_one_sentence(small_run, mistake):
     ended = subprocess.run(
         [BIN / "cse-train", *small_run, "trainer.devices=2", mistake], capture_output=True, text=True
