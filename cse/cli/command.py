@@ -3,13 +3,15 @@
 import os
 import re
 import sys
+from functools import partial
 from typing import NoReturn
 
+from cse.cli.exits import words_or_help
 from cse.cli.help import answer
 from cse.config.compose import explaining, refuse_words
-from cse.config.groups import CONF_DIR, PROGRAMS, adopt_folders
+from cse.config.groups import CONF_DIR, PROGRAMS
 from cse.config.search import keys
-from cse.config.spelling import LOOKS, MULTIRUN, spell, split_flags, strip_dashes
+from cse.config.spelling import LOOKS, MULTIRUN, spell, split_flags
 from cse.config.suggest import nearest
 from cse.errors import UserError
 from cse.record.runs import RUN
@@ -23,10 +25,7 @@ def words_of_one_job(command: str, text: str) -> list[str]:
 
     command: "train" or "evaluate". text: its help.
     """
-    words = sys.argv[1:] = adopt_folders(strip_dashes(sys.argv[1:]))
-    if (shown := answer(command, text, words)) is not None:
-        print(shown)
-        sys.exit(0)
+    words = words_or_help(text, partial(answer, command))
     refuse_flags(words, command)
     if set(LOOKS) & set(words):
         show_config(command, words)

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from cse.cli.exits import exit_on_error, report_error, words_or_help
+from cse.cli.exits import as_set, exit_on_error, report_error, words_or_help
 from cse.columns import in_columns
 from cse.config.compose import composed, resolved
 from cse.config.spelling import MULTIRUN
@@ -30,7 +30,6 @@ cse-data: list the datasets that the configurations use, or what a line reads, a
 To carry data to another machine, fetch it into a folder: export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache, here and there.
 Exit codes: 0 all is here, 1 something is missing or cannot be fetched, 2 a mistake on the command line.
 """
-LATER = {"mteb": "; the data of its tasks comes from the hub when they are first scored"}
 LICENCE = 52  # characters of a licence in the list of all datasets
 
 
@@ -57,15 +56,19 @@ def show(words: Sequence[str]) -> int:
         show_all({name: place_of(name, paths) for name in DATASETS})
         return 0
     if all("=" not in word for word in words):
-        for name in words:
-            show_one(name, place_of(name, paths))
+        for name, need in {need.dataset: need for need in needs}.items():
+            show_one(name, place_of(name, paths), as_set(need.absent_copy))
         return 0
-    places = {need.name: need.place() for need in needs}
-    for name, place in places.items():
-        print(f"here     {name}  {place}{LATER.get(name, '')}" if place else f"missing  {name}")
-    missing = sum(not place for place in places.values())
-    print(f"{len(places) - missing} here, {missing} missing (cse-data fetch {' '.join(words)} gets them)")
-    return int(missing > 0)
+    places = {need: need.place() for need in needs}
+    for need, place in places.items():
+        state = "missing" if place is None else "later" if need.comes_later else "here"
+        print(as_set(f"{state:<7}  {need.name}  {place or need.absent_copy}".rstrip()))
+    missing = [need for need, place in places.items() if place is None]
+    later = [need for need, place in places.items() if place and need.comes_later]
+    gets = f" (cse-data fetch {' '.join(words)} gets them)" if any(not one.absent_copy for one in missing) else ""
+    counts = f"{len(places) - len(missing) - len(later)} here, {len(missing)} missing{gets}"
+    print(counts + (f", {len(later)} when it is first scored" if later else ""))
+    return int(bool(missing))
 
 
 def show_all(places: dict[str, Path | str | None]) -> None:
@@ -85,14 +88,14 @@ def show_all(places: dict[str, Path | str | None]) -> None:
         print(in_columns(rows, right=[1]))
 
 
-def show_one(name: str, place: Path | str | None) -> None:
-    """Print all that the catalogue has about a dataset."""
+def show_one(name: str, place: Path | str | None, absent_copy: str) -> None:
+    """Print all that the catalogue has about a dataset. absent_copy: the Need's."""
     about, size = DATASETS[name], size_of(name)
     lines = [
         about.about,
         f"{f'about {size}' if size else 'size shown when it is fetched'}; {about.licence}",
         f"needed by {' '.join(about.reads)}",
-        f"here: {place}" if place else f"not here: {how_to_get(name)}",
+        f"here: {place}" if place else f"not here: {absent_copy or how_to_get(name)}",
     ]
     width = max(40, shutil.get_terminal_size((120, 24)).columns)
     for head, line in zip([name, "", "", ""], lines, strict=True):
@@ -125,14 +128,11 @@ def fetch(words: Sequence[str]) -> int:
         about = DATASETS.get(need.dataset)
         try:
             place = need.fetch()
-        except MissingResource as error:
+        except UserError as error:
             by_hand = f"; only you can {about.person}" if about and about.person else ""
-            code = max(code, report_error(f"{error}{by_hand}", 1))
+            code = max(code, report_error(f"{error}{by_hand}", 1 if isinstance(error, MissingResource) else 2))
             continue
-        except UserError as error:  # such as a folder that does not exist
-            code = report_error(str(error), 2)
-            continue
-        print(f"{need.name} is {'in ' if isinstance(place, Path) else ''}{place}{LATER.get(need.name, '')}")
+        print(f"{need.name} is {'in ' if isinstance(place, Path) else ''}{place}")
         if about and about.fetch == "server":
             print(f"  use it with {about.setting}={place}")
     return code

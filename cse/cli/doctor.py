@@ -20,6 +20,7 @@ from cse.config.groups import choices
 from cse.config.spelling import spell
 from cse.errors import UserError
 from cse.run import startup
+from cse.sources.hub import is_offline
 
 HELP = """\
 cse-doctor: what this machine has, and which choices of every config group work on it.
@@ -176,6 +177,8 @@ def choice(group: str, name: str, node: DictConfig, cfg: DictConfig) -> Finding:
     needs = [*encoders_in(config), *datasets_in(config, {f"{group}={name}"})]
     if missing := [one.name for one in needs if one.place() is None]:
         return Finding("missing", f"not here: {', '.join(missing)}")
+    if is_offline() and (later := [one.name for one in needs if one.comes_later]):
+        return Finding("missing", f"the hub does not answer, and has the data of {', '.join(later)}")
     return Finding("ok", ", ".join(str(one.place()) for one in needs) or "needs nothing")
 
 

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,11 +41,17 @@ def exit_on_error() -> Iterator[None]:
         sys.exit(report_error(*ended))
 
 
-def words_or_help(text: str) -> list[str]:
-    """The words of this command line, with --config-dir's folders adopted. With --help prints the text, and exits."""
+def asked_help(text: str, words: Sequence[str]) -> str | None:
+    """The text, if the words have --help."""
+    return text if {"-h", "--help"} & set(words) else None
+
+
+def words_or_help(text: str, answer: Callable[[str, Sequence[str]], str | None] = asked_help) -> list[str]:
+    """The words of this command line, with --config-dir's folders adopted. Prints what answer(text, words) says, and
+    exits, unless that is None."""
     words = sys.argv[1:] = adopt_folders(strip_dashes(sys.argv[1:]))
-    if {"-h", "--help"} & set(words):
-        print(text)
+    if (shown := answer(text, words)) is not None:
+        print(shown)
         sys.exit(0)
     return words
 
@@ -77,12 +83,20 @@ def wait_for_the_first() -> None:
     time.sleep(FIRST + int(os.environ.get("LOCAL_RANK", "0")))
 
 
+def as_set(text: str) -> str:
+    """The text, in which each folder that comes from the environment is named by its variable, not by paths.KEY."""
+    for name, value in os.environ.items():
+        if name.startswith("CSE_"):
+            text = text.replace(f"paths.{name.removeprefix('CSE_').lower()}={value}", f"{name}={value}")
+    return text
+
+
 def report_error(message: str, code: int) -> int:
     """Print one sentence on stderr. Returns the exit code.
 
     It is also written to the file from which torchrun and accelerate take it for their own report.
     """
-    sentence = f"{Path(sys.argv[0]).name}: {message}"
+    sentence = f"{Path(sys.argv[0]).name}: {as_set(message)}"
     if file := os.environ.get("TORCHELASTIC_ERROR_FILE"):
         failure = {"message": sentence, "extraInfo": {"timestamp": int(time.time())}}
         Path(file).write_text(json.dumps({"message": failure}), encoding="utf-8")

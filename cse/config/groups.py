@@ -29,6 +29,12 @@ def groups(config_name: str) -> dict[str, str]:
     return dict(re.findall(r"^  - (\w+): [^#\n]*# (.*)$", text, re.MULTILINE))
 
 
+def defaults(config_name: str) -> dict[str, str]:
+    """What a line chooses from each group unless it says otherwise: a choice, a list of them, or null."""
+    text = Path(CONF_DIR, f"{config_name}.yaml").read_text(encoding="utf-8")
+    return dict(re.findall(r"^  - (\w+): ([^#\n]*?) *#", text, re.MULTILINE))
+
+
 def chosen(
     config_name: str, runtime: Mapping[str, str | None], overrides: Sequence[str], evals: Iterable[str]
 ) -> dict[str, str]:

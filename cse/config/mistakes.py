@@ -3,9 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from cse.config.groups import choices, groups
+from cse.config.groups import choices, defaults, groups
 from cse.config.search import keys
-from cse.config.suggest import TOPICS, meant, nearest
+from cse.config.spelling import values_of
+from cse.config.suggest import TOPICS, closest, meant, nearest
 
 INSTEAD = {
     "model": "any encoder of the hub, or a folder, is model.name={}",
@@ -22,7 +23,7 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
     if refused := re.match("UserError raised while resolving interpolation: (.*)", text):
         return refused[1]
     if match := re.search(r"(?:Could not override '|is not in struct\s+full_key: )([^'\s]+)", text):
-        return no_key(match[1], command)
+        return no_key(match[1], words, command)
     if match := re.search(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'", text):
         return no_choice(match[1], match[2])
     if match := re.search(r"Could not find '(hydra/\w+)/([^']+)'\s+Available options in [^:]*:(.*)", text, re.DOTALL):
@@ -38,20 +39,34 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
     return "; ".join(line.strip() for line in own.splitlines() if line.strip() and "object_type=" not in line)
 
 
-def no_key(key: str, command: str) -> str:
-    """The message for a key that the line's choices lack: which choices have it, or the nearest key."""
-    known = keys(command)
-    having = known.get(meant(key, known) or key, ())
-    if having and "" not in having:
-        return f"there is no key {key}; {meant(key, known) or key} belongs to {', '.join(having)}"
+def no_key(key: str, words: Sequence[str], command: str) -> str:
+    """The message for a key that the line's choices lack: the nearest that they have, or which choices have it."""
+    known, chosen = keys(command), choices_of(words, command)
+    of_line = [one for one, having in known.items() if chosen.intersection(having)]
+    if key in TOPICS:
+        return f"there is no key {key}; {TOPICS[key]}"
     alike = re.compile(rf"eval\.\w+\.{re.escape(key.rpartition('.')[2])}")
     if key.startswith("eval.") and (own := list(filter(alike.fullmatch, known))):
         return f"there is no key {key}; there is {', '.join(own)}"
-    return f"there is no key {key}" + (f"; {TOPICS[key]}" if key in TOPICS else nearest(key, list(known)))
+    ours = key if key in known else meant(key, known) or closest(key, list(known))
+    near = closest(key, of_line)
+    if ours in of_line or near.rpartition(".")[2] == ours.rpartition(".")[2]:
+        return f"there is no key {key}{nearest(key, of_line)}"
+    return f"there is no key {key}; {ours} belongs to {', '.join(known[ours])}"
+
+
+def choices_of(words: Sequence[str], command: str) -> set[str]:
+    """The GROUP=CHOICEs of a line, and "" for what every line has; all of a group that its experiment may choose."""
+    typed, found = values_of(words), {""}
+    is_open = {"experiment", "variant", "sweep"} & typed.keys()
+    for group, default in defaults(command).items():
+        named = choices(group) if is_open and group not in typed else re.findall(r"[\w/]+", typed.get(group) or default)
+        found |= {f"{group}={one}" for one in named}
+    return found
 
 
 def no_choice(group: str, choice: str) -> str:
-    """The message for a choice that the group lacks: the nearest one, and all that it has."""
-    is_own = group in INSTEAD and re.search(r"[-/.]", choice)  # looks like a file, a folder or a name on the hub
-    hint = f"; {INSTEAD[group].format(choice)}" if is_own else nearest(choice, choices(group))
-    return f"{group}={choice} is not a choice{hint}; it has {', '.join(choices(group))}"
+    """The message for a choice that the group lacks: the nearest one, all that it has, and what else there is."""
+    own = f"; {INSTEAD[group].format(choice)}" if group in INSTEAD else ""
+    near = "" if own and re.search(r"[-/.]", choice) else nearest(choice, choices(group))  # a file's or the hub's name
+    return f"{group}={choice} is not a choice{near}{own}; it has {', '.join(choices(group))}"

@@ -53,7 +53,13 @@ def nearest(name: str, known: Sequence[str]) -> str:
         return f"; did you mean {ours}?"
     if inside := [one for one in known if one.endswith((f"/{name}", f"={name}"))]:  # TABLE of PAPER/TABLE
         return f"; did you mean {' or '.join(inside)}?"
+    close = closest(name, known)
+    return f"; did you mean {close}?" if close else ""
+
+
+def closest(name: str, known: Sequence[str]) -> str:
+    """The known name that is spelled most like this one, or whose last part is; "" if none is near."""
     last = {one.rpartition(".")[2]: one for one in known}
     close = difflib.get_close_matches(name, known, 1, 0.6)
     close = close or [last[end] for end in difflib.get_close_matches(name.rpartition(".")[2], list(last), 1, 0.7)]
-    return f"; did you mean {close[0]}?" if close else ""
+    return "".join(close)

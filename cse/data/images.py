@@ -251,7 +251,10 @@ def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]
     except FileNotFoundError:  # it has no folder
         samples = []
     if not samples:
-        raise UserError(f"paths.images={folder} holds no folders of images (jpg, png, ...); it needs one per class")
+        raise UserError(
+            f"paths.images={folder} holds no folders of images (jpg, png, ...); it needs one per class, "
+            "or one of all images for aux_modality.loss=simclr"
+        )
     if files is not None:
         try:
             listed = {tuple(Path(line).parts[-2:]) for line in Path(files).read_text().split()}

@@ -73,7 +73,8 @@ def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
     for column in columns:
         key, name = ("columns", column) if isinstance(column, str) else ("scores", column.name)
         if header.count(name) != 1:
-            raise UserError(f"data.{key}={name}: {file} has {header.count(name)} columns {name}; it has {there}")
+            count = "several columns" if name in header else "no column"
+            raise UserError(f"data.{key}={name}: {file} has {count} {name}; it has {there}")
     return (texts_of(row, columns, f"{file}, {place}") for place, row in _rows_of(file, columns, encoding))
 
 

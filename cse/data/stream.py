@@ -55,7 +55,11 @@ class Stream(Dataset[B], Generic[B]):
                 "add data"
             )
         if len(np.unique(labels)) == 1:
-            log.warning("%s: all %d items are of one class, so a loss by labels has no negatives", where, len(labels))
+            log.warning(
+                "%s: all %d items are of one class, so a loss by labels has no negatives: sort them into a folder for "
+                "each class, or choose aux_modality.loss=simclr, for which one is enough",
+                *(where, len(labels)),
+            )
         if shuffle_labels:
             labels = labels[torch.randperm(len(labels), generator=seeded(seed, 2)).numpy()]
         self.labels, self.where, self.batch_size, self.seed = labels, where, batch_size, seed

@@ -25,7 +25,7 @@ class Dataset:
     licence: str
     bytes: int | None
     reads: tuple[str, ...]
-    fetch: Literal["hub", "server", "part", "nltk", "package"]
+    fetch: Literal["hub", "server", "part", "nltk", "package", "later"]
     setting: str | None = None
     person: str | None = None
     repo: str | None = None
@@ -68,7 +68,8 @@ def where(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
         return found
     package = (about.package or "").partition("==")[0]
     if package and find_spec(package):
-        return f"in the package {package}"
+        comes = "; its data comes from the hub when it is first scored" if about.fetch == "later" else ""
+        return f"in the package {package}{comes}"
     if not about.repo:
         return None
     repo = about.hub_repo(name, "")

@@ -27,7 +27,7 @@ def fetch(name: str, cache: Path) -> Path:
         return from_hub(name)
     if about.fetch == "nltk":
         return from_nltk(name, folder)
-    if about.fetch == "package":
+    if about.fetch in ("package", "later"):
         raise MissingResource(f"{name} ({about.about}): pip install '{about.package}' brings it")
     try:
         return from_server(name, folder)

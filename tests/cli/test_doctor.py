@@ -74,7 +74,8 @@ def test_every_path_and_every_choice_has_its_line(found):
     ("aux_modality", "none", "ok", ""), ("augmentation", "dropout", "ok", ""),
     ("model", "roberta", "missing", "roberta-base"), ("data", "nli", "missing", "nli"),
     ("eval", "stsb", "ok", "senteval"),
-    ("eval", "retrieval", "missing", "flickr"), ("eval", "declutr", "missing", "probing, coco"),
+    ("eval", "mteb", "missing", "mteb"), ("eval", "retrieval", "missing", "flickr"),
+    ("eval", "declutr", "missing", "probing, coco"),
     ("aux_modality", "visual", "missing", "google/vit-base-patch16-224-in21k"),  # its pictures are here
 ])  # fmt: skip
 def test_the_state_of_a_choice_and_what_to_do(found, group, name, state, told):
