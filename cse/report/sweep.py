@@ -29,7 +29,7 @@ from cse.report.table import build
 from cse.report.verdicts import judge_claims
 from cse.run.plots import save
 from cse.sweep import jobs
-from cse.sweep.overrides import expanded
+from cse.sweep.words import expanded
 
 
 def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:

@@ -15,6 +15,7 @@ from submitit.helpers import Checkpointable
 
 from cse.config.keys import key_of
 from cse.config.spelling import overrides_of
+from cse.config.suggest import nearest
 from cse.errors import UserError
 from cse.record.runs import read_run
 from cse.record.status import RUNNING, status_of
@@ -33,10 +34,18 @@ DEFAULTS: dict[str, Any] = {
 }
 OUR_WORDS = {theirs: ours for ours, theirs in SlurmExecutor._equivalence_dict().items() if ours != theirs}
 """timeout_min for SLURM's time, mem_gb for mem, ..."""
-NUMBERS = (
-    *("timeout_min", "nodes", "tasks_per_node", "cpus_per_task", "gpus_per_node", "mem_gb", "array_parallelism"),
-    *("signal_delay_s", "max_num_timeout"),
+PARAMETERS = sorted(
+    {"max_num_timeout", "python", *(OUR_WORDS.get(one, one) for one in SlurmExecutor._valid_parameters())}
 )
+NUMBERS = {
+    **dict.fromkeys(("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_node"), "a number"),
+    **dict.fromkeys(("array_parallelism", "max_num_timeout"), "a number"),
+    **{
+        "timeout_min": "a number of minutes",
+        "signal_delay_s": "a number of seconds",
+        "mem_gb": "a number of gigabytes",
+    },
+}
 
 
 class OnNode(Checkpointable):
@@ -113,18 +122,23 @@ def executor_of(line: Line, kind: type[SlurmExecutor] = SlurmExecutor) -> SlurmE
 def parameters_of(line: Line) -> dict[str, Any]:
     """submitit's parameters: DEFAULTS, overridden by the line's own.
 
-    Raises UserError for SLURM's own word for a parameter, for a number that is too low, and for text of several lines,
-    which sbatch's script would run.
+    Raises UserError for SLURM's own word for a parameter, an unknown one, a number that is too low, and for text of
+    several lines, which sbatch's script would run.
     """
     launch = [word for word in line.words if key_of(word).startswith("hydra.launcher.")]
     typed = {one.key_or_group.split(".", 2)[2]: one.value() for one in overrides_of(launch)}
     for key, value in typed.items():
         if key in OUR_WORDS:
             raise UserError(f"hydra.launcher.{key}: write hydra.launcher.{OUR_WORDS[key]}")
+        if key not in PARAMETERS:
+            alike = " or ".join(one for one in PARAMETERS if one.startswith(key))
+            near = f"; did you mean {alike}?" if alike else nearest(key, PARAMETERS)
+            raise UserError(f"there is no hydra.launcher.{key}{near}; there are {', '.join(PARAMETERS)}")
         lowest = 0 if key == "max_num_timeout" else 1
-        is_number = isinstance(value, int | float) and value >= lowest
-        if (key in NUMBERS and not is_number) or (isinstance(value, str) and not value.isprintable()):
-            raise UserError(f"hydra.launcher.{key}={value}: give a number from {lowest} on, or text of one line")
+        if key in NUMBERS and not (isinstance(value, int | float) and value >= lowest):
+            raise UserError(f"hydra.launcher.{key}={value}: give {NUMBERS[key]} from {lowest} on")
+        if isinstance(value, str) and not value.isprintable():
+            raise UserError(f"hydra.launcher.{key}={value!r}: give text of one line")
     return DEFAULTS | typed
 
 

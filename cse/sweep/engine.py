@@ -22,7 +22,7 @@ from cse.config.spelling import overrides_of, typed
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.record.results import command_line
-from cse.record.runs import read_run
+from cse.record.runs import read_run, read_runs
 from cse.record.status import DONE
 from cse.run.build import check_selection
 from cse.run.job import steps_of
@@ -33,12 +33,16 @@ from cse.sweep.start import Runner, Start, idle_gpus, run_here, shares_of
 from cse.training.signals import SignalForwarder
 
 
-def main(arguments: list[str], program: str = "cse-train") -> int:
+def main(words: list[str], program: str = "cse-train") -> int:
     """Run the jobs, or show them (dry_run=true). Returns 0, or 1 if a job failed.
 
     Raises UserError for a mistake in any job's settings before the first job starts, Interrupted after a signal.
     """
-    line = read(arguments, program)
+    line = read(words, program)
+    if line.launcher == "submitit_slurm":
+        from cse.sweep import cluster
+
+        cluster.parameters_of(line)  # refuses mistakes before all jobs are composed
     planned, parallel = line.jobs(), line.options.jobs.parallel
     check_settings(planned)
     if line.search:
@@ -69,8 +73,11 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
 
             for row in line.rows:
                 search(line, row, start, run)
+            start.recall(read_runs([line.folder]))
         done = [one for name in start.outcomes if (one := read_run(line.folder / name)).status == DONE]
         names = [] if line.search else [job.name for job in planned]
+        if planned[0].composed().smoke:
+            print("smoke tests: made-up data, and a score means nothing")
         start.print_table(line.title, names, line.report(done), searched=line.search is not None)
     return 1 if start.failure else 0
 
@@ -122,7 +129,7 @@ def check_settings(planned: Sequence[Job]) -> None:
     refusals: list[UserError] = []
     accepted = 0
     for job in planned:
-        new = {frozenset(word for word in job.arguments if is_group(key_of(word))), *job.arguments}
+        new = {frozenset(word for word in job.words if is_group(key_of(word))), *job.words}
         if new <= seen:
             continue
         seen |= new
@@ -132,7 +139,7 @@ def check_settings(planned: Sequence[Job]) -> None:
         except UserError as error:
             refusals.append(error)
         except (HydraException, OmegaConfBaseException) as error:
-            why = explain(error, job.arguments, CONFIGS[job.program])
+            why = explain(error, job.words, CONFIGS[job.program])
             raise UserError(f"{why} (in the job {job.name})" if len(planned) > 1 else why) from error
     if refusals and accepted == 0:
         raise refusals[0]
@@ -140,7 +147,7 @@ def check_settings(planned: Sequence[Job]) -> None:
 
 def check_search(job: Job, rows: Sequence[Sequence[str]]) -> None:
     """Raise UserError for a search whose jobs select by no score of dev, which it would improve, and for a range
-    without values. rows: the overrides of each search."""
+    without values. rows: the words of each search."""
     for one in (one for row in rows for one in overrides_of(row) if one.is_interval_sweep()):
         value: Any = one.value()
         if not value.start < value.end or ("log" in value.tags and value.start <= 0):

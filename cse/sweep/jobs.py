@@ -1,11 +1,11 @@
-"""The jobs of a sweep: the arguments of each, and the name of its folder, which says what it runs.
+"""The jobs of a sweep: the words of each, and the name of its folder, which says what it runs.
 
 A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds settings, like any config, and
 
     hydra.sweeper.params  the axes, in Hydra's notation; on the command line KEY=... replaces an axis
-    cases                 {name: [override, ...]}: rows that differ in several settings at once. `case` is then one more
+    cases                 {name: [word, ...]}: rows that differ in several settings at once. `case` is then one more
                           axis, over all of them; case=a,b picks some. A case that trains nothing is
-                          {program: cse-eval, set: [override, ...]}, with settings of cse-eval only; with
+                          {program: cse-eval, set: [word, ...]}, with settings of cse-eval only; with
                           `of: PAPER/TABLE/CASE` it scores the run of another sweep's case
     same_runs_as          the sweep whose folder these jobs share, so that one run serves several tables
     search_each           the axes that are not searched: every combination of their values gets its own search
@@ -30,7 +30,7 @@ from cse.config.spelling import ONE_OF_MANY, spell_value, values_of
 from cse.config.suggest import nearest
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.sweep.overrides import decides, merged, root_of, short_name
+from cse.sweep.words import decides, merged, root_of, short_name
 
 CONFIGS = {program: config for config, program in PROGRAMS.items()}
 """The config that each program composes."""
@@ -41,23 +41,23 @@ SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}  # keys that cs
 
 @dataclass(frozen=True)
 class Job:
-    """One run. name: of its folder. arguments: for `program` (cse-train or cse-eval), without the folder.
+    """One run. name: of its folder. words: for `program` (cse-train or cse-eval), without the folder.
 
     scores: the folder of the run that it scores and the job that makes that run; None if it scores no run.
     """
 
     name: str
     program: str
-    arguments: list[str]
+    words: list[str]
     scores: "tuple[Path, Job] | None" = None
 
     def composed(self) -> DictConfig:
         """Its config, with the node `hydra`."""
-        return composed(CONFIGS[self.program], self.arguments)
+        return composed(CONFIGS[self.program], self.words)
 
 
 class Case(BaseModel):
-    """One row. set: overrides of `program`. of: the PAPER/TABLE/CASE whose run cse-eval scores."""
+    """One row. set: words for `program`. of: the PAPER/TABLE/CASE whose run cse-eval scores."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -68,7 +68,7 @@ class Case(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def from_list(cls, content: object) -> object:
-        """A plain list is the overrides of a case that trains."""
+        """A plain list is the words of a case that trains."""
         return {"set": content} if isinstance(content, list) else content
 
     @model_validator(mode="after")
@@ -110,9 +110,9 @@ class Sweep(BaseModel):
         keys = self.params if self.sweeper == "basic" else self.search_each
         return tuple(dict.fromkeys([*(["case"] if self.cases else []), *keys]))
 
-    def place(self, arguments: Sequence[str]) -> Path:
+    def place(self, words: Sequence[str]) -> Path:
         """The folder of its jobs, relative to the working directory; smoke tests have one apart from real runs."""
-        is_smoke = SWITCH.get(values_of(arguments).get("smoke", "").lower())
+        is_smoke = SWITCH.get(values_of(words).get("smoke", "").lower())
         return Path("runs", "smoke" if is_smoke else "", self.folder)
 
     def shows(self, score: str) -> bool:
@@ -120,60 +120,60 @@ class Sweep(BaseModel):
         block = self.report or {}
         return repr(score) in repr([block.get(key) for key in ("rows", "columns", "metric", "select", "figures")])
 
-    def axes(self, arguments: Sequence[str]) -> list[str]:
+    def axes(self, words: Sequence[str]) -> list[str]:
         """`key=values` of the axes that the command line does not replace."""
-        given = {key_of(argument) for argument in arguments}
+        given = set(map(key_of, words))
         axes = {"case": ",".join(self.cases)} if self.cases else {}
         axes |= self.params
         return [f"{key}={values}" for key, values in axes.items() if key not in given]
 
-    def job(self, overrides: Sequence[str]) -> Job:
+    def job(self, words: Sequence[str]) -> Job:
         """The job of one combination. Raises UserError for an unknown case."""
-        overrides = [override for override in overrides if key_of(override) != "sweep"]
-        name = values_of(overrides).get("case")
+        words = [word for word in words if key_of(word) != "sweep"]
+        name = values_of(words).get("case")
         if name is not None and name not in self.cases:
             near = nearest(name, list(self.cases))
             raise UserError(f"case={name} is not a case of sweep={self.name}{near}; it has {', '.join(self.cases)}")
         case = Case() if name is None else self.cases[name]
         if case.program == "cse-eval":
-            return self.evaluation(case, overrides)
-        arguments = merged([*case.set, *overrides])
+            return self.evaluation(case, words)
+        whole = merged([*case.set, *words])
         without = [f"~{key}" for key in OWN_KEYS if key in self.model_fields_set]
-        own = [f"sweep={self.name}", *arguments, *without, ONE_OF_MANY, "resume=auto"]
-        return Job(self.slug(overrides, arguments), "cse-train", own)
+        own = [f"sweep={self.name}", *whole, *without, ONE_OF_MANY, "resume=auto"]
+        return Job(self.slug(words, whole), "cse-train", own)
 
-    def evaluation(self, case: Case, overrides: list[str]) -> Job:
+    def evaluation(self, case: Case, words: list[str]) -> Job:
         """The job of a case that scores an encoder, or the run of the other sweep's case that `of` names."""
         keys = keys_of_evaluation()
-        mine = [override for override in overrides if root_of(override) in keys]
+        mine = [word for word in words if root_of(word) in keys]
         if case.of is None:
-            arguments = merged([*case.set, *mine])
-            return Job(self.slug(mine, arguments), "cse-eval", [*arguments, ONE_OF_MANY])
+            whole = merged([*case.set, *mine])
+            return Job(self.slug(mine, whole), "cse-eval", [*whole, ONE_OF_MANY])
         name, _, trained_case = case.of.rpartition("/")
-        its_own = [override for override in overrides if root_of(override) not in keys - SHARED]
+        its_own = [word for word in words if root_of(word) not in keys - SHARED]
         sweep = read(name)
         trained = sweep.job([f"case={trained_case}", *its_own])
         folder = (sweep.place(its_own) / trained.name).absolute()
-        arguments = merged(
-            [*case.set, *(override for override in mine if root_of(override) not in ("model", "checkpoint"))]
-        )
-        slug = self.slug(overrides, [f"checkpoint=run:{trained.name}", *arguments])
-        line = [f"checkpoint={spell_value(str(folder))}", *arguments, ONE_OF_MANY]
+        whole = merged([*case.set, *(word for word in mine if root_of(word) not in ("model", "checkpoint"))])
+        slug = self.slug(words, [f"checkpoint=run:{trained.name}", *whole])
+        line = [f"checkpoint={spell_value(str(folder))}", *whole, ONE_OF_MANY]
         return Job(slug, "cse-eval", line, (folder, trained))
 
-    def departures(self, overrides: Sequence[str]) -> list[str]:
-        """The overrides of a run that change a table and that neither the axes nor the cases contain."""
+    def departures(self, words: Sequence[str]) -> list[str]:
+        """The words of a run that change a table and that neither the axes nor the cases contain."""
         axes = {"case", "checkpoint", *self.params}
-        of_cases = {override for case in self.cases.values() for override in case.set}
-        rest = [o for o in overrides if not o.startswith("~") and o not in of_cases]
-        return [o for o in rest if key_of(o) not in axes and changes_a_table(key_of(o))]
+        of_cases = {word for case in self.cases.values() for word in case.set}
+        rest = [word for word in words if not word.startswith("~") and word not in of_cases]
+        return [word for word in rest if key_of(word) not in axes and changes_a_table(key_of(word))]
 
-    def slug(self, readable: Sequence[str], arguments: Sequence[str]) -> str:
-        """A folder's name: the axes, then the other readable overrides, and a hash of all that decides what is run."""
+    def slug(self, readable: Sequence[str], whole: Sequence[str]) -> str:
+        """A folder's name: the axes, then the other readable words, and a hash of all that decides what is run."""
         place = {key: place for place, key in enumerate(dict.fromkeys(["case", *self.params, "seed"]))}
-        shown = [override for override in readable if decides(override)]
-        shown.sort(key=lambda override: (place.get(key_of(override), len(place)), key_of(override)))
-        decisive = (a for a in arguments if decides(a) and key_of(a) != "case")  # a case's own overrides are in there
+        shown = [word for word in readable if decides(word)]
+        shown.sort(key=lambda word: (place.get(key_of(word), len(place)), key_of(word)))
+        decisive = (
+            word for word in whole if decides(word) and key_of(word) != "case"
+        )  # a case's own words are in there
         return short_name(shown, decisive)
 
 

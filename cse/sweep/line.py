@@ -19,7 +19,7 @@ from cse.record.runs import Run
 from cse.run.resume import started_from
 from cse.sweep.jobs import Job, Sweep
 from cse.sweep.jobs import read as read_sweep
-from cse.sweep.overrides import decides, expanded, first_values, is_axis, merged, short_name
+from cse.sweep.words import decides, expanded, first_values, is_axis, merged, short_name
 
 LAUNCHERS = ("basic", "submitit_slurm")
 PACKAGES = {"submitit_slurm": ("submitit", "-e '.[launchers]'"), "smac": ("smac", "-e '.[smac]'")}
@@ -30,7 +30,7 @@ PACKAGES = {"submitit_slurm": ("submitit", "-e '.[launchers]'"), "smac": ("smac"
 class Line:
     """What a line's jobs are, and how to start them.
 
-    words: its settings. folder: of the jobs' folders. rows: the overrides of each job of a grid, or of each search with
+    words: its settings. folder: of the jobs' folders. rows: the words of each job of a grid, or of each search with
     the ranges that it searches. options: its jobs.* and dry_run. launcher: "basic" is this machine. search: the config
     hydra.sweeper; None in a grid, which runs all combinations.
     """
@@ -54,21 +54,21 @@ class Line:
         planned = [self.job(first_values(row)) for row in self.rows]
         return planned if self.search else list({job.name: job for job in planned}.values())
 
-    def job(self, overrides: Sequence[str]) -> Job:
+    def job(self, words: Sequence[str]) -> Job:
         """The job of one combination of values; without a sweep, its folder is named after the axes.
 
-        What was typed is last in its arguments.
+        What was typed is last in its words.
         """
         own = own_words(self.words)
         if self.sweep:
-            job, typed = self.sweep.job(overrides), set(map(key_of, own))
-            return replace(job, arguments=sorted(job.arguments, key=lambda word: key_of(word) in typed))
-        arguments = merged(overrides)
-        values = {key_of(argument): argument for argument in arguments}
-        decisive = list(filter(decides, arguments))
-        shown = [values[key] for key in axes_of(own) if key in values] or decisive
+            job, typed = self.sweep.job(words), set(map(key_of, own))
+            return replace(job, words=sorted(job.words, key=lambda word: key_of(word) in typed))
+        words = merged(words)
+        by_key = {key_of(word): word for word in words}
+        decisive = list(filter(decides, words))
+        shown = [by_key[key] for key in axes_of(own) if key in by_key] or decisive
         resume = ["resume=auto"] if self.program == "cse-train" else []
-        return Job(short_name(shown, [self.program, *decisive]), self.program, [ONE_OF_MANY, *resume, *arguments])
+        return Job(short_name(shown, [self.program, *decisive]), self.program, [ONE_OF_MANY, *resume, *words])
 
     def report(self, done: Sequence[Run]) -> str:
         """The command that shows these runs: beside what the paper printed, if they have a score of its table."""
@@ -80,18 +80,18 @@ class Line:
         return shlex.join(["cse-report", *words])
 
 
-def is_many(arguments: Sequence[str]) -> bool:
-    """Whether these arguments start many jobs, rather than one."""
-    given = values_of(arguments)
+def is_many(words: Sequence[str]) -> bool:
+    """Whether these words start many jobs, rather than one."""
+    given = values_of(words)
     if given.get("hydra.mode") == "RUN":
         return False
     starts = [given.get(key) not in (None, "basic") for key in ("hydra/launcher", "hydra/sweeper")]
-    return any(argument in MULTIRUN for argument in arguments) or bool(sweep_of(given)) or any(starts)
+    return any(word in MULTIRUN for word in words) or bool(sweep_of(given)) or any(starts)
 
 
-def read(arguments: Sequence[str], program: str) -> Line:
+def read(typed: Sequence[str], program: str) -> Line:
     """Parse a line. Raises UserError if it cannot start jobs, MissingResource if it needs a package that is missing."""
-    words = [argument for argument in arguments if argument not in MULTIRUN]
+    words = [word for word in typed if word not in MULTIRUN]
     if origin := started_from(words):
         raise UserError(f"{origin} starts one run: leave out -m and sweep=, and give each key one value")
     if "RANK" in os.environ:
@@ -103,9 +103,9 @@ def read(arguments: Sequence[str], program: str) -> Line:
     check_launcher(launcher, options.jobs.parallel)
     if search:
         check_loads(*PACKAGES["smac"])
-    overrides = merged([*(sweep.axes(own) if sweep else []), *own])
-    each = [one for one in overrides if sweep and key_of(one) in sweep.search_each]
-    rows = [merged([*overrides, *one]) for one in expanded(each)] if search else expanded(overrides)
+    of_jobs = merged([*(sweep.axes(own) if sweep else []), *own])
+    each = [one for one in of_jobs if sweep and key_of(one) in sweep.search_each]
+    rows = [merged([*of_jobs, *one]) for one in expanded(each)] if search else expanded(of_jobs)
     if not rows or (search and not any(map(is_axis, rows[0]))):
         raise UserError(f"{' '.join(own)}: there is no job: a range is empty, or there is none to search")
     return Line(
@@ -142,10 +142,10 @@ def place_of(program: str, words: Sequence[str]) -> Path:
     return Path("multirun") / short_name(sorted(fixed, key=key_of), [program, *keys, *fixed], first=first)
 
 
-def options_of(arguments: Sequence[str], sweep: Sweep | None) -> tuple[DictConfig, DictConfig | None]:
+def options_of(typed: Sequence[str], sweep: Sweep | None) -> tuple[DictConfig, DictConfig | None]:
     """A line's own settings, and those of its search, if it is one. Raises UserError for an unknown or invalid one."""
     starts = ("jobs.", "dry_run", "hydra/sweeper", "hydra.sweeper.")
-    words = [argument for argument in arguments if key_of(argument).startswith(starts)]
+    words = [word for word in typed if key_of(word).startswith(starts)]
     words += [f"sweep={sweep.name}"] if sweep else []
     with explaining(words, "train"):
         config = composed("train", words)

@@ -13,7 +13,7 @@ from cse.config.spelling import value_of
 from cse.errors import UserError
 from cse.files import json_line, json_lines
 from cse.sweep.line import Line
-from cse.sweep.overrides import decides, digest, is_axis
+from cse.sweep.words import decides, digest, is_axis
 
 Point = dict[str, Any]
 """The value of each key that is searched."""
@@ -57,7 +57,7 @@ class Memory:
 
 
 def memory_of(line: Line, row: Sequence[str]) -> Memory:
-    """The memory of one of a line's searches. row: its overrides. Searches of one folder differ in what they fix."""
+    """The memory of one of a line's searches. row: its words. Searches of one folder differ in what they fix."""
     seed = line.search.seed if line.search else 0
     fixed = [word for word in row if decides(word) and not is_axis(word)]
     ranges = {key_of(word): value_of(word) for word in row if is_axis(word)}

@@ -24,7 +24,7 @@ from cse.sources.encoder import PACKAGE, VECTORS, local_folder
 from cse.sources.fetch import fetch
 from cse.sweep.jobs import CONFIGS, Job
 from cse.sweep.line import read
-from cse.sweep.overrides import root_of
+from cse.sweep.words import root_of
 
 if TYPE_CHECKING:  # importing torch is slow
     from cse.types import AuxModality
@@ -47,6 +47,19 @@ class Need:
         """The name in the catalogue."""
         return self.name.partition(":")[0]
 
+    @property
+    def comes_later(self) -> bool:
+        """Whether it is fetched when it is first scored, and may not be here although its place is known."""
+        return not self.is_encoder and DATASETS[self.dataset].fetch == "later"
+
+    @property
+    def absent_copy(self) -> str:
+        """What names a copy that is not there, as SETTING=FOLDER, and that; "" if there is none."""
+        own = None if self.is_encoder else self._own()
+        if own is None or Path(own).exists():
+            return ""
+        return f"{DATASETS[self.dataset].setting}={own}: there is no such place"
+
     def place(self) -> Path | str | None:
         """Its place on this machine, or the package that has it; None if it is not here. Does not ask the hub."""
         with hub.cache_only():
@@ -61,10 +74,8 @@ class Need:
             return place
         if self.is_encoder:
             return self._encoder()
-        if own := self._own():
-            raise MissingResource(
-                f"{DATASETS[self.dataset].setting}={own}: there is no such place; without it {self.name} is fetched"
-            )
+        if self.absent_copy:
+            raise MissingResource(f"{self.absent_copy}; without it {self.name} is fetched")
         if DATASETS[self.dataset].fetch != "part":
             return fetch(self.dataset, Path(self.config.paths.cache))
         group, _, choice = DATASETS[self.dataset].reads[0].partition("=")
@@ -140,7 +151,7 @@ def needs_of(planned: Sequence[Job]) -> list[Need]:
     found: dict[Need, None] = {}
     seen = set()
     for job in planned:
-        words = (w for w in job.arguments if w[0] == "~" or is_group(key_of(w)) or root_of(w) in DECISIVE)
+        words = (w for w in job.words if w[0] == "~" or is_group(key_of(w)) or root_of(w) in DECISIVE)
         if (key := (job.program, *words)) not in seen:
             seen.add(key)
             config = job.composed()

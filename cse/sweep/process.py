@@ -84,7 +84,7 @@ def known_outcome(job: jobs.Job, folder: Path) -> Outcome | None:
         detail = f"{folder} is done, with {', '.join(changes[:3])}: move it away to run the job again"
         return Outcome(job.name, FAILED, detail=detail)
     if job.scores and read_run(job.scores[0]).status != DONE:
-        maker = " ".join(a for a in job.scores[1].arguments if key_of(a) in ("sweep", "case", "seed", "smoke"))
+        maker = " ".join(a for a in job.scores[1].words if key_of(a) in ("sweep", "case", "seed", "smoke"))
         return Outcome(job.name, FAILED, detail=f"it scores {job.scores[0]}, which is not done: cse-train {maker}")
     return None
 
@@ -122,9 +122,9 @@ def command_of(job: jobs.Job, folder: Path) -> list[str]:
     if "wandb" in config.tracker:
         group = config.hydra.runtime.choices.get("sweep") or folder.parent.name
         names = [f"tracker.wandb.group={spell_value(group)}", f"tracker.wandb.name={spell_value(job.name)}"]
-        names = [name for name in names if key_of(name) not in map(key_of, job.arguments)]
+        names = [name for name in names if key_of(name) not in map(key_of, job.words)]
     python = [sys.executable, "-P"]  # like cse-train, import nothing from the working directory (a wandb.py)
-    return [*python, "-c", start, *job.arguments, *names, f"hydra.run.dir={spell_value(str(folder))}"]
+    return [*python, "-c", start, *job.words, *names, f"hydra.run.dir={spell_value(str(folder))}"]
 
 
 def differences(job: jobs.Job, run: Run) -> list[str]:

@@ -24,13 +24,13 @@ from cse.config.spelling import overrides_of
 from cse.record.status import DONE, FAILED
 from cse.sweep.line import Line
 from cse.sweep.memory import Point, memory_of
-from cse.sweep.overrides import merged
 from cse.sweep.process import DONE_BEFORE
 from cse.sweep.start import Runner, Start
+from cse.sweep.words import merged
 
 
 def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
-    """Ask, run and tell until all trials have a score, from this or an earlier start. row: the search's overrides.
+    """Ask, run and tell until all trials have a score, from this or an earlier start. row: the search's words.
 
     Searches `key=interval(a,b)` (uniform) and `key=choice(...)`, for the best of the score that selects.
     """
@@ -55,7 +55,7 @@ def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
         size = min(settings.batch, settings.n_trials - count)
         trials = [trial_of(point) for point in interrupted[:size]] or [new_trial() for _ in range(size)]
         interrupted = interrupted[size:]
-        jobs = [line.job(merged([*row, *overrides_from(axes, trial.config)])) for trial in trials]
+        jobs = [line.job(merged([*row, *words_from(axes, trial.config)])) for trial in trials]
         for trial, outcome in zip(trials, run(jobs, start), strict=True):
             score = outcome.score
             cost = None if score is None else score.value if score.lower_is_better else -score.value
@@ -83,8 +83,8 @@ def optimiser_of(axes: dict[str, Override], settings: DictConfig, folder: Path) 
     return Facade(scenario, lambda config, seed: math.nan, initial_design=design, overwrite=True, logging_level=False)
 
 
-def overrides_from(axes: dict[str, Override], config: Configuration) -> list[str]:
-    """SMAC's values of the axes as overrides, numbers with six significant digits."""
+def words_from(axes: dict[str, Override], config: Configuration) -> list[str]:
+    """SMAC's values of the axes as words, numbers with six significant digits."""
     values = {key: config[key] for key in axes}
     return [f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()]
 

@@ -14,6 +14,7 @@ from cse.columns import in_columns
 from cse.config.keys import key_of
 from cse.config.spelling import typed_by_hand
 from cse.errors import UserError
+from cse.record.runs import Run
 from cse.record.status import DONE, FAILED, RUNNING
 from cse.score import Score, in_short
 from cse.sweep import process
@@ -39,6 +40,12 @@ class Start:
         line = f"{time.strftime('%H:%M:%S')}  {outcome.state:11}  {outcome.job}  {text}"
         print(line.rstrip(), flush=True)
 
+    def recall(self, runs: Sequence[Run]) -> None:
+        """Put what earlier starts of a search have done before the outcomes of this one."""
+        known = {run.folder.name: process.score_of(run) for run in runs if run.status == DONE}
+        before = {name: Outcome(name, DONE_BEFORE, score) for name, score in known.items()}
+        self.outcomes = before | self.outcomes
+
     @property
     def failure(self) -> Outcome | None:
         """The first job that failed or was killed."""
@@ -46,9 +53,9 @@ class Start:
 
     @property
     def best(self) -> Outcome | None:
-        """The job with the best score."""
+        """The job with the best score; of equal ones the first by name, as in a report."""
         best: Outcome | None = None
-        for one in self.outcomes.values():
+        for _, one in sorted(self.outcomes.items()):
             if one.score is not None and one.score.better_than(best.score if best else None):
                 best = one
         return best
@@ -140,7 +147,7 @@ def idle_gpus(job: Job, parallel: int) -> int:
 def devices_of(job: Job) -> int:
     """How many devices a job works on; 1 if its own process will refuse what it was given."""
     config = job.composed()
-    typed = map(key_of, typed_by_hand(job.arguments))
+    typed = map(key_of, typed_by_hand(job.words))
     if job.program != "cse-train" or (config.smoke and "trainer.devices" not in typed):
         return 1
     devices = config.trainer.devices

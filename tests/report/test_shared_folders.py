@@ -39,11 +39,11 @@ def some_jobs(sweep: jobs.Sweep) -> list[jobs.Job]:
 
 def leave(job: jobs.Job, folder: Path, metrics: dict[str, float]) -> None:
     """A finished run of the job, as cse-train and cse-eval leave it."""
-    config = composed("train" if job.program == "cse-train" else "evaluate", job.arguments)
+    config = composed("train" if job.program == "cse-train" else "evaluate", job.words)
     choices = OmegaConf.to_container(config.hydra.runtime.choices)
     plain = {key: value for key, value in config.items_ex(resolve=False) if key != "hydra"}
     settings = OmegaConf.to_container(OmegaConf.create(plain)) | {"choices": choices}
-    command = shlex.join([job.program, *job.arguments])
+    command = shlex.join([job.program, *job.words])
     results = {"status": "done", "config": settings, "command": command, "metrics": metrics}
     folder.mkdir(parents=True)
     (folder / "results.json").write_text(json.dumps(results, default=str))

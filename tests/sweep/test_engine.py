@@ -68,7 +68,7 @@ def test_a_job_that_another_process_runs_is_left_alone(many, tmp_path):
 
 def test_a_finished_run_with_other_settings_does_not_pass_for_done(tmp_path):
     (job,) = jobs_of("whitenedcse/table5", "tracker=none", "objective.m=2", "trainer.precision=auto")
-    config = OmegaConf.to_container(without_hydra(composed("train", job.arguments)), resolve=True)
+    config = OmegaConf.to_container(without_hydra(composed("train", job.words)), resolve=True)
     results = {"status": "done", "config": config, "metrics": {"average": 70.0}}
     outcomes = []
     # "auto" is from an older version; the precision was decided by the machine
@@ -220,7 +220,7 @@ def test_smac_finds_the_best_and_continues_where_it_stopped(many, tmp_path, monk
     asked = []
 
     def run(job, folder, signals, gpu=None):
-        given = dict(argument.split("=", 1) for argument in job.arguments if "=" in argument)
+        given = dict(argument.split("=", 1) for argument in job.words if "=" in argument)
         assert given["case"] == "eda_0.1"
         asked.append(float(given["objective.log10_covariance"]))
         if len(asked) == 3:
@@ -277,7 +277,13 @@ def test_a_search_with_other_ranges_is_refused_and_a_dry_run_shows_them(many, tm
 
 def test_a_search_without_a_sweeps_yaml_names_its_best_trial(many, capsys):
     pytest.importorskip("smac", reason="needs the package smac")
-    code, states = many("-m hydra/sweeper=smac trainer.lr=interval(1e-5,1e-3) hydra.sweeper.n_trials=3 seed=1")
+    line = "-m hydra/sweeper=smac trainer.lr=interval(1e-5,1e-3) seed=1 hydra.sweeper.n_trials="
+    code, states = many(f"{line}3")
     assert (code, list(states.values())) == (0, ["done"] * 3)
     assert all(name.startswith("lr_") for name in states)
-    assert re.search(rf"^best trial: ({'|'.join(states)})-", capsys.readouterr().out, re.MULTILINE)
+    capsys.readouterr()
+    _, states = many(f"{line}5")
+    told = capsys.readouterr().out
+    assert sorted(states.values()) == ["done"] * 2 + ["done before"] * 3  # of the whole search
+    assert "5 of 5 done" in told
+    assert re.search(rf"^best trial: {min(states)}-", told, re.MULTILINE)  # the first by name of equal ones

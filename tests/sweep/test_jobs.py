@@ -7,7 +7,7 @@ from typed import jobs_of
 
 from cse.config import groups
 from cse.errors import UserError
-from cse.sweep import jobs, overrides
+from cse.sweep import jobs, words
 from cse.sweep.engine import check_settings
 from cse.sweep.needs import needs_named
 
@@ -36,7 +36,7 @@ def test_a_name_depends_only_on_what_a_job_runs():
     table = "nonling/table_a1"
     planned = jobs_of(table)
     name = planned[0].name
-    assert len(name) <= overrides.SLUG + 9
+    assert len(name) <= words.SLUG + 9
     assert len({job.name for job in planned}) == 324
     same = ["tracker=none", "paths.cache=/tmp/x", "trainer.workers=3", "hydra/launcher=basic", "jobs.parallel=2"]
     assert jobs_of(table, *same)[0].name == name
@@ -52,7 +52,7 @@ def test_the_command_line_replaces_axes_and_overrides_cases():
     assert len(jobs_of("nonling/table3", "case=simcse_bert,visual_bert", "seed=1,2,3")) == 6
     assert table.place([]) == Path("runs/nonling/table3")
     assert table.place(["smoke=true"]) == Path("runs/smoke/nonling/table3")  # never among real scores
-    arguments = jobs_of("nonling/table3", "case=simcse_bert", "seed=1", "model=minilm")[0].arguments
+    arguments = jobs_of("nonling/table3", "case=simcse_bert", "seed=1", "model=minilm")[0].words
     assert arguments[0] == "sweep=nonling/table3"
     assert [a for a in arguments if a.startswith("model=")] == ["model=minilm"]
     assert {"case=simcse_bert", "hydra.mode=RUN", "resume=auto", "~cases", "~report"} <= set(arguments)
@@ -61,7 +61,7 @@ def test_the_command_line_replaces_axes_and_overrides_cases():
 def test_a_setting_that_only_some_cases_have():
     more = ["aux_modality.init=random", "trainer.lr=0.5"]
     both = jobs_of("nonling/table3", "case=visual_bert,visual_roberta", "seed=1", *more)
-    assert all(set(more) <= set(job.arguments) for job in both)
+    assert all(set(more) <= set(job.words) for job in both)
     check_settings(both)
 
 

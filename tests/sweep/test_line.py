@@ -16,7 +16,7 @@ from cse.errors import MissingResource, UserError
 from cse.run.job import fit
 from cse.sweep import line, process
 from cse.sweep.jobs import CONFIGS
-from cse.sweep.overrides import first_values, is_axis
+from cse.sweep.words import first_values, is_axis
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ def lasting(tmp_path, monkeypatch):
     def command(job, folder: Path) -> list[str]:
         config, of = job.composed(), CONFIGS[job.program]
         cfg = without_hydra(config)
-        fit(cfg, of, config.hydra.runtime.choices, job.arguments)
+        fit(cfg, of, config.hydra.runtime.choices, job.words)
         scores = {"stsb": ["dev/stsb/spearman", "test/stsb/spearman"], "sts": ["test/sts/average"]}
         metrics = {name: 71.23 for evaluator in cfg.eval for name in scores[evaluator]}
         results = {"status": "done", "config": resolved(cfg), "metrics": metrics,
-                   "command": shlex.join([job.program, *job.arguments])}  # fmt: skip
+                   "command": shlex.join([job.program, *job.words])}  # fmt: skip
         (folder / "results.json").write_text(json.dumps(results))
         return [sys.executable, "-IS", "-c", ""]
 

@@ -1,4 +1,4 @@
-"""Overrides KEY=VALUE of jobs, as Hydra's grammar reads them, and the folders' names that are made of them."""
+"""The words KEY=VALUE of jobs, as Hydra's grammar reads them, and the folders' names that are made of them."""
 
 import hashlib
 import re
@@ -10,29 +10,29 @@ from cse.config.spelling import overrides_of, unquoted, values_of
 SLUG = 80  # most characters of a folder's name before its hash
 
 
-def merged(overrides: Sequence[str]) -> list[str]:
+def merged(words: Sequence[str]) -> list[str]:
     """Each key once; the last one wins, so that the command line overrides a case."""
-    return list({key_of(override): override for override in overrides}.values())
+    return list({key_of(word): word for word in words}.values())
 
 
-def is_axis(override: str) -> bool:
+def is_axis(word: str) -> bool:
     """Whether it gives a key several values: a,b, range(...), interval(...) or glob(...)."""
-    return overrides_of([override])[0].is_sweep_override()
+    return overrides_of([word])[0].is_sweep_override()
 
 
-def expanded(overrides: Sequence[str]) -> list[list[str]]:
+def expanded(words: Sequence[str]) -> list[list[str]]:
     """Hydra's own product of all `key=a,b` and `key=range(...)`; if a key is given twice, the last one counts."""
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 
-    return BasicSweeper.split_arguments(overrides_of(overrides), None)[0]
+    return BasicSweeper.split_arguments(overrides_of(words), None)[0]
 
 
-def first_values(overrides: Sequence[str]) -> list[str]:
-    """The overrides with each axis at its first value, or at the lower end of its interval."""
+def first_values(words: Sequence[str]) -> list[str]:
+    """The words with each axis at its first value, or at the lower end of its interval."""
     from hydra.core.override_parser.types import IntervalSweep
 
     first = []
-    for override in overrides_of(overrides):
+    for override in overrides_of(words):
         if not override.is_sweep_override():
             first.append(override.input_line or "")
             continue
@@ -42,32 +42,32 @@ def first_values(overrides: Sequence[str]) -> list[str]:
     return first
 
 
-def root_of(override: str) -> str:
+def root_of(word: str) -> str:
     """`trainer` of `trainer.lr=1e-5`."""
-    return key_of(override).partition(".")[0]
+    return key_of(word).partition(".")[0]
 
 
-def decides(override: str) -> bool:
-    """Whether an override changes what a job computes."""
-    return names_a_job(key_of(override))
+def decides(word: str) -> bool:
+    """Whether a word changes what a job computes."""
+    return names_a_job(key_of(word))
 
 
 def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -> str:
-    """A folder's name: `first`, the overrides `shown` in short, and a hash of the decisive ones."""
+    """A folder's name: `first`, the words `shown` in short, and a hash of the decisive ones."""
     shown = in_older_spelling(shown)
-    lasts = [key_of(override).split(".")[-1] for override in shown]
-    words = [first] if first else []
-    for last, override in zip(lasts, shown, strict=True):
-        value = unquoted(override).rpartition("/")[2]  # the last part of a path is enough
-        key = last if lasts.count(last) == 1 else key_of(override)
-        words.append(value if last == "case" else f"{key}_{value}")
-    text = re.sub(r"[^\w.+-]+", "_", "-".join(words)) or "run"
+    lasts = [key_of(word).split(".")[-1] for word in shown]
+    parts = [first] if first else []
+    for last, word in zip(lasts, shown, strict=True):
+        value = unquoted(word).rpartition("/")[2]  # the last part of a path is enough
+        key = last if lasts.count(last) == 1 else key_of(word)
+        parts.append(value if last == "case" else f"{key}_{value}")
+    text = re.sub(r"[^\w.+-]+", "_", "-".join(parts)) or "run"
     return f"{text[:SLUG]}-{digest(in_older_spelling(list(decisive)))}"
 
 
-def digest(overrides: Iterable[str]) -> str:
-    """Eight hexadecimal digits that identify overrides in any order."""
-    return hashlib.sha1(" ".join(sorted(overrides)).encode()).hexdigest()[:8]
+def digest(words: Iterable[str]) -> str:
+    """Eight hexadecimal digits that identify words in any order."""
+    return hashlib.sha1(" ".join(sorted(words)).encode()).hexdigest()[:8]
 
 
 def in_older_spelling(words: Sequence[str]) -> list[str]:
