@@ -63,23 +63,33 @@ def main(words: list[str], program: str = "cse-train") -> int:
         print(f"{more} of this machine's GPUs are idle: jobs.parallel=N runs N jobs, trainer.devices=N one job on N")
     with SignalForwarder(lambda: f"this goes on: {again}") as signals, signals.waiting(True):
         start = Start(line.folder, signals, fail_fast=line.options.jobs.fail_fast)
-        if line.search is None:
-            made = {(line.folder / job.name).absolute() for job in planned}
-            later = [job for job in planned if job.scores and job.scores[0] in made]  # these score runs of the others
-            run([job for job in planned if job not in later], start)
-            run(later, start)
+        if line.search:
+            run_search(line, start, run)
         else:
-            from cse.sweep.search import search
-
-            for row in line.rows:
-                search(line, row, start, run)
-            start.recall(read_runs([line.folder]))
+            run_grid(planned, start, run)
         done = [one for name in start.outcomes if (one := read_run(line.folder / name)).status == DONE]
         names = [] if line.search else [job.name for job in planned]
         if planned[0].composed().smoke:
             print("smoke tests: made-up data, and a score means nothing")
         start.print_table(line.title, names, line.report(done), searched=line.search is not None)
     return 1 if start.failure else 0
+
+
+def run_grid(planned: Sequence[Job], start: Start, run: Runner) -> None:
+    """Run the jobs, last those that score runs of the others."""
+    made = {(start.folder / job.name).absolute() for job in planned}
+    later = [job for job in planned if job.scores and job.scores[0] in made]
+    run([job for job in planned if job not in later], start)
+    run(later, start)
+
+
+def run_search(line: Line, start: Start, run: Runner) -> None:
+    """Run each of a line's searches, and put the trials of earlier starts beside those of this one."""
+    from cse.sweep.search import search
+
+    for row in line.rows:
+        search(line, row, start, run)
+    start.recall(read_runs([line.folder]))
 
 
 def show_plan(line: Line, planned: Sequence[Job]) -> None:
