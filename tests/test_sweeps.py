@@ -62,7 +62,7 @@ def test_the_grid_is_the_published_one(name):
     assert len({job.name for job in planned}) == len(planned)
     assert PUBLISHED[name] == ((len(planned), read.search.n_trials) if read.search else len(planned))
     for job in ends(name):
-        composed("train" if job.program == "cse-train" else "evaluate", job.arguments)
+        composed("train" if job.program == "cse-train" else "evaluate", job.words)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -120,16 +120,16 @@ PAPERS += [
 @pytest.mark.parametrize(("name", "case", "values"), PAPERS)
 def test_a_job_has_the_papers_value(name, case, values):
     for job in [sweep(name).job([case])] if case else ends(name):
-        config = composed("train", job.arguments)
+        config = composed("train", job.words)
         assert {key: OmegaConf.select(config, key) for key in values} == values
 
 
 def test_pairs_have_two_columns_and_no_dropout_and_figure_3_has_its_noise():
-    paired = composed("train", sweep("noncontrastive/table2").job(["case=roberta_barlow_nli"]).arguments)
+    paired = composed("train", sweep("noncontrastive/table2").job(["case=roberta_barlow_nli"]).words)
     alone = composed("train", ["model=roberta", "objective=barlow", "augmentation=none", "data=nli"])
     assert len(paired.data.columns) == 2
     assert alone.augmentation.model_dropout == 0
-    noise = [composed("train", job.arguments).data.noise for job in jobs_of("nonling/figure3")]
+    noise = [composed("train", job.words).data.noise for job in jobs_of("nonling/figure3")]
     assert [(n.delete, n.insert, n.swap) for n in noise[:3]] == [(0.0, 0, 0), (0.0, 2, 2), (0.1, 2, 2)]
 
 
@@ -151,7 +151,7 @@ def test_the_first_and_the_last_job_run(name, runs, monkeypatch):
     def call(job: jobs.Job, folder: Path) -> None:
         if (folder / "results.json").exists():
             return
-        monkeypatch.setattr("sys.argv", [job.program, *job.arguments, f"hydra.run.dir={folder}"])
+        monkeypatch.setattr("sys.argv", [job.program, *job.words, f"hydra.run.dir={folder}"])
         (train if job.program == "cse-train" else evaluate).main()  # a failure leaves with an exit code
         assert json.loads((folder / "results.json").read_text())["status"] == "done"
 

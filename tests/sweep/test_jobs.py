@@ -67,7 +67,7 @@ def test_a_setting_that_only_some_cases_have():
 
 def test_departures_are_the_decisive_overrides_beyond_the_sweep():
     table = jobs.read("nonling/table3")
-    own = table.job(["case=visual_bert", "seed=3"]).arguments
+    own = table.job(["case=visual_bert", "seed=3"]).words
     assert table.departures(own) == []
     more = ["trainer.max_steps=60", "paths.cache=/x", "tracker=none", "trainer.lr=1", "seed=9", "jobs.parallel=2"]
     more += ["trainer.chunk=8", "eval=[stsb,sts,geometry]", "note=mine"]
@@ -82,7 +82,7 @@ def test_an_evaluation_finds_the_run_it_scores():
     folder = Path("runs/nonling/table1", trained.name).absolute()
     assert (scored.program, scored.scores[0], scored.scores[1].name) == ("cse-eval", folder, trained.name)
     own = ["eval=[transfer]", "hydra.mode=RUN", "case=visual_bert", more[3]]  # what is typed is last
-    assert scored.arguments == [f"checkpoint='{folder}'", *own]
+    assert scored.words == [f"checkpoint='{folder}'", *own]
     # untrained encoders have no seed: one job, not three
     assert len(jobs_of("declutr/table_s1", "seed=1,2,3")) == 8
 
