@@ -98,19 +98,6 @@ def test_a_live_process_is_named_at_once(tmp_path, other):
         Heartbeat(tmp_path).__enter__()
 
 
-@pytest.mark.parametrize("dead", ["killed", "another's number", "elsewhere"])
-def test_what_a_dead_process_left_is_taken_over_at_once(tmp_path, other, dead):
-    other.kill()
-    other.wait()
-    if dead == "another's number":
-        leave(tmp_path, os.getpid(), age=1e6)
-    elif dead == "elsewhere":
-        leave(tmp_path, 1, host="elsewhere", age=heartbeat.SILENCE + 10)
-    else:
-        leave(tmp_path, other.pid)
-    check_taken(tmp_path)
-
-
 def test_of_many_starts_one_takes_a_dead_ones_folder(tmp_path):
     """Each start is a thread: threads share a process, which is alive, so they refuse each other as processes would."""
     results = []

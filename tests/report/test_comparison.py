@@ -53,10 +53,9 @@ def test_a_copy_of_a_run_is_no_further_seed(leave, compared):
     assert [note for note in comparison.notes if "3 runs of 2 seeds" in note]
 
 
-@pytest.mark.parametrize("score", ["dev/retrieval/median_rank", "dev/geometry/uniformity", "dev/mine/loss"])
-def test_the_least_wins_where_less_is_better(score, leave, compared):
+def test_the_least_wins_where_less_is_better(leave, compared):
     for lr, value in ((1e-5, 9.0), (3e-5, 3.0)):
-        leave(f"{lr}", {"trainer.lr": lr, "seed": 1}, {score: value})
+        leave(f"{lr}", {"trainer.lr": lr, "seed": 1}, {"dev/mine/loss": value})
     comparison = compared()
     assert comparison.label(comparison.best) == "lr=3e-05"
 
