@@ -7,7 +7,7 @@ view): nothing depends on the number of workers or processes, or on where a run 
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -134,36 +134,44 @@ class Batches(Dataset[Batch]):
         return {name: torch.from_numpy(value) for name, value in known.items()}
 
     def views(self, rows_B: np.ndarray, epoch: int) -> list[View]:
-        """The views of these rows. All texts of the batch are tokenised in one call."""
-        of_tokens = self.augmentation.level == "tokens"
-        read = self.text.ids_of if of_tokens else self.text.texts_of
-        cells = zip(*(read(rows_B, column) for column in range(self.text.num_columns)), strict=True)
-        views: list[list[Any]] = [[] for _ in self.columns]
-        for row, own in zip(rows_B.tolist(), cells, strict=True):
-            for view, column, made in zip(views, self.columns, self.views_of(row, own, epoch), strict=True):
-                view += [Sequence(row, column, one) for one in made]
-        if not of_tokens:
-            ids = iter(self.tokenizer.by_words([one.ids for view in views for one in view], self.max_length))
-            views = [[one._replace(ids=next(ids)) for one in view] for view in views]
+        """The views of these rows."""
+        views = (self._of_ids if self.augmentation.level == "tokens" else self._of_texts)(rows_B, epoch)
         if self.retemplate is not None:
             views[1:] = [[one._replace(ids=self.retemplate(one.ids)) for one in view] for view in views[1:]]
         return views
 
-    def views_of(self, row: int, cells: tuple[Any, ...], epoch: int) -> list[list[Any]]:
-        """The views of one row, each a list of texts or of rows of ids. cells: what the row has in each column."""
-        augmentation, plain = self.augmentation, [cells[column] for column in self.columns]
-        if augmentation.level == "tokens":
-            kept = len(plain) if augmentation.keeps_text else int(augmentation.keeps_first)
-            drawn = range(kept, self.num_views)
-            views = plain[:kept] + [self._augmented(plain[view], self._rng(epoch, row, view)) for view in drawn]
+    def _of_ids(self, rows_B: np.ndarray, epoch: int) -> list[View]:
+        """Views made of rows of ids, one sequence a row."""
+        cells = [self.text.ids_of(rows_B, column) for column in range(self.text.num_columns)]
+        kept = self.num_views if self.augmentation.keeps_text else int(self.augmentation.keeps_first)
+        views: list[View] = [[] for _ in self.columns]
+        for number, (view, column) in enumerate(zip(views, self.columns, strict=True)):
+            for row, ids in zip(rows_B.tolist(), cells[column], strict=True):
+                made = ids if number < kept else self._augmented(ids, self._rng(epoch, row, number))
+                view.append(Sequence(row, column, made))
+        return views
+
+    def _of_texts(self, rows_B: np.ndarray, epoch: int) -> list[View]:
+        """Views made of texts. All texts of the batch are tokenised in one call."""
+        cells = zip(*(self.text.texts_of(rows_B, column) for column in range(self.text.num_columns)), strict=True)
+        views: list[list[tuple[int, str]]] = [[] for _ in self.columns]
+        for row, texts in zip(rows_B.tolist(), cells, strict=True):
+            for view, made in zip(views, self._texts_of(row, texts, epoch), strict=True):
+                view += [(row, text) for text in ([made] if isinstance(made, str) else made)]
+        ids = iter(self.tokenizer.by_words([text for view in views for _, text in view], self.max_length))
+        return [
+            [Sequence(row, column, next(ids)) for row, _ in view]
+            for view, column in zip(views, self.columns, strict=True)
+        ]
+
+    def _texts_of(self, row: int, cells: tuple[str, ...], epoch: int) -> list[str | list[str]]:
+        """The views of one row of texts; a view may be several texts. cells: the row's text in each column."""
+        augmentation = self.augmentation
+        if len(cells) == 1:
+            views = augmentation.views(cells[0], self.num_views, self._rng(epoch, row, 0))[: self.num_views]
         else:
-            if len(cells) == 1:
-                views = augmentation.views(cells[0], self.num_views, self._rng(epoch, row, 0))[: self.num_views]
-            else:
-                views = [augmentation.views(text, 1, self._rng(epoch, row, c))[0] for c, text in enumerate(plain)]
-            if augmentation.keeps_first:
-                views[0] = plain[0]
-        return [view if isinstance(view, list) else [view] for view in views]
+            views = [augmentation.views(cells[c], 1, self._rng(epoch, row, c))[0] for c in self.columns]
+        return [cells[0], *views[1:]] if augmentation.keeps_first else views
 
     def _rng(self, epoch: int, row: int, view: int) -> np.random.Generator:
         return np.random.default_rng((self.seed, epoch, row, view))
