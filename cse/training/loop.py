@@ -252,8 +252,8 @@ class Training:
         else:
             follow_encoding(self.encode())
         state = self.state
-        outcome = state.best_step, state.best_score, state.lower_is_better, values(scores.values()), stopped
-        state.best_step, state.best_score, state.lower_is_better, found, stopped = gather_objects(outcome)[0]
+        outcome = state.best_step, state.best_score, values(scores.values()), stopped
+        state.best_step, state.best_score, found, stopped = gather_objects(outcome)[0]
         if stopped:
             self._stop(stopped, signals)
         state.curve.append((state.step, found))
@@ -266,7 +266,6 @@ class Training:
         if self.trainer.select not in scores:
             raise no_such_score(str(self.trainer.select), scores)
         state, score = self.state, scores[self.trainer.select]
-        state.lower_is_better = score.lower_is_better
         best = None if state.best_score is None else replace(score, value=state.best_score)
         if state.step == 0 or not score.better_than(best):
             return False

@@ -106,15 +106,13 @@ class Parts:
 class State:
     """How far a run is, and the best so far; last/ holds it as JSON.
 
-    best_score: of trainer.select, at best_step. lower_is_better: for that score, known from its first value on.
-    best_sum: the checksum of the exported weights, where it is known. curve: (step, dev scores) of every evaluation.
-    seconds, tokens: of training so far.
+    best_score: of trainer.select, at best_step. best_sum: the checksum of the exported weights, where it is known.
+    curve: (step, dev scores) of every evaluation. seconds, tokens: of training so far.
     """
 
     step: Natural = 0
     best_step: Natural = 0
     best_score: float | None = None
-    lower_is_better: bool = False
     best_sum: str | None = None
     curve: list[tuple[int, dict[str, float]]] = field(default_factory=list)
     seconds: NonNegative = 0.0

@@ -7,7 +7,6 @@ that get no better are a warning.
 import logging
 import math
 from collections.abc import Mapping
-from operator import itemgetter
 
 import torch
 from torch import Tensor
@@ -63,30 +62,22 @@ class Watch:
 
     def check_scores(self, state: State) -> None:
         """Warn, once, when the selecting score has not got better for `trainer.patience` evaluations."""
-        if self.trainer.select is None or self.evaluations_since_best(state) != self.trainer.patience:
+        if self.trainer.select is None or evaluations_since_best(state) != self.trainer.patience:
             return
         step, scores = state.curve[-1]
-        best = best_of(state, self.trainer.select)
-        than = f"is better than the {best[0]:.2f} of step {best[1]}" if best else "is a number"
+        best = state.best_score
+        than = "is a number" if best is None else f"is better than the {best:.2f} of step {state.best_step}"
         what = f"no {self.trainer.select} of the last {self.trainer.patience} evaluations {than}"
         ends = f"now {scores[self.trainer.select]:.2f}; trainer.stop_early={str(self.trainer.stop_early).lower()}"
         log.warning("step %d: %s (%s)", step, what, ends)
 
     def is_over(self, state: State) -> bool:
         """Whether the run should stop early, because its score no longer gets better."""
-        patience = self.trainer.patience
-        return self.trainer.stop_early and patience is not None and self.evaluations_since_best(state) >= patience
-
-    def evaluations_since_best(self, state: State) -> int:
-        """The number of evaluations after the best one, or after step 0 if there is none; 0 if nothing selects."""
-        if self.trainer.select is None:
-            return 0
-        best = best_of(state, self.trainer.select)
-        return sum(step > (best[1] if best else 0) for step, _ in state.curve)
+        if self.trainer.select is None or self.trainer.patience is None:
+            return False
+        return self.trainer.stop_early and evaluations_since_best(state) >= self.trainer.patience
 
 
-def best_of(state: State, select: str) -> tuple[float, int] | None:
-    """(score, step) of the first best evaluation, step 0 (the untrained encoder) left out; None if all are NaN."""
-    known = [(scores[select], step) for step, scores in state.curve if step > 0 and not math.isnan(scores[select])]
-    best = min if state.lower_is_better else max
-    return best(known, key=itemgetter(0), default=None)  # the first of equals
+def evaluations_since_best(state: State) -> int:
+    """The number of evaluations after the best one, or after step 0 if there is none yet."""
+    return sum(step > state.best_step for step, _ in state.curve)

@@ -10,7 +10,7 @@ import torch
 
 from cse.errors import RunError
 from cse.training.settings import State
-from cse.training.watch import CHECKED, Watch, best_of
+from cse.training.watch import CHECKED, Watch
 
 
 @pytest.fixture
@@ -19,8 +19,11 @@ def watch():
     return Watch(trainer, scaled=False)
 
 
-def scored(*values, lower_is_better=False):
-    return State(curve=[(step, {"dev/x": value}) for step, value in enumerate(values)], lower_is_better=lower_is_better)
+def scored(*values):
+    """A run with these scores, whose best is the highest after step 0."""
+    curve = [(step, {"dev/x": value}) for step, value in enumerate(values)]
+    best = max((value for value in values[1:] if not math.isnan(value)), default=None)
+    return State(curve=curve, best_step=0 if best is None else values.index(best, 1), best_score=best)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -61,18 +64,6 @@ def test_scores_that_stop_rising_are_warned_of_once_for_each_best(watch, caplog)
     assert watch.is_over(scored(*values))
     watch.trainer.patience = None
     assert not watch.is_over(scored(*values))
-
-
-def test_the_least_score_is_best_where_less_is_better(watch, caplog):
-    values = [-9, math.nan, -2, -3, -2, -2.5, -2]
-    states = [scored(*values[:end], lower_is_better=True) for end in range(1, len(values) + 1)]
-    assert best_of(states[1], "dev/x") is None
-    assert best_of(states[-1], "dev/x") == (-3, 3)
-    for state in states:
-        watch.check_scores(state)
-    assert [record.message.partition(":")[0] for record in caplog.records] == ["step 6"]
-    watch.trainer.stop_early = True
-    assert [watch.is_over(states[-2]), watch.is_over(states[-1])] == [False, True]
 
 
 def test_scores_that_are_never_a_number_are_warned_of(watch, caplog):
