@@ -40,6 +40,10 @@ def pairwise(axes: dict[str, list[str]]) -> list[tuple[str, ...]]:
 
 ROWS = pairwise(AXES)
 ALONE = {row[0]: row for row in reversed(ROWS)}  # one row of each objective
+CASES = [
+    pytest.param(row, id=", ".join(filter(None, row)), marks=[] if row is ALONE[row[0]] else pytest.mark.nightly)
+    for row in ROWS
+]
 
 
 def refusal(arguments: list[str]) -> str | None:
@@ -72,7 +76,11 @@ def words(request, small_run, documents, triplets, wordnet_folder):
     return line
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: ", ".join(filter(None, row)))
+def test_every_choice_trains_every_day():
+    assert {choice for row in ALONE.values() for choice in row} == {choice for axis in AXES.values() for choice in axis}
+
+
+@pytest.mark.parametrize("row", CASES)
 def test_every_two_choices_train_together(words, cse_train, tiny_bert, tmp_path, capsys, row):
     """Once for each objective, a stop after two of four steps changes nothing, and others load best/ as we do."""
     arguments = words(row, row[1])
