@@ -5,13 +5,13 @@ import json
 from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
-from typed import jobs_of
+from omegaconf import DictConfig, OmegaConf
 
 from cse.config.compose import composed
 from cse.report import figures, published
 from cse.report.spec import parse
 from cse.sweep import jobs, line
+from cse.sweep.overrides import first_values
 
 SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"
 
@@ -43,10 +43,18 @@ def sweep(name: str) -> jobs.Sweep:
     return jobs.read(name)
 
 
+@functools.cache
+def planned(name: str) -> tuple[list[jobs.Job], DictConfig | None]:
+    """Its jobs, and its search."""
+    read = line.read([f"sweep={name}"], "cse-train")
+    return read.jobs(), read.search
+
+
+@functools.cache
 def ends(name: str) -> list[jobs.Job]:
     """The first and the last job; of searches, an example of the first and the last."""
-    all_jobs = jobs_of(name, "smoke=true", "tracker=none")
-    return [all_jobs[0], all_jobs[-1]]
+    read = line.read([f"sweep={name}", "smoke=true", "tracker=none"], "cse-train")
+    return [read.job(first_values(read.rows[place])) for place in (0, -1)]
 
 
 def test_every_file_is_tested():
@@ -57,10 +65,9 @@ def test_every_file_is_tested():
 @pytest.mark.parametrize("name", NAMES)
 def test_the_grid_is_the_published_one(name):
     """The number of jobs is right, each has its own folder, and the first and last compose."""
-    read = line.read([f"sweep={name}"], "cse-train")
-    planned = read.jobs()
-    assert len({job.name for job in planned}) == len(planned)
-    assert PUBLISHED[name] == ((len(planned), read.search.n_trials) if read.search else len(planned))
+    all_jobs, search = planned(name)
+    assert len({job.name for job in all_jobs}) == len(all_jobs)
+    assert PUBLISHED[name] == ((len(all_jobs), search.n_trials) if search else len(all_jobs))
     for job in ends(name):
         composed("train" if job.program == "cse-train" else "evaluate", job.words)
 
@@ -94,7 +101,7 @@ def test_cases_of_one_name_in_a_shared_folder_are_one_job():
         table = sweep(name)
         if table.sweeper != "basic" or table.params:
             continue
-        for case, job in zip(table.cases, jobs_of(name), strict=True):
+        for case, job in zip(table.cases, planned(name)[0], strict=True):
             before = folders.setdefault((table.folder, case), (job.name, name))
             assert before[0] == job.name, f"{case} of {name} and of {before[1]}"
 
@@ -129,7 +136,7 @@ def test_pairs_have_two_columns_and_no_dropout_and_figure_3_has_its_noise():
     alone = composed("train", ["model=roberta", "objective=barlow", "augmentation=none", "data=nli"])
     assert len(paired.data.columns) == 2
     assert alone.augmentation.model_dropout == 0
-    noise = [composed("train", job.words).data.noise for job in jobs_of("nonling/figure3")]
+    noise = [composed("train", job.words).data.noise for job in planned("nonling/figure3")[0]]
     assert [(n.delete, n.insert, n.swap) for n in noise[:3]] == [(0.0, 0, 0), (0.0, 2, 2), (0.1, 2, 2)]
 
 

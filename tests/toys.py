@@ -31,8 +31,9 @@ def ready(evaluator: E) -> E:
     return evaluator
 
 
+@functools.cache
 def composed(*overrides: str) -> DictConfig:
-    """cse-train's config, with its `hydra` node."""
+    """cse-train's config, with its `hydra` node; shared by all who ask for it."""
     with initialize_config_dir(CONF_DIR, version_base="1.3"):
         return compose("train", list(overrides), return_hydra_config=True)
 
