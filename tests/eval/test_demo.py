@@ -47,13 +47,6 @@ def test_missing_and_truncated_data_is_named(tmp_path, monkeypatch):
         Demo().prepare()
 
 
-def test_minilm_scores_as_measured(evaluator, minilm_encode):
-    scores = values(evaluator(minilm_encode("cls"), "dev"))
-    # Lee's documents are cut nowhere; cut to 128 tokens they give 47.3
-    expected = {"lee/spearman": 47.44, "simlex/spearman": 31.50, "wordsim/spearman": 39.02, "average": 39.32}
-    assert scores == pytest.approx(expected, abs=0.01)
-
-
 def test_the_demo_and_readme_say_what_the_untouched_minilm_scores(evaluator, minilm_encode):
     scores = values(evaluator(minilm_encode("mean"), "dev"))
     average = f"{scores['average']:.2f} on average"

@@ -67,7 +67,7 @@ def folder(tmp_path) -> Path:
 
 def evaluator(folder: Path, tasks: list[str], mode: str = "fast", **options) -> Transfer:
     classifiers = {
-        "fast": {"kfold": 5, "fit": classifier(**FAST), "snli": {"l2": [1e-9], "max_epoch": 15, "epoch_size": 1}},
+        "fast": {"kfold": 3, "fit": classifier(**FAST), "snli": {"l2": [1e-9], "max_epoch": 15, "epoch_size": 1}},
     }
     regression = Relatedness("spearman", lr=1e-3, batch_size=64, epoch_size=5, tenacity=3, max_epoch=20, seed=1111)
     return Transfer(str(folder), tasks, mode, classifiers, regression, **({"allow_partial": True} | options))
@@ -98,10 +98,10 @@ def test_every_task_scores_as_with_one_fit_after_the_other(folder, bag_of_letter
                 u = np.c_[u, v, u * v, abs(u - v)] if task == "SNLI" else np.c_[abs(u - v), u * v]
             x[part] = u
         if TASKS[task].scheme == "nested":
-            dev, test, folds = one_fit.nested(x["all"], y["all"], 5, grid, **FAST)
+            dev, test, folds = one_fit.nested(x["all"], y["all"], 3, grid, **FAST)
             assert suite.source()["folds"][task] == folds
         elif TASKS[task].scheme == "cross":
-            dev, test = one_fit.cross(x, y, 5, grid, **FAST)
+            dev, test = one_fit.cross(x, y, 3, grid, **FAST)
         elif TASKS[task].scheme == "split":
             dev, test = one_fit.split(x, y, grid, **FAST)
         elif TASKS[task].scheme == "snli":
@@ -128,7 +128,7 @@ def test_every_task_scores_as_with_one_fit_after_the_other(folder, bag_of_letter
                 "SST2/accuracy": 30, "SST2/dev_accuracy": 20, "MRPC/f1": 30}  # fmt: skip
     assert rows.items() >= expected.items()
     assert rows["average"] == sum(rows[f"{task}/accuracy"] for task in SIMCSE_SEVEN)
-    assert suite.source()["classifier"]["kfold"] == 5
+    assert suite.source()["classifier"]["kfold"] == 3
 
 
 def test_a_missing_task_is_named_or_left_out_together_with_the_average(folder, bag_of_letters):

@@ -29,7 +29,7 @@ MODALITIES = ("text", "images", "sounds")
 EVERY = list(product(OBJECTIVES, WAYS, MODALITIES))
 PAIRS = [(name, way, MODALITIES[(one + other) % 3])
          for one, name in enumerate(OBJECTIVES) for other, way in enumerate(WAYS)]  # fmt: skip
-FAST = [case for number, case in enumerate(PAIRS) if number % 6 == 0]
+FAST = PAIRS[::9]  # every way and modality
 KERNELS = Path(__file__).with_name("kernels.json")
 WRITE = "KERNELS=write python -m pytest -q tests/training/test_card.py -k kernels"
 

@@ -46,8 +46,7 @@ def check_same(encoder, name: str, backend: str, device: str = "cpu") -> None:
     torch.testing.assert_close(other[1], plain[1], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["tiny_bert", "tiny_roberta"])
-@pytest.mark.parametrize("name", ["simcse", "declutr"])
+@pytest.mark.parametrize(("name", "kind"), [("simcse", "tiny_roberta"), ("declutr", "tiny_bert")])
 def test_compiled_steps_are_the_plain_steps(name, kind, request):
     """With dropout, which this backend draws as the plain encoder does."""
     encoder = load_encoder(request.getfixturevalue(kind), "mean", dropout=0.3, mlm=True, packed=False)
