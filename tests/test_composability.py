@@ -1,13 +1,12 @@
 """Groups compose freely: every two choices of AXES meet in a run that trains, or are refused in one sentence."""
 
-import json
 from itertools import combinations, product
 from pathlib import Path
 
 import pytest
 import torch
 from hydra.utils import instantiate
-from killed import assert_same_tensors, train_to
+from killed import assert_same_tensors, logged, train_to
 from sentence_transformers import SentenceTransformer
 from toys import composed, run_of
 
@@ -105,8 +104,7 @@ def test_every_two_choices_train_together(words, cse_train, tiny_bert, tmp_path,
 
 def check_numbers(folder: Path, beside: bool) -> None:
     """Every step has a finite loss and a gradient, also for a second modality."""
-    events = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    steps = [event for event in events if "train/loss" in event]
+    steps = [event for event in logged(folder) if "train/loss" in event]
     assert len(steps) == 4
     for part in ("train/", "train/aux/") if beside else ("train/",):
         assert all(abs(step[f"{part}loss"]) < 1e6 for step in steps)  # None, for NaN, would raise

@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from killed import assert_same_tensors, train_to
+from killed import assert_same_tensors, logged, train_to
 from safetensors.torch import load_file
 
 
 def metrics(folder: Path) -> list[dict]:
-    events = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [event for event in events if event["event"] == "metrics" and "train/loss" in event]
+    return [event for event in logged(folder) if "train/loss" in event]
 
 
 @pytest.mark.parametrize("modality", ["images", "sounds"])
