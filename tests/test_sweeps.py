@@ -11,7 +11,7 @@ from cse.config.compose import composed
 from cse.report import figures, published
 from cse.report.spec import parse
 from cse.sweep import jobs, line
-from cse.sweep.overrides import first_values
+from cse.sweep.words import first_values
 
 SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"
 
