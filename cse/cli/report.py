@@ -38,7 +38,7 @@ Writes      into out=FOLDER (reports/FOLDER, reports/A+B, reports/PAPER/TABLE by
             sweep=  report.html (figures inside), report.md, report.csv (unrounded), report.tex, figures/*.{png,svg},
                     claims.csv (the paper's claims about the table, and what the runs say)
 Compares    seed=KEY: the key in which repetitions differ (seed)
-            confidence=0.95  tolerance=0.1 (points that pass)  seed_sd=0.9 (where n is 1)
+            confidence=0.95  tolerance=0.1 (points that pass)
 Exit codes: 0 done (even if runs are missing: the report says which), 1 gate= is not passed or the report could not be
 written, 2 a mistake.
 """

@@ -37,7 +37,6 @@ class Reporting(TypedDict):
     seed: Name
     confidence: Annotated[float, Gt(0), Lt(1)]
     tolerance: NonNegative
-    seed_sd: NonNegative
 
 
 def settings(arguments: list[str]) -> Config:

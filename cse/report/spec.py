@@ -21,7 +21,6 @@
       setting: {model: bert}          # what the paper held fixed; runs that differ from it, or from
                                       # what the sweep sets, get the verdict OTHER SETTING
       tolerance: 0.1                  # PASS: at most this far off; a column may have its own; else cse-report's
-      seed_sd: 0.9                    # assumed of STS scores where there is one run; else cse-report's
       claims:                         # what the paper claims from this table: cse/report/claims.py
         - {says: m = 3 beats m = 2, source: Section 5.3, more: {row: "3"}, than: {row: "2"}}
       figures:                        # see cse/report/plot.py for kinds
@@ -91,7 +90,6 @@ class Spec(BaseModel):
     baseline: str | dict[str, str] = {}
     setting: Where = {}
     tolerance: float
-    seed_sd: float
     figures: list[Plot] = []
     claims: list[Claim] = []
     axes: tuple[str, ...] = ()
@@ -111,10 +109,10 @@ class Spec(BaseModel):
         return self.columns[column].metric or self.rows[row].metric or self.metric
 
 
-def parse(raw: Config, published: Published | None, where: str, tolerance: float, seed_sd: float) -> Spec:
+def parse(raw: Config, published: Published | None, where: str, tolerance: float) -> Spec:
     """Check a block against its published table. Raises UserError, which begins with `where`, the file's name."""
     cells, columns = (list(published.cells), published.columns) if published else ([], [])
-    block = {"columns": dict.fromkeys(columns), "tolerance": tolerance, "seed_sd": seed_sd}
+    block = {"columns": dict.fromkeys(columns), "tolerance": tolerance}
     block |= {key: value for key, value in raw.items() if value is not None}
     if isinstance(rows := raw.get("rows"), str):
         own = [name for name in cells if published and name not in published.others]

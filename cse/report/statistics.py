@@ -59,8 +59,8 @@ def summary(values: Iterable[float]) -> Value:
 def reach_of_noise(ours: Value, published_n: int, seed_sd: float | None, confidence: float) -> float:
     """How far the mean of `published_n` further runs may lie from ours through seeds alone: a prediction interval.
 
-    t_{n-1} sd sqrt(1/n + 1/published_n); with one run of ours the sd is unknown, and `seed_sd` with the normal quantile
-    takes its place.
+    t_{n-1} sd sqrt(1/n + 1/published_n); with one run of ours the sd is unknown, and that of other cells' seeds, with
+    the normal quantile, takes its place.
     """
     spread = math.sqrt(1 / ours.n + 1 / published_n)
     if ours.sd is None:

@@ -36,7 +36,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     """The report of a sweep: its runs beside the paper's table, or beside each other if it names none, and figures."""
     sweep, block, where = read_sweep(config["sweep"])
     printed = published.table(block["paper"], block["table"]) if block.get("table") else None
-    spec = parse(block, printed, where, tolerance=config["tolerance"], seed_sd=config["seed_sd"])
+    spec = parse(block, printed, where, tolerance=config["tolerance"])
     spec = spec.model_copy(update={"axes": tuple(key for key in sweep.settings if key != spec.seed)})
     folders = folders or [sweep.place([])]  # where `cse-train sweep=...` puts them
     runs = mark_departures(runs_of_sweep(sweep, folders, config), sweep.name, spec.seed)

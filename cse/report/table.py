@@ -68,7 +68,8 @@ def build(
     }
     for column in spec.columns:
         by_row = {row: groups[row, column] for row in spec.rows}
-        tied, seed_sd = ties(by_row, confidence), seed_sd_of(column, spec, by_row)
+        tied, several = ties(by_row, confidence), of_several_seeds(by_row.values())
+        seed_sd = pooled_sd(several) if several else None
         for row, group in by_row.items():
             line, printed = lines[row, column], published.cells[row][column]
             where = {**spec.rows[row].where, **spec.columns[column].where}
@@ -170,7 +171,7 @@ def legend(cells: pd.DataFrame, spec: Spec, confidence: float) -> list[str]:
     if (cells["difference"].notna() & (cells["seeds"] == 1)).any():
         lines.append(
             "A cell with one seed is judged by how much the seeds of its column's other cells vary; if there are none, "
-            f"STS scores are taken to vary by sd {spec.seed_sd:g}, and other scores are not judged (ONE SEED)."
+            "it is not (ONE SEED)."
         )
     own = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
     others = "".join(f", {column} within {tolerance:g}" for column, tolerance in own.items())
@@ -199,7 +200,10 @@ def notes(groups: Groups, spec: Spec, runs: list[Run], confidence: float) -> lis
 def judge_cell(
     group: Group, printed: Value | None, column: str, spec: Spec, seed_sd: float | None, confidence: float
 ) -> str:
-    """The verdict on a cell that runs may fill; "" where the paper prints no number. seed_sd: see `seed_sd_of`."""
+    """The verdict on a cell that runs may fill; "" where the paper prints no number.
+
+    seed_sd: how much seeds vary in the column's cells with several; None without such cells.
+    """
     if not group.values:
         return NOT_RUN
     if printed is None:
@@ -221,15 +225,6 @@ def against_printed(ours: Value, printed: Value, tolerance: float, seed_sd: floa
     if ours.sd is None and seed_sd is None:
         return ONE_SEED
     return WITHIN_NOISE if distance <= reach_of_noise(ours, printed.n, seed_sd, confidence) else DIFFERS
-
-
-def seed_sd_of(column: str, spec: Spec, groups: Mapping[str, Group]) -> float | None:
-    """The seeds' deviation in a column, for its cells with one seed: pooled over the column's cells with several, else
-    `spec.seed_sd` if all its scores are STS scores; None if nothing tells. groups: by row."""
-    if several := of_several_seeds(groups.values()):
-        return pooled_sd(several)
-    metrics = {str(spec.metric_of(row, column)) for row, group in groups.items() if group.values}
-    return spec.seed_sd if all("/sts" in metric for metric in metrics) else None
 
 
 def ties(groups: Mapping[str, Group], confidence: float) -> list[str]:

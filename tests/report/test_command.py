@@ -105,7 +105,7 @@ def test_a_report_is_named_by_all_that_it_compares(three_of_eight):
     assert (three_of_eight / "reports/B/runs.csv").read_bytes() == alone
 
 
-@pytest.mark.parametrize("key", ["gate", "confidence", "tolerance", "seed_sd"])
+@pytest.mark.parametrize("key", ["gate", "confidence", "tolerance"])
 def test_every_number_may_have_an_exponent(key):
     """As in Hydra; for YAML 1.1, 1e-1 is text and 2026-01-01 a date."""
     assert settings(["runs=[2026-01-01]", f"{key}=1e-1"])[key] == 0.1

@@ -118,8 +118,7 @@ baseline: BERT SimCSE
 
 
 def test_a_column_is_judged_by_its_own_spread(leave, tmp_path):
-    """One seed of uniformity -2.5 is no seed noise about -3.08, for .9 points of an STS average say nothing of it; the
-    other row's seeds do."""
+    """One seed of uniformity -2.5 is no seed noise about -3.08 only where the other row's seeds say so."""
     scores = {"test/mteb/STS/average": 74.0, "test/mteb/average": 46.0, "test/geometry/uniformity": -2.5}
     leave("barlow", {"case": "barlow", "seed": 0}, scores)
     cells = built(TABLE2, tmp_path).cells
