@@ -69,7 +69,7 @@ def test_the_grid_is_the_published_one(name):
     assert len({job.name for job in all_jobs}) == len(all_jobs)
     assert PUBLISHED[name] == ((len(all_jobs), search.n_trials) if search else len(all_jobs))
     for job in ends(name):
-        composed("train" if job.program == "cse-train" else "evaluate", job.words)
+        job.composed()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -127,16 +127,16 @@ PAPERS += [
 @pytest.mark.parametrize(("name", "case", "values"), PAPERS)
 def test_a_job_has_the_papers_value(name, case, values):
     for job in [sweep(name).job([case])] if case else ends(name):
-        config = composed("train", job.words)
+        config = job.composed()
         assert {key: OmegaConf.select(config, key) for key in values} == values
 
 
 def test_pairs_have_two_columns_and_no_dropout_and_figure_3_has_its_noise():
-    paired = composed("train", sweep("noncontrastive/table2").job(["case=roberta_barlow_nli"]).words)
+    paired = sweep("noncontrastive/table2").job(["case=roberta_barlow_nli"]).composed()
     alone = composed("train", ["model=roberta", "objective=barlow", "augmentation=none", "data=nli"])
     assert len(paired.data.columns) == 2
     assert alone.augmentation.model_dropout == 0
-    noise = [composed("train", job.words).data.noise for job in planned("nonling/figure3")[0]]
+    noise = [job.composed().data.noise for job in planned("nonling/figure3")[0]]
     assert [(n.delete, n.insert, n.swap) for n in noise[:3]] == [(0.0, 0, 0), (0.0, 2, 2), (0.1, 2, 2)]
 
 

@@ -4,6 +4,7 @@ import logging
 import shutil
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -59,16 +60,17 @@ def show(words: Sequence[str]) -> int:
         for name, need in {need.dataset: need for need in needs}.items():
             show_one(name, place_of(name, paths), as_set(need.absent_copy))
         return 0
-    places = {need: need.place() for need in needs}
-    for need, place in places.items():
+    counts: Counter[str] = Counter()
+    for need in needs:
+        place, copy = need.place(), need.absent_copy
         state = "missing" if place is None else "later" if need.comes_later else "here"
-        print(as_set(f"{state:<7}  {need.name}  {place or need.absent_copy}".rstrip()))
-    missing = [need for need, place in places.items() if place is None]
-    later = [need for need, place in places.items() if place and need.comes_later]
-    gets = f" (cse-data fetch {' '.join(words)} gets them)" if any(not one.absent_copy for one in missing) else ""
-    counts = f"{len(places) - len(missing) - len(later)} here, {len(missing)} missing{gets}"
-    print(counts + (f", {len(later)} when it is first scored" if later else ""))
-    return int(bool(missing))
+        counts[state] += 1
+        counts["fetched"] += state == "missing" and not copy
+        print(as_set(f"{state:<7}  {need.name}  {place or copy}".rstrip()))
+    gets = f" (cse-data fetch {' '.join(words)} gets them)" if counts["fetched"] else ""
+    later = f", {counts['later']} when it is first scored" if counts["later"] else ""
+    print(f"{counts['here']} here, {counts['missing']} missing{gets}{later}")
+    return int(counts["missing"] > 0)
 
 
 def show_all(places: dict[str, Path | str | None]) -> None:

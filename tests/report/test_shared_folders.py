@@ -11,7 +11,6 @@ from made_up_tables import parsed
 from omegaconf import OmegaConf
 from typed import exit_code, jobs_of
 
-from cse.config.compose import composed
 from cse.config.groups import SWEEPS_DIR, choices
 from cse.record.runs import Run
 from cse.report import sweep as compared
@@ -39,7 +38,7 @@ def some_jobs(sweep: jobs.Sweep) -> list[jobs.Job]:
 
 def leave(job: jobs.Job, folder: Path, metrics: dict[str, float]) -> None:
     """A finished run of the job, as cse-train and cse-eval leave it."""
-    config = composed("train" if job.program == "cse-train" else "evaluate", job.words)
+    config = job.composed()
     choices = OmegaConf.to_container(config.hydra.runtime.choices)
     plain = {key: value for key, value in config.items_ex(resolve=False) if key != "hydra"}
     settings = OmegaConf.to_container(OmegaConf.create(plain)) | {"choices": choices}

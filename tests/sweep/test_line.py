@@ -123,7 +123,7 @@ def lasting(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("words", [
-    "-m seed=1,2", "-m seed=1,2 smoke=true hydra.sweep.dir='my runs'",
+    "-m seed=1,2 smoke=true hydra.sweep.dir='my runs'",
     "sweep=whitenedcse/table5 objective.m=2,3", "sweep=whitenedcse/table5 objective.m=2,3 smoke=true",
     "sweep=whitenedcse/table5 objective.m=2,3 eval=stsb hydra.sweep.dir='my runs'",
     "sweep=whitenedcse/table5 objective.m=7,8",
