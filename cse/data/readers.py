@@ -64,7 +64,7 @@ def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
     """
     if kind(file) == ".txt":
         if columns is not None:
-            raise UserError(f"data.columns={names_of(columns)}: {file} is plain text and has no columns")
+            raise UserError(f"data.columns=[{','.join(names_of(columns))}]: {file} is plain text and has no columns")
         return ((line,) for _, line in lines_of(file, encoding) if line)
     header = header_of(file, encoding)
     there = ", ".join(name if name.isprintable() else repr(name) for name in header)

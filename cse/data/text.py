@@ -258,7 +258,7 @@ class Text:
         columns = self.to_read or self.column_names
         if not set(names_of(columns)) <= set(table.column_names):
             there = ", ".join(table.column_names)
-            raise UserError(f"data.columns={names_of(columns)}: {self.path} has columns {there}")
+            raise UserError(f"data.columns=[{','.join(names_of(columns))}]: {self.path} has columns {there}")
         path = self.path
         rows = (texts_of(row, columns, f"{path}, row {number}") for number, row in enumerate(table, 1))
         return rows, digest_of(table._fingerprint, self.columns, *(self.scores or ()))
