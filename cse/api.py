@@ -183,7 +183,7 @@ def _job(command: str, words: Sequence[str], settings: dict[str, object], folder
     with startup.alone(), _functions(settings) as own, explaining(words, command):
         given = _given(words, settings)
         spelled = _spelled(command, given)
-        config, origin = _composed(command, spelled, own)
+        config, origin = _composed(command, spelled, own, runs=True)
         asked = folder or values_of(spelled).get("hydra.run.dir")
         place = Path(folder or config.hydra.run.dir)
         if origin and origin.word == "resume":
@@ -223,10 +223,13 @@ def _spelled(command: str, given: Sequence[str]) -> list[str]:
     return spell(given, command)
 
 
-def _composed(command: str, words: Sequence[str], own: Sequence[str] = ()) -> tuple[DictConfig, resume.Origin | None]:
+def _composed(
+    command: str, words: Sequence[str], own: Sequence[str] = (), *, runs: bool = False
+) -> tuple[DictConfig, resume.Origin | None]:
     """The checked configuration, with Hydra's own node in it, and the run that it resumes or reruns, if any.
 
-    own: words that nobody typed. Raises UserError for words that it would refuse.
+    own: words that nobody typed. runs: the files that the words name are needed here. Raises UserError for words that
+    it would refuse.
     """
     from cse.config.check import validate
 
@@ -235,7 +238,8 @@ def _composed(command: str, words: Sequence[str], own: Sequence[str] = ()) -> tu
         refuse_words(words)
         all_words = [*words, *own]
         config = composed(command, all_words) if origin is None else resume.resumed(origin, all_words)
-        check_named(config)
+        if runs:
+            check_named(config)
         startup.settle_hub()  # before `validate` imports the parts, and with them the hub's libraries
         startup.quiet()
         return validate(config, command), origin

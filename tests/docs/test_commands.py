@@ -106,7 +106,6 @@ def test_every_command_is_known():
 def test_every_line_of_one_run_composes(monkeypatch):
     """Its keys and choices exist and its values are valid; nothing is built."""
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(api, "check_named", lambda config: None)  # the folders that documents name are not here
     composed = 0
     for command, place in SHOWN.items():
         _, program, words = understood(command)
