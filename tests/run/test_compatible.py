@@ -1,7 +1,6 @@
 """Parts that do not fit each other are refused before anything is downloaded, read or tokenised."""
 
 from contextlib import nullcontext
-from functools import cache
 from itertools import product
 
 import pytest
@@ -20,12 +19,9 @@ def columns_of(data: str) -> int:
     return 2 if data == "stsb" else len(DATASETS[data].columns or ["text"]) if data in DATASETS else 1
 
 
-composed_once = cache(composed)
-
-
 @pytest.mark.parametrize("objective", choices("objective"))
 def test_the_number_of_views_is_known_before_there_is_an_encoder(objective):
-    cfg = composed_once(f"objective={objective}").copy()
+    cfg = composed(f"objective={objective}").copy()
     cfg.merge_with_dotlist(toy_of("objective", objective, 32))
     node = cfg.objective
     kind = get_class(node._target_)
@@ -34,8 +30,8 @@ def test_the_number_of_views_is_known_before_there_is_an_encoder(objective):
 
 @pytest.mark.parametrize(("objective", "data"), list(product(choices("objective"), choices("data"))))
 def test_a_corpus_with_too_few_columns_for_an_objective_is_refused(objective, data):
-    cfg = composed_once(f"objective={objective}")
-    of_data = composed_once(f"data={data}", *["data.path=x.txt"] * (data == "text"))
+    cfg = composed(f"objective={objective}")
+    of_data = composed(f"data={data}", *["data.path=x.txt"] * (data == "text"))
     text, augmentation = instantiate(of_data.data), instantiate(cfg.augmentation)
     kind, columns = get_class(cfg.objective._target_), columns_of(data)
     assert text.num_columns == columns
@@ -47,8 +43,8 @@ def test_a_corpus_with_too_few_columns_for_an_objective_is_refused(objective, da
 
 @pytest.mark.parametrize("objective", choices("objective"))
 def test_a_loss_that_reads_scores_needs_a_column_of_them_and_no_other_may_have_one(objective):
-    kind = get_class(composed_once(f"objective={objective}").objective._target_)
-    data = composed_once("data=text", "data.path=x.csv", "data.columns=[a,b]").data
+    kind = get_class(composed(f"objective={objective}").objective._target_)
+    data = composed("data=text", "data.path=x.csv", "data.columns=[a,b]").data
     reads = kind.reads_scores
     with pytest.raises(UserError, match=r"data\.scores=COLUMN") if reads else nullcontext():
         check_scores(instantiate(data), kind)
