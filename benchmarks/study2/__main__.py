@@ -31,7 +31,7 @@ SCORES = {
 }  # fmt: skip
 COLUMNS = ["arm", "role", "seed", "rate", "encoder", "weights", "precision", "step", *SCORES, "seconds", "commit",
            "state"]  # fmt: skip
-THREE = ("simcse", "barlow", "vicreg")
+THREE = ("simcse", "barlow", "vicreg25")
 BLOCKS = [
     [f"{objective}_{views}" for objective in THREE for views in ("dropout", "shuffle")],
     ["whitenedcse_dropout", "whitenedcse_shuffle", *(f"{one}_eda" for one in THREE), "temperature_1", "half", "mlm"],
@@ -41,7 +41,7 @@ BLOCKS = [
 CLAIMS = [
     ("SimCSE with shuffle is better than SimCSE with dropout", "simcse_shuffle", "simcse_dropout"),
     ("with shuffle, Barlow Twins is better than SimCSE", "barlow_shuffle", "simcse_shuffle"),
-    ("with shuffle, VICReg is better than SimCSE", "vicreg_shuffle", "simcse_shuffle"),
+    ("with shuffle, VICReg is better than SimCSE", "vicreg25_shuffle", "simcse_shuffle"),
     ("Barlow Twins with shuffle is better than SimCSE with dropout", "barlow_shuffle", "simcse_dropout"),
     ("WhitenedCSE is better than SimCSE", "whitenedcse_dropout", "simcse_dropout"),
     ("images help SimCSE", "images", "simcse_dropout"),

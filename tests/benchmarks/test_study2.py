@@ -28,7 +28,7 @@ def test_the_page_is_what_its_runs_give():
 
 
 def test_a_difference_of_two_points_is_seen_and_none_is_not():
-    first = dict.fromkeys(study2.BLOCKS[0], 70.0) | {"simcse_shuffle": 72.0, "vicreg_shuffle": 69.0}
+    first = dict.fromkeys(study2.BLOCKS[0], 70.0) | {"simcse_shuffle": 72.0, "vicreg25_shuffle": 69.0}
     claims = {one.says: one for one in study2.judged(made_up(first))}
     words = [one.verdict for one in claims.values()]
     assert words[:4] == ["HOLDS", "FAILS", "FAILS", "NOT SEEN"]
