@@ -83,7 +83,7 @@ def test_the_file_opens_with_its_command_and_names_published_rows(name):
     assert block is not None
     assert block["paper"] == name.partition("/")[0]
     table = published.table(block["paper"], block["table"]) if block.get("table") else None
-    spec = parse(block, table, str(file), 0.1, 0.9)
+    spec = parse(block, table, str(file), 0.1)
     cases = set(sweep(name).cases)
     lines = [*spec.rows.values(), *spec.columns.values()]
     wheres = [line.where for line in lines] + [w for f in spec.figures if isinstance(f.series, dict)
