@@ -158,11 +158,13 @@ def tuned(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def marked(rates: pd.DataFrame) -> dict[str, dict[float, str]]:
-    """Each arm's selection scores by rate: the chosen one in bold, or marked where its grid must go on."""
+    """Each arm's selection scores by rate: if a block has the arm, the chosen one in bold, or marked where its grid
+    must go on."""
     found = {}
     for arm, scores in rates.iterrows():
         scores = scores.dropna()
-        chosen = scores[scores >= scores.max() - 0.1].index.min() if len(scores) else None
+        is_read = len(scores) and any(arm in block for block in BLOCKS)
+        chosen = scores[scores >= scores.max() - 0.1].index.min() if is_read else None
         mark = "{:.2f} (edge)" if chosen in (*scores.index[:1], *scores.index[-1:]) else "**{:.2f}**"
         found[arm] = {rate: (mark if rate == chosen else "{:.2f}").format(score) for rate, score in scores.items()}
     return found
@@ -210,7 +212,8 @@ def page(runs: pd.DataFrame) -> str:
         "Welch's test, two-sided; p raw, and by Holm over all ten, in which a claim that is not complete counts as 1.",
         table(["claim", "difference, 95 % interval", "p raw, by Holm", "verdict"], judgements),
         *(["## Rates", "Mean selection score of both tuning seeds at the last step; empty where a seed is missing.\n"
-           "Bold: chosen; (edge): the best so far is the first or last rate, so the grid is not finished.",
+           "Bold: chosen; (edge): the best so far is the first or last rate, so the grid is not finished;\n"
+           "neither: no block has the arm, as VICReg's other weights (`vicreg25`) score higher.",
            table(["arm", *(f"{rate:g}" for rate in rates.columns)], grid)] if len(grid) else []),
         "## What this cannot say",
         "One small encoder that a sentence encoder's tuning has shaped, 80 steps, Wikipedia sentences, STS alone. The\n"

@@ -52,10 +52,14 @@ def test_a_block_of_which_one_seed_has_two_starts_is_not_read():
 
 
 def test_the_smaller_of_two_like_rates_is_chosen_and_an_edge_is_marked():
-    rates = pd.DataFrame({3e-5: [70.0, 70.0], 1e-4: [71.0, 69.95], 3e-4: [71.05, 60.0], 1e-3: [69.0, np.nan]})
-    inside, edge = study2.marked(rates).values()
+    rates = pd.DataFrame(
+        {3e-5: [70.0, 70.0, 70.0], 1e-4: [71.0, 69.95, 60.0], 3e-4: [71.05, 60.0, 50.0], 1e-3: [69.0, np.nan, np.nan]},
+        index=["simcse_dropout", "simcse_shuffle", "vicreg_dropout"],
+    )
+    inside, edge, dropped = study2.marked(rates).values()
     assert inside == {3e-5: "70.00", 1e-4: "**71.00**", 3e-4: "71.05", 1e-3: "69.00"}
     assert edge == {3e-5: "70.00 (edge)", 1e-4: "69.95", 3e-4: "60.00"}
+    assert dropped == {3e-5: "70.00", 1e-4: "60.00", 3e-4: "50.00"}
 
 
 def test_every_end_of_a_run_is_a_row_once(tmp_path):
