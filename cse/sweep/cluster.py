@@ -37,15 +37,10 @@ OUR_WORDS = {theirs: ours for ours, theirs in SlurmExecutor._equivalence_dict().
 PARAMETERS = sorted(
     {"max_num_timeout", "python", *(OUR_WORDS.get(one, one) for one in SlurmExecutor._valid_parameters())}
 )
-NUMBERS = {
-    **dict.fromkeys(("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_node"), "a number"),
-    **dict.fromkeys(("array_parallelism", "max_num_timeout"), "a number"),
-    **{
-        "timeout_min": "a number of minutes",
-        "signal_delay_s": "a number of seconds",
-        "mem_gb": "a number of gigabytes",
-    },
-}
+NUMBERS = dict.fromkeys(
+    ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_node", "array_parallelism", "max_num_timeout"), "a number"
+) | {"timeout_min": "a number of minutes", "signal_delay_s": "a number of seconds", "mem_gb": "a number of gigabytes"}
+"""What to give for each parameter that is a number."""
 
 
 class OnNode(Checkpointable):
