@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ALTERED = "†"
-IS_ALTERED = f"{ALTERED}: on incomplete or altered data (allow_partial)"
+IS_ALTERED = f"{ALTERED}: on incomplete or altered data (allow_partial)."
 LIBRARIES = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # whose versions may change a score
 
 
@@ -75,7 +75,7 @@ def write(folder: Path, scores: Sequence[Score], frame: "pd.DataFrame", notes: S
     write_text(folder / "scores.csv", frame.to_csv(index=False, float_format="%.4f"))
     table = pd.DataFrame([(shown(one), f"{one.value:.4f}", one.rows or "") for one in scores], columns=COLUMNS)
     write_text(folder / "scores.md", Section("", table.astype(str), notes).markdown())
-    encoder, legend = frame["encoder"].iloc[0], [f"{IS_ALTERED}."] if frame["altered"].any() else []
+    encoder, legend = frame["encoder"].iloc[0], [IS_ALTERED] if frame["altered"].any() else []
     tables = [
         Section(f"{suite}: {label or encoder}", of, notes, legend, words=1, label=suite)
         for suite, of in suites([one for one in scores if one.headline], label or encoder.partition(", ")[0]).items()

@@ -187,7 +187,7 @@ class Comparison:
     @property
     def legend(self) -> list[str]:
         """What the marks beside scores mean."""
-        return [f"{IS_ALTERED}."] if any(run.altered for run in self.runs) else []
+        return [IS_ALTERED] if any(run.altered for run in self.runs) else []
 
     @cached_property
     def notes(self) -> list[str]:

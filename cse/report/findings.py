@@ -17,7 +17,7 @@ def headline(claims: pd.DataFrame) -> str:
     """How many claims have each verdict, NOT JUDGED first, and what the mark of altered data means."""
     counts = Counter(verdict.partition(" (")[0] for verdict in claims["verdict"])
     parts = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
-    mark = f" {IS_ALTERED}." if (claims["data"] == "partial").any() else ""
+    mark = f" {IS_ALTERED}" if (claims["data"] == "partial").any() else ""
     return f"{len(claims)} claims: {', '.join(parts)}.{mark}"
 
 

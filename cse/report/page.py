@@ -149,14 +149,16 @@ def cell(value: object) -> object:
 
 
 def widget(table: pd.DataFrame, hidden: Collection[str], colours: Sequence[str] = ()) -> Markup:
-    """A table that sorts and filters, by DataTables. hidden: columns that a reader may switch on.
+    """A table that sorts and filters, by DataTables, without empty columns. hidden: those that a reader may switch on.
 
     colours: of the settings in the charts; each line then begins with its number in its colour.
     """
     from itables import to_html_datatable
 
-    escaped = table.map(cell).rename(columns=lambda name: str(escape(name)))
-    targets = [place for place, name in enumerate(table, start=bool(colours)) if name in hidden]
+    escaped = table.map(cell)
+    escaped = escaped.loc[:, (escaped != "").any()]
+    targets = [place for place, name in enumerate(escaped, start=bool(colours)) if name in hidden]
+    escaped = escaped.rename(columns=lambda name: str(escape(name)))
     if colours:
         place = '<b class="place" style="border-color:{}">{}</b>'
         escaped.insert(0, "#", [place.format(*one) for one in zip(colours, range(1, len(table) + 1), strict=True)])

@@ -163,7 +163,7 @@ def legend(cells: pd.DataFrame, spec: Spec, confidence: float) -> list[str]:
     """What the signs beside numbers, the verdicts and the intervals mean."""
     lines = []
     if (cells["data"] == "partial").any():
-        lines.append(f"{IS_ALTERED}.")
+        lines.append(IS_ALTERED)
     if (cells["tied_with_best"] == "True").any():
         lines.append(f"{TIED}: the best of ours in its column, or not told apart from it.")
     if bases := sorted(set(spec.baselines.values())):

@@ -26,7 +26,7 @@ from cse.record.runs import read_run, read_runs
 from cse.record.status import DONE
 from cse.run.build import check_selection
 from cse.run.job import steps_of
-from cse.sweep.jobs import CONFIGS, Job
+from cse.sweep.jobs import CONFIGS, Job, asks_for_smoke
 from cse.sweep.line import Line, own_words, read
 from cse.sweep.memory import in_words, memory_of
 from cse.sweep.start import Runner, Start, idle_gpus, run_here, shares_of
@@ -69,7 +69,7 @@ def main(words: list[str], program: str = "cse-train") -> int:
             run_grid(planned, start, run)
         done = [one for name in start.outcomes if (one := read_run(line.folder / name)).status == DONE]
         names = [] if line.search else [job.name for job in planned]
-        if planned[0].composed().smoke:
+        if asks_for_smoke(line.words):
             print("smoke tests: made-up data, and a score means nothing")
         start.print_table(line.title, names, line.report(done), searched=line.search is not None)
     return 1 if start.failure else 0

@@ -112,8 +112,7 @@ class Sweep(BaseModel):
 
     def place(self, words: Sequence[str]) -> Path:
         """The folder of its jobs, relative to the working directory; smoke tests have one apart from real runs."""
-        is_smoke = SWITCH.get(values_of(words).get("smoke", "").lower())
-        return Path("runs", "smoke" if is_smoke else "", self.folder)
+        return Path("runs", "smoke" if asks_for_smoke(words) else "", self.folder)
 
     def shows(self, score: str) -> bool:
         """Whether its report names the score."""
@@ -193,6 +192,11 @@ def read(name: str) -> Sweep:
         wrong = error.errors()[0]
         where = ".".join(str(part) for part in wrong["loc"])
         raise UserError(f"{file_of('sweep', name)}: {where}: {wrong['msg']}") from None
+
+
+def asks_for_smoke(words: Sequence[str]) -> bool:
+    """Whether a line's words make its jobs smoke tests."""
+    return bool(SWITCH.get(values_of(words).get("smoke", "").lower()))
 
 
 @cache
