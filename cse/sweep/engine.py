@@ -94,14 +94,13 @@ def run_search(line: Line, start: Start, run: Runner) -> None:
 
 def show_plan(line: Line, planned: Sequence[Job]) -> None:
     """Print each planned job (of each search, one for example) with its steps, and what is missing."""
-    from cse.sweep.needs import needs_of
+    from cse.sweep.needs import configs_of, needs_of
 
-    rows = [("job", "steps")]
-    for job in planned:
+    rows, configs = [("job", "steps")], configs_of(planned)
+    for job, config in configs:
         if job.program != "cse-train":
             rows.append((job.name, "only scored"))
             continue
-        config = job.composed()
         steps = steps_of(config)
         rows.append((job.name, "a smoke test" if config.smoke else f"{steps:,}" if steps else "?"))
     print(in_columns(rows))
@@ -109,7 +108,7 @@ def show_plan(line: Line, planned: Sequence[Job]) -> None:
     print(f"{line.title}: {len(planned)} jobs{times}, in {line.folder}")
     if line.search:
         print(f"each trial has values of {in_words(memory_of(line, line.rows[0]).ranges)}")
-    if missing := [need.name for need in needs_of(planned) if need.place() is None]:
+    if missing := [need.name for need in needs_of(configs) if need.place() is None]:
         words = [f"sweep={line.title}"] if line.sweep else ["cse-eval"] if line.program == "cse-eval" else []
         fetch = shlex.join(["cse-data", "fetch", *words, *map(typed, own_words(line.words))])
         print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")

@@ -24,13 +24,16 @@ from cse.sources.encoder import PACKAGE, VECTORS, local_folder
 from cse.sources.fetch import fetch
 from cse.sweep.jobs import CONFIGS, Job
 from cse.sweep.line import read
-from cse.sweep.words import root_of
 
 if TYPE_CHECKING:  # importing torch is slow
     from cse.types import AuxModality
 
-DECISIVE = ("model", "checkpoint", "data", "aux_modality", "eval", "paths", "smoke")
-"""Groups whose settings, not only their choice, decide what is read."""
+TEACHERS = ("objective.teacher", "objective.second_teacher")
+DECISIVE = (
+    *("model", "checkpoint", "data", "aux_modality", "eval", "paths", "smoke", *TEACHERS),
+    *("trainer.epochs", "trainer.max_steps", "trainer.batch_size", "trainer.accumulate"),
+)
+"""How keys begin that, besides the choices of groups, decide what a job reads, or how many steps it makes."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ def needs_named(words: Sequence[str]) -> list[Need]:
     command = CONFIGS[program]
     if not names:
         with explaining(words, command):
-            return needs_of(read(spell(words, command, many=True), program).jobs())
+            return needs_of(configs_of(read(spell(words, command, many=True), program).jobs()))
     if any(key_of(word) == "sweep" for word in settings):
         raise UserError(f"{' '.join(words)}: a line, or the names of datasets, but not both")
     if unknown := [name for name in names if name not in DATASETS]:
@@ -146,25 +149,34 @@ def needs_named(words: Sequence[str]) -> list[Need]:
     return found
 
 
-def needs_of(planned: Sequence[Job]) -> list[Need]:
+def configs_of(planned: Sequence[Job]) -> list[tuple[Job, DictConfig]]:
+    """Each job with its config or, as composing takes time, with that of a job that reads the same in as many steps."""
+    known: dict[tuple[str, ...], DictConfig] = {}
+    found = []
+    for job in planned:
+        words = (w for w in job.words if w[0] == "~" or is_group(key_of(w)) or key_of(w).startswith(DECISIVE))
+        key = (job.program, *words)
+        if key not in known:
+            known[key] = job.composed()
+        found.append((job, known[key]))
+    return found
+
+
+def needs_of(planned: Sequence[tuple[Job, DictConfig]]) -> list[Need]:
     """What the jobs read, each once, without the runs of other jobs, what comes in a package, and smoke tests."""
     found: dict[Need, None] = {}
-    seen = set()
-    for job in planned:
-        words = (w for w in job.words if w[0] == "~" or is_group(key_of(w)) or root_of(w) in DECISIVE)
-        if (key := (job.program, *words)) not in seen:
-            seen.add(key)
-            config = job.composed()
-            if config.smoke:
-                continue  # what it reads is made up
-            encoders = [] if job.scores else [one for one in encoders_in(config) if not one.name.startswith(PACKAGE)]
-            found |= dict.fromkeys([*encoders, *datasets_in(config, chosen_in(config))])
+    for job, config in planned:
+        if config.smoke:
+            continue  # what it reads is made up
+        encoders = [] if job.scores else [one for one in encoders_in(config) if not one.name.startswith(PACKAGE)]
+        found |= dict.fromkeys([*encoders, *datasets_in(config, chosen_in(config))])
     return list(found)
 
 
 def encoders_in(config: DictConfig) -> Iterator[Need]:
-    """The encoders that a job starts from: its own and that of a second modality."""
+    """The encoders that a job reads: the one that it starts from, its teachers, and that of a second modality."""
     names = [config.get("checkpoint") or config.model.get("name")]
+    names += [OmegaConf.select(config, key) for key in TEACHERS]
     if (aux := config.get("aux_modality")) and "_target_" in aux:
         kind: type[AuxModality] = get_class(aux._target_)
         names.append(kind.weights_of(aux))
