@@ -81,12 +81,15 @@ KEYS: dict[str, Key] = {
     "hydra.run": Key("bookkeeping", of_line=True),
 }
 
+TEACHERS = ("objective.teacher", "objective.second_teacher")
+"""The keys that name encoders which an objective learns from."""
+
 PATHS = (
     *("resume", "rerun", "checkpoint", "paths", "hydra.run.dir", "hydra.sweep.dir", "whitening.fit", "model.name"),
     *("data.path", "data.cache_dir", "data.rows.file", "data.rows.folder", "eval.coco.folder", "eval.probing.folder"),
     *("augmentation.cache_dir", "augmentation.wordnet_dir", "aux_modality.weights", "aux_modality.data.folder"),
     *("aux_modality.data.files", "aux_modality.data.cache"),
-    *("objective.teacher", "objective.second_teacher"),
+    *TEACHERS,
 )
 """The keys whose value is or may be a file or a folder: it is used as it is typed, and never parsed."""
 

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.config import groups, recipe, smoke
 from cse.config.compose import resolved
-from cse.config.keys import key_of
+from cse.config.keys import TEACHERS, key_of
 from cse.config.spelling import line_to_resume, typed_by_hand
 from cse.data.readers import files_of, is_on_hub
 from cse.errors import UserError, renaming_keys
@@ -138,6 +138,7 @@ def check_named(cfg: DictConfig) -> None:
     checks = {
         "checkpoint": check_encoder,
         "model.name": check_encoder,
+        **dict.fromkeys(TEACHERS, check_encoder),
         "data.path": check_text,
         "whitening.fit": check_text,
     }

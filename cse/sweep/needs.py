@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.augmentation.wordnet import find_wordnet
 from cse.config.compose import composed, explaining, is_group, resolved
-from cse.config.keys import key_of
+from cse.config.keys import TEACHERS, key_of
 from cse.config.spelling import spell
 from cse.config.suggest import nearest
 from cse.errors import MissingResource, UserError
@@ -28,7 +28,6 @@ from cse.sweep.line import read
 if TYPE_CHECKING:  # importing torch is slow
     from cse.types import AuxModality
 
-TEACHERS = ("objective.teacher", "objective.second_teacher")
 DECISIVE = (
     *("model", "checkpoint", "data", "aux_modality", "eval", "paths", "smoke", *TEACHERS),
     *("trainer.epochs", "trainer.max_steps", "trainer.batch_size", "trainer.accumulate"),

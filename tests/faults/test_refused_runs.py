@@ -19,6 +19,7 @@ TRAINING = [  # (settings, words that the sentence has to contain)
     *((word, word.partition("=")[0]) for word in ALONE.split()),
     ("trainer.chunk=4 trainer.chunk_tokens=40", "trainer.chunk_tokens"),
     ("eval=null trainer.select=dev/stsb/spearman", "trainer.select"),
+    ("objective=gist objective.teacher=/no/such/folder", "objective.teacher"),
     ("eval=geometry", "trainer.select"),
     ("eval=[stsb,transfer]", "paths.senteval="),
     ("augmentation.p=0", "augmentation"),
