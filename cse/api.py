@@ -27,6 +27,7 @@ from cse.config.compose import composed, explaining, refuse_words, without_hydra
 from cse.config.groups import PROGRAMS, adopt_folders
 from cse.config.keys import key_of
 from cse.config.spelling import MULTIRUN, ONE_OF_MANY, spell, spell_settings, values_of
+from cse.dotted import flattened
 from cse.errors import UserError
 from cse.record.events import metric_events
 from cse.record.results import read_finished
@@ -146,21 +147,23 @@ def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
 
 
 def evaluate(
-    encoder: str | Path | Encodes | Callable[[list[str]], np.ndarray],
+    encoder: str | Path | TrainingRun | Encodes | Callable[[list[str]], np.ndarray],
     eval: str | Sequence[str] | Mapping[str, ScoringFunction],
     *words: str,
     **settings: object,
 ) -> dict[str, float]:
     """Every score of an encoder, by name (`test/sts/average`, x100), as `cse-eval` computes it. Writes nothing.
 
-    encoder: what `load` takes, anything with an `encode` (a sentence-transformers model), or a function from n texts
-    to (n, D). eval: the evaluators, or the command's own word, "eval=[stsb,sts]", or {name: function}, each a function
-    (encode, split) -> {name: number}. words, settings: other settings of cse-eval, such as splits=["test"] or
+    encoder: what `load` takes, a run, anything with an `encode` (a sentence-transformers model), or a function from n
+    texts to (n, D). eval: the evaluators, or the command's own word, "eval=[stsb,sts]", or {name: function}, each a
+    function (encode, split) -> {name: number}. words, settings: other settings of cse-eval, such as splits=["test"] or
     "paths.senteval=FOLDER". Raises UserError, or one MissingResource that names all missing data.
     """
     from cse.eval.score import MemoizedEncode, checked, score
     from cse.score import values
 
+    if callable(eval):
+        raise UserError('eval: give a function a name, by which its scores are called: {"mine": function}')
     if isinstance(eval, Mapping):
         words, settings = ("eval=[]", *words), {"eval": eval, **settings}
     elif isinstance(eval, str) and eval.startswith("eval="):
@@ -171,7 +174,8 @@ def evaluate(
         cfg = _composed("evaluate", _spelled("evaluate", _given(words, settings)), own)[0]
         splits = tuple(cfg.splits)
         evaluators = build_evaluators(cfg.eval, splits)
-        part = load(encoder) if isinstance(encoder, str | Path) else encoder
+        named = encoder.best if isinstance(encoder, TrainingRun) else encoder
+        part = load(named) if isinstance(named, str | Path) else named
         encode = checked(part.encode if isinstance(part, Encodes) else part)
         asked = {name: [split for split in one.splits if split in splits] for name, one in evaluators.items()}
         return values(score(evaluators, asked, MemoizedEncode(encode), logging.DEBUG).values())
@@ -211,8 +215,10 @@ def _functions(settings: dict[str, object]) -> AbstractContextManager[list[str]]
 
 
 def _given(words: Sequence[str], settings: dict[str, object]) -> list[str]:
-    """Words and keywords as typed, without --config-dir, whose folders are adopted."""
-    return [*adopt_folders(words), *spell_settings(settings)]
+    """Words and keywords as typed, without --config-dir, whose folders are adopted. Raises UserError for no words."""
+    if wrong := [word for word in words if not isinstance(word, str)]:
+        raise UserError(f'{wrong[0]!r:.60}: give words, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}')
+    return [*adopt_folders(words), *spell_settings(flattened(settings))]
 
 
 def _spelled(command: str, given: Sequence[str]) -> list[str]:

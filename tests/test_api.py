@@ -100,7 +100,7 @@ def test_a_plain_function_scores(words, tmp_path):
 @pytest.mark.parametrize("functions", [
     {"mine": lambda encode, split: 3}, {"mine": lambda encode, split: {"a": "b"}},
     {"mine": lambda encode, split: {"a": math.nan}}, {"mine": 3}, {"sts": length},
-    {"a b": length},
+    {"a b": length}, {"mine": lambda encode: {}}, length,
 ])  # fmt: skip
 def test_what_is_no_scoring_function_is_refused(functions):
     with pytest.raises(UserError, match="function"):
@@ -126,6 +126,10 @@ class Plain(Bare):
     def forward(self, views): return views[0].pooled_BD.mean()
 class Parts(Bare):
     def forward(self, views): return Loss(views[0].pooled_BD.mean(), {"a": 1.0})
+class Long(Bare):
+    def forward(self, views): return Loss(views[0].pooled_BD.mean(1), {})
+class Cut(Bare):
+    def forward(self, views): return Loss(views[0].pooled_BD.mean().detach(), {})
 class Narrow(Plain):
     def __init__(self): super().__init__(1)
 class Alien:
@@ -140,8 +144,8 @@ class Loose(Half):
 
 @pytest.mark.parametrize(("word", "missing"), [
     ("objective=Bare", "forward"), ("objective=Plain", "Loss"), ("objective=Parts", "Loss"),
-    ("objective=Narrow", "dim"), ("objective=Alien", "Objective"), ("eval=[stsb,Half]", "source"),
-    ("eval=[stsb,Loose]", "Score"),
+    ("objective=Long", "scalar"), ("objective=Cut", "gradient"), ("objective=Narrow", "dim"),
+    ("objective=Alien", "Objective"), ("eval=[stsb,Half]", "source"), ("eval=[stsb,Loose]", "Score"),
 ])  # fmt: skip
 def test_a_part_of_ones_own_that_lacks_something_is_one_sentence(words, tmp_path, monkeypatch, word, missing):
     (tmp_path / "own_parts.py").write_text(OWN)
@@ -175,6 +179,12 @@ class Forgets(Objective):
     more = ["trainer.max_steps=1", "trainer.stop_on_collapse=false", "objective=forgets"]
     run = cse.train("--config-dir", str(tmp_path / "conf"), *words, *more, folder=tmp_path / "run")
     assert run.results["status"] == "done"
+
+
+def test_settings_may_be_nested_and_anything_but_words_is_refused():
+    assert cse.compose(trainer={"lr": 1e-4, "batch_size": 7}).trainer.batch_size == 7
+    with pytest.raises(UserError, match="words"):
+        cse.train({"model": "minilm"})
 
 
 def test_a_dry_run_leaves_nothing(words, tmp_path, capsys):

@@ -10,7 +10,8 @@ pydantic's words:
 
 import json
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from functools import cache
 from inspect import Parameter, isabstract, isclass, signature
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
@@ -23,6 +24,7 @@ from typing_extensions import TypedDict
 
 from cse.config.commands import BESIDE, COMMANDS, PASSED
 from cse.config.compose import SWITCH, resolved, without_hydra
+from cse.config.suggest import nearest
 from cse.dotted import Config, flattened
 from cse.errors import UserError, in_short
 from cse.ranges import STRICT
@@ -63,18 +65,17 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
         try:
             types = types_of(str(node["_target_"]), BESIDE.get(place)) if place else validator(keys)
         except (ImportError, ValueError, TypeError) as error:
-            hint = "; PYTHONPATH=FOLDER says where it is" if isinstance(error.__cause__, ModuleNotFoundError) else ""
-            why = f"cannot be imported ({in_short(error.__cause__ or error)}){hint}"
-            wrong[f"{place}_target_={node['_target_']}"] = [why]
+            wrong[f"{place}_target_={node['_target_']}"] = [not_imported(str(node["_target_"]), error)]
             continue
         settings = {key: mask_parts(value) for key, value in node.items() if key not in HYDRAS_OWN}
         try:
             converted = types.validate_python(settings, strict=True)
         except ValidationError as refused:
+            known = signature(get_object(node["_target_"])).parameters if place else keys.__annotations__
             for one in refused.errors():
                 if one["input"] != MISSING:
                     key, value = setting_at(one, node)
-                    wrong.setdefault(typed_key(place + key, written) + value, []).append(in_words(one))
+                    wrong.setdefault(typed_key(place + key, written) + value, []).append(in_words(one, list(known)))
             continue
         if place and (why := unmade(place, node)):
             wrong[f"{place}_target_={node['_target_']}"] = [why]
@@ -88,6 +89,15 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
     return cfg
 
 
+def not_imported(target: str, error: Exception) -> str:
+    """Why a part's class cannot be imported: its module has no such name, or what the import raised."""
+    module, _, name = target.rpartition(".")
+    if there := sys.modules.get(module):
+        return f"{module} has no {name}{nearest(name, list(vars(there)))}"
+    hint = "; PYTHONPATH=FOLDER says where it is" if isinstance(error.__cause__, ModuleNotFoundError) else ""
+    return f"cannot be imported ({in_short(error.__cause__ or error)}){hint}"
+
+
 def unmade(place: str, node: Config) -> str:
     """Why a part cannot be made of its settings and of what our code passes to it; "" if it can, or is made later."""
     part = get_object(node["_target_"])
@@ -97,10 +107,11 @@ def unmade(place: str, node: Config) -> str:
         return f"lacks the method {', '.join(sorted(part.__abstractmethods__))}"
     beside = BESIDE[place].__annotations__ if place in BESIDE else ()
     own = {key: value for key, value in node.items() if key not in (*HYDRAS_OWN, *beside)}
+    passed = PASSED.get(place, ())
     try:
-        signature(part).bind(**dict.fromkeys(PASSED.get(place, ())), **own)
+        signature(part).bind(**dict.fromkeys(passed), **own)
     except TypeError as error:
-        return str(error)
+        return f"{error} (cse itself passes {', '.join(passed)})" if passed else str(error)
     return ""
 
 
@@ -125,13 +136,13 @@ def typed_key(key: str, written: Config) -> str:
     return typed_key(reference[1], written) if reference else key
 
 
-def in_words(error: ErrorDetails) -> str:
-    """Pydantic's text for an error, or our own."""
+def in_words(error: ErrorDetails, known: Sequence[str]) -> str:
+    """Pydantic's text for an error, or our own. known: the settings that there are."""
     match error["type"]:
         case "missing":
             return NOT_SET
         case "extra_forbidden":
-            return "there is no such setting"
+            return f"there is no such setting{nearest(str(error['loc'][-1]), known)}"
     return re.sub("^(Value error, |Input (?=should))", "", error["msg"]).replace("valid tuple", "list")
 
 

@@ -109,6 +109,8 @@ def adopt_folders(arguments: Sequence[str]) -> list[str]:
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"--config-dir {folder}: there is no such folder")
+        if not any((folder / one).is_dir() for one in (*os.listdir(CONF_DIR), "sweep")):
+            raise UserError(f"--config-dir {folder}: it has no folder of a group, such as objective/ or eval/")
         for path in sorted(folder.glob("*/*.yaml")):
             if Path(CONF_DIR, path.parent.name, path.name).exists():
                 raise UserError(

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from cse.config.groups import choices, defaults, groups
+from cse.config.groups import choices, defaults, groups, own_folders
 from cse.config.search import keys
 from cse.config.spelling import values_of
 from cse.config.suggest import TOPICS, closest, meant, nearest
@@ -69,4 +69,5 @@ def no_choice(group: str, choice: str) -> str:
     """The message for a choice that the group lacks: the nearest one, all that it has, and what else there is."""
     own = f"; {INSTEAD[group].format(choice)}" if group in INSTEAD else ""
     near = "" if own and re.search(r"[-/.]", choice) else nearest(choice, choices(group))  # a file's or the hub's name
-    return f"{group}={choice} is not a choice{near}{own}; it has {', '.join(choices(group))}"
+    yours = "" if own_folders() else "; a choice of your own needs --config-dir FOLDER"
+    return f"{group}={choice} is not a choice{near}{own}; it has {', '.join(choices(group))}{yours}"

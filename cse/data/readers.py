@@ -16,6 +16,7 @@ from cse.errors import MissingResource, UserError, first_line
 
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+OTHER_DELIMITERS = {"\t": "tabs, so name it .tsv", ";": "semicolons, so write commas", ",": "commas, so name it .csv"}
 MAX_CELL = 2**26  # characters of a cell of .csv or .tsv, the most that an unclosed quote can swallow
 EMPTY = " "  # as SimCSE's code reads an empty cell
 
@@ -74,7 +75,9 @@ def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
         key, name = ("columns", column) if isinstance(column, str) else ("scores", column.name)
         if header.count(name) != 1:
             count = "several columns" if name in header else "no column"
-            raise UserError(f"data.{key}={name}: {file} has {count} {name}; it has {there}")
+            split_by = [words for sign, words in OTHER_DELIMITERS.items() if header[1:] == [] and sign in header[0]]
+            hint = "".join(f": its cells are split by {words}" for words in split_by)
+            raise UserError(f"data.{key}={name}: {file} has {count} {name}; it has {there}{hint}")
     return (texts_of(row, columns, f"{file}, {place}") for place, row in _rows_of(file, columns, encoding))
 
 

@@ -35,3 +35,8 @@ class ScoreColumn(NamedTuple):
                 "the scale, or to null for numbers of any size"
             )
         return repr((value - low) / (high - low))
+
+    def in_words(self, scaled: float) -> str:
+        """A row's number as its column has it, and what an objective learns from."""
+        low, high = self.ends or (0.0, 1.0)
+        return f"{self.name} {low + (high - low) * scaled:g}" + (f", scaled to {scaled:g}" if self.ends else "")

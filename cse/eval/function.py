@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from inspect import signature
 from numbers import Real
 
 from cse.config.groups import choices
@@ -27,8 +28,11 @@ def known(functions: Mapping[str, ScoringFunction]) -> Iterator[list[str]]:
     for name, function in functions.items():
         if not str(name).isidentifier() or name in choices("eval"):
             raise UserError(f"eval={{{name!r}: ...}}: give the function a name of its own, one word, such as mine")
-        if not callable(function):
-            raise UserError(f"eval={{{name!r}: {function!r}}}: not a function (encode, split) -> {{name: number}}")
+        try:
+            signature(function).bind(None, None)
+        except TypeError as error:
+            needed = "(encode, split) -> {name: number}"
+            raise UserError(f"eval={{{name!r}: {function!r}}}: not a function {needed} ({error})") from error
     KNOWN.update(functions)
     try:
         yield [f"++eval.{name}={{_target_:{Function.__module__}.Function,name:{name}}}" for name in functions]

@@ -18,6 +18,7 @@ from typing_extensions import TypedDict  # typing's can be checked by pydantic f
 from cse.config.groups import CONF_DIR, PACKAGE_DIR, own_folders
 from cse.dotted import Config, Json, flattened
 from cse.errors import UserError
+from cse.files import sha256
 from cse.score import Score
 
 log = logging.getLogger("cse")
@@ -90,7 +91,8 @@ def first_results(config: Config, device: str, precision: str) -> Json:
         "seed": config.get("seed"),
         "command": command_line(),
         "git_commit": git_commit(),
-        "code": code_digest(config),
+        "code": code_digest(),
+        "own_code": own_code(config),
         "versions": {"python": sys.version.split()[0], **{name: v for name in PACKAGES if (v := installed(name))}},
         "device": device,
         "precision": precision,
@@ -135,27 +137,23 @@ def git_patch() -> str:
     return patch
 
 
-def code_digest(config: Config) -> str:
-    """16 hex digits of the installed code, of conf/, and of a run's own parts, which tell versions apart without git.
-
-    config: the run's, whose parts are loaded.
-    """
+def code_digest() -> str:
+    """16 hex digits of the installed code and of conf/, which tell versions apart without git."""
     content = hashlib.sha256()
     for place, ending in ((PACKAGE_DIR, "*.py"), (Path(CONF_DIR), "*.yaml")):
         for file in sorted(place.rglob(ending)):
             content.update(f"{file.relative_to(place)}\0".encode() + file.read_bytes() + b"\0")
-    for file in own_files(config):
-        content.update(file.read_bytes() + b"\0")
     return content.hexdigest()[:16]
 
 
-def own_files(config: Config) -> list[Path]:
-    """The files of the loaded modules that `_target_`s name, but for those of cse and of installed packages."""
+def own_code(config: Config) -> dict[str, str]:
+    """16 hex digits of the file of each loaded module that a `_target_` names, without cse's and installed packages."""
     targets = [str(value) for key, value in flattened(config).items() if key.endswith("._target_")]
     modules = {name: sys.modules.get(name) for name in sorted(target.rpartition(".")[0] for target in targets)}
-    files = [Path(file) for module in modules.values() if module and (file := vars(module).get("__file__"))]
+    files = {name: Path(file) for name, one in modules.items() if one and (file := vars(one).get("__file__"))}
     elsewhere = (PACKAGE_DIR, Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib")))
-    return [file for file in files if not any(file.is_relative_to(place) for place in elsewhere)]
+    own = {name: file for name, file in files.items() if not any(file.is_relative_to(place) for place in elsewhere)}
+    return {name: sha256(file)[:16] for name, file in own.items()}
 
 
 def installed(name: str) -> str | None:

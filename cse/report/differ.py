@@ -36,6 +36,8 @@ def facts(run: Run) -> Iterator[tuple[str, str, object]]:
     for name, value in run.versions.items():
         yield "versions", name, value
     yield "machine", "device", results.get("device")
+    for name, value in (results.get("own_code") or {}).items():
+        yield "versions", f"code of {name}", value
 
 
 def what_differs(runs: Sequence[Run]) -> pd.DataFrame:

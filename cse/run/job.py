@@ -69,9 +69,9 @@ class Job:
         names = ("best", "last") if self.trains else ("best", "last", "scores.csv")
         held = [name for name in names if os.path.lexists(self.folder / name)]
         if held and not (self.trains and self.cfg.resume):
+            resume = f", or go on with the run: {line_to_resume(self.folder)}" if self.trains else ""
             raise UserError(
-                f"{self.folder} already holds a run or its scores ({held[0]}): choose another hydra.run.dir, or resume "
-                "the run with cse-train resume=auto"
+                f"{self.folder} already holds a run or its scores ({held[0]}): choose another hydra.run.dir{resume}"
             )
         if held == ["best"] and not (self.folder / RUN).exists():
             raise UserError(

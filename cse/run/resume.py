@@ -23,7 +23,7 @@ from cse.config.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, values_of
 from cse.config.spelling import typed as as_typed
 from cse.dotted import Config, flattened
 from cse.errors import UserError
-from cse.record.results import code_digest
+from cse.record.results import code_digest, own_code
 from cse.record.runs import RUN, newest_run, read_run, read_run_file
 
 if TYPE_CHECKING:  # importing torch is slow
@@ -252,8 +252,9 @@ def check_same_inputs(config: Config, training: "Training") -> None:
         )
     log.info("rerun      %s: the same %d inputs, by digest", folder, len(about["inputs"]))
     before = read_run(folder).results
-    if before.get("code") != code_digest(config):
-        log.warning(
-            "rerun      the code is not that run's, of commit %s, or a part of yours is not: other numbers may come",
-            before.get("git_commit"),
-        )
+    own = own_code(config)
+    changed_code = [name for name, digest in before.get("own_code", {}).items() if own.get(name, digest) != digest]
+    if before.get("code") != code_digest():
+        changed_code.append(f"cse, which was of commit {before.get('git_commit')}")
+    if changed_code:
+        log.warning("rerun      the code has changed: %s; other numbers may come", ", ".join(changed_code))

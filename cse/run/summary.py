@@ -123,6 +123,8 @@ def print_rows(batches: Batches, count: int) -> None:
     decode = batches.tokenizer.hf.decode
     for row in map(int, batches.rows[:count]):
         log.info(f"row {batches.text.number(row)}: {batches.text.text(row)[:300]}")
+        if scores := batches.text.scores:
+            log.info(f"  score   {scores.in_words(float(batches.text.targets_N[row]))}")
         for view, sequences in enumerate(batches.views(np.array([row]), 0)):
             for one in sequences:
                 log.info(f"  view {view}  {len(one.ids):3d} tokens  {decode(one.ids)}")

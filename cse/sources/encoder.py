@@ -45,7 +45,10 @@ def local_folder(name: str) -> str:
     source = locate(name)
     if Path(source).is_dir() or name.startswith(PACKAGE):
         return source
-    return str(hub.model(hub.Repo(name, "model", f"model.name={name}", WORKS_HERE)))
+    beside, inside = Path(name).parent, f"model.name={name}"
+    if beside.name and beside.is_dir():
+        inside += f" is no folder in {beside}/"
+    return str(hub.model(hub.Repo(name, "model", inside, WORKS_HERE)))
 
 
 def check_tokenizer_files(source: str) -> None:

@@ -59,11 +59,12 @@ def loss_of(objective: nn.Module, views: list[Encoded]) -> Loss:
     """The loss of the views. Raises UserError for an objective that returns anything else."""
     loss = objective(views)
     numbers = [loss.total, *loss.parts.values()] if isinstance(loss, Loss) else [None]
-    if any(not isinstance(one, Tensor) for one in numbers):
-        raise UserError(
-            f"{class_name(type(objective))}: forward must return cse.types.Loss(total, parts), of scalar "
-            f"tensors, not {loss!r:.100}"
-        )
+    name = class_name(type(objective))
+    if any(not isinstance(one, Tensor) or one.dim() for one in numbers):
+        found = " ".join(repr(loss).split())
+        raise UserError(f"{name}: forward must return cse.types.Loss(total, parts), of scalar tensors, not {found:.100}")
+    if not loss.total.requires_grad:
+        raise UserError(f"{name}: the total that forward returns has no gradient (detach, .item(), torch.no_grad?)")
     return loss
 
 

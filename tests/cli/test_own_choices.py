@@ -32,12 +32,22 @@ def test_a_choice_of_ones_own_is_listed_and_composed(own, capsys, flag):
     assert validate(composed("train", ["objective=nearby"]), "train").objective._target_ == "nearby_loss.Nearby"
 
 
-def test_a_missing_folder_and_a_name_of_ours_are_refused(own):
+def test_a_missing_or_a_wrong_folder_and_a_name_of_ours_are_refused(own):
     with pytest.raises(UserError, match="nowhere"):
         groups.adopt_folders(["--config-dir", str(own / "nowhere")])
+    with pytest.raises(UserError, match="objective/"):  # the folder above
+        groups.adopt_folders(["--config-dir", str(own.parent)])
     (own / "objective" / "barlow.yaml").write_text("_target_: nearby_loss.Nearby\n")
     with pytest.raises(UserError, match=r"barlow\.yaml"):  # a name of ours
         groups.adopt_folders(["--config-dir", str(own)])
+
+
+def test_a_misspelt_class_or_setting_is_told_from_the_near_one(own):
+    groups.adopt_folders(["--config-dir", str(own)])
+    for written, near in (("Nerby", "Nearby"), ("Nearby\ndimm: 3", "dim")):
+        (own / "objective" / "nearby.yaml").write_text(f"_target_: nearby_loss.{written}\n")
+        with pytest.raises(UserError, match=rf"did you mean {near}\?"):
+            validate(composed("train", ["objective=nearby"]), "train")
 
 
 @pytest.mark.parametrize(("module", "text"), [

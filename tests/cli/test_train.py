@@ -88,6 +88,13 @@ def test_a_preview_prints_views_without_data_for_scores(small_run, cse_train, tm
     assert not (tmp_path / "run" / "results.json").exists()
 
 
+def test_a_preview_prints_scores_as_they_are_scaled(small_run, cse_train, tmp_path, capsys):
+    (tmp_path / "scored.csv").write_text("a,b,rating\n" + "one,two,4\n" * 16)
+    of_text = [f"data.path={tmp_path}/scored.csv", "data.columns=[a,b]", "data.scores=rating", "data.score_range=[0,5]"]
+    assert cse_train([*small_run, *of_text, "objective=cosent", "data.preview=1"]) == 0
+    assert "rating 4, scaled to 0.8" in capsys.readouterr().out
+
+
 def test_what_is_watched_is_scored_beside_what_selects(small_run, cse_train, tmp_path):
     watched = ["eval=[stsb,geometry]", "trainer.watch=[geometry]"]
     assert cse_train([*small_run, *watched]) == 0

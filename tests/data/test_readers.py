@@ -89,3 +89,10 @@ def test_columns_must_be_named_if_and_only_if_the_file_has_some(tmp_path):
     for name, content, columns in (("a.csv", HEADER + "one,two\n", None), ("a.txt", "one\n", ["first"])):
         with pytest.raises(UserError, match=r"data\.columns"):
             read(tmp_path, name, content, columns)
+
+
+@pytest.mark.parametrize(("name", "sign", "words"), [("a.csv", "\t", "tabs"), ("a.csv", ";", "semicolons"),
+                                                     ("a.tsv", ",", "commas")])  # fmt: skip
+def test_cells_that_are_split_by_another_sign_are_told(tmp_path, name, sign, words):
+    with pytest.raises(UserError, match=f"split by {words}"):
+        read(tmp_path, name, f"first{sign}second\none{sign}two\n", ["first"])

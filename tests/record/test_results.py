@@ -34,14 +34,15 @@ def test_the_patch_of_a_checkout_gives_its_code(tmp_path, monkeypatch):
     assert not (there / "text.txt").exists()
 
 
-def test_the_digest_of_the_code_has_the_parts_of_ones_own(tmp_path, monkeypatch):
+def test_the_code_of_ones_own_parts_has_digests(tmp_path, monkeypatch):
     """Not a library's, whose version is recorded."""
     monkeypatch.syspath_prepend(tmp_path)
     file = tmp_path / "my_own_part.py"
     file.write_text("one = 1\n")
     importlib.import_module("my_own_part")
-    of_ours = results.code_digest({"objective": {"_target_": "cse.objective.simcse.Simcse"}})
-    assert results.code_digest({"model": {"head": {"_target_": "numpy.array"}}}) == of_ours
-    of_mine = results.code_digest({"objective": {"_target_": "my_own_part.Mine"}})
+    targets = ["cse.objective.simcse.Simcse", "numpy.array", "my_own_part.Mine"]
+    parts = {name: {"_target_": target} for name, target in zip("abc", targets, strict=True)}
+    before = results.own_code(parts)
     file.write_text("one = 2\n")
-    assert len({of_ours, of_mine, results.code_digest({"objective": {"_target_": "my_own_part.Mine"}})}) == 3
+    assert [*before] == [*(after := results.own_code(parts))] == ["my_own_part"]
+    assert before != after
