@@ -63,10 +63,11 @@ def file_of(group: str, choice: str) -> Path:
 
 
 def included(file: Path) -> list[Path]:
-    """The files of its folder that a choice's defaults list names, then its own."""
+    """The files of its group that a choice's defaults list names, its own folder's first, then its own."""
     names = re.findall(r"^  - (\w+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-    before = [one for name in names if name != "_self_" for one in included(file.parent / f"{name}.yaml")]
-    return [*before, file]
+    places = (file.parent, Path(CONF_DIR, file.parent.name))
+    named = [[path for place in places if (path := place / f"{name}.yaml").is_file()][:1] for name in names]
+    return [*(one for paths in named for path in paths for one in included(path)), file]
 
 
 def first_comment(group: str, choice: str) -> str:

@@ -90,8 +90,9 @@ PATHS = (
     *("augmentation.cache_dir", "augmentation.wordnet_dir", "aux_modality.weights", "aux_modality.data.folder"),
     *("aux_modality.data.files", "aux_modality.data.cache"),
     *TEACHERS,
+    *("label", "note"),
 )
-"""The keys whose value is or may be a file or a folder: it is used as it is typed, and never parsed."""
+"""The keys whose value is or may be a file, a folder or a sentence: it is used as it is typed, and never parsed."""
 
 
 def is_path(key: str) -> bool:

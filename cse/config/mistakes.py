@@ -9,10 +9,13 @@ from cse.config.spelling import values_of
 from cse.config.suggest import TOPICS, closest, meant, nearest
 
 INSTEAD = {
-    "model": "any encoder of the hub, or a folder, is model.name={}",
-    "data": "a file of yours, or a hub dataset, is data=text data.path={}",
+    "train": {
+        "model": "any encoder of the hub, or a folder, is model.name={}",
+        "data": "a file of yours, or a hub dataset, is data=text data.path={}",
+    },
+    "evaluate": {"model": "any encoder of the hub, or a folder, is checkpoint={}"},
 }
-"""What a group offers beside its choices."""
+"""What a command's group offers beside its choices."""
 
 
 def explain(error: Exception, words: Sequence[str], command: str) -> str:
@@ -25,7 +28,7 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
     if match := re.search(r"(?:Could not override '|is not in struct\s+full_key: )([^'\s]+)", text):
         return no_key(match[1], words, command)
     if match := re.search(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'", text):
-        return no_choice(match[1], match[2])
+        return no_choice(match[1], match[2], command)
     if match := re.search(r"Could not find '(hydra/\w+)/([^']+)'\s+Available options in [^:]*:(.*)", text, re.DOTALL):
         return f"{match[1]}={match[2]} is not a choice; it has {', '.join(match[3].split())}"
     if "does not support sweep type" in text:
@@ -45,6 +48,8 @@ def no_key(key: str, words: Sequence[str], command: str) -> str:
     of_line = [one for one, having in known.items() if chosen.intersection(having)]
     if key in TOPICS:
         return f"there is no key {key}; {TOPICS[key]}"
+    if (command, key) == ("evaluate", "model.name"):
+        return f"there is no key {key}; the encoder to score is checkpoint=FOLDER or its name on the hub"
     alike = re.compile(rf"eval\.\w+\.{re.escape(key.rpartition('.')[2])}")
     if key.startswith("eval.") and (own := list(filter(alike.fullmatch, known))):
         return f"there is no key {key}; there is {', '.join(own)}"
@@ -65,9 +70,9 @@ def choices_of(words: Sequence[str], command: str) -> set[str]:
     return found
 
 
-def no_choice(group: str, choice: str) -> str:
+def no_choice(group: str, choice: str, command: str = "train") -> str:
     """The message for a choice that the group lacks: the nearest one, all that it has, and what else there is."""
-    own = f"; {INSTEAD[group].format(choice)}" if group in INSTEAD else ""
+    own = f"; {INSTEAD[command][group].format(choice)}" if group in INSTEAD[command] else ""
     near = "" if own and re.search(r"[-/.]", choice) else nearest(choice, choices(group))  # a file's or the hub's name
     yours = "" if own_folders() else "; a choice of your own needs --config-dir FOLDER"
     return f"{group}={choice} is not a choice{near}{own}; it has {', '.join(choices(group))}{yours}"

@@ -48,7 +48,7 @@ def find(config_name: str, word: str, width: int) -> str:
     known = [*all_choices(config_name), *settings(config_name)]
     mentions = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
     matches = by_name(known, word) or [one for one in known if mentions.search(one.comment)]
-    topic = TOPICS.get(word.lower().replace("license", "licence"))
+    topic = TOPICS.get(re.split("[./]", word.lower())[-1].replace("license", "licence"))
     if matches or topic:
         return "\n".join([*filter(None, [topic]), *paragraphs(matches, width)])
     hint = nearest(word, list(keys(config_name))) or "; --help alone shows what can be chosen"
@@ -82,9 +82,9 @@ def paragraphs(matches: list[Setting], width: int) -> Iterator[str]:
 
 
 def all_choices(config_name: str) -> Iterator[Setting]:
-    """Each group's choices with their first sentences, but for the papers' tables, which `--help sweep` lists."""
+    """Each group's choices with their first sentences."""
     for group in groups(config_name):
-        for choice in choices(group) if group != "sweep" else ():
+        for choice in choices(group):
             if choice != "default":
                 yield Setting(group, choice, first_comment(group, choice), choice)
 

@@ -26,6 +26,9 @@ SYNONYMS = {
     "output_dir": "hydra.run.dir",
     "resume_from_checkpoint": "resume",
     "report_to": "tracker",
+    "image": "visual",
+    "images": "visual",
+    "sound": "audio",
 }
 """Those that people type and that are too different for difflib, which finds num_train_epochs or max_seq_length."""
 TOPICS = {
@@ -34,7 +37,7 @@ TOPICS = {
     "rerun": "the best/README.md of a run has the line that repeats it; resume=FOLDER continues a run",
     "splits": "cse-eval splits=[test]; cse-train scores dev while it trains, and every split of its best step",
     **dict.fromkeys(("slurm", "launcher", "partition", "account", "qos", "sbatch", "cluster", "queue"), CLUSTER),
-    **dict.fromkeys(("time", "mem", "gpus", "nodes", "container"), CLUSTER),
+    **dict.fromkeys(("time", "timeout", "mem", "gpus", "nodes", "container"), CLUSTER),
     **dict.fromkeys(("search", "sweeper", "smac", "optuna", "interval"), SEARCH),
     "licence": "cse-data list: each dataset's; an encoder's is in its model card",
 }
@@ -60,6 +63,7 @@ def nearest(name: str, known: Sequence[str]) -> str:
 def closest(name: str, known: Sequence[str]) -> str:
     """The known name that is spelled most like this one, or whose last part is; "" if none is near."""
     last = {one.rpartition(".")[2]: one for one in known}
-    close = difflib.get_close_matches(name, known, 1, 0.6)
+    same = [one for one in known if one.rpartition(".")[2] == name.rpartition(".")[2]]
+    close = same if len(same) == 1 else difflib.get_close_matches(name, known, 1, 0.6)
     close = close or [last[end] for end in difflib.get_close_matches(name.rpartition(".")[2], list(last), 1, 0.7)]
     return "".join(close)

@@ -25,7 +25,7 @@ from cse.record.runs import RUN, RunFile, newest_run
 from cse.run.build import Attempts, check_selection
 from cse.run.logs import begin_log_files
 from cse.sources.catalogue import DATASETS
-from cse.sources.encoder import PACKAGE, VECTORS, check_tokenizer_files, locate
+from cse.sources.encoder import PACKAGE, VECTORS, check_folder, locate
 
 log = logging.getLogger("cse")
 
@@ -160,7 +160,7 @@ def check_encoder(key: str, name: str) -> None:
     if name.endswith(VECTORS):
         return
     with renaming_keys({"model.name=": f"{key}="}):
-        check_tokenizer_files(locate(folder_of(name) if key == "checkpoint" else name))
+        check_folder(locate(folder_of(name) if key == "checkpoint" else name))
 
 
 def folder_of(name: str | Path) -> str:

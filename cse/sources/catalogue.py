@@ -34,9 +34,14 @@ class Dataset:
     package: str | None = None
     files: tuple[str, ...] = ()
     kept: str | None = None
+    inside: str = ""
     columns: tuple[str, ...] = ()
     rows: tuple[int, ...] = ()
     languages: tuple[str, ...] = ()
+
+    def is_copy(self, place: str) -> bool:
+        """Whether a file or a folder of the user's own can be the dataset, by its name and that of something in it."""
+        return (Path(place) / self.inside).exists()
 
     @property
     def file(self) -> str | None:
@@ -62,7 +67,7 @@ def where(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
     about, cache = DATASETS[name], Path(str(paths["cache"]))
     own = paths.get((about.setting or "").removeprefix("paths."))
     if own:
-        return Path(own) if Path(own).exists() else None
+        return Path(own) if about.is_copy(own) else None
     kept = sorted(cache.glob(about.kept)) if about.kept else []
     if found := next((place for place in (cache / "datasets" / name, *kept) if place.exists()), None):
         return found

@@ -51,8 +51,11 @@ def local_folder(name: str) -> str:
     return str(hub.model(hub.Repo(name, "model", inside, WORKS_HERE)))
 
 
-def check_tokenizer_files(source: str) -> None:
-    """Raise UserError for a folder with an encoder's configuration and no file of a tokenizer."""
+def check_folder(source: str) -> None:
+    """Raise UserError for a folder without an encoder's configuration, or with no file of a tokenizer beside it."""
     names = [file.name for file in Path(source).glob("*")]
+    if Path(source).is_dir() and not {"config.json", "modules.json"} & {*names}:
+        inside = "".join(f"; there is one in {file.parent}" for file in sorted(Path(source).glob("*/config.json"))[:1])
+        raise UserError(f"model.name={source} has no config.json, so it is no encoder's folder{inside}")
     if "config.json" in names and not any(re.search(TOKENIZER, name) for name in names):
         raise UserError(NO_TOKENIZER.format(source))

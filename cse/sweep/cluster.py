@@ -70,7 +70,10 @@ def run_on_cluster(planned: Sequence[Job], start: Start, executor: SlurmExecutor
     for outcome in filter(None, known.values()):
         start.record(outcome)
     left = [job for job in planned if known[job.name] is None]
-    handed = executor.map_array(OnNode(), left, [folders[job.name] for job in left]) if left else []
+    try:
+        handed = executor.map_array(OnNode(), left, [folders[job.name] for job in left]) if left else []
+    except FailedJobError as error:
+        raise UserError(f"sbatch refused the jobs: {' '.join(str(error).split())}") from error
     waiting = dict(zip([job.name for job in left], handed, strict=True))
     while waiting and start.signals.requested is None:
         for name in [name for name, one in waiting.items() if one.done()]:
@@ -124,7 +127,8 @@ def parameters_of(line: Line) -> dict[str, Any]:
     typed = {one.key_or_group.split(".", 2)[2]: one.value() for one in overrides_of(launch)}
     for key, value in typed.items():
         if key in OUR_WORDS:
-            raise UserError(f"hydra.launcher.{key}: write hydra.launcher.{OUR_WORDS[key]}")
+            ours = OUR_WORDS[key]
+            raise UserError(f"hydra.launcher.{key}: write hydra.launcher.{ours}={NUMBERS.get(ours, 'VALUE')}")
         if key not in PARAMETERS:
             alike = " or ".join(one for one in PARAMETERS if one.startswith(key))
             near = f"; did you mean {alike}?" if alike else nearest(key, PARAMETERS)
@@ -161,6 +165,8 @@ def show(line: Line, planned: Sequence[Job]) -> None:
     print(f"\nSLURM: jobs {count}, GPUs a job {gpus or 'none by gpus_per_node'}, trainer.devices={devices}; {asked}")
     if not any("gpu" in key or key in ("gres", "additional_parameters") for key in parameters):
         print("no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one")
+    if "hydra.launcher.timeout_min" not in map(key_of, line.words):
+        print(f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more")
     if (idle := parameters.get("nodes", 1) * gpus - devices) > 0:
         print(f"{idle} GPUs of each job would be idle: trainer.devices={gpus} uses all {gpus} of one node")
     print(f"\n{executor._make_submission_file_text(executor._submitit_command_str, '')}")

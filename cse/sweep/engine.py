@@ -94,7 +94,7 @@ def run_search(line: Line, start: Start, run: Runner) -> None:
 
 def show_plan(line: Line, planned: Sequence[Job]) -> None:
     """Print each planned job (of each search, one for example) with its steps, and what is missing."""
-    from cse.sweep.needs import configs_of, needs_of
+    from cse.sweep.needs import absent_texts, configs_of, needs_of
 
     rows, configs = [("job", "steps")], configs_of(planned)
     for job, config in configs:
@@ -112,6 +112,8 @@ def show_plan(line: Line, planned: Sequence[Job]) -> None:
         words = [f"sweep={line.title}"] if line.sweep else ["cse-eval"] if line.program == "cse-eval" else []
         fetch = shlex.join(["cse-data", "fetch", *words, *map(typed, own_words(line.words))])
         print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")
+    if texts := absent_texts(configs):
+        print(f"there is no such file or folder: {', '.join(texts)}")
     if line.launcher == "submitit_slurm":
         from cse.sweep import cluster
 

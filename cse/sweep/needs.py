@@ -16,6 +16,7 @@ from cse.config.compose import composed, explaining, is_group, resolved
 from cse.config.keys import TEACHERS, key_of
 from cse.config.spelling import spell
 from cse.config.suggest import nearest
+from cse.data.readers import is_on_hub
 from cse.errors import MissingResource, UserError
 from cse.run.build import make
 from cse.sources import hub
@@ -58,9 +59,9 @@ class Need:
     def absent_copy(self) -> str:
         """What names a copy that is not there, as SETTING=FOLDER, and that; "" if there is none."""
         own = None if self.is_encoder else self._own()
-        if own is None or Path(own).exists():
+        if own is None or (about := DATASETS[self.dataset]).is_copy(own):
             return ""
-        return f"{DATASETS[self.dataset].setting}={own}: there is no such place"
+        return f"{about.setting}={own}: there is no {f'{about.inside} in it' if Path(own).exists() else 'such place'}"
 
     def place(self) -> Path | str | None:
         """Its place on this machine, or the package that has it; None if it is not here. Does not ask the hub."""
@@ -96,7 +97,7 @@ class Need:
 
     def _data(self) -> Path | str | None:
         if own := self._own():
-            return Path(own) if Path(own).exists() else None
+            return Path(own) if DATASETS[self.dataset].is_copy(own) else None
         if self.dataset == "stsb_multi":  # of one language
             return hub.prepared(str(DATASETS[self.dataset].repo), self.name.partition(":")[2])
         if self.dataset != "wikipedia":
@@ -170,6 +171,13 @@ def needs_of(planned: Sequence[tuple[Job, DictConfig]]) -> list[Need]:
         encoders = [] if job.scores else [one for one in encoders_in(config) if not one.name.startswith(PACKAGE)]
         found |= dict.fromkeys([*encoders, *datasets_in(config, chosen_in(config))])
     return list(found)
+
+
+def absent_texts(planned: Sequence[tuple[Job, DictConfig]]) -> list[str]:
+    """The jobs' own files and folders of text that are not on this machine, as data.path=NAME, each once."""
+    named = [str(OmegaConf.select(config, "data.path") or "") for _, config in planned if not config.smoke]
+    local = [name for name in dict.fromkeys(named) if name and not is_on_hub(name)]
+    return [f"data.path={name}" for name in local if not Path(name).expanduser().exists()]
 
 
 def encoders_in(config: DictConfig) -> Iterator[Need]:

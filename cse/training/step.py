@@ -62,7 +62,7 @@ def loss_of(objective: nn.Module, views: list[Encoded]) -> Loss:
     name = class_name(type(objective))
     if any(not isinstance(one, Tensor) or one.dim() for one in numbers):
         found = " ".join(repr(loss).split())
-        raise UserError(f"{name}: forward must return cse.types.Loss(total, parts), of scalar tensors, not {found:.100}")
+        raise UserError(f"{name}: forward must return cse.types.Loss(total, parts), scalar tensors, not {found:.100}")
     if not loss.total.requires_grad:
         raise UserError(f"{name}: the total that forward returns has no gradient (detach, .item(), torch.no_grad?)")
     return loss

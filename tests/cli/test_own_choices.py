@@ -32,6 +32,14 @@ def test_a_choice_of_ones_own_is_listed_and_composed(own, capsys, flag):
     assert validate(composed("train", ["objective=nearby"]), "train").objective._target_ == "nearby_loss.Nearby"
 
 
+def test_a_choice_of_ones_own_may_include_a_file_of_ours(own, capsys):
+    (own / "objective" / "close.yaml").write_text("# Close.\ndefaults:\n  - simcse\n  - nearby\nmargin: 1\n")
+    assert exit_code("cse-train", "--config-dir", str(own), "--help", "objective=close") == 0
+    assert "temperature: " in capsys.readouterr().out
+    assert exit_code("cse-train", "--config-dir", str(own), "objective=close", "trainer.pooling=mean") == 2
+    assert "did you mean model.pooling?" in capsys.readouterr().err
+
+
 def test_a_missing_or_a_wrong_folder_and_a_name_of_ours_are_refused(own):
     with pytest.raises(UserError, match="nowhere"):
         groups.adopt_folders(["--config-dir", str(own / "nowhere")])

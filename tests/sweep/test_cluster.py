@@ -11,7 +11,7 @@ import pytest
 from cse.errors import Interrupted, UserError
 
 cluster = pytest.importorskip("cse.sweep.cluster", reason="needs cse-lab[launchers]", exc_type=ImportError)
-from submitit.core.utils import UncompletedJobError  # noqa: E402
+from submitit.core.utils import FailedJobError, UncompletedJobError  # noqa: E402
 
 from cse.sweep import engine, line, process  # noqa: E402
 from cse.sweep.jobs import Job  # noqa: E402
@@ -55,6 +55,15 @@ def handed(monkeypatch) -> list[Handed]:
     monkeypatch.setattr(cluster, "executor_of", lambda line: SimpleNamespace(map_array=map_array))
     monkeypatch.setattr(cluster, "POLL", 0)
     return jobs
+
+
+def test_what_sbatch_refuses_is_one_sentence(many, monkeypatch):
+    def refuse(*_):
+        raise FailedJobError("sbatch: error: Invalid account\nBatch job submission failed")
+
+    monkeypatch.setattr(cluster, "executor_of", lambda line: SimpleNamespace(map_array=refuse))
+    with pytest.raises(UserError, match="sbatch refused the jobs: .*Invalid account"):
+        many(LINE)
 
 
 def test_only_jobs_that_are_not_done_are_submitted(many, handed):
