@@ -62,7 +62,7 @@ def test_what_sbatch_refuses_is_one_sentence(many, monkeypatch):
         raise FailedJobError("sbatch: error: Invalid account\nBatch job submission failed")
 
     monkeypatch.setattr(cluster, "executor_of", lambda line: SimpleNamespace(map_array=refuse))
-    with pytest.raises(UserError, match="sbatch refused the jobs: .*Invalid account"):
+    with pytest.raises(UserError, match=r"sbatch refused the jobs: .*Invalid account"):
         many(LINE)
 
 
