@@ -32,7 +32,8 @@ cse-report: compare runs with each other, or with what a paper printed.
   cse-report sweep=nonling/table1 runs=FOLDER         the same, from runs in another folder
 
 Reads       results.json of every run at or below the folder; runs nothing
-Writes      into out=FOLDER (reports/FOLDER, reports/A+B, reports/PAPER/TABLE by default), each page one file:
+Writes      into out=FOLDER (reports/FOLDER, reports/A+B, reports/PAPER/TABLE by default; with where=, a folder of
+            its own), each page one file:
             runs=   report.html (sorts, filters, charts), runs.csv (every run, every score), settings.csv
                     (means), differences.csv, report.md, report.tex
             sweep=  report.html (figures inside), report.md, report.csv (unrounded), report.tex, figures/*.{png,svg},
@@ -58,7 +59,7 @@ def report(config: Config) -> None:
     from cse.report.chosen import places
 
     folders = [Path(folder) for folder in config["differ"] or config["runs"]]
-    out = Path(config["out"] or f"reports/{config['sweep'] or name_of(folders)}")
+    out = Path(config["out"] or f"reports/{config['sweep'] or name_of(folders, config['where'])}")
     if config["differ"]:
         of_two(folders, out)
     elif config["sweep"]:
@@ -67,13 +68,20 @@ def report(config: Config) -> None:
         of_folders(folders, out, config)
 
 
-def name_of(folders: list[Path]) -> str:
-    """A report's name: the shortest ends of the folders' paths that tell them apart, joined: A+B."""
+def name_of(folders: list[Path], where: str | None) -> str:
+    """A report's name: the shortest ends of the folders' paths that tell them apart, joined: A+B. That of a part of
+    the runs goes on as a run's folder is named: A+B-lr_1e-5-0a1b2c3d."""
+    from cse.report.chosen import named_settings
     from cse.report.frame import short_names
+    from cse.sweep.words import short_name
 
     names = short_names([str(folder.resolve()) for folder in folders], os.sep).values()
     plain = (re.sub(r"[*?]", "", name).strip(os.sep).replace(os.sep, "_") for name in names)
-    return "+".join(plain)[:200]  # a name may have 255
+    name = "+".join(plain)[:200]  # a name may have 255
+    if not where:
+        return name
+    words = [f"{key}={','.join(values)}" for key, values in named_settings(where).items()]
+    return short_name(words, [name, *words], first=name)
 
 
 def of_two(folders: list[Path], out: Path) -> None:
@@ -160,7 +168,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
         "report.html": page.runs_page(comparison, others),
         "runs.csv": pd.concat([comparison.frame, smoke.frame]) if smoke else comparison.frame,
         "settings.csv": comparison.means,
-        **({"differences.csv": gaps.frame} if gaps else {}),
+        "differences.csv": gaps.frame if gaps else None,
         "report.md": markdown(comparison.title, sections),
         "report.tex": latex(sections),
     }
@@ -171,12 +179,18 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
         sys.exit(not gated[0])
 
 
-def write(out: Path, files: "Mapping[str, str | DataFrame]") -> None:
-    """Write the files, tables as CSV, and print their names. Raises UserError if `out` is not usable."""
+def write(out: Path, files: "Mapping[str, str | DataFrame | None]") -> None:
+    """Write the files, tables as CSV, and print their names; None: remove an earlier report's file of this name.
+
+    Raises UserError if `out` is not usable.
+    """
     make_folder(out, "out")
     for name, content in files.items():
-        write_text(out / name, content if isinstance(content, str) else content.to_csv(index=False))
-    first, *others = files
+        if content is None:
+            (out / name).unlink(missing_ok=True)
+        else:
+            write_text(out / name, content if isinstance(content, str) else content.to_csv(index=False))
+    first, *others = (name for name, content in files.items() if content is not None)
     print(f"{out / first}  (also {', '.join(others)})")
 
 

@@ -146,14 +146,14 @@ class Comparison:
 
     @property
     def means(self) -> pd.DataFrame:
-        """settings.csv: a line for each setting, the best first, with every score's mean and deviation over seeds, and
-        the scores that a run of it has on incomplete or altered data."""
-        table = self.settings.assign(
+        """settings.csv: a line for each setting, the best first, with every score's mean and deviation over seeds, the
+        chosen ones first, and the scores that a run of it has on incomplete or altered data."""
+        scores = self.scores[list(dict.fromkeys([*self.chosen, *self.metrics]))]
+        named = scores.set_axis([f"{name} sd" if of == "std" else name for name, of in scores], axis=1)
+        return self.settings.join(named).assign(
             folder=list(map(self.place, self.settings.index)),
             partial=[" ".join(name for name in self.metrics if self.mark(name, one)) for one in self.settings.index],
         )
-        scores = self.scores[self.metrics]
-        return table.join(scores.set_axis([f"{name} sd" if of == "std" else name for name, of in scores], axis=1))
 
     @property
     def best_cells(self) -> list[tuple[int, int]]:

@@ -108,8 +108,8 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = ()) -> str:
     from cse.report.charts import colours_of, draw_charts
 
     best, by = comparison.best, str(comparison.best_by)
-    runs = comparison.frame.astype(object)
-    runs["folder"] = list(map(comparison.name, comparison.runs))
+    runs = comparison.frame.astype(object).drop(columns="folder")  # a long name would push the scores out of sight
+    runs.insert(runs.columns.get_loc("partial"), "folder", list(map(comparison.name, comparison.runs)))
     other_scores = [name for name in comparison.metrics if name not in comparison.chosen]
     settings, hidden = comparison.means, [*other_scores, *(f"{name} sd" for name in other_scores)]
     numbers = settings.select_dtypes("float")

@@ -159,4 +159,7 @@ def draw(plot: Plot, spec: Spec, runs: list[Run], out: Path) -> Picture:
     figure, path = figures.draw(plot, spec, runs), out / "figures" / f"{plot.name}.png"
     if figure is not None:
         save(figure, path)
+    else:  # an earlier report may have drawn it
+        for file in (path, path.with_suffix(".svg")):
+            file.unlink(missing_ok=True)
     return Picture(plot.name, path if figure else None, printed.claims if printed else [])

@@ -90,9 +90,16 @@ def test_runs_of_no_sweep(three_of_eight, capsys):
     assert "78.00" in out
     assert "best by" not in out + (three_of_eight / "reports/runs/report.html").read_text()  # of a test score
     assert cse_report("runs=runs", "gate=0") == 2
-    assert {p.name for p in (three_of_eight / "reports" / "runs").iterdir()} == {
-        "differences.csv", "report.html", "report.md", "report.tex", "runs.csv", "settings.csv",
-    }  # fmt: skip
+    written = three_of_eight / "reports" / "runs"
+    files = {"differences.csv", "report.html", "report.md", "report.tex", "runs.csv", "settings.csv"}
+    assert {p.name for p in written.iterdir()} == files
+    (written / "mine.csv").touch()
+    assert cse_report("runs=runs", "where=num_groups=384") == 0  # a part goes into a folder of its own
+    (part,) = (folder for folder in written.parent.iterdir() if folder != written)
+    assert part.name.startswith("runs-num_groups_384-")
+    assert {p.name for p in written.iterdir()} - {"mine.csv"} == files
+    assert cse_report("runs=runs", "where=num_groups=384", f"out={written}") == 0  # or where it is told to go
+    assert {p.name for p in written.iterdir()} - {"mine.csv"} == files - {"differences.csv"}
 
 
 def test_a_report_is_named_by_all_that_it_compares(three_of_eight):
@@ -163,7 +170,9 @@ def test_runs_without_a_score_are_reported(leave, tmp_path, capsys, status):
     for lr in (1e-5, 1e-4):
         leave(f"lr={lr}", {"trainer.lr": lr}, status=status)
     assert cse_report(f"runs={tmp_path / 'runs'}", f"out={tmp_path / 'out'}") == 0
-    assert f"2 {status}" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"2 {status}" in out
+    assert {line.split()[0] for line in out.splitlines()[-3:-1]} == {"0.0001", "1e-05"}  # a line for each setting
 
 
 @pytest.fixture
@@ -186,9 +195,9 @@ def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
         assert "Smoke runs" in (mixed_runs / "out" / name).read_text()
     assert (mixed_runs / "out/runs.csv").read_text().count("\n") == 1 + 5
     assert (mixed_runs / "out/settings.csv").read_text().splitlines() == [
-        "lr,done,runs,folder,partial,dev/x,dev/x sd",
-        '2,2,2,"x/lr=2,seed_*",,73.5,0.7071067811865476',
-        '1,2,2,"x/lr=1,seed_*",,72.5,0.7071067811865476',
+        "lr,done,runs,dev/x,dev/x sd,folder,partial",
+        '2,2,2,73.5,0.7071067811865476,"x/lr=2,seed_*",',
+        '1,2,2,72.5,0.7071067811865476,"x/lr=1,seed_*",',
     ]
     latex = (mixed_runs / "out/report.tex").read_text()
     assert all(told in latex for told in (r"\label{tab:out}", r"\textbf{73.50", "Scores by lr: mean"))
