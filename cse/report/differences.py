@@ -19,6 +19,7 @@ from cse.report.chosen import has, named_settings
 from cse.report.comparison import Comparison
 from cse.report.groups import Group, compare, few_seeds, group_of, listed, of_several_seeds
 from cse.report.markup import TIED, bounds, probability, signed
+from cse.report.resampling import OVER_ITEMS
 from cse.report.seeds import in_words, pooled_sd, seeds_for, smallest_difference
 from cse.report.statistics import compare_pairs, holm, likeness
 
@@ -71,7 +72,7 @@ def differences(
         name = comparison.label(setting)
         notes.append(f"{name}: {of} cannot tell; {seeds} seeds a side would show {abs(size):.2g}.")
     trained = sorted((group for group in groups if not group.only_scored), key=lambda group: len(group.values))
-    if few := few_seeds(trained[:1]):
+    if few := few_seeds([*trained[:1], *(group for group in groups if group.only_scored)]):
         notes.append(f"No verdict: {few}.")
     elif within is not None:
         notes = [*alike_in_words(comparison, frame, within, 1 - confidence), *notes]
@@ -129,9 +130,15 @@ def alike_in_words(comparison: Comparison, frame: pd.DataFrame, within: float, l
     """A sentence for each test: which settings are alike, which are not (their whole interval is further off), and of
     which neither is shown."""
     lines = []
-    for kind, test in (("", "over seeds"), ("paired_", "seed by seed")):
+    of_items = frame["test"] == OVER_ITEMS
+    compared = {
+        "over seeds": ("", frame[~of_items]),
+        "over items": ("", frame[of_items]),
+        "seed by seed": ("paired_", frame),
+    }
+    for test, (kind, rows) in compared.items():
         verdicts: dict[str, list[str]] = {"yes": [], "no": [], "not shown": []}
-        for setting, one in frame[frame[f"{kind}alike_p"].notna()].iterrows():
+        for setting, one in rows[rows[f"{kind}alike_p"].notna()].iterrows():
             is_far = one[f"{kind}low"] > within or one[f"{kind}high"] < -within
             word = "yes" if one[f"{kind}alike_p"] < level else "no" if is_far else "not shown"
             verdicts[word].append(comparison.label(int(str(setting))))

@@ -117,7 +117,8 @@ def few_seeds(sides: Sequence[Group]) -> str:
     seeds = [len(group.values) for group in sides if not group.only_scored]
     if not seeds or min(seeds) >= SEEDS:
         return ""
-    return f"too few seeds ({' and '.join(map(str, seeds))}): each trained side needs {SEEDS}"
+    instead = "; test items say nothing of its other seeds" if len(seeds) < len(sides) else ""
+    return f"too few seeds ({' and '.join(map(str, seeds))}): each trained side needs {SEEDS}{instead}"
 
 
 def listed(words: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Two encoders that are only scored, and so have no seeds, compared by a bootstrap over their test items.
+"""Two encoders that are only scored, and so have no seeds, compared by a paired bootstrap over their test items.
 
 Items are drawn with replacement; where they share units, as pairs of documents do, the units are drawn, and a pair
 counts the product of their draws. The draws depend only on the score and its items, so both encoders have the same ones
@@ -24,7 +24,8 @@ from cse.report.statistics import Effect
 from cse.score import Items, ItemScores
 
 RESAMPLES = 1000
-
+OVER_ITEMS = "paired bootstrap over items"
+"""The name of the test, beside those of cse.report.statistics."""
 
 Scored = tuple[Sequence[Run], Metric]
 """The runs of an encoder, and their score."""
@@ -41,7 +42,7 @@ def compare_items(left: Scored, right: Scored, confidence: float, shift: float =
         low=float(low),
         high=float(high),
         n=f"{number_of_items(left[0][0].folder, left[1]):,} items",
-        test="bootstrap over items",
+        test=OVER_ITEMS,
         p=p_of(left_R - right_R, shift),
     )
 

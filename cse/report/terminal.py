@@ -77,10 +77,9 @@ def show_comparison(comparison: Comparison, sections: Sequence[Section], console
         console.print(Text.assemble(shown, " ", name, (f"  {why}", "dim")), soft_wrap=True)
     if len(pending) > MANY:
         console.print(Text(f"and {len(pending) - MANY} more, in runs.csv", style="dim"))
-    if comparison.compared_by is None:
-        return
-    hidden = len(comparison.metrics) - len(comparison.chosen)
-    more = [f"{hidden} more scores: metrics=[test/sts/*], report.html and runs.csv"] if hidden else []
+    hidden = [name for name in comparison.metrics if name not in comparison.chosen]
+    suites = ["/".join(name.split("/")[:-1][:2]) for name in hidden]
+    more = [f"{len(hidden)} more scores: metrics=[{suites[0]}/*], report.html and runs.csv"] if hidden else []
     first, *others = sections
     for section in (replace(first, title="", notes=[*more, *first.notes]), *others):
         console.print()

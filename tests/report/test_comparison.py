@@ -1,6 +1,7 @@
 """Any runs beside each other: settings, the best one, and the command that trains more seeds of it."""
 
 import io
+import re
 import shlex
 import shutil
 
@@ -104,6 +105,13 @@ def test_a_test_score_marks_no_best(leave, compared):
     assert (comparison.best, comparison.best_by, comparison.compared_by) == (None, None, "test/sts/average")
     assert comparison.table()[""].tolist() == ["", ""]
     assert [note for note in comparison.notes if "a test score selects nothing" in note]
+
+
+def test_of_many_scores_the_averages_are_shown_and_a_pattern_names_others(grid_of_runs, compared):
+    few, out = compared(), io.StringIO()
+    terminal.show_comparison(few, [few.section("")], Console(file=out, width=200))
+    (pattern,) = re.findall(r"29 more scores: metrics=\[(\S+)\]", out.getvalue())
+    assert len(compared(metrics=[pattern]).chosen) > 1
 
 
 @pytest.mark.parametrize(("width", "is_terminal"), [(60, True), (80, False)])

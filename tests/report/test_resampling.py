@@ -124,7 +124,7 @@ def test_items_tell_of_encoders_that_are_only_scored_and_never_of_trained_ones(s
     for name, noise, seed in (("best-1", 0.3, 1), ("worst-1", 0.8, 1), ("like-1", 0.3, 2)):
         scored(name, noise, None, seed)
     better = finding("best", "worst")
-    assert (better.verdict, better.test, better.n) == (HOLDS, "bootstrap over items", "700 items")
+    assert (better.verdict, better.test, better.n) == (HOLDS, "paired bootstrap over items", "700 items")
     assert 0 < better.low < better.effect < better.high
     assert finding("worst", "best").verdict == CONTRADICTED
     assert finding("best", "like").verdict == NOT_SEEN
@@ -144,6 +144,14 @@ def test_runs_draw_the_same_items(scored, runs):
     first, second = (resampling.scores_of(run.folder, METRIC) for run in runs())
     assert (first == second).all()
     assert first.std() > 0
+
+
+def test_likeness_of_encoders_that_are_only_scored_is_over_items(scored, compared):
+    for name, noise in (("a", 0.3), ("b", 0.8)):
+        scored(name, noise, None)
+    assert differences(compared(), None, 0.95, within=1).section.notes == ["Alike within 1, over items: no: case=b."]
+    scored("trained-1", 0.8, 1)
+    assert "test items" in differences(compared(), None, 0.95).section.notes[-1]  # it has them, and they do not answer
 
 
 def test_of_one_seed_a_side_a_comparison_shows_the_difference_and_tests_nothing(scored, compared):
