@@ -51,7 +51,7 @@ def main() -> None:
         overrides = [argument for argument in arguments if argument != "--json"]
         for argument in overrides:
             if not (argument.startswith("paths.") and "=" in argument):
-                raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json")
+                raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (of a line: cse-data list)")
         online = startup.settle_hub()
         startup.quiet()
         cfg = composed(spell(overrides, "train"))
