@@ -8,7 +8,7 @@ from cse.config.keys import entry
 from cse.dotted import flattened
 from cse.record.runs import Run, plain
 from cse.report.frame import format_value
-from cse.report.notes import scoring
+from cse.report.notes import contents_of, scoring
 from cse.score import in_short
 
 ORDER = ("scores", "science", "data", "versions", "machine", "logging", "bookkeeping")
@@ -29,8 +29,10 @@ def facts(run: Run) -> Iterator[tuple[str, str, object]]:
         if name.startswith(("data of ", "protocol of ")):
             yield "data", name, value
     trained = results.get("training_data")
-    for name, value in flattened(trained if isinstance(trained, dict) else {}).items():
-        yield "data", f"training data: {name}", value
+    if isinstance(trained, dict):
+        for name, value in flattened(trained | {"sha256": contents_of(trained)}).items():
+            if value != run.get("data.path"):  # which is a setting, and listed there
+                yield "data", f"training data: {name}", value
     for name in ("code", "git_commit"):
         yield "versions", name, results.get(name)
     for name, value in run.versions.items():

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from cse.config.keys import entry, is_science
-from cse.dotted import flattened
+from cse.dotted import Json, flattened
 from cse.record.runs import Run, Where, same
 from cse.record.scores import LIBRARIES, checksum, problems_of
 from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Status, status_of
@@ -82,12 +82,17 @@ def changed_texts(runs: list[Run]) -> list[str]:
     found: dict[str, set[str]] = {}
     for run in runs:
         about = run.results.get("training_data")
-        if isinstance(about, dict) and (sums := about.get("sha256")):
-            contents = sorted(map(str, sums.values())) if isinstance(sums, dict) else sums
-            found.setdefault(f"data={about.get('name')}", set()).add(str(contents))
+        if isinstance(about, dict) and (contents := contents_of(about)):
+            found.setdefault(f"data={about.get('name')}", set()).add(contents)
         if isinstance(about, dict) and isinstance(second := about.get("aux_modality"), dict):
             found.setdefault("aux_modality", set()).add(str(second.get("digest")))
     return [f"the files of {name}" for name, sums in found.items() if len(sums) > 1]
+
+
+def contents_of(about: Json) -> str | None:
+    """The checksums of training data's files, whatever these are called; None if there are none."""
+    sums = about.get("sha256")
+    return (", ".join(sorted(map(str, sums.values()))) if isinstance(sums, dict) else str(sums)) if sums else None
 
 
 def data_problems(runs: list[Run]) -> list[str]:
