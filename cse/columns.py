@@ -21,6 +21,8 @@ LATEX = str.maketrans(
         "†": r"$\dagger$",
     }
 )
+MINUS = re.compile(r"(?<![^\s\[])-(?=\.?\d)")
+"""The sign of a number, not the hyphen of 1e-05 or a name."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Section:
     words: how many columns, the first ones, name a line. bold: the best cells, by row and column. legend: what its
     signs, p and intervals mean, which LaTeX has in the caption; notes: what else to know. missing: what has not run,
     and why. caption: LaTeX's; label: what \\ref names, after "tab:"; "" for a table that no paper would print.
+    shared: what names of columns may begin with, and the caption says instead.
     """
 
     title: str
@@ -41,6 +44,7 @@ class Section:
     missing: list[str] = field(default_factory=list)
     caption: str = ""
     label: str = ""
+    shared: str = ""
 
     @property
     def said(self) -> list[str]:
@@ -60,10 +64,11 @@ class Section:
 
     def latex(self) -> str:
         """A booktabs table for \\input, without the column of folders; what the caption lacks is in comments."""
-        escaped = self.table.map(lambda cell: cell.translate(LATEX))
+        escaped = self.table.map(lambda cell: MINUS.sub("$-$", cell.translate(LATEX)))
         for row, column in self.bold:
             escaped.iloc[row, column] = rf"\textbf{{{escaped.iloc[row, column]}}}"
-        escaped = escaped.drop(columns="folder", errors="ignore").rename(columns=lambda name: name.translate(LATEX))
+        escaped = escaped.drop(columns="folder", errors="ignore")
+        escaped = escaped.rename(columns=lambda name: name.removeprefix(self.shared).translate(LATEX))
         caption = " ".join([f"{(self.caption or self.title).rstrip('.')}.", *self.legend])
         latex = escaped.to_latex(
             index=False,

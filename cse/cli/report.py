@@ -154,6 +154,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     small = [run for run in runs if run.get("smoke") is True]
     real = [run for run in runs if run.get("smoke") is not True]
     comparison = compare_runs(real or small, folders, config["metrics"], config["seed"])
+    comparison = replace(comparison, part=config["where"] is not None)
     smoke = compare_runs(small, folders, config["metrics"], config["seed"]) if real and small else None
     if config["metrics"] and not comparison.chosen:
         raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs")

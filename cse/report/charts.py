@@ -154,7 +154,7 @@ def by_setting(comparison: Comparison, keys: Sequence[str], colours: pd.Series, 
     cells = scores.groupby([keys[1], keys[0]], observed=True)
     cells = cells.agg(mean=("score", "mean"), sd=("score", "std"), mark=("mark", "max"))
     cells["text"] = [
-        f"{mean:.2f}{'' if np.isnan(sd) else f'<br>± {sd:.2f}'}{mark}" for mean, sd, mark in cells.to_numpy()
+        f"{mean:z.2f}{'' if np.isnan(sd) else f'<br>± {sd:.2f}'}{mark}" for mean, sd, mark in cells.to_numpy()
     ]
     means = cells["mean"].unstack()
     return [

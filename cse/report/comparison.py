@@ -33,6 +33,7 @@ class Comparison:
     best_by: the dev score that ranks the settings; None without one, as a test score selects nothing.
     compared_by: the score of differences, gates and colours: best_by if tables show it; None without scores.
     frame: a row for each run with its state, settings, scores and origin, as in runs.csv.
+    part: whether the folders have other runs too, maybe of the same settings.
     """
 
     folders: list[Path]
@@ -44,6 +45,7 @@ class Comparison:
     best_by: str | None
     compared_by: str | None
     frame: pd.DataFrame
+    part: bool = False
 
     @cached_property
     def setting(self) -> pd.Series:
@@ -93,7 +95,7 @@ class Comparison:
         """mean ± sd, marked if data was altered; "" without a run."""
         mean, sd = self.scores.loc[setting, metric]
         spread = "" if pd.isna(sd) else f" ± {sd:.2f}"
-        return "" if pd.isna(mean) else f"{mean:.2f}{spread}{self.mark(metric, setting)}"
+        return "" if pd.isna(mean) else f"{mean:z.2f}{spread}{self.mark(metric, setting)}"
 
     @cached_property
     def values(self) -> pd.DataFrame:
@@ -122,6 +124,11 @@ class Comparison:
     def section(self, label: str) -> Section:
         """The settings as a section. label: LaTeX's."""
         by = f" by {', '.join(self.keys.values())}" if self.keys else ""
+        shared = os.path.commonpath([name.rpartition("/")[0] for name in self.chosen]) if self.chosen else ""
+        on = f" on {shared}" if shared else ""
+        has_seeds = any(self.scores[metric, "std"].notna().any() for metric in self.chosen)
+        spread = ": mean ± standard deviation over seeds" if has_seeds else ""
+        best = ", the best of each column in bold" if self.best_cells else ""
         return Section(
             f"{self.title}: {self.counted}",
             self.table(),
@@ -129,8 +136,9 @@ class Comparison:
             self.legend,
             words=1 + len(self.keys),
             bold=self.best_cells,
-            caption=f"Scores{by}: mean ± standard deviation over seeds, the best of each column in bold.",
+            caption=f"Scores{on}{by}{spread}{best}",
             label=label,
+            shared=f"{shared}/",
         )
 
     def unranked(self) -> Section:
@@ -211,10 +219,10 @@ class Comparison:
 
     def more_seeds(self, setting: int) -> str:
         """The command that trains the setting with three more seeds, those of other settings first; "" if it was not
-        trained. The runs go beside the setting's own, or into it if it is one of several named folders."""
+        trained, or of a part of the runs. They go beside its own, or into it if it is one of several named folders."""
         runs = self.runs_by_setting[setting]
         run = runs[-1]
-        if program_of(run) != "cse-train":
+        if self.part or program_of(run) != "cse-train":
             return ""
         first = min((seed for seed in self.frame[self.seed] if isinstance(seed, int)), default=1)
         begun = {one.get(self.seed) for one in runs}
@@ -235,7 +243,7 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     done = [run for run in runs if run.status == "done"]
     # a score without a split is not ours, and may have the name of a column of runs.csv
     metrics = list(dict.fromkeys(name for run in done for name in run.metrics if "/" in name))
-    chosen = [name for name in metrics if any(fnmatch(name, pattern) for pattern in patterns)]
+    chosen = list(dict.fromkeys(name for pattern in patterns for name in metrics if fnmatch(name, pattern)))
     dev, chosen_dev = ([name for name in of if name.startswith("dev/")] for of in (metrics, chosen))
     ranking, shown = chosen_dev or dev, chosen or metrics
     selects = dict.fromkeys(str(run.get("trainer.select")) for run in done)

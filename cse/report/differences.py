@@ -79,7 +79,7 @@ def differences(
     if left := len(ranked) - len(groups):
         notes.append(f"{left} further settings, which rank lower, are not compared.")
     by = "" if score == comparison.best_by else f" by {comparison.best_by}"
-    best = f"the best{by}, " if reference == comparison.best else ""
+    best = f"the best{by}, " if reference == comparison.best and baseline is None else ""
     title = f"{score}: difference to {best}{comparison.label(reference)}"
     text = text_of(frame, comparison.keys, confidence)
     legend = about_tests(frame, within)

@@ -1,4 +1,4 @@
-"""Numbers as text, and the signs beside them."""
+"""Numbers as text (z: without the sign of a rounded zero), and the signs beside them."""
 
 import math
 
@@ -7,14 +7,14 @@ PLUS_MINUS, TIED = "±", "≈"
 
 def number(value: float, digits: int | None) -> str:
     """A number with so many decimals; None: as few as it needs."""
-    return f"{value:g}" if digits is None else f"{value:.{digits}f}"
+    return f"{value:zg}" if digits is None else f"{value:z.{digits}f}"
 
 
 def signed(value: float | None, digits: int | None) -> str:
     """A difference with its sign; "" for None."""
     if value is None:
         return ""
-    return f"{value:+g}" if digits is None else f"{value:+.{digits}f}"
+    return f"{value:+zg}" if digits is None else f"{value:+z.{digits}f}"
 
 
 def bounds(low: float | None, high: float | None, digits: int | None) -> str:

@@ -98,7 +98,9 @@ def test_runs_of_no_sweep(three_of_eight, capsys):
     (part,) = (folder for folder in written.parent.iterdir() if folder != written)
     assert part.name.startswith("runs-num_groups_384-")
     assert {p.name for p in written.iterdir()} - {"mine.csv"} == files
+    capsys.readouterr()
     assert cse_report("runs=runs", "where=num_groups=384", f"out={written}") == 0  # or where it is told to go
+    assert "more seeds" not in capsys.readouterr().out  # which others of the folder may have
     assert {p.name for p in written.iterdir()} - {"mine.csv"} == files - {"differences.csv"}
 
 
@@ -200,7 +202,19 @@ def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
         '1,2,2,72.5,0.7071067811865476,"x/lr=1,seed_*",',
     ]
     latex = (mixed_runs / "out/report.tex").read_text()
-    assert all(told in latex for told in (r"\label{tab:out}", r"\textbf{73.50", "Scores by lr: mean"))
+    assert all(told in latex for told in (r"\label{tab:out}", r"\textbf{73.50", "Scores on dev by lr: mean"))
+
+
+def test_latex_says_once_what_names_of_scores_share_and_has_signs_for_hyphens(leave, folder):
+    for lr in (1e-5, 3e-5):
+        leave(f"{lr}", {"trainer.lr": lr}, {"dev/x/loss-1": -lr * 1e5, "dev/x/y/z": -0.001})
+    assert cse_report("runs=runs", "metrics=[dev/x/y/z,dev/x/loss-1]", "out=out") == 0
+    latex = (folder / "out/report.tex").read_text()
+    assert r"\caption{Scores on dev/x by lr, the best of each column in bold.}" in latex
+    assert "& lr & runs & y/z & loss-1 " in latex
+    assert "1e-05 & 1" in latex
+    assert "$-$3.00" in latex
+    assert "-0.00" not in latex.replace("$", "")
 
 
 @pytest.mark.parametrize(
@@ -226,3 +240,11 @@ def test_two_runs_that_differ_show_their_scores(mixed_runs, capsys):
     assert cse_report("differ=[runs/x/lr=1,seed_1,runs/x/lr=1,seed_2]") == 2  # a comma ends a name
     assert cse_report('differ=["runs/x/lr=1,seed_1","runs/x/lr=1,seed_2"]') == 0
     assert ["scores", "dev/x", "72.00", "73.00"] in [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_same_text_under_another_path_is_no_difference_of_data(leave, folder, capsys):
+    for name, path in (("a", "text.txt"), ("b", "../text.txt")):
+        about = {"name": "text", "source": path, "sha256": {path: "aa"}}
+        leave(name, {"data.path": path, "seed": 1}, training_data=about)
+    assert cse_report("differ=[runs/a,runs/b]", "out=out") == 0
+    assert (folder / "out/differ.csv").read_text().splitlines()[1:] == ["science,data.path,text.txt,../text.txt"]

@@ -59,6 +59,7 @@ def test_each_setting_against_the_best_by_welch_and_holm(three_rates, compared):
 def test_a_baseline_is_named_by_its_values_or_its_folder(three_rates, compared, baseline):
     found = by_rate(differences(compared(), baseline, 0.95))
     assert {lr: row["difference"] > 1.5 for lr, row in found.items()} == {"3e-05": True, "0.0001": True}
+    assert "the best" not in differences(compared(), "lr=3e-05", 0.95).section.title  # though it is
 
 
 @pytest.mark.parametrize(("words", "code"), [
@@ -81,7 +82,7 @@ def test_differences_are_in_every_file(three_rates, tmp_path, capsys):
     for name in ("report.html", "report.md"):
         assert "-0.15 ≈" in (tmp_path / "out" / name).read_text()
     latex = (tmp_path / "out" / "report.tex").read_text()
-    assert r"-0.15 $\approx$" in latex
+    assert r"$-$0.15 $\approx$" in latex
     (caption,) = (line for line in latex.splitlines() if line.startswith(r"\caption") and r"$\approx$: " in line)
     assert "corrected by Holm" in caption
     with open(tmp_path / "out" / "differences.csv") as file:
