@@ -70,7 +70,7 @@ def help_on(config_name: str, word: str) -> str:
     names = choice.strip("[]").split(",")
     for name in names:
         if name not in several:
-            raise UserError(f"--help {word}: {no_choice(group, name)}")
+            raise UserError(f"--help {word}: {no_choice(group, name, config_name)}")
     if group == "sweep":
         return "\n".join(f"{name}: {first_comment(group, name)}. Its jobs: sweep={name} dry_run=true" for name in names)
     return "\n\n".join(help_on_choice(group, name) for name in names)
