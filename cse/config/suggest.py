@@ -26,9 +26,6 @@ SYNONYMS = {
     "output_dir": "hydra.run.dir",
     "resume_from_checkpoint": "resume",
     "report_to": "tracker",
-    "image": "visual",
-    "images": "visual",
-    "sound": "audio",
 }
 """Those that people type and that are too different for difflib, which finds num_train_epochs or max_seq_length."""
 TOPICS = {
