@@ -63,11 +63,11 @@ def file_of(group: str, choice: str) -> Path:
 
 
 def included(file: Path) -> list[Path]:
-    """The files of its group that a choice's defaults list names, its own folder's first, then its own."""
+    """The files of its group, which is its folder's name, that a choice's defaults list names, then its own."""
     names = re.findall(r"^  - (\w+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-    places = (file.parent, Path(CONF_DIR, file.parent.name))
-    named = [[path for place in places if (path := place / f"{name}.yaml").is_file()][:1] for name in names]
-    return [*(one for paths in named for path in paths for one in included(path)), file]
+    folders = folders_of(file.parent.name)
+    before = [path for name in names for folder in folders if (path := folder / f"{name}.yaml").is_file()]
+    return [*(one for path in before for one in included(path)), file]
 
 
 def first_comment(group: str, choice: str) -> str:
