@@ -78,8 +78,10 @@ def show_comparison(comparison: Comparison, sections: Sequence[Section], console
     if len(pending) > MANY:
         console.print(Text(f"and {len(pending) - MANY} more, in runs.csv", style="dim"))
     hidden = [name for name in comparison.metrics if name not in comparison.chosen]
-    suites = ["/".join(name.split("/")[:-1][:2]) for name in hidden]
-    more = [f"{len(hidden)} more scores: metrics=[{suites[0]}/*], report.html and runs.csv"] if hidden else []
+    more = []
+    if hidden:
+        suite = "/".join(hidden[0].split("/")[:-1][:2])
+        more = [f"{len(hidden)} more scores: metrics=[{suite}/*], report.html and runs.csv"]
     first, *others = sections
     for section in (replace(first, title="", notes=[*more, *first.notes]), *others):
         console.print()
