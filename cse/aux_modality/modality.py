@@ -7,7 +7,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from cse.aux_modality.supcon import Kind, contrast
+from cse.aux_modality.supcon import WITHOUT_LABELS, Kind, contrast
 from cse.errors import UserError
 from cse.ranges import Name, NonNegative, Positive
 from cse.tensors import full_precision
@@ -46,6 +46,11 @@ class Modality(AuxModality):
         if head is None and head_mode in ("own", "text_then_own"):
             raise UserError(
                 f"aux_modality.head_mode={head_mode} needs aux_modality.head; use none or shared without one"
+            )
+        if data.num_classes == 1 and loss not in WITHOUT_LABELS:
+            raise UserError(
+                f"aux_modality.loss={loss} learns from classes, and all {data.kind} of {data.where} are of one: sort "
+                "them into a folder for each class, or choose aux_modality.loss=simclr"
             )
         self.projection: nn.Module = nn.Identity()
         if width != dim:

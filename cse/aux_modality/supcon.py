@@ -28,6 +28,7 @@ from cse.errors import RunError
 from cse.ranges import Positive
 
 Kind = Literal["supcon", "simclr", "simclr_sym", "rank_ce", "eq4", "eq4_app"]
+WITHOUT_LABELS: tuple[Kind, ...] = ("simclr", "simclr_sym")
 BASE_TEMPERATURE = 0.07  # Khosla's code scales its loss by t / 0.07, and has no setting for it
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,8 +17,6 @@ from cse.data.prefetch import prefetch
 from cse.device import count_gpus, usable_cores
 from cse.errors import UserError
 from cse.tensors import seeded
-
-log = logging.getLogger(__name__)
 
 MAX_WORKERS = 8
 
@@ -54,12 +51,6 @@ class Stream(Dataset[B], Generic[B]):
                 f"{where} has {len(labels)} items, fewer than aux_modality.data.batch_size={batch_size}: lower it, or "
                 "add data"
             )
-        if len(np.unique(labels)) == 1:
-            log.warning(
-                "%s: all %d items are of one class, so a loss by labels has no negatives: sort them into a folder for "
-                "each class, or choose aux_modality.loss=simclr, for which one is enough",
-                *(where, len(labels)),
-            )
         if shuffle_labels:
             labels = labels[torch.randperm(len(labels), generator=seeded(seed, 2)).numpy()]
         self.labels, self.where, self.batch_size, self.seed = labels, where, batch_size, seed
@@ -73,9 +64,14 @@ class Stream(Dataset[B], Generic[B]):
             "source": Path(self.where).absolute().name if Path(self.where).is_dir() else self.where,
             "kind": self.kind,
             "items": len(self),
-            "classes": len(np.unique(self.labels)),
+            "classes": self.num_classes,
             "digest": hashlib.sha256(json.dumps(self.inputs, sort_keys=True).encode()).hexdigest()[:16],
         }
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes its items have."""
+        return len(np.unique(self.labels))
 
     def __len__(self) -> int:
         """Items in one pass."""

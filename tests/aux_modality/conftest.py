@@ -9,7 +9,7 @@ import torch
 class MadeUpImages:
     """Images of 32 x 32: three quarters noise, one quarter the pattern of the image's class."""
 
-    size = 32
+    size, num_classes = 32, 3
     seconds_waited = 1.5
 
     def batches(self, first, rank=0, world=1):
@@ -25,6 +25,7 @@ class MadeUpImages:
 
 
 class MadeUpSpeech:
+    num_classes = 2
     seconds_waited = 0.0
 
     def batches(self, first, rank=0, world=1):

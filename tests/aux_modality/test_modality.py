@@ -1,5 +1,7 @@
 """Heads and precision of a second modality."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import nn
@@ -16,8 +18,8 @@ SETTINGS = {
 LABELS = torch.tensor([0, 1, 1, 2])
 
 
-def modality(**changes) -> Modality:
-    return Modality(8, 8, None, **SETTINGS | changes)
+def modality(classes=3, **changes) -> Modality:
+    return Modality(8, 8, SimpleNamespace(num_classes=classes, kind="images", where="FOLDER"), **SETTINGS | changes)
 
 
 class WideHead(nn.Linear):
@@ -66,6 +68,12 @@ def test_a_head_mode_without_its_head_is_refused():
             modality(head_mode=mode).bind(text_head=None)
     with pytest.raises(UserError, match="head_mode=own"):
         modality(head=None)
+
+
+def test_a_loss_by_labels_needs_two_classes():
+    with pytest.raises(UserError, match="loss=supcon learns from classes, and all images of FOLDER"):
+        modality(classes=1)
+    modality(classes=1, loss="simclr")
 
 
 def test_the_loss_is_float32_under_autocast_and_float64_of_float64():

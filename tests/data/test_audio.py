@@ -173,7 +173,6 @@ def test_a_few_unusable_clips_are_skipped_by_name_and_more_are_refused(tmp_path,
         stream = speech(tmp_path, tmp_path / "cache", **PLAIN)
         assert "000.wav" in caplog.text
     assert stream.rows_in_store.tolist() == list(range(1, 110))
-    assert "of one class" in caplog.text
     soundfile.write(root / "001.wav", np.zeros(8000), 16_000)
     soundfile.write(root / "002.wav", tone(300, 0.01), 16_000)
     with pytest.raises(UserError, match=r"3 of the 110 clips .*000\.wav"):
