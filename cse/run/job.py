@@ -18,7 +18,7 @@ from cse.config.compose import resolved
 from cse.config.keys import TEACHERS, key_of
 from cse.config.spelling import line_to_resume, typed_by_hand
 from cse.data.readers import files_of, is_on_hub
-from cse.errors import UserError, renaming_keys
+from cse.errors import MissingResource, UserError, renaming_keys
 from cse.files import make_folder, write_text
 from cse.record.results import git_patch
 from cse.record.runs import RUN, RunFile, newest_run
@@ -130,11 +130,13 @@ def check_evaluation(cfg: DictConfig) -> None:
 
 
 def check_named(cfg: DictConfig) -> None:
-    """Raise UserError for an encoder or a text of this machine that is not there. Imports nothing heavy.
+    """Raise UserError for an encoder, a text or a copy of a dataset that is not there. Imports nothing heavy.
 
-    cfg: composed, and not checked yet. A smoke test makes up what it lacks.
+    cfg: composed, with Hydra's node, and not checked yet. A smoke test makes up what it lacks.
     """
-    attempt = Attempts()
+    if cfg.smoke:
+        return
+    attempt, chosen = Attempts(), groups.chosen_in(cfg)
     checks = {
         "checkpoint": check_encoder,
         "model.name": check_encoder,
@@ -144,8 +146,10 @@ def check_named(cfg: DictConfig) -> None:
     }
     for key, check in checks.items():
         name = OmegaConf.select(cfg, key)
-        if isinstance(name, str) and not cfg.smoke:
+        if isinstance(name, str):
             attempt(partial(check, key, name))
+    absent = (about.absent_copy(cfg) for about in DATASETS.values() if chosen & set(about.reads))
+    attempt.missing += [MissingResource(sentence) for sentence in dict.fromkeys(absent) if sentence]
     attempt.check()
 
 

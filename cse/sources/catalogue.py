@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import yaml
+from omegaconf import DictConfig, OmegaConf
 from pydantic import ConfigDict, TypeAdapter
 
 from cse.sources import hub
@@ -42,6 +43,17 @@ class Dataset:
     def is_copy(self, place: str) -> bool:
         """Whether a file or a folder of the user's own can be the dataset, by its name and that of something in it."""
         return (Path(place) / self.inside).exists()
+
+    def named_copy(self, config: DictConfig) -> str | None:
+        """The copy that a config names."""
+        return OmegaConf.select(config, self.setting) if self.setting else None
+
+    def absent_copy(self, config: DictConfig) -> str:
+        """What names a copy that is not there, as SETTING=FOLDER, and that; "" if there is none."""
+        place = self.named_copy(config)
+        if place is None or self.is_copy(place):
+            return ""
+        return f"{self.setting}={place}: there is no {f'{self.inside} in it' if Path(place).exists() else 'such place'}"
 
     @property
     def file(self) -> str | None:

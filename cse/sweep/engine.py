@@ -108,12 +108,14 @@ def show_plan(line: Line, planned: Sequence[Job]) -> None:
     print(f"{line.title}: {len(planned)} jobs{times}, in {line.folder}")
     if line.search:
         print(f"each trial has values of {in_words(memory_of(line, line.rows[0]).ranges)}")
-    if missing := [need.name for need in needs_of(configs) if need.place() is None]:
+    needs = needs_of(configs)
+    if missing := [need.name for need in needs if need.place() is None and not need.absent_copy]:
         words = [f"sweep={line.title}"] if line.sweep else ["cse-eval"] if line.program == "cse-eval" else []
         fetch = shlex.join(["cse-data", "fetch", *words, *map(typed, own_words(line.words))])
         print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")
-    if texts := absent_texts(configs):
-        print(f"there is no such file or folder: {', '.join(texts)}")
+    copies = [need.absent_copy for need in needs if need.absent_copy]
+    for absent in dict.fromkeys([*absent_texts(configs), *copies]):
+        print(absent)
     if line.launcher == "submitit_slurm":
         from cse.sweep import cluster
 

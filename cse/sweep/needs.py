@@ -13,6 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.augmentation.wordnet import find_wordnet
 from cse.config.compose import composed, explaining, is_group, resolved
+from cse.config.groups import chosen_in
 from cse.config.keys import TEACHERS, key_of
 from cse.config.spelling import spell
 from cse.config.suggest import nearest
@@ -57,11 +58,8 @@ class Need:
 
     @property
     def absent_copy(self) -> str:
-        """What names a copy that is not there, as SETTING=FOLDER, and that; "" if there is none."""
-        own = None if self.is_encoder else self._own()
-        if own is None or (about := DATASETS[self.dataset]).is_copy(own):
-            return ""
-        return f"{about.setting}={own}: there is no {f'{about.inside} in it' if Path(own).exists() else 'such place'}"
+        """What names a copy that is not there, and that; "" if there is none."""
+        return "" if self.is_encoder else DATASETS[self.dataset].absent_copy(self.config)
 
     def place(self) -> Path | str | None:
         """Its place on this machine, or the package that has it; None if it is not here. Does not ask the hub."""
@@ -96,7 +94,7 @@ class Need:
         return Path(self.name)
 
     def _data(self) -> Path | str | None:
-        if own := self._own():
+        if own := DATASETS[self.dataset].named_copy(self.config):
             return Path(own) if DATASETS[self.dataset].is_copy(own) else None
         if self.dataset == "stsb_multi":  # of one language
             return hub.prepared(str(DATASETS[self.dataset].repo), self.name.partition(":")[2])
@@ -105,11 +103,6 @@ class Need:
         text = make(self.config.data)
         text.find()
         return text.cache / text.digest
-
-    def _own(self) -> str | None:
-        """The copy that the config names."""
-        setting = DATASETS[self.dataset].setting
-        return OmegaConf.select(self.config, setting) if setting else None
 
 
 def place_of(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
@@ -174,10 +167,10 @@ def needs_of(planned: Sequence[tuple[Job, DictConfig]]) -> list[Need]:
 
 
 def absent_texts(planned: Sequence[tuple[Job, DictConfig]]) -> list[str]:
-    """The jobs' own files and folders of text that are not on this machine, as data.path=NAME, each once."""
+    """What names the jobs' own files and folders of text that are not there, and that, each once."""
     named = [str(OmegaConf.select(config, "data.path") or "") for _, config in planned if not config.smoke]
     local = [name for name in dict.fromkeys(named) if name and not is_on_hub(name)]
-    return [f"data.path={name}" for name in local if not Path(name).expanduser().exists()]
+    return [f"data.path={name}: there is no such place" for name in local if not Path(name).expanduser().exists()]
 
 
 def encoders_in(config: DictConfig) -> Iterator[Need]:
@@ -188,14 +181,6 @@ def encoders_in(config: DictConfig) -> Iterator[Need]:
         kind: type[AuxModality] = get_class(aux._target_)
         names.append(kind.weights_of(aux))
     yield from (Need(name, True, config) for name in names if name)
-
-
-def chosen_in(config: DictConfig) -> set[str]:
-    """The choices of a composed config that may read datasets, as GROUP=CHOICE."""
-    choices = config.hydra.runtime.choices
-    chosen = {f"{group}={choices.get(group)}" for group in ("augmentation", "aux_modality")}
-    chosen |= {f"eval={name}" for name in config.eval or {}}
-    return chosen | ({f"data={config.data.name}"} if "data" in config else set())
 
 
 def datasets_in(config: DictConfig, chosen: Collection[str]) -> Iterator[Need]:

@@ -132,7 +132,9 @@ except SystemExit as ended:
 @pytest.mark.parametrize(("command", "words", "named"), [
     ("train", "trainer.lrr=1", "trainer.lrr"), ("train", "model.name=/no/model", "model.name=/no/model"),
     ("train", "model.name=FOLDER", "tokenizer"), ("train", "data=text data.path=/no.txt", "data.path=/no.txt"),
+    ("train", "aux_modality=visual paths.images=/no", "paths.images=/no"),
     ("evaluate", "checkpoint=/no/model", "checkpoint=/no/model"),
+    ("evaluate", "paths.senteval=/no", "paths.senteval=/no"),
 ])  # fmt: skip
 def test_what_needs_no_work_to_be_seen_is_refused_before_torch_is_imported(tmp_path, command, words, named):
     (tmp_path / "config.json").write_text("{}")
