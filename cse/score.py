@@ -93,7 +93,7 @@ def values(scores: Iterable[Score]) -> dict[str, float]:
 
 def in_short(value: float) -> str:
     """A score as tables show it: two decimals, four below 1."""
-    return f"{value:.2f}" if abs(value) >= 1 or value == 0 else f"{value:.4f}"
+    return f"{value:.2f}" if abs(value) >= 1 or value == 0 else f"{value:z.4f}"
 
 
 class DataFile(TypedDict, total=False):

@@ -9,6 +9,8 @@ from cse.dotted import flattened
 from cse.record.runs import Run, plain
 
 LONG = 40  # characters of a name
+NAMES = ("case", "sweep", "label")
+"""The keys that name runs."""
 
 
 def varying(runs: Sequence[Run], seed: str) -> list[str]:
@@ -26,8 +28,8 @@ def differing(runs: Sequence[Run], seed: str) -> list[str]:
     What varies though nobody typed it follows from these and the seed, or is another edition's (cse.report.notes.mixed
     tells).
     """
-    typed = dict.fromkeys(["origin", "case", "sweep", *(key_of(word) for run in runs for word in run.overrides)])
-    told = [key for key in typed if key != seed and (is_science(key) or key == "sweep")]
+    typed = dict.fromkeys(["origin", *NAMES, *(key_of(word) for run in runs for word in run.overrides)])
+    told = [key for key in typed if key != seed and (is_science(key) or key in NAMES)]
     frame = pd.DataFrame({key: [repr(plain(run.get(key))) for run in runs] for key in [*told, seed]})
     chosen: list[str] = []
     for key in told:
@@ -54,7 +56,7 @@ def label(run: Run, keys: Mapping[str, str]) -> str:
 
 def format_setting(run: Run, key: str) -> str:
     """A run's value in a table; "" if it has no such setting."""
-    form = format_value if key == "sweep" else format_short  # figure3 is one of several
+    form = format_value if key in NAMES else format_short  # figure3 is one of several
     return form(run.get(key)) if run.has(key) else ""
 
 

@@ -17,7 +17,7 @@ from cse.config.spelling import MULTIRUN, ONE_OF_MANY, values_of
 from cse.errors import UserError, check_loads
 from cse.record.runs import Run
 from cse.run.resume import started_from
-from cse.sweep.jobs import Job, Sweep
+from cse.sweep.jobs import Job, Sweep, asks_for_smoke
 from cse.sweep.jobs import read as read_sweep
 from cse.sweep.words import decides, expanded, first_values, is_axis, merged, short_name
 
@@ -75,6 +75,8 @@ class Line:
         words = [f"runs={self.folder}"]
         if self.sweep and any(self.sweep.shows(name) for run in done for name in run.metrics):
             elsewhere = words if self.folder != self.sweep.place([]) else []
+            if asks_for_smoke(self.words):  # not over the real runs' report
+                elsewhere.append(f"out=reports/smoke/{self.sweep.name}")
             own = [word for folder in own_folders() for word in ("--config-dir", str(folder))]
             words = [f"sweep={self.sweep.name}", *elsewhere, *own]
         return shlex.join(["cse-report", *words])
