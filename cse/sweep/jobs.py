@@ -132,7 +132,8 @@ class Sweep(BaseModel):
         name = values_of(words).get("case")
         if name is not None and name not in self.cases:
             near = nearest(name, list(self.cases))
-            raise UserError(f"case={name} is not a case of sweep={self.name}{near}; it has {', '.join(self.cases)}")
+            has = ", ".join(self.cases) or "none"
+            raise UserError(f"case={name} is not a case of sweep={self.name}{near}; it has {has}")
         case = Case() if name is None else self.cases[name]
         if case.program == "cse-eval":
             return self.evaluation(case, words)
