@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = (ROOT / "benchmarks" / "RESULTS.md").read_text()
 CLAIMS = (ROOT / "benchmarks" / "CLAIMS.md").read_text()
+STUDY = re.findall(r"[|] [+]([\d.]+) \[", (ROOT / "benchmarks" / "study2" / "RESULTS.md").read_text())
 MEASURED = re.compile(r"[\d.,]*\d ?(?:s|ms|hours|times|MiB|GFLOP)(?!\w)|\d\.\d+ ?%|\d ± ")
 """What looks like a measured figure."""
 
@@ -64,6 +65,8 @@ QUOTED = {
         f"takes {step[OURS]} s on two cores in fp32, and\n  {step[OURS_BF16]} s in bf16",
         f"Hugging Face's trainer takes {step[PEER]} s and {step[PEER_BF16]} s",
         f"{re.findall(r'[0-9]+ claims', CLAIMS)[0].removesuffix(' claims')} of the papers' claims",
+        f"is worth {STUDY[0]} points to SimCSE, and with it Barlow Twins and VICReg are better than SimCSE, by\n"
+        f"{STUDY[1]} and {STUDY[2]}:",
     ],
     "docs/measured.md": [
         f"| {' '.join(sts[:-1])} 77.58 |",  # SICK-R over all pairs has no section
