@@ -68,8 +68,9 @@ def build(
     }
     for column in spec.columns:
         by_row = {row: groups[row, column] for row in spec.rows}
-        tied, several = ties(by_row, confidence), of_several_seeds(by_row.values())
+        several = of_several_seeds(by_row.values())
         seed_sd = pooled_sd(several) if several else None
+        tied = ties(by_row, seed_sd, confidence)
         for row, group in by_row.items():
             line, printed = lines[row, column], published.cells[row][column]
             where = {**spec.rows[row].where, **spec.columns[column].where}
@@ -227,10 +228,11 @@ def against_printed(ours: Value, printed: Value, tolerance: float, seed_sd: floa
     return WITHIN_NOISE if distance <= reach_of_noise(ours, printed.n, seed_sd, confidence) else DIFFERS
 
 
-def ties(groups: Mapping[str, Group], confidence: float) -> list[str]:
+def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) -> list[str]:
     """The row with the best of a column's scores, and those that may differ from it by noise alone: none has won.
 
-    p is corrected by Holm over the column. A column with one filled row has no best. groups: by row.
+    p is corrected by Holm over the column; without a test (one seed), what lies further off than seeds explain is told
+    apart. A column with one filled row has no best. groups: by row. seed_sd: see judge_cell.
     """
     filled = {row: group for row, group in groups.items() if group.values and group.metric}
     if len(filled) < 2:
@@ -240,4 +242,12 @@ def ties(groups: Mapping[str, Group], confidence: float) -> list[str]:
     best = min(filled, key=lambda row: sign * float(np.mean(list(filled[row].values.values()))))
     others = [row for row in filled if row != best]
     p_values = holm([compare(filled[best], filled[row], confidence).p for row in others])
-    return [best, *(row for row, p in zip(others, p_values, strict=True) if math.isnan(p) or p >= 1 - confidence)]
+    of = {row: summary(group.values.values()) for row, group in filled.items()}
+    knows_noise = seed_sd is not None or of[best].sd is not None
+
+    def is_tied(row: str, p: float) -> bool:
+        if not math.isnan(p) or not knows_noise:
+            return not p < 1 - confidence
+        return abs(of[best].mean - of[row].mean) <= reach_of_noise(of[best], of[row].n, seed_sd, confidence)
+
+    return [best, *(row for row, p in zip(others, p_values, strict=True) if is_tied(row, p))]

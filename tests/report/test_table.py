@@ -11,7 +11,8 @@ from scipy import stats
 
 from cse.record.runs import Run
 from cse.report import layout
-from cse.report.groups import group_of
+from cse.report.groups import group_of, of_several_seeds
+from cse.report.seeds import pooled_sd
 from cse.report.table import NOT_RUN, OTHER_SETTING, ties
 
 SIMCSE, VISUAL = [75.1, 76.9, 75.2, 74.9, 76.6], [77.0, 76.5, 77.4, 76.6, 77.3]
@@ -173,13 +174,16 @@ def tied(metric, **rows):
         )
         for row, scores in rows.items()
     }
-    return sorted(ties(groups, 0.95))
+    several = of_several_seeds(groups.values())
+    return sorted(ties(groups, pooled_sd(several) if several else None, 0.95))
 
 
 def test_the_best_and_what_seeds_cannot_tell_from_it():
-    """Of one run nothing tells how its seeds vary."""
-    rows = {"a": (76.1, 76.3, 76.0), "b": (76.2, 76.1, 76.1), "c": (70.1, 70.4, 70.0), "d": (60.0,)}
-    assert tied("test/sts/average", **rows) == ["a", "b", "d"]
+    """One run is told apart by how much the seeds of others vary; if nothing has several, by nothing."""
+    rows = {"a": (76.1, 76.3, 76.0), "b": (76.2, 76.1, 76.1), "c": (70.1, 70.4, 70.0), "d": (60.0,), "e": (76.0,)}
+    assert tied("test/sts/average", **rows) == ["a", "b", "e"]
+    assert tied("test/sts/average", d=rows["d"], e=rows["e"]) == ["d", "e"]
+    assert tied("test/sts/average", c=rows["c"], e=rows["e"]) == ["e"]
 
 
 def test_ties_are_corrected_over_the_column():
