@@ -144,7 +144,8 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     from cse.report.chosen import above, having, places
     from cse.report.comparison import compare_runs
 
-    runs = read_runs([place for folder in folders for place in places(folder)])
+    named = [places(folder) for folder in folders]
+    runs = read_runs([place for of in named for place in of])
     folders = list(dict.fromkeys(map(above, folders)))
     runs = having(runs, config["where"], config["seed"]) if runs and config["where"] else runs
     if not runs:
@@ -162,7 +163,8 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     gaps = differences.differences(comparison, config["baseline"], config["confidence"], config["within"], label)
     least, gated = config["gate"], None
     if least is not None:
-        gated = differences.gate(comparison, least, config["baseline"], config["confidence"])
+        first = named[0] if len(named) > 1 else []
+        gated = differences.gate(comparison, least, config["baseline"], config["confidence"], first)
     others = [*([gaps.section] if gaps else []), *([smoke.unranked()] if smoke else [])]
     sections = [comparison.section(out.name), *others]
     files = {

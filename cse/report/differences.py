@@ -180,35 +180,55 @@ def seeds_to_tell(difference: float, sd: float, level: float) -> str:
     return str(seeds_for(abs(difference), sd, level))
 
 
-def setting_named(comparison: Comparison, name: str | Path) -> int:
-    """The setting that `KEY=VALUE,...` names or else, and for a Path, that of the runs at or below this folder.
+def setting_named(comparison: Comparison, name: str) -> int:
+    """The setting that `KEY=VALUE,...` names or else that of the runs at or below this folder.
 
     Raises UserError if there is none, or several.
     """
     keys = {name: key for key, name in comparison.keys.items()}
     runs = comparison.runs_by_setting
-    asked = named_settings(name) if isinstance(name, str) and "=" in name else {}
-    place = Path(name).resolve()
+    asked = named_settings(name) if "=" in name else {}
     found = [one for one in runs if asked and all(has(runs[one][0], keys.get(key, key), asked[key]) for key in asked)]
-    found = found or [one for one in runs if any(run.folder.resolve().is_relative_to(place) for run in runs[one])]
+    return the_one(comparison, found or settings_in(comparison, [Path(name)]), f"baseline={name}")
+
+
+def settings_in(comparison: Comparison, places: Sequence[Path]) -> list[int]:
+    """The settings of the runs at or below these places."""
+    there = [place.resolve() for place in places]
+    return [
+        setting
+        for setting, runs in comparison.runs_by_setting.items()
+        if any(run.folder.resolve().is_relative_to(place) for run in runs for place in there)
+    ]
+
+
+def the_one(comparison: Comparison, found: Sequence[int], named: str) -> int:
+    """The only setting that was found. Raises UserError if there is none, or several. named: what named it."""
     if len(found) == 1:
         return found[0]
-    known = listed([f"'{comparison.label(one)}'" for one in found or runs])
-    raise UserError(f"baseline={name} names {len(found)} settings instead of one: {known}")
+    known = listed([f"'{comparison.label(one)}'" for one in found or comparison.runs_by_setting])
+    raise UserError(f"{named} names {len(found)} settings instead of one: {known}")
 
 
-def gate(comparison: Comparison, least: float, baseline: str | None, confidence: float) -> tuple[bool, list[str]]:
+def gate(
+    comparison: Comparison, least: float, baseline: str | None, confidence: float, named: Sequence[Path]
+) -> tuple[bool, list[str]]:
     """Whether the first setting is better than the baseline, or than every other one, by `least` or more, with a line
-    for each. The first setting is that of the first folder if several are named, else the best.
+    for each. named: the places of the first of several folders or globs, whose setting is the first; [] if one was
+    named, and the best setting is the first.
 
     A difference counts if it is told apart from one of `least`, with the seeds that a verdict needs, on whole data.
     """
-    first = comparison.best if len(comparison.folders) == 1 else setting_named(comparison, comparison.folders[0])
+    first = comparison.best
+    if named:
+        first = the_one(comparison, settings_in(comparison, named), f"runs=[{named[0]},...]")
     score = comparison.compared_by
     if first is None:
         raise UserError(f"gate={least:g}: no dev score says which setting is the best: name it, runs=[A,B]")
     known = [setting_named(comparison, baseline)] if baseline else list(comparison.runs_by_setting)
     others = [one for one in known if one != first]
+    if known == [first] and not named and len(comparison.runs_by_setting) > 1:
+        return False, [f"the best is the baseline itself: {comparison.label(first)}"]
     if score is None or not others:
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
     sign = -1 if described(comparison.runs, score).lower_is_better else 1

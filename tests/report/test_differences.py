@@ -67,6 +67,9 @@ def test_a_baseline_is_named_by_its_values_or_its_folder(three_rates, compared, 
     (["runs=runs", "baseline=lr=1e-05", "gate=2.05"], 1),  # so much it is, and by chance may not be
     (["runs=runs", "gate=0"], 1),  # the second may be as good
     (["runs=[runs/low,runs/high]", "baseline=lr=3e-05", "gate=0"], 1),  # the first is the worse
+    (["runs=['runs/high/3e-05*','runs/low/*']", "gate=1.5"], 0),
+    (["runs=['runs/low/*','runs/high/3e-05*']", "gate=0"], 1),  # the first is the worse
+    (["runs=runs", "baseline=lr=3e-05", "gate=0"], 1),  # it is the best itself
     (["runs=runs", "baseline=lr=5", "gate=1"], 2),
     (["runs=runs/low", "gate=1"], 2),
     (["sweep=whitenedcse/table4", "gate=1"], 2),
