@@ -41,6 +41,8 @@ NUMBERS = dict.fromkeys(
     ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_node", "array_parallelism", "max_num_timeout"), "a number"
 ) | {"timeout_min": "a number of minutes", "signal_delay_s": "a number of seconds", "mem_gb": "a number of gigabytes"}
 """What to give for each parameter that is a number."""
+LINES = ("setup", "srun_args")
+"""The parameters that are lists of lines or words, of which one may be given alone."""
 
 
 class OnNode(Checkpointable):
@@ -138,6 +140,8 @@ def parameters_of(line: Line) -> dict[str, Any]:
             raise UserError(f"hydra.launcher.{key}={value}: give {NUMBERS[key]} from {lowest} on")
         if isinstance(value, str) and not value.isprintable():
             raise UserError(f"hydra.launcher.{key}={value!r}: give text of one line")
+        if key in LINES and isinstance(value, str):
+            typed[key] = [value]
     return DEFAULTS | typed
 
 
@@ -161,12 +165,16 @@ def show(line: Line, planned: Sequence[Job]) -> None:
         executor.parameters["map_count"] = count
     asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
     devices = max((job.composed().trainer.devices for job in planned if job.program == "cse-train"), default=1)
-    gpus = parameters.get("gpus_per_node", 0)
-    print(f"\nSLURM: jobs {count}, GPUs a job {gpus or 'none by gpus_per_node'}, trainer.devices={devices}; {asked}")
+    nodes, gpus = parameters.get("nodes", 1), parameters.get("gpus_per_node", 0)
+    processes = max(devices, nodes * parameters.get("tasks_per_node", 1))
+    of_job = f"{nodes * gpus}" if gpus else "none by gpus_per_node"
+    print(f"\nSLURM: jobs {count}, GPUs a job {of_job}, processes of each {processes}; {asked}")
     if not any("gpu" in key or key in ("gres", "additional_parameters") for key in parameters):
         print("no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one")
     if "hydra.launcher.timeout_min" not in map(key_of, line.words):
         print(f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more")
-    if (idle := parameters.get("nodes", 1) * gpus - devices) > 0:
+    if gpus and devices > gpus:
+        print(f"trainer.devices={devices} needs as many GPUs on its node: hydra.launcher.gpus_per_node={devices}")
+    if (idle := nodes * gpus - processes) > 0:
         print(f"{idle} GPUs of each job would be idle: trainer.devices={gpus} uses all {gpus} of one node")
     print(f"\n{executor._make_submission_file_text(executor._submitit_command_str, '')}")

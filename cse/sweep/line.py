@@ -103,6 +103,9 @@ def read(typed: Sequence[str], program: str) -> Line:
     options, search = options_of(words, sweep)
     launcher = given.get("hydra/launcher", "basic")
     check_launcher(launcher, options.jobs.parallel)
+    of_cluster = [word for word in words if key_of(word).startswith("hydra.launcher.")]
+    if launcher == "basic" and of_cluster:
+        raise UserError(f"{of_cluster[0]} is for a cluster: add hydra/launcher=submitit_slurm")
     if search:
         check_loads(*PACKAGES["smac"])
     of_jobs = merged([*(sweep.axes(own) if sweep else []), *own])

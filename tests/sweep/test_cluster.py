@@ -144,11 +144,20 @@ def test_values_cannot_add_lines_to_the_script_and_numbers_are_checked(word, nam
         cluster.parameters_of(line_of(word))
 
 
+def test_a_cluster_that_is_not_asked_for_is_no_silence():
+    with pytest.raises(UserError, match="hydra/launcher=submitit_slurm"):
+        line.read(["-m", "seed=1", "hydra.launcher.partition=gpu"], "cse-train")
+
+
 @pytest.mark.parametrize(("words", "parts"), [
     ("seed=1,2,3,4 hydra.launcher.gpus_per_node=1", ["jobs 4, GPUs a job 1", "--array=0-3%4"]),
     ("seed=1", ["no GPU is asked for"]),
     ("seed=1 hydra.launcher.gpus_per_node=4 hydra.launcher.timeout_min=9",
      ["3 GPUs of each job would be idle: trainer.devices=4", "--time=9"]),
+    ("seed=1 hydra.launcher.nodes=2 hydra.launcher.tasks_per_node=4 hydra.launcher.gpus_per_node=4",
+     ["GPUs a job 8, processes of each 8"]),
+    ("seed=1 trainer.devices=2 hydra.launcher.gpus_per_node=1 hydra.launcher.setup=hostname",
+     ["trainer.devices=2 needs as many GPUs", "\nhostname\n"]),
 ])  # fmt: skip
 def test_a_dry_run_shows_the_submission_on_any_machine(tmp_path, monkeypatch, capsys, words, parts):
     monkeypatch.chdir(tmp_path)
