@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, get_args, runtime_checkable
 
 from omegaconf import DictConfig
 
@@ -29,6 +29,7 @@ from cse.config.keys import key_of
 from cse.config.spelling import MULTIRUN, ONE_OF_MANY, spell, spell_settings, values_of
 from cse.dotted import flattened
 from cse.errors import UserError
+from cse.ranges import AnyPooling
 from cse.record.events import metric_events
 from cse.record.results import read_finished
 from cse.run import resume, startup
@@ -43,7 +44,6 @@ if TYPE_CHECKING:  # importing cse does not import numpy and torch
     from cse.dotted import Json
     from cse.eval.function import ScoringFunction
     from cse.model.encoder import Encoder
-    from cse.ranges import AnyPooling
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,8 @@ def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
     """
     from cse.model.load import load_encoder
 
+    if pooling not in (None, *get_args(AnyPooling)):
+        raise UserError(f"pooling={pooling}: should be one of {', '.join(get_args(AnyPooling))}")
     with startup.environment_kept():
         startup.settle_hub()
         startup.quiet()
@@ -162,9 +164,7 @@ def evaluate(
     from cse.eval.score import MemoizedEncode, checked, score
     from cse.score import values
 
-    if callable(eval):
-        raise UserError('eval: give a function a name, by which its scores are called: {"mine": function}')
-    if isinstance(eval, Mapping):
+    if isinstance(eval, Mapping) or callable(eval):
         words, settings = ("eval=[]", *words), {"eval": eval, **settings}
     elif isinstance(eval, str) and eval.startswith("eval="):
         words = (eval, *words)
@@ -206,7 +206,10 @@ def _job(command: str, words: Sequence[str], settings: dict[str, object], folder
 
 def _functions(settings: dict[str, object]) -> AbstractContextManager[list[str]]:
     """Takes {name: function} out of the settings' `eval`. A block in which they are known, with the words for them."""
-    if not isinstance(functions := settings.get("eval"), Mapping):
+    functions = settings.get("eval")
+    if callable(functions):
+        raise UserError('eval: give a function a name, by which its scores are called: {"mine": function}')
+    if not isinstance(functions, Mapping):
         return nullcontext([])
     from cse.eval.function import known
 

@@ -105,6 +105,14 @@ def test_a_plain_function_scores(words, tmp_path):
 def test_what_is_no_scoring_function_is_refused(functions):
     with pytest.raises(UserError, match="function"):
         cse.evaluate(lambda texts: np.eye(len(texts)), functions)
+    if callable(functions):
+        with pytest.raises(UserError, match="function"):
+            cse.train("model=minilm", eval=functions)
+
+
+def test_an_unknown_pooling_is_refused_before_an_encoder_is_read():
+    with pytest.raises(UserError, match="pooling=foo: should be one of cls, mean"):
+        cse.load("nowhere", pooling="foo")
 
 
 def test_a_function_that_fails_is_named():
