@@ -80,7 +80,8 @@ def help_on_choice(group: str, choice: str) -> str:
     """A choice's lines, and those of the files that it includes, below the full name of its keys."""
     whole = "# @package _global_" in file_of(group, choice).read_text(encoding="utf-8")
     key = f"eval.{choice}.KEY" if group == "eval" else f"{group}.KEY"
-    lines = [f"{group}={choice}    (to set one: {key}=VALUE{', and so for the other parts' * whole})"]
+    how = "trainer.lr=VALUE" if group in ("experiment", "variant") else f"{key}=VALUE"
+    lines = [f"{group}={choice}    (to set one: {how}{', and so for the other parts' * whole})"]
     for file in included(file_of(group, choice)):
         kept = [
             line for line in body(file, comment=True) if not re.match(r"\s*_(target|convert|partial)_|# @pack", line)

@@ -225,5 +225,5 @@ def converting(schema: Any) -> Any:
 def check_part(value: object) -> object:
     """The value. Raises ValueError for one that is no part."""
     if value is not NESTED:
-        raise ValueError("should be a mapping with a _target_")
+        raise ValueError("should be a mapping with a _target_, which a file in its defaults list, as _base, may have")
     return value

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
+import yaml
 from omegaconf import DictConfig, Node, OmegaConf
 from omegaconf.basecontainer import BaseContainer
 
@@ -66,7 +67,7 @@ def refuse_words(words: Sequence[str]) -> None:
 
 @contextmanager
 def explaining(words: Sequence[str], command: str) -> Iterator[None]:
-    """Turn an error of Hydra or OmegaConf in the block into a UserError.
+    """Turn an error of Hydra, OmegaConf or YAML in the block into a UserError.
 
     In the block, only paths and conf/ itself may read the environment.
     """
@@ -79,6 +80,8 @@ def explaining(words: Sequence[str], command: str) -> Iterator[None]:
         yield
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(explain(error, words, command)) from error
+    except yaml.YAMLError as error:  # in a choice of the user's own
+        raise UserError(" ".join(str(error).split())) from error
     finally:
         BaseContainer._resolvers["oc.env"] = before
 

@@ -46,8 +46,8 @@ def no_key(key: str, words: Sequence[str], command: str) -> str:
     """The message for a key that the line's choices lack: the nearest that they have, or which choices have it."""
     known, chosen = keys(command), choices_of(words, command)
     of_line = [one for one, having in known.items() if chosen.intersection(having)]
-    if key in TOPICS:
-        return f"there is no key {key}; {TOPICS[key]}"
+    if topic := TOPICS.get(key.rpartition(".")[2]):
+        return f"there is no key {key}; {topic}"
     if (command, key) == ("evaluate", "model.name"):
         return f"there is no key {key}; the encoder to score is checkpoint=FOLDER or its name on the hub"
     alike = re.compile(rf"eval\.\w+\.{re.escape(key.rpartition('.')[2])}")

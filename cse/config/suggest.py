@@ -10,6 +10,9 @@ CLUSTER = (
 SEARCH = (
     "hydra/sweeper=smac: the best of trainer.lr=interval(1e-6,1e-4), objective.KEY=choice(A,B), ...: docs/sweeps.md"
 )
+FREEZE = (
+    "no setting freezes layers; model.num_layers=N keeps the first N, and model.lora={r:16,alpha:32} trains adapters"
+)
 
 SYNONYMS = {
     "learning_rate": "trainer.lr",
@@ -36,6 +39,7 @@ TOPICS = {
     **dict.fromkeys(("slurm", "launcher", "partition", "account", "qos", "sbatch", "cluster", "queue"), CLUSTER),
     **dict.fromkeys(("time", "timeout", "mem", "gpus", "nodes", "container"), CLUSTER),
     **dict.fromkeys(("search", "sweeper", "smac", "optuna", "interval"), SEARCH),
+    **dict.fromkeys(("freeze", "freeze_layers"), FREEZE),
     "licence": "cse-data list: each dataset's; an encoder's is in its model card",
 }
 """Words that no setting is named after, and an answer to each."""

@@ -50,6 +50,13 @@ def test_a_missing_or_a_wrong_folder_and_a_name_of_ours_are_refused(own):
         groups.adopt_folders(["--config-dir", str(own)])
 
 
+def test_yaml_that_cannot_be_read_is_one_sentence_with_its_line(own, capsys):
+    (own / "objective" / "nearby.yaml").write_text("_target_: nearby_loss.Nearby\n margin: 1\n")
+    for words in (["objective=nearby"], ["-m", "seed=1,2", "objective=nearby"]):
+        assert exit_code("cse-train", "--config-dir", str(own), *words) == 2
+        assert 'nearby.yaml", line 2' in capsys.readouterr().err
+
+
 def test_a_misspelt_class_or_setting_is_told_from_the_near_one(own):
     groups.adopt_folders(["--config-dir", str(own)])
     for written, near in (("Nerby", "Nearby"), ("Nearby\ndimm: 3", "dim")):

@@ -42,6 +42,7 @@ TRAINING = [  # (settings, words that the sentence has to contain)
     ("lambd=1", "objective.lambd objective=barlow"),
     ("model=mybert", "model.name=mybert"),
     ("scale=laptop", "scale"),
+    ("model.freeze=true", "model.freeze model.num_layers"),
     ("eval=demo eval.tasks=[lee]", "eval.demo.tasks; eval.sts.tasks eval.mteb.tasks"),
     ("hydra.verbose=true", "hydra.verbose=true train.log"),
     ("hydra/job_logging=none", "hydra/job_logging=none"),
