@@ -78,10 +78,17 @@ def summary(found: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
             of = {name: one for name, one in found[group].items() if works == (one.state == "ok")}
             told = {} if works or group in GROUPS else {name: one for name, one in of.items() if one.state == "missing"}
             yield from (entry(name, one.note) for name, one in told.items())
-            if names := [name for name in of if name not in told]:
+            names = [name if works else with_reason(name, one) for name, one in of.items() if name not in told]
+            if names:
                 yield entry(group, f"all {len(names)}" if len(names) == len(found[group]) else ", ".join(names))
     yield "cse-data fetch LINE gets what that line of cse-train reads; cse-data list shows the datasets."
     yield "paths.KEY=FOLDER or CSE_KEY=FOLDER names a copy of your own. cse-doctor --json has every place."
+
+
+def with_reason(name: str, one: Finding) -> str:
+    """A choice that lacks an encoder or a dataset, with the name of that."""
+    lacks = one.note.partition("not here: ")[2]
+    return f"{name} ({lacks})" if lacks not in ("", name) else name
 
 
 def entry(name: str, text: str) -> str:

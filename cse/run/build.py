@@ -90,7 +90,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     attempt(text.find)
     if not attempt.missing:  # a corpus may be many gigabytes
         attempt(text.prepare)
-    attempt.check(" (what works without a hub: cse-train experiment=demo)")
+    attempt.check(" (cse-data list LINE names all that this line reads; cse-train experiment=demo needs no hub)")
     assert encoder is not None
     assert objective is not None
     batches = make_batches(cfg, encoder, objective, augmentation, text=text, accelerator=accelerator)

@@ -53,7 +53,10 @@ class Dataset:
         place = self.named_copy(config)
         if place is None or self.is_copy(place):
             return ""
-        return f"{self.setting}={place}: there is no {f'{self.inside} in it' if Path(place).exists() else 'such place'}"
+        if not Path(place).exists():
+            return f"{self.setting}={place}: there is no such place"
+        below = next((f", but in its {path.parent.name}/" for path in sorted(Path(place).glob(f"*/{self.inside}"))), "")
+        return f"{self.setting}={place}: there is no {self.inside} in it{below}"
 
     @property
     def file(self) -> str | None:

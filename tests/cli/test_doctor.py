@@ -44,8 +44,8 @@ def test_the_screen_names_what_works_first_and_each_thing_once(found, capsys):
     assert here < missing
     joined = ["".join(lines).split() for lines in (shown[here:missing], shown[missing:])]
     assert "bert," in joined[0]
-    assert {"bert_large,", "captions"} <= set(joined[1])
-    assert "bert," not in joined[1]
+    assert {"bert_large", "(bert-large-uncased),", "captions"} <= set(joined[1])
+    assert "bert" not in joined[1]
     assert sum("/no/such/folder: there is no such folder" in " ".join(one.split()) for one in shown) == 1
     assert all(len(line) <= 100 for one in shown for line in one.splitlines() if "/" not in line)  # no terminal
 
