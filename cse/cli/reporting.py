@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import yaml
-from annotated_types import Gt, Len, Lt
+from annotated_types import Gt, Lt
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import with_config
@@ -33,7 +33,7 @@ class Reporting(TypedDict):
     baseline: str | None
     gate: NonNegative | None
     within: Positive | None
-    differ: Annotated[list[Name], Len(2, 2)] | None
+    differ: list[Name] | None
     seed: Name
     confidence: Annotated[float, Gt(0), Lt(1)]
     tolerance: NonNegative
@@ -64,6 +64,8 @@ def settings(arguments: list[str]) -> Config:
     except OmegaConfBaseException as error:  # from a reference, ${...}
         raise UserError(first_line(error)) from error
     config["runs"] = config["runs"] or []
+    if config["differ"] is not None and len(config["differ"]) != 2:
+        raise UserError("differ=[RUN,RUN] names two runs")
     if not config["sweep"] and not config["runs"] and not config["differ"]:
         raise UserError("nothing to report: give sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
     of_runs = next((key for key in ("where", "baseline", "gate", "within", "differ") if config[key] is not None), None)

@@ -64,7 +64,7 @@ class Speech(Stream[AudioBatch]):
         time_mask: Annotated[int, Ge(0), Le(FRAMES)],
         normalize: bool,
         cache: Name,
-        batch_size: Count,
+        batch_size: Annotated[int, Ge(2)],
         workers: Natural | None,
         seed: Seed,
         shuffle_labels: bool = False,

@@ -75,7 +75,7 @@ class Images(Stream[ImageBatch]):
         jitter_probability: Share,
         gray_probability: Share,
         normalize: Annotated[str, OneOf(MEAN_STD)],
-        batch_size: Count,
+        batch_size: Annotated[int, Ge(2)],
         workers: Natural | None,
         seed: Seed,
         cache: Name,

@@ -197,7 +197,7 @@ class Sts(ScoredPairs):
     """The tasks of SimCSE's tables: STS12..16 (all, mean, wmean), STS-B test, SICK-R test, and their average."""
 
     splits = ("test",)
-    protocol = "Spearman and Pearson x100 of cosines; headline `all`; average of 7 rounded to 2 decimals"
+    protocol = "Spearman and Pearson x100 of cosines; headline `all`"
 
     def __init__(
         self,
@@ -208,6 +208,8 @@ class Sts(ScoredPairs):
     ):
         super().__init__(senteval_folder(senteval, allow_partial), SEVEN, widths)
         self.chosen = tasks
+        if set(tasks) == set(SEVEN):
+            self.protocol += "; average of 7 rounded to 2 decimals"
 
     def readers(self, split: str) -> Readers:
         """All subsets of the chosen tasks."""

@@ -155,6 +155,8 @@ def override(config: DictConfig, words: Sequence[str]) -> None:
 def settings_of(origin: Origin) -> Config:
     """The resolved settings that a run left. Raises UserError if there are none, or if they are not plain data."""
     file = origin.folder / RUN
+    if not origin.folder.exists():
+        raise UserError(f"{origin}: there is no such folder")
     if not file.is_file():
         raise UserError(
             f"{origin}: there is no {RUN} in it, so it is not a run, or it is from an older version of cse and "

@@ -51,8 +51,8 @@ class Watch:
         numbers = torch.stack([x for _, _, x in found]).tolist() if found else []  # one wait for all of them
         for (step, name, _), value in zip(found, numbers, strict=True):
             if not math.isfinite(value):
-                advice = "Lower trainer.lr or use trainer.precision=fp32"
-                raise RunError(f"{CHECKED[name]} is {value} at step {step}; {holds}. {advice}")
+                instead = "" if self.trainer.precision == "fp32" else " or use trainer.precision=fp32"
+                raise RunError(f"{CHECKED[name]} is {value} at step {step}; {holds}. Lower trainer.lr{instead}")
         if not metrics:
             return
         step, rank = int(metrics["train/step"]), metrics["train/effective_rank"]

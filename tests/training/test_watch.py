@@ -15,7 +15,7 @@ from cse.training.watch import CHECKED, Watch
 
 @pytest.fixture
 def watch():
-    trainer = SimpleNamespace(select="dev/x", patience=3, stop_early=False, stop_on_collapse=True)
+    trainer = SimpleNamespace(select="dev/x", patience=3, stop_early=False, stop_on_collapse=True, precision="bf16")
     return Watch(trainer, scaled=False)
 
 
