@@ -132,7 +132,7 @@ def machine(cfg: DictConfig, online: bool) -> Iterator[tuple[str, Finding]]:
             precision = "bf16" if computes_bf16() else "no bf16: fp16 or fp32"
         yield f"gpu {index}", have(True, f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB, {precision}")
     if not gpus:
-        yield "gpu", Finding("none", "everything runs on the CPU")
+        yield "gpu", Finding("none", "none: everything runs on the CPU")
     for name, place in (("disk, runs", Path.cwd()), ("disk, cache", Path(cfg.paths.cache).absolute())):
         free = shutil.disk_usage(next(folder for folder in (place, *place.parents) if folder.exists())).free
         yield name, have(free > SCARCE, f"{free / 1e9:.0f} GB free in {place}")

@@ -105,7 +105,7 @@ def show_plan(line: Line, planned: Sequence[Job]) -> None:
         rows.append((job.name, "a smoke test" if config.smoke else f"{steps:,}" if steps else "?"))
     print(in_columns(rows))
     times = f" x {line.search.n_trials} trials" if line.search else ""
-    print(f"{line.title}: {len(planned)} jobs{times}, in {line.folder}")
+    print(f"{line.title}: {len(planned)} job{'s' * (len(planned) != 1)}{times}, in {line.folder}")
     if line.search:
         print(f"each trial has values of {in_words(memory_of(line, line.rows[0]).ranges)}")
     needs = needs_of(configs)
