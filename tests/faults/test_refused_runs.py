@@ -60,7 +60,7 @@ EVALUATION = [
     ("checkpoint=VECTORS eval=[sts,stsb] eval.with_sickr=true", "eval.with_sickr"),
     ("checkpoint=VECTORS allow_partial=false", "1500"),
     ("checkpoint=/no/model whitening.kind=pca whitening.fit=/no.txt", "/no/model /no.txt"),
-    ("checkpoint=no/model paths.senteval=/no/data", "no/model /no/data"),
+    ("checkpoint=/no/model paths.senteval=/no/data", "no/model /no/data"),
 ]
 
 
