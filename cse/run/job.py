@@ -24,7 +24,7 @@ from cse.record.results import git_patch
 from cse.record.runs import RUN, RunFile, newest_run
 from cse.run.build import Attempts, check_selection
 from cse.run.logs import begin_log_files
-from cse.sources.catalogue import DATASETS
+from cse.sources.catalogue import DATASETS, Dataset
 from cse.sources.encoder import PACKAGE, VECTORS, check_folder, locate
 
 log = logging.getLogger("cse")
@@ -148,9 +148,16 @@ def check_named(cfg: DictConfig) -> None:
         name = OmegaConf.select(cfg, key)
         if isinstance(name, str):
             attempt(partial(check, key, name))
-    absent = (about.absent_copy(cfg) for about in DATASETS.values() if chosen & set(about.reads))
-    attempt.missing += [MissingResource(sentence) for sentence in dict.fromkeys(absent) if sentence]
+    for about in DATASETS.values():
+        if chosen & set(about.reads):
+            attempt(partial(check_copy, about, cfg))
     attempt.check()
+
+
+def check_copy(about: Dataset, cfg: DictConfig) -> None:
+    """Raise MissingResource if the config names a copy of the dataset that is not there."""
+    if absent := about.absent_copy(cfg):
+        raise MissingResource(absent)
 
 
 def check_text(key: str, name: str) -> None:

@@ -113,8 +113,7 @@ def show_plan(line: Line, planned: Sequence[Job]) -> None:
         words = [f"sweep={line.title}"] if line.sweep else ["cse-eval"] if line.program == "cse-eval" else []
         fetch = shlex.join(["cse-data", "fetch", *words, *map(typed, own_words(line.words))])
         print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")
-    copies = [need.absent_copy for need in needs if need.absent_copy]
-    for absent in dict.fromkeys([*absent_texts(configs), *copies]):
+    for absent in filter(None, dict.fromkeys([*absent_texts(configs), *(need.absent_copy for need in needs)])):
         print(absent)
     if line.launcher == "submitit_slurm":
         from cse.sweep import cluster

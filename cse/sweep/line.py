@@ -75,10 +75,9 @@ class Line:
         words = [f"runs={self.folder}"]
         if self.sweep and any(self.sweep.shows(name) for run in done for name in run.metrics):
             elsewhere = words if self.folder != self.sweep.place([]) else []
-            if asks_for_smoke(self.words):  # not over the real runs' report
-                elsewhere.append(f"out=reports/smoke/{self.sweep.name}")
+            apart = [f"out=reports/smoke/{self.sweep.name}"] if asks_for_smoke(self.words) else []
             own = [word for folder in own_folders() for word in ("--config-dir", str(folder))]
-            words = [f"sweep={self.sweep.name}", *elsewhere, *own]
+            words = [f"sweep={self.sweep.name}", *elsewhere, *apart, *own]
         return shlex.join(["cse-report", *words])
 
 

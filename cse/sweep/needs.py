@@ -21,7 +21,7 @@ from cse.data.readers import is_on_hub
 from cse.errors import MissingResource, UserError
 from cse.run.build import make
 from cse.sources import hub
-from cse.sources.catalogue import DATASETS, where
+from cse.sources.catalogue import DATASETS, Dataset, where
 from cse.sources.encoder import PACKAGE, VECTORS, local_folder
 from cse.sources.fetch import fetch
 from cse.sweep.jobs import CONFIGS, Job
@@ -52,14 +52,19 @@ class Need:
         return self.name.partition(":")[0]
 
     @property
+    def about(self) -> Dataset:
+        """The dataset's entry there."""
+        return DATASETS[self.dataset]
+
+    @property
     def comes_later(self) -> bool:
         """Whether it is fetched when it is first scored, and may not be here although its place is known."""
-        return not self.is_encoder and DATASETS[self.dataset].fetch == "later"
+        return not self.is_encoder and self.about.fetch == "later"
 
     @property
     def absent_copy(self) -> str:
         """What names a copy that is not there, and that; "" if there is none."""
-        return "" if self.is_encoder else DATASETS[self.dataset].absent_copy(self.config)
+        return "" if self.is_encoder else self.about.absent_copy(self.config)
 
     def place(self) -> Path | str | None:
         """Its place on this machine, or the package that has it; None if it is not here. Does not ask the hub."""
@@ -77,9 +82,9 @@ class Need:
             return self._encoder()
         if self.absent_copy:
             raise MissingResource(f"{self.absent_copy}; without it {self.name} is fetched")
-        if DATASETS[self.dataset].fetch != "part":
+        if self.about.fetch != "part":
             return fetch(self.dataset, Path(self.config.paths.cache))
-        group, _, choice = DATASETS[self.dataset].reads[0].partition("=")
+        group, _, choice = self.about.reads[0].partition("=")
         if group == "aux_modality":
             make(self.config.aux_modality.data)  # as a run does, which fetches it
         else:
@@ -94,10 +99,10 @@ class Need:
         return Path(self.name)
 
     def _data(self) -> Path | str | None:
-        if own := DATASETS[self.dataset].named_copy(self.config):
-            return Path(own) if DATASETS[self.dataset].is_copy(own) else None
+        if own := self.about.named_copy(self.config):
+            return Path(own) if self.about.is_copy(own) else None
         if self.dataset == "stsb_multi":  # of one language
-            return hub.prepared(str(DATASETS[self.dataset].repo), self.name.partition(":")[2])
+            return hub.prepared(str(self.about.repo), self.name.partition(":")[2])
         if self.dataset != "wikipedia":
             return place_of(self.dataset, resolved(self.config.paths))
         text = make(self.config.data)
