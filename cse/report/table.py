@@ -14,7 +14,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -237,12 +236,12 @@ def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) 
     filled = {row: group for row, group in groups.items() if group.values and group.metric}
     if len(filled) < 2:
         return []
+    of = {row: summary(group.values.values()) for row, group in filled.items()}
     first = next(iter(filled.values()))  # of a mean of several scores more is better
     sign = 1 if described(first.runs, first.metric).lower_is_better else -1
-    best = min(filled, key=lambda row: sign * float(np.mean(list(filled[row].values.values()))))
+    best = min(of, key=lambda row: sign * of[row].mean)
     others = [row for row in filled if row != best]
     p_values = holm([compare(filled[best], filled[row], confidence).p for row in others])
-    of = {row: summary(group.values.values()) for row, group in filled.items()}
     knows_noise = seed_sd is not None or of[best].sd is not None
 
     def is_tied(row: str, p: float) -> bool:
