@@ -14,6 +14,7 @@ from pydantic import AfterValidator, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 Count = Annotated[int, Ge(1)]
+Several = Annotated[int, Ge(2)]
 Natural = Annotated[int, Ge(0)]
 Seed = Annotated[int, Ge(0), Lt(2**32)]  # what numpy's generators take
 Positive = Annotated[float, Gt(0)]

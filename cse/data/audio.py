@@ -27,7 +27,7 @@ from cse.dotted import Json
 from cse.errors import MissingResource, UserError, check_loads, first_line
 from cse.files import sha256
 from cse.progress import showing, track
-from cse.ranges import Count, Name, Natural, Positive, Seed, Share
+from cse.ranges import Count, Name, Natural, Positive, Seed, Several, Share
 from cse.sources.fetch import fetch
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class Speech(Stream[AudioBatch]):
         time_mask: Annotated[int, Ge(0), Le(FRAMES)],
         normalize: bool,
         cache: Name,
-        batch_size: Annotated[int, Ge(2)],
+        batch_size: Several,
         workers: Natural | None,
         seed: Seed,
         shuffle_labels: bool = False,

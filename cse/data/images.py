@@ -24,7 +24,7 @@ from cse.data.usable import check_share
 from cse.device import to_device
 from cse.errors import MissingResource, UserError, check_loads, first_line
 from cse.progress import showing, track
-from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, PositiveShare, Seed, Share
+from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, PositiveShare, Seed, Several, Share
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Images(Stream[ImageBatch]):
         jitter_probability: Share,
         gray_probability: Share,
         normalize: Annotated[str, OneOf(MEAN_STD)],
-        batch_size: Annotated[int, Ge(2)],
+        batch_size: Several,
         workers: Natural | None,
         seed: Seed,
         cache: Name,

@@ -14,14 +14,12 @@ import itertools
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Literal
-
-from annotated_types import Ge
+from typing import Literal
 
 from cse.data.corpora import repo_of
 from cse.dotted import Json
 from cse.errors import UserError, check_loads
-from cse.ranges import Count, Name, PositiveShare, Seed
+from cse.ranges import Count, Name, PositiveShare, Seed, Several
 from cse.sources import hub
 
 log = logging.getLogger(__name__)
@@ -39,7 +37,7 @@ LENGTH: dict[Unit, Callable[[str], int]] = {
 def wikipedia(
     language: Name,
     dump: Name,
-    n: Annotated[int, Ge(2)],
+    n: Several,
     seed: Seed,
     share: PositiveShare,
     min_units: Count,

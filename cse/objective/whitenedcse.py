@@ -8,10 +8,9 @@ View 0 is the anchor; other anchors are not negatives. B rows of the batch, D wi
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import Annotated, Literal, assert_never, cast
+from typing import Literal, assert_never, cast
 
 import torch
-from annotated_types import Ge
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
@@ -20,7 +19,7 @@ from cse.equation import Known, at_least, equation, one_less_than, permutation_o
 from cse.errors import UserError
 from cse.objective.blockwise import blockwise
 from cse.objective.whitening import Decomposition, ShuffledGroupWhitening, valid_groups, whiten_views
-from cse.ranges import Count, NonNegative, Positive, Share
+from cse.ranges import Count, NonNegative, Positive, Several, Share
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective, Settings
 
@@ -106,7 +105,7 @@ class WhitenedCSE(Objective):
         dim: int,
         head: Callable[[int], nn.Module],
         whitening: Callable[..., ShuffledGroupWhitening],
-        m: Annotated[int, Ge(2)],
+        m: Several,
         source: Literal["dropout", "shared_backbone"],
         loss: Kind,
         weights: list[NonNegative] | None,

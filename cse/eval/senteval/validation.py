@@ -6,14 +6,14 @@ of the rounded dev means wins. N rows, F features, S splits, L strengths (l2).
 """
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
-from annotated_types import Ge
 from typing_extensions import TypedDict
 
 from cse.dotted import Config
 from cse.eval.senteval.logreg import LogisticRegression
+from cse.ranges import Several
 from cse.score import Items
 
 SEED = 1111  # SentEval's, for the folds
@@ -27,7 +27,7 @@ Arrays = dict[str, np.ndarray]
 class Procedure(TypedDict):
     """One mode of conf/eval/classifier: the folds, the classifier, and the settings that SNLI changes."""
 
-    kfold: Annotated[int, Ge(2)]
+    kfold: Several
     fit: LogisticRegression
     snli: Config
 
