@@ -33,6 +33,8 @@ Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
 """
 
 GROUPS = ("model", "data", "augmentation", "aux_modality", "eval")
+LACKS = "not here: "
+"""How the note of a choice begins that lacks an encoder or a dataset."""
 FOR_DEVELOPERS = {"dev", "docs"}
 SCARCE = 5e9  # bytes: BERT base has 2.2 GB in best/ and last/ while it trains, twice that while they are replaced
 
@@ -87,7 +89,7 @@ def summary(found: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
 
 def with_reason(name: str, one: Finding) -> str:
     """A choice that lacks an encoder or a dataset, with the name of that."""
-    lacks = one.note.partition("not here: ")[2]
+    lacks = one.note.partition(LACKS)[2]
     return f"{name} ({lacks})" if lacks not in ("", name) else name
 
 
@@ -183,7 +185,7 @@ def choice(group: str, name: str, node: DictConfig, cfg: DictConfig) -> Finding:
     config[group] = {name: node} if group == "eval" else node
     needs = [*encoders_in(config), *datasets_in(config, {f"{group}={name}"})]
     if missing := [one.name for one in needs if one.place() is None]:
-        return Finding("missing", f"not here: {', '.join(missing)}")
+        return Finding("missing", f"{LACKS}{', '.join(missing)}")
     if is_offline() and (later := [one.name for one in needs if one.comes_later]):
         return Finding("missing", f"the hub does not answer, and has the data of {', '.join(later)}")
     return Finding("ok", ", ".join(str(one.place()) for one in needs) or "needs nothing")
