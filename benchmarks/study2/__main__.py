@@ -190,7 +190,7 @@ def marked(rates: pd.DataFrame) -> dict[str, dict[float, str]]:
 @cache
 def names() -> dict[str, str]:
     """What the reports of the study's sweeps call each arm."""
-    found = {}
+    found: dict[str, str] = {}
     for prefix, sweep in (("", "methods"), ("documents/", "documents")):
         block = yaml.safe_load((HERE.parents[1] / "sweeps" / "study2" / f"{sweep}.yaml").read_text(encoding="utf-8"))
         found |= {prefix + row["case"]: name for name, row in block["report"]["rows"].items()}
