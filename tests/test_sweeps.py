@@ -44,14 +44,14 @@ def sweep(name: str) -> jobs.Sweep:
 
 
 @functools.cache
-def planned(name: str) -> tuple[list[jobs.Job], DictConfig | None]:
+def planned(name: str) -> tuple[list[jobs.PlannedJob], DictConfig | None]:
     """Its jobs, and its search."""
     read = line.read([f"sweep={name}"], "cse-train")
     return read.jobs(), read.search
 
 
 @functools.cache
-def ends(name: str) -> list[jobs.Job]:
+def ends(name: str) -> list[jobs.PlannedJob]:
     """The first and the last job; of searches, an example of the first and the last."""
     read = line.read([f"sweep={name}", "smoke=true", "tracker=none"], "cse-train")
     return [read.job(first_values(read.rows[place])) for place in (0, -1)]
@@ -155,7 +155,7 @@ def test_the_first_and_the_last_job_run(name, runs, monkeypatch):
     monkeypatch.chdir(runs)
     monkeypatch.setenv("CSE_CACHE", str(runs / "cache"))
 
-    def call(job: jobs.Job, folder: Path) -> None:
+    def call(job: jobs.PlannedJob, folder: Path) -> None:
         if (folder / "results.json").exists():
             return
         monkeypatch.setattr("sys.argv", [job.program, *job.words, f"hydra.run.dir={folder}"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cse.sweep import line
-from cse.sweep.jobs import Job
+from cse.sweep.jobs import PlannedJob
 
 PROGRAMS = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
 
@@ -25,6 +25,6 @@ def exit_code(program: str, *words: object) -> int:
     return 0
 
 
-def jobs_of(sweep: str, *words: str) -> list[Job]:
+def jobs_of(sweep: str, *words: str) -> list[PlannedJob]:
     """The jobs of `cse-train sweep=SWEEP WORDS`; of a search, an example of each."""
     return line.read([f"sweep={sweep}", *words], "cse-train").jobs()

@@ -21,7 +21,7 @@ from cse.record.runs import read_run
 from cse.record.status import RUNNING, status_of
 from cse.run import slurm
 from cse.sweep import process
-from cse.sweep.jobs import Job
+from cse.sweep.jobs import PlannedJob
 from cse.sweep.line import Line
 from cse.sweep.process import KILLED, NOT_RUN, Outcome
 from cse.sweep.start import Start
@@ -48,7 +48,7 @@ LINES = ("setup", "srun_args")
 class OnNode(Checkpointable):
     """What submitit calls on a node. If the job is preempted, submitit asks SLURM to start it again."""
 
-    def __call__(self, job: Job, folder: Path) -> Outcome:
+    def __call__(self, job: PlannedJob, folder: Path) -> Outcome:
         """Run a job. If a signal stopped it and it should start again, submitit's handler ends this process."""
         signals = SignalForwarder(str)
         signals.waits = True
@@ -61,7 +61,7 @@ class OnNode(Checkpointable):
         return outcome
 
 
-def run_on_cluster(planned: Sequence[Job], start: Start, executor: SlurmExecutor) -> list[Outcome]:
+def run_on_cluster(planned: Sequence[PlannedJob], start: Start, executor: SlurmExecutor) -> list[Outcome]:
     """Submit the jobs that are not done, and wait for them. A signal ends the wait and leaves the jobs to the cluster.
 
     With jobs.fail_fast the jobs that have not started are cancelled once one has failed. Returns the outcomes in the
@@ -154,7 +154,7 @@ class Described(SlurmExecutor):
         return 1
 
 
-def show(line: Line, planned: Sequence[Job]) -> None:
+def show(line: Line, planned: Sequence[PlannedJob]) -> None:
     """Print what would be submitted to SLURM: how many jobs on how many GPUs, and the script that submitit writes.
 
     Raises UserError for an invalid value of hydra.launcher.*.

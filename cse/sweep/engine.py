@@ -26,7 +26,7 @@ from cse.record.runs import read_run, read_runs
 from cse.record.status import DONE
 from cse.run.build import check_selection
 from cse.run.job import steps_of
-from cse.sweep.jobs import CONFIGS, Job, asks_for_smoke
+from cse.sweep.jobs import CONFIGS, PlannedJob, asks_for_smoke
 from cse.sweep.line import Line, own_words, read
 from cse.sweep.memory import in_words, memory_of
 from cse.sweep.start import Runner, Start, idle_gpus, run_here, shares_of
@@ -75,7 +75,7 @@ def main(words: list[str], program: str = "cse-train") -> int:
     return 1 if start.failure else 0
 
 
-def run_grid(planned: Sequence[Job], start: Start, run: Runner) -> None:
+def run_grid(planned: Sequence[PlannedJob], start: Start, run: Runner) -> None:
     """Run the jobs, last those that score runs of the others."""
     made = {(start.folder / job.name).absolute() for job in planned}
     later = [job for job in planned if job.scores and job.scores[0] in made]
@@ -92,7 +92,7 @@ def run_search(line: Line, start: Start, run: Runner) -> None:
     start.recall(read_runs([line.folder]))
 
 
-def show_plan(line: Line, planned: Sequence[Job]) -> None:
+def show_plan(line: Line, planned: Sequence[PlannedJob]) -> None:
     """Print each planned job (of each search, one for example) with its steps, and what is missing."""
     from cse.sweep.needs import absent_texts, configs_of, needs_of
 
@@ -130,7 +130,7 @@ def runner_of(line: Line, shares: Sequence[str | None]) -> Runner:
     return partial(run_on_cluster, executor=executor_of(line))
 
 
-def check_settings(planned: Sequence[Job]) -> None:
+def check_settings(planned: Sequence[PlannedJob]) -> None:
     """Check the settings and the selection of the jobs before any starts.
 
     A job whose words and combination of choices were all seen in earlier jobs is not checked again. Raises UserError
@@ -157,7 +157,7 @@ def check_settings(planned: Sequence[Job]) -> None:
         raise refusals[0]
 
 
-def check_search(job: Job, rows: Sequence[Sequence[str]]) -> None:
+def check_search(job: PlannedJob, rows: Sequence[Sequence[str]]) -> None:
     """Raise UserError for a search whose jobs select by no score of dev, which it would improve, and for a range
     without values. rows: the words of each search."""
     for one in (one for row in rows for one in overrides_of(row) if one.is_interval_sweep()):
@@ -172,7 +172,7 @@ def check_search(job: Job, rows: Sequence[Sequence[str]]) -> None:
         )
 
 
-def check(job: Job) -> None:
+def check(job: PlannedJob) -> None:
     """Compose a job and check all its settings. Raises UserError, or Hydra's error for an unknown key or choice."""
     config = validate(job.composed(), CONFIGS[job.program])
     if job.program == "cse-train" and not config.smoke:  # a smoke test selects by a score of its own

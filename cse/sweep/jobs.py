@@ -40,16 +40,17 @@ SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}  # keys that cs
 
 
 @dataclass(frozen=True)
-class Job:
-    """One run. name: of its folder. words: for `program` (cse-train or cse-eval), without the folder.
+class PlannedJob:
+    """One run of a line of many, whose own process makes it a cse.run.job.Job. name: of its folder.
 
+    words: for `program` (cse-train or cse-eval), without the folder.
     scores: the folder of the run that it scores and the job that makes that run; None if it scores no run.
     """
 
     name: str
     program: str
     words: list[str]
-    scores: "tuple[Path, Job] | None" = None
+    scores: "tuple[Path, PlannedJob] | None" = None
 
     def composed(self) -> DictConfig:
         """Its config, with the node `hydra`."""
@@ -126,7 +127,7 @@ class Sweep(BaseModel):
         axes |= self.params
         return [f"{key}={values}" for key, values in axes.items() if key not in given]
 
-    def job(self, words: Sequence[str]) -> Job:
+    def job(self, words: Sequence[str]) -> PlannedJob:
         """The job of one combination. Raises UserError for an unknown case."""
         words = [word for word in words if key_of(word) != "sweep"]
         name = values_of(words).get("case")
@@ -140,15 +141,15 @@ class Sweep(BaseModel):
         whole = merged([*case.set, *words])
         without = [f"~{key}" for key in OWN_KEYS if key in self.model_fields_set]
         own = [f"sweep={self.name}", *whole, *without, ONE_OF_MANY, "resume=auto"]
-        return Job(self.slug(words, whole), "cse-train", own)
+        return PlannedJob(self.slug(words, whole), "cse-train", own)
 
-    def evaluation(self, case: Case, words: list[str]) -> Job:
+    def evaluation(self, case: Case, words: list[str]) -> PlannedJob:
         """The job of a case that scores an encoder, or the run of the other sweep's case that `of` names."""
         keys = keys_of_evaluation()
         mine = [word for word in words if root_of(word) in keys]
         if case.of is None:
             whole = merged([*case.set, *mine])
-            return Job(self.slug(mine, whole), "cse-eval", [*whole, ONE_OF_MANY])
+            return PlannedJob(self.slug(mine, whole), "cse-eval", [*whole, ONE_OF_MANY])
         name, _, trained_case = case.of.rpartition("/")
         its_own = [word for word in words if root_of(word) not in keys - SHARED]
         sweep = read(name)
@@ -157,7 +158,7 @@ class Sweep(BaseModel):
         whole = merged([*case.set, *(word for word in mine if root_of(word) not in ("model", "checkpoint"))])
         slug = self.slug(words, [f"checkpoint=run:{trained.name}", *whole])
         line = [f"checkpoint={spell_value(str(folder))}", *whole, ONE_OF_MANY]
-        return Job(slug, "cse-eval", line, (folder, trained))
+        return PlannedJob(slug, "cse-eval", line, (folder, trained))
 
     def departures(self, words: Sequence[str]) -> list[str]:
         """The words of a run that change a table and that neither the axes nor the cases contain."""

@@ -17,7 +17,7 @@ from cse.config.spelling import MULTIRUN, ONE_OF_MANY, values_of
 from cse.errors import UserError, check_loads
 from cse.record.runs import Run
 from cse.run.resume import started_from
-from cse.sweep.jobs import Job, Sweep, asks_for_smoke
+from cse.sweep.jobs import PlannedJob, Sweep, asks_for_smoke
 from cse.sweep.jobs import read as read_sweep
 from cse.sweep.words import decides, expanded, first_values, is_axis, merged, short_name
 
@@ -49,12 +49,12 @@ class Line:
         """The sweep's name, or the program's."""
         return self.sweep.name if self.sweep else self.program
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[PlannedJob]:
         """The jobs of a grid, equal ones (a cse-eval that no axis changes) once; or an example job of each search."""
         planned = [self.job(first_values(row)) for row in self.rows]
         return planned if self.search else list({job.name: job for job in planned}.values())
 
-    def job(self, words: Sequence[str]) -> Job:
+    def job(self, words: Sequence[str]) -> PlannedJob:
         """The job of one combination of values; without a sweep, its folder is named after the axes.
 
         What was typed is last in its words.
@@ -68,7 +68,7 @@ class Line:
         decisive = list(filter(decides, words))
         shown = [by_key[key] for key in axes_of(own) if key in by_key] or decisive
         resume = ["resume=auto"] if self.program == "cse-train" else []
-        return Job(short_name(shown, [self.program, *decisive]), self.program, [ONE_OF_MANY, *resume, *words])
+        return PlannedJob(short_name(shown, [self.program, *decisive]), self.program, [ONE_OF_MANY, *resume, *words])
 
     def report(self, done: Sequence[Run]) -> str:
         """The command that shows these runs: beside what the paper printed, if they have a score of its table."""

@@ -24,7 +24,7 @@ from cse.sources import hub
 from cse.sources.catalogue import DATASETS, Dataset, where
 from cse.sources.encoder import PACKAGE, VECTORS, local_folder
 from cse.sources.fetch import fetch
-from cse.sweep.jobs import CONFIGS, Job
+from cse.sweep.jobs import CONFIGS, PlannedJob
 from cse.sweep.line import read
 
 if TYPE_CHECKING:  # importing torch is slow
@@ -147,7 +147,7 @@ def needs_named(words: Sequence[str]) -> list[Need]:
     return found
 
 
-def configs_of(planned: Sequence[Job]) -> list[tuple[Job, DictConfig]]:
+def configs_of(planned: Sequence[PlannedJob]) -> list[tuple[PlannedJob, DictConfig]]:
     """Each job with its config or, as composing takes time, with that of a job that reads the same in as many steps."""
     known: dict[tuple[str, ...], DictConfig] = {}
     found = []
@@ -160,7 +160,7 @@ def configs_of(planned: Sequence[Job]) -> list[tuple[Job, DictConfig]]:
     return found
 
 
-def needs_of(planned: Sequence[tuple[Job, DictConfig]]) -> list[Need]:
+def needs_of(planned: Sequence[tuple[PlannedJob, DictConfig]]) -> list[Need]:
     """What the jobs read, each once, without the runs of other jobs, what comes in a package, and smoke tests."""
     found: dict[Need, None] = {}
     for job, config in planned:
@@ -171,7 +171,7 @@ def needs_of(planned: Sequence[tuple[Job, DictConfig]]) -> list[Need]:
     return list(found)
 
 
-def absent_texts(planned: Sequence[tuple[Job, DictConfig]]) -> list[str]:
+def absent_texts(planned: Sequence[tuple[PlannedJob, DictConfig]]) -> list[str]:
     """What names the jobs' own files and folders of text that are not there, and that, each once."""
     named = [str(OmegaConf.select(config, "data.path") or "") for _, config in planned if not config.smoke]
     local = [name for name in dict.fromkeys(named) if name and not is_on_hub(name)]

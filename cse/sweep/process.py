@@ -44,7 +44,7 @@ class Outcome:
         return self.state in (FAILED, KILLED, INTERRUPTED)
 
 
-def run(job: jobs.Job, folder: Path, signals: SignalForwarder, gpus: str | None = None) -> Outcome:
+def run(job: jobs.PlannedJob, folder: Path, signals: SignalForwarder, gpus: str | None = None) -> Outcome:
     """Run one job, unless it is done or already running.
 
     signals: forwards signals to its process. gpus: those that it sees, as CUDA_VISIBLE_DEVICES has them; None: all.
@@ -72,7 +72,7 @@ def run(job: jobs.Job, folder: Path, signals: SignalForwarder, gpus: str | None 
     return final_outcome(job, folder, code, time.monotonic() - started, stopped=signals.requested is not None)
 
 
-def known_outcome(job: jobs.Job, folder: Path) -> Outcome | None:
+def known_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
     """The outcome of a job that needs no process (done, running here, or scoring a run that is not done), or None."""
     if running := running_outcome(job, folder):
         return running
@@ -89,7 +89,7 @@ def known_outcome(job: jobs.Job, folder: Path) -> Outcome | None:
     return None
 
 
-def final_outcome(job: jobs.Job, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:
+def final_outcome(job: jobs.PlannedJob, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:
     """The outcome of a job whose process ended with `code`. stopped: whether a signal was forwarded to it."""
     run = read_run(folder)
     if code == 0 and run.status == DONE:
@@ -106,7 +106,7 @@ def final_outcome(job: jobs.Job, folder: Path, code: int, seconds: float, *, sto
     return Outcome(job.name, FAILED, detail=f"{last} ({folder / 'job.log'})", seconds=seconds)
 
 
-def running_outcome(job: jobs.Job, folder: Path) -> Outcome | None:
+def running_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
     """The outcome of a job that a process works on at this moment, or None."""
     beat = read_beat(folder)
     if beat is None or not beat.is_alive(time.time()):
@@ -114,7 +114,7 @@ def running_outcome(job: jobs.Job, folder: Path) -> Outcome | None:
     return Outcome(job.name, RUNNING, detail=f"process {beat.pid} on {beat.host}")
 
 
-def command_of(job: jobs.Job, folder: Path) -> list[str]:
+def command_of(job: jobs.PlannedJob, folder: Path) -> list[str]:
     """The process's command. Results and model card show the program's name, W&B the job's group and name."""
     start = f"import sys; sys.argv[0] = {job.program!r}; from cse.cli.{jobs.CONFIGS[job.program]} import main; main()"
     names = []
@@ -127,7 +127,7 @@ def command_of(job: jobs.Job, folder: Path) -> list[str]:
     return [*python, "-c", start, *job.words, *names, f"hydra.run.dir={spell_value(str(folder))}"]
 
 
-def differences(job: jobs.Job, run: Run) -> list[str]:
+def differences(job: jobs.PlannedJob, run: Run) -> list[str]:
     """`key=before (now after)` for each setting in which a finished run differs from the job as it is now.
 
     For a cse-eval job: whether the encoder that it scored has been replaced.

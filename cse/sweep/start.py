@@ -18,7 +18,7 @@ from cse.record.runs import Run
 from cse.record.status import DONE, FAILED, RUNNING
 from cse.score import Score, in_short
 from cse.sweep import process
-from cse.sweep.jobs import Job
+from cse.sweep.jobs import PlannedJob
 from cse.sweep.process import DONE_BEFORE, INTERRUPTED, KILLED, NOT_RUN, Outcome
 from cse.training.signals import SignalForwarder
 
@@ -95,17 +95,17 @@ def in_words(score: Score) -> str:
     return f"{score.name} {in_short(score.value)}"
 
 
-Runner = Callable[[Sequence[Job], Start], list[Outcome]]
+Runner = Callable[[Sequence[PlannedJob], Start], list[Outcome]]
 """Runs jobs and returns their outcomes in the same order."""
 
 
-def run_here(planned: Sequence[Job], start: Start, shares: Sequence[str | None] = (None,)) -> list[Outcome]:
+def run_here(planned: Sequence[PlannedJob], start: Start, shares: Sequence[str | None] = (None,)) -> list[Outcome]:
     """Run jobs, as many at a time as there are shares (see shares_of). Returns their outcomes in the same order."""
     slots: SimpleQueue[str | None] = SimpleQueue()
     for share in shares:
         slots.put(share)
 
-    def run(job: Job) -> Outcome:
+    def run(job: PlannedJob) -> Outcome:
         if refusal := start.refusal():
             outcome = Outcome(job.name, NOT_RUN, detail=refusal)
         else:
@@ -121,7 +121,7 @@ def run_here(planned: Sequence[Job], start: Start, shares: Sequence[str | None] 
         return list(threads.map(run, planned))
 
 
-def shares_of(planned: Sequence[Job], parallel: int) -> list[str | None]:
+def shares_of(planned: Sequence[PlannedJob], parallel: int) -> list[str | None]:
     """What each of `parallel` jobs sees of this machine's GPUs, as CUDA_VISIBLE_DEVICES has it; None: all of them.
 
     A job gets as many as it has devices. Jobs of one device may share a GPU; raises UserError if others would.
@@ -139,12 +139,12 @@ def shares_of(planned: Sequence[Job], parallel: int) -> list[str | None]:
     return [",".join(gpus[number % len(gpus)] for number in numbers) for numbers in each]
 
 
-def idle_gpus(job: Job, parallel: int) -> int:
+def idle_gpus(job: PlannedJob, parallel: int) -> int:
     """How many of this machine's GPUs stay idle while `parallel` jobs like this one run."""
     return max(0, len(visible_gpus()) - devices_of(job) * parallel)
 
 
-def devices_of(job: Job) -> int:
+def devices_of(job: PlannedJob) -> int:
     """How many devices a job works on; 1 if its own process will refuse what it was given."""
     config = job.composed()
     typed = map(key_of, typed_by_hand(job.words))

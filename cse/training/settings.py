@@ -143,7 +143,9 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
 def no_such_score(select: str, scores: Collection[str]) -> UserError:
     """The error for a `trainer.select` that is not among these scores."""
     if scores:
-        instead = f"gives it: choose among {', '.join(scores)} (cse-train --help eval=NAME), add its evaluator to eval=[...]"
+        instead = (
+            f"gives it: choose among {', '.join(scores)} (cse-train --help eval=NAME), add its evaluator to eval=[...]"
+        )
     else:
         instead = "scores dev: add one that does, such as stsb, to eval=[...]"
     return UserError(

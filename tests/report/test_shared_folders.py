@@ -31,12 +31,12 @@ def sharing() -> dict[Path, list[str]]:
 SHARED = sharing()
 
 
-def some_jobs(sweep: jobs.Sweep) -> list[jobs.Job]:
+def some_jobs(sweep: jobs.Sweep) -> list[jobs.PlannedJob]:
     planned = jobs_of(sweep.name)
     return planned if len(planned) < 30 else planned[:FEW]
 
 
-def leave(job: jobs.Job, folder: Path, metrics: dict[str, float]) -> None:
+def leave(job: jobs.PlannedJob, folder: Path, metrics: dict[str, float]) -> None:
     """A finished run of the job, as cse-train and cse-eval leave it."""
     config = job.composed()
     choices = OmegaConf.to_container(config.hydra.runtime.choices)

@@ -14,7 +14,7 @@ cluster = pytest.importorskip("cse.sweep.cluster", reason="needs cse-lab[launche
 from submitit.core.utils import FailedJobError, UncompletedJobError  # noqa: E402
 
 from cse.sweep import engine, line, process  # noqa: E402
-from cse.sweep.jobs import Job  # noqa: E402
+from cse.sweep.jobs import PlannedJob  # noqa: E402
 
 LINE = "-m seed=1,2,3 hydra/launcher=submitit_slurm"
 
@@ -24,7 +24,7 @@ class Handed:
 
     state, waits, lost, is_over = "NODE_FAIL", False, False, False
 
-    def __init__(self, call, job: Job, folder: Path):
+    def __init__(self, call, job: PlannedJob, folder: Path):
         self.call, self.job_id, self.cancelled = (call, job, folder), job.name[:6], False
         self.paths = SimpleNamespace(stdout=folder / "stdout", stderr=folder / "stderr")
 
@@ -175,6 +175,6 @@ def test_a_preempted_job_survives_sigterm_until_scontrol_has_requeued_it(tmp_pat
     signal.signal(signal.SIGUSR2, lambda *_: codes.append(subprocess.run(put_back).returncode))
     monkeypatch.setattr(process, "command_of", lambda *_: os.kill(os.getpid(), signal.SIGUSR1))
     monkeypatch.setattr(cluster.slurm, "is_wanted_later", lambda number: number == signal.SIGUSR1)
-    outcome = cluster.OnNode()(Job("job", "cse-train", []), tmp_path / "job")
+    outcome = cluster.OnNode()(PlannedJob("job", "cse-train", []), tmp_path / "job")
     assert (outcome.state, codes) == ("interrupted", [0])
     assert cluster.OnNode().checkpoint("job", "folder").args == ("job", "folder")

@@ -85,7 +85,7 @@ def test_scores_of_a_replaced_encoder_do_not_pass_for_done(tmp_path):
     file = tmp_path / "best" / "model.safetensors"
     file.parent.mkdir()
     file.write_text("weights")
-    job = jobs.Job("a", "cse-eval", [f"checkpoint={tmp_path}", "eval=stsb"])
+    job = jobs.PlannedJob("a", "cse-eval", [f"checkpoint={tmp_path}", "eval=stsb"])
     results = {"status": "done", "config": {"checkpoint": str(tmp_path)}, "metrics": {"average": 70.0}}
     (tmp_path / "results.json").write_text(json.dumps({**results, "weights_sum": weights_sum(tmp_path)}))
     assert process.known_outcome(job, tmp_path).state == "done before"
