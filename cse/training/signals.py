@@ -33,7 +33,7 @@ class Signals:
         self.advice = advice
         self.requested: signal.Signals | None = None
         self.waits = False
-        self.process, self.requested_at = os.getpid(), 0.0
+        self.process, self.parent, self.requested_at = os.getpid(), os.getppid(), 0.0
 
     def __enter__(self) -> Self:
         is_main = threading.current_thread() is threading.main_thread()
@@ -60,10 +60,17 @@ class Signals:
         if self.requested is not None and not self.waits:
             raise self.interruption()
 
+    @property
+    def cause(self) -> str:
+        """What ends the run: a signal, or the end of the process that started this one, at which torch sends SIGINT."""
+        number = self.requested or signal.SIGTERM
+        gone = number == signal.SIGINT and os.getppid() != self.parent
+        return "the end of its launcher" if gone else number.name
+
     def interruption(self, saved: str = "") -> Interrupted:
         """The error that ends the run. saved: what was saved, for the middle of its message."""
         number = self.requested or signal.SIGTERM
-        return Interrupted(f"stopped by {number.name}; {saved}{self.advice()}", 128 + number)
+        return Interrupted(f"stopped by {self.cause}; {saved}{self.advice()}", 128 + number)
 
     def note(self, number: int) -> None:
         """Note the first signal, which this or another process has received."""
@@ -77,7 +84,7 @@ class Signals:
         if self.requested is None:
             self.note(number)
             if self.waits:
-                log.info("%s: saving and stopping; a second one ends at once", signal.Signals(number).name)
+                log.info("%s: saving and stopping; a second one ends at once", self.cause)
             self.raise_if_due()
         elif time.monotonic() - self.requested_at > REPEATED_WITHIN:
             signal.signal(number, signal.SIG_DFL)

@@ -32,6 +32,13 @@ def test_a_signal_outside_a_step_ends_the_work_at_once(number):
     assert signal.getsignal(number) == before
 
 
+def test_a_run_says_that_the_process_which_started_it_is_gone():
+    listening = Signals(str)
+    listening.parent = 0
+    with pytest.raises(Interrupted, match="the end of its launcher"), listening:
+        send(signal.SIGINT)
+
+
 def test_a_signal_waits_for_the_end_of_a_step_but_not_of_scoring():
     reached = []
 
