@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cse.cli.streams import tolerate_broken_pipe
 from cse.config.groups import adopt_folders
-from cse.config.spelling import strip_dashes
+from cse.config.spelling import as_meant
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE, cannot_write
 from cse.run import slurm
@@ -49,7 +49,7 @@ def asked_help(text: str, words: Sequence[str]) -> str | None:
 def words_or_help(text: str, answer: Callable[[str, Sequence[str]], str | None] = asked_help) -> list[str]:
     """The words of this command line, with --config-dir's folders adopted. Prints what answer(text, words) says, and
     exits, unless that is None."""
-    words = sys.argv[1:] = adopt_folders(strip_dashes(sys.argv[1:]))
+    words = sys.argv[1:] = adopt_folders(as_meant(sys.argv[1:]))
     if (shown := answer(text, words)) is not None:
         print(shown)
         sys.exit(0)

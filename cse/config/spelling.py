@@ -140,11 +140,15 @@ def quoted(text: str) -> str:
     return "'" + backslashes.sub(r"\1\1", text).replace("'", "\\'") + "'"
 
 
-def strip_dashes(words: Sequence[str]) -> list[str]:
-    """Turn `--trainer.lr=1e-5`, as W&B's agents write it, into `trainer.lr=1e-5`, but keep Hydra's own flags."""
-    return [
+def as_meant(words: Sequence[str]) -> list[str]:
+    """Turn `--trainer.lr=1e-5`, as W&B's agents write it, into `trainer.lr=1e-5`, but keep Hydra's own flags.
+
+    hydra.launcher=NAME and hydra.sweeper=NAME choose from a group, hydra/launcher, though Hydra would ignore them.
+    """
+    plain = [
         word[2:] if word.startswith("--") and "=" in word and key_of(word) not in WITH_VALUE else word for word in words
     ]
+    return [re.sub(r"^hydra\.(launcher|sweeper)=", r"hydra/\1=", word) for word in plain]
 
 
 def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -38,9 +38,18 @@ PARAMETERS = sorted(
     {"max_num_timeout", "python", *(OUR_WORDS.get(one, one) for one in SlurmExecutor._valid_parameters())}
 )
 NUMBERS = dict.fromkeys(
-    ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_node", "array_parallelism", "max_num_timeout"), "a number"
-) | {"timeout_min": "a number of minutes", "signal_delay_s": "a number of seconds", "mem_gb": "a number of gigabytes"}
+    ("nodes", "tasks_per_node", "cpus_per_task", "array_parallelism", "max_num_timeout"), "a number"
+) | {
+    "gpus_per_node": "a number, or TYPE:NUMBER,",
+    "timeout_min": "a number of minutes",
+    "signal_delay_s": "a number of seconds",
+    "mem_gb": "a number of gigabytes",
+}
 """What to give for each parameter that is a number."""
+ELSEWHERE = (
+    "modules and conda go into setup and python, a container into python or srun_args (docs/devices.md), and any other "
+    "option of sbatch into 'hydra.launcher.additional_parameters={OPTION: VALUE}'"
+)
 LINES = ("setup", "srun_args")
 """The parameters that are lists of lines or words, of which one may be given alone."""
 
@@ -130,19 +139,26 @@ def parameters_of(line: Line) -> dict[str, Any]:
     for key, value in typed.items():
         if key in OUR_WORDS:
             ours = OUR_WORDS[key]
-            raise UserError(f"hydra.launcher.{key}: write hydra.launcher.{ours}={NUMBERS.get(ours, 'VALUE')}")
+            raise UserError(f"hydra.launcher.{key}: write hydra.launcher.{ours}, {NUMBERS.get(ours, 'as for sbatch')}")
         if key not in PARAMETERS:
             alike = " or ".join(one for one in PARAMETERS if one.startswith(key))
             near = f"; did you mean {alike}?" if alike else nearest(key, PARAMETERS)
-            raise UserError(f"there is no hydra.launcher.{key}{near}; there are {', '.join(PARAMETERS)}")
+            raise UserError(f"there is no hydra.launcher.{key}{near}; there are {', '.join(PARAMETERS)}; {ELSEWHERE}")
         lowest = 0 if key == "max_num_timeout" else 1
-        if key in NUMBERS and not (isinstance(value, int | float) and value >= lowest):
+        number = gpus_in(value) if key == "gpus_per_node" else value
+        if key in NUMBERS and not (isinstance(number, int | float) and number >= lowest):
             raise UserError(f"hydra.launcher.{key}={value}: give {NUMBERS[key]} from {lowest} on")
         if isinstance(value, str) and not value.isprintable():
             raise UserError(f"hydra.launcher.{key}={value!r}: give text of one line")
         if key in LINES and isinstance(value, str):
             typed[key] = [value]
     return DEFAULTS | typed
+
+
+def gpus_in(value: Any) -> Any:
+    """The number of GPUs in sbatch's NUMBER or TYPE:NUMBER."""
+    _, colon, number = str(value).rpartition(":")
+    return int(number) if colon and number.isdecimal() else value
 
 
 class Described(SlurmExecutor):
@@ -165,7 +181,7 @@ def show(line: Line, planned: Sequence[PlannedJob]) -> None:
         executor.parameters["map_count"] = count
     asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
     devices = max((job.composed().trainer.devices for job in planned if job.program == "cse-train"), default=1)
-    nodes, gpus = parameters.get("nodes", 1), parameters.get("gpus_per_node", 0)
+    nodes, gpus = parameters.get("nodes", 1), gpus_in(parameters.get("gpus_per_node", 0))
     processes = max(devices, nodes * parameters.get("tasks_per_node", 1))
     of_job = f"{nodes * gpus}" if gpus else "none by gpus_per_node"
     print(f"\nSLURM: jobs {count}, GPUs a job {of_job}, processes of each {processes}; {asked}")

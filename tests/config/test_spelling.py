@@ -7,7 +7,7 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 import cse
-from cse.config.spelling import ONE_OF_MANY, line_to_resume, spell, spell_settings, strip_dashes, typed
+from cse.config.spelling import ONE_OF_MANY, as_meant, line_to_resume, spell, spell_settings, typed
 from cse.errors import UserError
 from cse.run.resume import started_from
 
@@ -20,12 +20,13 @@ from cse.run.resume import started_from
         ("--cfg=job", "--cfg=job"),
         ("--config-dir=own", "--config-dir=own"),
         ("--multirun", "--multirun"),
+        ("hydra.launcher=basic", "hydra/launcher=basic"),
         ("trainer.lr=1", "trainer.lr=1"),
         ("data.path=--x=1", "data.path=--x=1"),
     ],
 )
-def test_dashes_before_a_setting_are_dropped(word, meant):
-    assert strip_dashes([word]) == [meant]
+def test_a_word_is_read_as_it_was_meant(word, meant):
+    assert as_meant([word]) == [meant]
 
 
 @pytest.mark.parametrize(

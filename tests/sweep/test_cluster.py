@@ -137,7 +137,8 @@ def line_of(*launch: str) -> line.Line:
 @pytest.mark.parametrize(("word", "named"), [
     ("partition='a\n#SBATCH --uid=0'", "partition"), ("timeout_min=null", "timeout_min"), ("nodes=two", "nodes"),
     ("nodes=-5", "nodes"), ("max_num_timeout=x", "max_num_timeout"), ("array_parallelism=0", "array_parallelism"),
-    ("partitoin=gpu", "partition"), ("time=5", "timeout_min"), ("gpus=1", "gpus_per_node"), ("mem_gb=64G", "gigabytes"),
+    ("partitoin=gpu", "partition"), ("time=5", "timeout_min"), ("gpus=1", "gpus_per_node"),
+    ("gpus_per_node=a100:0", "gpus_per_node"), ("conda=x", "setup and python"), ("mem_gb=64G", "gigabytes"),
 ])  # fmt: skip
 def test_values_cannot_add_lines_to_the_script_and_numbers_are_checked(word, named):
     with pytest.raises(UserError, match=named):
@@ -152,6 +153,7 @@ def test_a_cluster_that_is_not_asked_for_is_no_silence():
 @pytest.mark.parametrize(("words", "parts"), [
     ("seed=1,2,3,4 hydra.launcher.gpus_per_node=1", ["jobs 4, GPUs a job 1", "--array=0-3%4"]),
     ("seed=1", ["no GPU is asked for"]),
+    ("seed=1 hydra.launcher.gpus_per_node=a100:2", ["1 GPUs of each job would be idle", "--gpus-per-node=a100:2"]),
     ("seed=1 hydra.launcher.gpus_per_node=4 hydra.launcher.timeout_min=9",
      ["3 GPUs of each job would be idle: trainer.devices=4", "--time=9"]),
     ("seed=1 hydra.launcher.nodes=2 hydra.launcher.tasks_per_node=4 hydra.launcher.gpus_per_node=4",
