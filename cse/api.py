@@ -34,9 +34,10 @@ from cse.record.events import metric_events
 from cse.record.results import read_finished
 from cse.run import resume, startup
 from cse.run.build import build_evaluators
-from cse.run.job import Job, check_named, check_place, fit, folder_of
+from cse.run.job import Job, check_place, fit, folder_of
 from cse.run.launch import launched
 from cse.run.logs import logging_to
+from cse.run.needs import check_named
 
 if TYPE_CHECKING:  # importing cse does not import numpy and torch
     import numpy as np

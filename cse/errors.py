@@ -29,10 +29,9 @@ def check_loads(module: str, requirement: str = "") -> None:
         ) from error
 
 
-def combine(missing: Iterable[MissingResource], advice: str = "") -> MissingResource:
-    """One error for everything that is missing, each thing once. advice: ends the sentence if it is two or more."""
-    sentences = dict.fromkeys(sentence for one in missing for sentence in str(one).split(AND))
-    return MissingResource(AND.join(sentences) + advice * (len(sentences) > 1))
+def combine(missing: Iterable[MissingResource]) -> MissingResource:
+    """One error for everything that is missing, each thing once."""
+    return MissingResource(AND.join(dict.fromkeys(sentence for one in missing for sentence in str(one).split(AND))))
 
 
 def first_line(error: BaseException) -> str:

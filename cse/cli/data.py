@@ -49,7 +49,8 @@ def main() -> None:
 
 def show(words: Sequence[str]) -> int:
     """Print all datasets, those that are named, or what a line reads. Returns 1 if a line lacks something."""
-    from cse.sweep.needs import needs_named, place_of
+    from cse.run.needs import place_of
+    from cse.sweep.needs import needs_named
 
     needs = needs_named(words) if words else []
     paths = dict(resolved(composed("train", []).paths))
@@ -58,15 +59,15 @@ def show(words: Sequence[str]) -> int:
         return 0
     if all("=" not in word for word in words):
         for name, need in {need.dataset: need for need in needs}.items():
-            show_one(name, place_of(name, paths), as_set(need.absent_copy))
+            show_one(name, place_of(name, paths), as_set(need.look()[1]))
         return 0
     counts: Counter[str] = Counter()
     for need in needs:
-        place, copy = need.place(), need.absent_copy
+        place, wrong = need.look()
         state = "missing" if place is None else "later" if need.comes_later else "here"
         counts[state] += 1
-        counts["fetched"] += state == "missing" and not copy
-        print(as_set(f"{state:<7}  {need.name}  {place or copy}".rstrip()))
+        counts["fetched"] += state == "missing" and not wrong
+        print(as_set(f"{state:<7}  {need.name}  {place or wrong}".rstrip()))
     gets = f" (cse-data fetch {' '.join(words)} gets them)" if counts["fetched"] else ""
     later = f", {counts['later']} when it is first scored" if counts["later"] else ""
     print(f"{counts['here']} here, {counts['missing']} missing{gets}{later}")
@@ -90,14 +91,14 @@ def show_all(places: dict[str, Path | str | None]) -> None:
         print(in_columns(rows, right=[1]))
 
 
-def show_one(name: str, place: Path | str | None, absent_copy: str) -> None:
-    """Print all that the catalogue has about a dataset. absent_copy: the Need's."""
+def show_one(name: str, place: Path | str | None, wrong: str) -> None:
+    """Print all that the catalogue has about a dataset. wrong: with a copy that a setting names."""
     about, size = DATASETS[name], size_of(name)
     lines = [
         about.about,
         f"{f'about {size}' if size else 'size shown when it is fetched'}; {about.licence}",
         f"needed by {' '.join(about.reads)}",
-        f"here: {place}" if place else f"not here: {absent_copy or how_to_get(name)}",
+        f"here: {place}" if place else f"not here: {wrong or how_to_get(name)}",
     ]
     width = max(40, shutil.get_terminal_size((120, 24)).columns)
     for head, line in zip([name, "", "", ""], lines, strict=True):
@@ -127,16 +128,15 @@ def fetch(words: Sequence[str]) -> int:
 
     code = 0
     for need in needs_named(words):
-        about = DATASETS.get(need.dataset)
         try:
             place = need.fetch()
         except UserError as error:
-            by_hand = f"; only you can {about.person}" if about and about.person else ""
+            by_hand = f"; only you can {need.about.person}" if need.about and need.about.person else ""
             code = max(code, report_error(f"{error}{by_hand}", 1 if isinstance(error, MissingResource) else 2))
             continue
         print(f"{need.name} is {'in ' if isinstance(place, Path) else ''}{place}")
-        if about and about.fetch == "server":
-            print(f"  use it with {about.setting}={place}")
+        if need.about and need.about.fetch == "server":
+            print(f"  use it with {need.about.setting}={place}")
     return code
 
 

@@ -178,17 +178,18 @@ def paths(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:
 
 def choice(group: str, name: str, node: DictConfig, cfg: DictConfig) -> Finding:
     """Whether what a choice reads is here: its encoder, and its datasets according to the catalogue. cfg: the rest."""
-    from cse.sweep.needs import datasets_in, encoders_in
+    from cse.run.needs import needs_of
 
     config = cfg.copy()
     config.model, config.aux_modality = {}, {}
     config[group] = {name: node} if group == "eval" else node
-    needs = [*encoders_in(config), *datasets_in(config, {f"{group}={name}"})]
-    if missing := [one.name for one in needs if one.place() is None]:
+    needs = needs_of(config, {f"{group}={name}"})
+    places = [one.look()[0] for one in needs]
+    if missing := [one.name for one, place in zip(needs, places, strict=True) if place is None]:
         return Finding("missing", f"{LACKS}{', '.join(missing)}")
     if is_offline() and (later := [one.name for one in needs if one.comes_later]):
         return Finding("missing", f"the hub does not answer, and has the data of {', '.join(later)}")
-    return Finding("ok", ", ".join(str(one.place()) for one in needs) or "needs nothing")
+    return Finding("ok", ", ".join(map(str, places)) or "needs nothing")
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def chosen(
 
 def chosen_in(config: "DictConfig") -> set[str]:
     """The choices of a composed config that may read datasets, as GROUP=CHOICE."""
-    made = config.hydra.runtime.choices
+    made = config.choices if "choices" in config else config.hydra.runtime.choices
     text = {f"data={config.data.name}", f"augmentation={made.augmentation}"} if "data" in config else set()
     if text and config.data.preview:  # neither trains nor scores
         return text

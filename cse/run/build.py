@@ -47,10 +47,10 @@ class Attempts:
             self.missing.append(error)
             return cast(T, None)
 
-    def check(self, advice: str = "") -> None:
-        """Raise one MissingResource for everything that was missing. advice: see combine."""
+    def check(self) -> None:
+        """Raise one MissingResource for everything that was missing."""
         if self.missing:
-            raise combine(self.missing, advice)
+            raise combine(self.missing)
 
 
 def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
@@ -90,7 +90,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     attempt(text.find)
     if not attempt.missing:  # a corpus may be many gigabytes
         attempt(text.prepare)
-    attempt.check(" (cse-data list LINE names all that this line reads; cse-train experiment=demo needs no hub)")
+    attempt.check()
     assert encoder is not None
     assert objective is not None
     batches = make_batches(cfg, encoder, objective, augmentation, text=text, accelerator=accelerator)

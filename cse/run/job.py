@@ -7,7 +7,6 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import yaml
@@ -15,17 +14,16 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.config import groups, recipe, smoke
 from cse.config.compose import resolved
-from cse.config.keys import TEACHERS, key_of
+from cse.config.keys import key_of
 from cse.config.spelling import line_to_resume, typed_by_hand
-from cse.data.readers import files_of, is_on_hub
-from cse.errors import MissingResource, UserError, renaming_keys
+from cse.errors import UserError
 from cse.files import make_folder, write_text
 from cse.record.results import git_patch
 from cse.record.runs import RUN, RunFile, newest_run
-from cse.run.build import Attempts, check_selection
+from cse.run.build import check_selection
 from cse.run.logs import begin_log_files
-from cse.sources.catalogue import DATASETS, Dataset
-from cse.sources.encoder import PACKAGE, VECTORS, check_folder, locate
+from cse.sources.catalogue import DATASETS
+from cse.sources.encoder import PACKAGE
 
 log = logging.getLogger("cse")
 
@@ -127,51 +125,6 @@ def check_evaluation(cfg: DictConfig) -> None:
     whitening = cfg.whitening
     if (whitening.kind is None) != (whitening.fit is None) or (whitening.kind is None and whitening.components):
         raise UserError("whitening needs both: whitening.kind=pca (or zca) and whitening.fit=FILE, a file of sentences")
-
-
-def check_named(cfg: DictConfig) -> None:
-    """Raise UserError for an encoder, a text or a copy of a dataset that is not there. Imports nothing heavy.
-
-    cfg: composed, with Hydra's node, and not checked yet. A smoke test makes up what it lacks.
-    """
-    if cfg.smoke:
-        return
-    attempt, chosen = Attempts(), groups.chosen_in(cfg)
-    checks = {
-        "checkpoint": check_encoder,
-        "model.name": check_encoder,
-        **dict.fromkeys(TEACHERS, check_encoder),
-        "data.path": check_text,
-        "whitening.fit": check_text,
-    }
-    for key, check in checks.items():
-        name = OmegaConf.select(cfg, key)
-        if isinstance(name, str):
-            attempt(partial(check, key, name))
-    for about in DATASETS.values():
-        if chosen & set(about.reads):
-            attempt(partial(check_copy, about, cfg))
-    attempt.check()
-
-
-def check_copy(about: Dataset, cfg: DictConfig) -> None:
-    """Raise MissingResource if the config names a copy of the dataset that is not there."""
-    if absent := about.absent_copy(cfg):
-        raise MissingResource(absent)
-
-
-def check_text(key: str, name: str) -> None:
-    """Raise UserError for a file or a folder of text that cannot be read. key: the setting that names it."""
-    if not is_on_hub(name):
-        files_of(Path(name).expanduser(), key)
-
-
-def check_encoder(key: str, name: str) -> None:
-    """Raise UserError for an encoder whose folder is not there or has no tokenizer. key: the setting that names it."""
-    if name.endswith(VECTORS):
-        return
-    with renaming_keys({"model.name=": f"{key}="}):
-        check_folder(locate(folder_of(name) if key == "checkpoint" else name))
 
 
 def folder_of(name: str | Path) -> str:

@@ -25,6 +25,7 @@ from cse.run.best import recover_best, save_best, score_best
 from cse.run.build import build, make, precision_name, precision_of
 from cse.run.card import read_license_and_language
 from cse.run.job import Job
+from cse.run.needs import needs_of
 from cse.run.record import Record
 from cse.run.resume import check_same_inputs
 from cse.run.summary import announce, conclude, print_forecast, print_plan, print_rows
@@ -89,10 +90,14 @@ def begin(job: Job, accelerator: Accelerator, heartbeat: Heartbeat) -> tuple[Tra
     with main_process_first():  # the first tokenises, the others read its cache
         try:
             parts = build(cfg, accelerator)
-        except MissingResource:
+        except MissingResource as error:
             if cfg.dry_run and is_first:
                 print_plan(cfg, job.folder)
-            raise
+            lacking = [need.name for need in needs_of(cfg) if need.look()[0] is None]
+            if len(lacking) < 2:
+                raise
+            lacks = f"not here, in all: {', '.join(lacking)}; cse-data fetch LINE gets what it reads"
+            raise MissingResource(f"{error} ({lacks}; cse-train experiment=demo needs no hub)") from error
     config = resolved(cfg)
     if cfg.data.preview:
         print_rows(parts.batches, cfg.data.preview)

@@ -94,7 +94,7 @@ def run_search(line: Line, start: Start, run: Runner) -> None:
 
 def show_plan(line: Line, planned: Sequence[PlannedJob]) -> None:
     """Print each planned job (of each search, one for example) with its steps, and what is missing."""
-    from cse.sweep.needs import absent_texts, configs_of, needs_of
+    from cse.sweep.needs import configs_of, needs_of_jobs
 
     rows, configs = [("job", "steps")], configs_of(planned)
     for job, config in configs:
@@ -108,13 +108,12 @@ def show_plan(line: Line, planned: Sequence[PlannedJob]) -> None:
     print(f"{line.title}: {len(planned)} job{'s' * (len(planned) != 1)}{times}, in {line.folder}")
     if line.search:
         print(f"each trial has values of {in_words(memory_of(line, line.rows[0]).ranges)}")
-    needs = needs_of(configs)
-    if missing := [need.name for need in needs if need.place() is None and not need.absent_copy]:
+    looked = [(need.name, *need.look()) for need in needs_of_jobs(configs)]
+    if missing := [name for name, place, wrong in looked if place is None and not wrong]:
         words = [f"sweep={line.title}"] if line.sweep else ["cse-eval"] if line.program == "cse-eval" else []
         fetch = shlex.join(["cse-data", "fetch", *words, *map(typed, own_words(line.words))])
         print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")
-    for absent in filter(None, dict.fromkeys([*absent_texts(configs), *(need.absent_copy for need in needs)])):
-        print(absent)
+    print(*dict.fromkeys(f"{wrong}\n" for *_, wrong in looked if wrong), sep="", end="")
     if line.launcher == "submitit_slurm":
         from cse.sweep import cluster
 

