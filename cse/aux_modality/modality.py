@@ -49,8 +49,8 @@ class Modality(AuxModality):
             )
         if data.num_classes == 1 and loss not in WITHOUT_LABELS:
             raise UserError(
-                f"aux_modality.loss={loss} learns from classes, and all {data.kind} of {data.where} are of one: sort "
-                "them into a folder for each class, or choose aux_modality.loss=simclr"
+                f"aux_modality.loss={loss} learns from classes, and all {data.kind} of {data.where} are of one: name "
+                "the folder whose own folders are the classes, two or more, or choose aux_modality.loss=simclr"
             )
         self.projection: nn.Module = nn.Identity()
         if width != dim:

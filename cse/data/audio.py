@@ -10,6 +10,7 @@ import logging
 import math
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -21,7 +22,7 @@ from torch.nn.functional import pad
 
 from cse.data.cache import cached_folder
 from cse.data.readers import check_unchanged
-from cse.data.stream import Stream, by_class
+from cse.data.stream import Stream, by_class, check_depth
 from cse.data.usable import check_share
 from cse.dotted import Json
 from cse.errors import MissingResource, UserError, check_loads, first_line
@@ -84,7 +85,8 @@ class Speech(Stream[AudioBatch]):
         )
         self.inputs = by_class("clips", ((name, "", digests[path]) for name in files for path in files[name]))
         self.rows_in_store, self.samples = np.array(index["rows"], dtype=np.int64), index["samples"]
-        log.info("audio      %d clips of %d speakers, from %s", len(self), len(set(index["labels"])), root)
+        names = ", ".join([*files][:3]) + ", ..." * (len(files) > 3)
+        log.info("audio      %d clips of %d speakers (%s), from %s", len(self), self.num_classes, names, root)
         self.mixup, self.mixup_beta, self.normalize = mixup, mixup_beta, normalize
         self.frequency_mask, self.time_mask = frequency_mask, time_mask
 
@@ -177,7 +179,8 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
     }
     ranked = sorted((name for name in files if files[name]), key=lambda name: -len(files[name]))
     if not ranked:
-        raise UserError(f"paths.audio={root} holds no wav or flac file; it should hold one folder of them per speaker")
+        raise UserError(f"paths.audio={root} holds no folders of wav or flac files; it needs one per speaker")
+    check_depth("paths.audio", root, chain.from_iterable(files.values()), 2, "clips")  # LibriSpeech's lie in chapters
     return {name: files[name] for name in sorted(ranked[:speakers])}
 
 

@@ -19,7 +19,7 @@ from PIL import Image
 from torch import Tensor
 
 from cse.data import hub_images
-from cse.data.stream import Stream, by_class
+from cse.data.stream import Stream, by_class, check_depth
 from cse.data.usable import check_share
 from cse.device import to_device
 from cse.errors import MissingResource, UserError, check_loads, first_line
@@ -255,6 +255,7 @@ def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]
             f"paths.images={folder} holds no folders of images (jpg, png, ...); it needs one per class, "
             "or one of all images for aux_modality.loss=simclr"
         )
+    check_depth("paths.images", Path(folder), (Path(path) for path, _ in samples), 1, "images")
     if files is not None:
         try:
             listed = {tuple(Path(line).parts[-2:]) for line in Path(files).read_text().split()}

@@ -48,7 +48,7 @@ class Stream(Dataset[B], Generic[B]):
     ):
         if len(labels) < batch_size:
             raise UserError(
-                f"{where} has {len(labels)} items, fewer than aux_modality.data.batch_size={batch_size}: lower it, or "
+                f"{where} has {len(labels)} {self.kind}, fewer than aux_modality.data.batch_size={batch_size}: lower it, or "
                 "add data"
             )
         if shuffle_labels:
@@ -98,6 +98,19 @@ class Stream(Dataset[B], Generic[B]):
             batch = next(made)
             self.seconds_waited += time.perf_counter() - started
             yield batch
+
+
+def check_depth(key: str, root: Path, paths: Iterable[Path], most: int, items: str) -> None:
+    """Raise UserError if every path is more than `most` folders below the root, whose folders are no classes then.
+
+    key: the setting that names the root. items: what the files are.
+    """
+    first = min((path.relative_to(root) for path in paths), key=lambda path: len(path.parts))
+    if deeper := first.parts[: -most - 1]:
+        raise UserError(
+            f"{key}={root} is too high: its folders hold further folders, not {items}; name the one whose folders are "
+            f"the classes, such as {root.joinpath(*deeper)}"
+        )
 
 
 def by_class(kind: str, files: Iterable[tuple[str, str, str]]) -> dict[str, str]:

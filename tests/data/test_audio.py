@@ -92,6 +92,12 @@ def test_the_speakers_with_most_files_are_kept(folder):
     assert [len(paths) for paths in files_of_speakers(folder, None).values()] == [6, 4, 4]
 
 
+def test_only_chapters_may_lie_between_a_speaker_and_the_clips(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "set")
+    with pytest.raises(UserError, match=rf"paths\.audio={tmp_path} .*{tmp_path / 'set'}"):
+        files_of_speakers(tmp_path, None)
+
+
 def test_batches_hold_each_clips_own_filter_banks(folder, cache):
     stream = speech(folder, cache, **PLAIN)
     files = [(path, label) for label, paths in enumerate(files_of_speakers(folder, None).values()) for path in paths]

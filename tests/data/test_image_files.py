@@ -139,6 +139,13 @@ def test_a_folder_without_images_is_refused(tmp_path):
             images(place)
 
 
+def test_a_folder_above_the_classes_is_refused_with_theirs(image_folder, tmp_path):
+    shutil.copytree(image_folder, tmp_path / "birds" / "set")
+    for place in (tmp_path, tmp_path / "birds"):
+        with pytest.raises(UserError, match=rf"paths\.images={place} .*{tmp_path / 'birds'}"):
+            images(place)
+
+
 def jpeg(number: int) -> bytes:
     file = io.BytesIO()
     pixels = np.random.default_rng(number).integers(0, 255, (24, 32, 3), dtype=np.uint8)
