@@ -34,6 +34,8 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
     if "does not support sweep type" in text:
         ranges = [word for word in words if "interval(" in word]
         return f"{' '.join(ranges)}: a range needs a search: hydra/sweeper=smac"
+    if match := re.match(r"Ambiguous value for argument '(([^=]+)=(.*))'", text):
+        return f"{match[1]} is several values: one list is {match[2]}=[{match[3]}], and -m runs a job for each value"
     if isinstance(error, OverrideParseException):
         choosing = [f"{group}={one}" for group in groups(command) for one in choices(group)]
         bare = "" if "=" in error.override else nearest(error.override, [*keys(command), *choosing])

@@ -67,8 +67,13 @@ def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
         if columns is not None:
             raise UserError(f"data.columns=[{','.join(names_of(columns))}]: {file} is plain text and has no columns")
         return ((line,) for _, line in lines_of(file, encoding) if line)
-    header = header_of(file, encoding)
-    there = ", ".join(name if name.isprintable() else repr(name) for name in header)
+    read = checked(columns, header_of(file, encoding), str(file))
+    return (texts_of(row, read, f"{file}, {place}") for place, row in _rows_of(file, read, encoding))
+
+
+def checked(columns: Columns | None, header: Sequence[str], file: str) -> Columns:
+    """The columns. Raises UserError unless each is once in the header of the file, or of the hub's dataset."""
+    there = ", ".join(name if name and name.isprintable() else repr(name) for name in header)
     if columns is None:
         raise UserError(f"data.columns is not set: {file} has {there}; name one to three of them: data.columns=[A,B]")
     for column in columns:
@@ -78,7 +83,7 @@ def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
             split_by = [words for sign, words in OTHER_DELIMITERS.items() if header[1:] == [] and sign in header[0]]
             hint = "".join(f": its cells are split by {words}" for words in split_by)
             raise UserError(f"data.{key}={name}: {file} has {count} {name}; it has {there}{hint}")
-    return (texts_of(row, columns, f"{file}, {place}") for place, row in _rows_of(file, columns, encoding))
+    return columns
 
 
 @contextmanager
@@ -91,7 +96,7 @@ def reading(file: Path, place: Callable[[], str] | None = None) -> Iterator[None
     except Exception as error:  # the errors of gzip, zlib, csv, json and pyarrow have no base class in common
         where = f"{file}, {place()}" if place else str(file)
         said = f"{where}: cannot be read ({first_line(error)})"
-        raise UserError(f"{said}: write the file again or set data.encoding") from error
+        raise UserError(f"{said}: write the file again as UTF-8 or set data.encoding") from error
 
 
 def check_unchanged(file: Path, before: str, now: str) -> None:
@@ -141,7 +146,10 @@ def _rows_of(file: Path, columns: Columns, encoding: str) -> Iterator[Row]:
         _, header = next(table)
         for place, row in table:
             if len(row) != len(header):
-                raise UserError(f"{file}, {place}: {len(row)} fields, but the header has {len(header)}")
+                raise UserError(
+                    f"{file}, {place}: {len(row)} fields, but the header has {len(header)}; a cell that holds "
+                    f"{DELIMITERS[kind(file)]!r} must be in quotes"
+                )
             yield place, dict(zip(header, row, strict=True))
 
 
@@ -154,10 +162,15 @@ def _table(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
     lines = (f"{line}\n" for _, line in lines_of(file, encoding))
     reader = csv.reader(lines, delimiter=DELIMITERS[kind(file)], strict=True)
     begin = 1
-    with reading(file, lambda: f"line {begin}"):
+    try:
         for row in reader:
             yield f"line {begin}", row
             begin = reader.line_num + 1
+    except csv.Error as error:  # `lines_of` reports all else
+        raise UserError(
+            f"{file}, line {begin}: a cell of the row that begins here opens with a quote and is not closed by one "
+            f'({error}): close it, and write a quote within quotes twice ("")'
+        ) from error
 
 
 def _objects(file: Path, encoding: str) -> Iterator[tuple[str, dict[str, object]]]:

@@ -48,8 +48,8 @@ class Stream(Dataset[B], Generic[B]):
     ):
         if len(labels) < batch_size:
             raise UserError(
-                f"{where} has {len(labels)} {self.kind}, fewer than aux_modality.data.batch_size={batch_size}: lower it, or "
-                "add data"
+                f"{where} has {len(labels)} {self.kind}, fewer than aux_modality.data.batch_size={batch_size}: "
+                "lower it, or add data"
             )
         if shuffle_labels:
             labels = labels[torch.randperm(len(labels), generator=seeded(seed, 2)).numpy()]

@@ -16,7 +16,7 @@ from pydantic import AfterValidator
 from cse.data.cache import Ragged, cached
 from cse.data.corpora import check_available, is_published, published
 from cse.data.noise import Noise, add_noise
-from cse.data.readers import Columns, check_unchanged, files_of, is_on_hub, names_of, read_rows, reading, texts_of
+from cse.data.readers import Columns, check_unchanged, checked, files_of, is_on_hub, read_rows, reading, texts_of
 from cse.data.scores import ScoreColumn
 from cse.data.usable import Empty, Notes, note_faults, usable_rows
 from cse.errors import UserError
@@ -255,10 +255,7 @@ class Text:
         assert self.path is not None
         repo = hub.Repo(self.path, "dataset", f"data.path={self.path} is no local file", "give a file or a folder")
         table = hub.dataset(repo, self.subset, self.split)
-        columns = self.to_read or self.column_names
-        if not set(names_of(columns)) <= set(table.column_names):
-            there = ", ".join(table.column_names)
-            raise UserError(f"data.columns=[{','.join(names_of(columns))}]: {self.path} has columns {there}")
+        columns = checked(self.to_read or self.column_names, table.column_names, self.path)
         path = self.path
         rows = (texts_of(row, columns, f"{path}, row {number}") for number, row in enumerate(table, 1))
         return rows, digest_of(table._fingerprint, self.columns, *(self.scores or ()))

@@ -23,7 +23,7 @@ TRAINING = [  # (settings, words that the sentence has to contain)
     ("~foo", "foo"),
     ("objective = barlow", "="),
     ("barlow", "barlow objective=barlow"),
-    ("trainer.lr=0,1", "trainer.lr --multirun"),
+    ("trainer.lr=0,1", "trainer.lr=[0,1] -m"),
     ("+trainer.lrr=1", "trainer.lrr trainer.lr"),
     ("seed=${seed}", "seed"),
     ("seed=${no.resolver:3}", "no.resolver"),
