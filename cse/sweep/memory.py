@@ -1,4 +1,4 @@
-"""What a search remembers, in .smac/ of the sweep's folder: its ranges, each point before it runs, and its outcome.
+"""What a search remembers, in .smac/ of the sweep's folder: its settings, each point before it runs, and its outcome.
 
 A point without an outcome was interrupted: it is the first to run when the search goes on.
 """
@@ -21,29 +21,33 @@ Point = dict[str, Any]
 
 @dataclass(frozen=True)
 class Memory:
-    """A file with a line {"ranges": ...}, and for each point {"asked": point}, later {"config": point, "cost": number}.
+    """A file with a line {"ranges": ..., "fixed": ...}, and for each point {"asked": point}, later {"config": point,
+    "cost": number}.
 
-    ranges: as typed, by key. cost: what is minimised, None where the job failed.
+    ranges: as typed, by key; fixed: so what all searches of the line share. cost: what is minimised, None where the job
+    failed.
     """
 
     file: Path
     ranges: dict[str, str]
+    fixed: dict[str, str]
 
     def check(self) -> None:
-        """Raise UserError if the folder holds the same search with other ranges."""
-        digits = self.file.name.partition("-")[0]
-        for file in self.file.parent.glob(f"{digits}-*.jsonl"):
-            known = next((line["ranges"] for line in json_lines(file) if line and "ranges" in line), self.ranges)
-            if known != self.ranges:
+        """Raise UserError if the folder holds a search with other ranges or settings, whose trials would be mixed."""
+        for file in self.file.parent.glob("*.jsonl"):
+            first: dict[str, Any] = next((line for line in json_lines(file) if line and "ranges" in line), {})
+            ranges, fixed = first.get("ranges", self.ranges), first.get("fixed", self.fixed)  # older ones lack fixed
+            if (ranges, fixed) != (self.ranges, self.fixed):
                 raise UserError(
-                    f"{self.file.parent.parent} has a search of {in_words(known)}: type that to continue it, or "
-                    f"hydra.sweep.dir=FOLDER for {in_words(self.ranges)}"
+                    f"{self.file.parent.parent} has a search of {in_words(fixed | ranges)}: type that to continue it, "
+                    f"or hydra.sweep.dir=FOLDER for {in_words(self.fixed | self.ranges)}"
                 )
 
     def write(self, **line: object) -> None:
-        """Add a line, after the ranges if it is the first."""
+        """Add a line, after the settings if it is the first."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        lines: list[dict[str, object]] = [line] if self.file.exists() else [{"ranges": self.ranges}, line]
+        header: dict[str, object] = {"ranges": self.ranges, "fixed": self.fixed}
+        lines = [line] if self.file.exists() else [header, line]
         with open(self.file, "a", encoding="utf-8") as file:
             file.writelines(map(json_line, lines))
 
@@ -57,13 +61,15 @@ class Memory:
 
 
 def memory_of(line: Line, row: Sequence[str]) -> Memory:
-    """The memory of one of a line's searches. row: its words. Searches of one folder differ in what they fix."""
+    """The memory of one of a line's searches. row: its words. Searches of one folder differ in search_each alone."""
     seed = line.search.seed if line.search else 0
     fixed = [word for word in row if decides(word) and not is_axis(word)]
     ranges = {key_of(word): value_of(word) for word in row if is_axis(word)}
-    return Memory(line.folder / ".smac" / f"{digest(fixed)}-{seed}.jsonl", ranges)
+    own = line.sweep.search_each if line.sweep else []
+    shared = {key_of(word): value_of(word) for word in fixed if key_of(word) not in own}
+    return Memory(line.folder / ".smac" / f"{digest(fixed)}-{seed}.jsonl", ranges, shared)
 
 
-def in_words(ranges: dict[str, str]) -> str:
-    """The ranges as typed."""
-    return " ".join(f"{key}={value}" for key, value in ranges.items())
+def in_words(settings: dict[str, str]) -> str:
+    """The settings as typed."""
+    return " ".join(f"{key}={value}" for key, value in settings.items())

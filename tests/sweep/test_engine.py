@@ -261,18 +261,18 @@ def test_a_search_that_is_interrupted_runs_the_same_point_first(many, tmp_path, 
     assert len(set(asked)) == 4
 
 
-def test_a_search_with_other_ranges_is_refused_and_a_dry_run_shows_them(many, tmp_path, capsys):
+def test_a_search_with_other_settings_is_refused_and_a_dry_run_shows_them(many, tmp_path, capsys):
     pytest.importorskip("smac", reason="needs the package smac")
     line = "-m hydra/sweeper=smac hydra.sweeper.n_trials=2 hydra.sweep.dir=here trainer.lr="
     assert engine.main(f"{line}interval(1e-5,1e-3) dry_run=true".split()) == 0
     assert "trainer.lr=interval(1e-5,1e-3)" in capsys.readouterr().out
     assert many(f"{line}interval(1e-5,1e-3)")[0] == 0
     before = len(many.jobs)
-    for other in ("interval(1e-5,1e-2)", "choice(1,2) seed=choice(1,2)"):
+    for other in ("interval(1e-5,1e-2)", "choice(1,2) seed=choice(1,2)", "interval(1e-5,1e-3) objective=barlow"):
         with pytest.raises(UserError, match=r"trainer\.lr=interval\(1e-5,1e-3\).*hydra\.sweep\.dir"):
             many(f"{line}{other}")
     assert len(many.jobs) == before
-    assert many(f"{line}interval(1e-5,1e-2) objective=barlow")[0] == 0  # another search
+    assert many(f"{line}interval(1e-5,1e-3) tracker=wandb")[0] == 0  # the same search
 
 
 def test_a_search_without_a_sweeps_yaml_names_its_best_trial(many, capsys):
