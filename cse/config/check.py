@@ -13,7 +13,8 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
-from inspect import Parameter, isabstract, isclass, signature
+from inspect import Parameter, getmodule, isabstract, isclass, signature
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from hydra.utils import get_object
@@ -22,7 +23,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, SchemaError, SchemaValidator, core_schema
 from typing_extensions import TypedDict
 
-from cse.config.commands import BESIDE, COMMANDS, PASSED
+from cse.config.commands import BASES, BESIDE, COMMANDS, PASSED
 from cse.config.compose import SWITCH, resolved, without_hydra
 from cse.config.suggest import nearest
 from cse.dotted import Config, flattened
@@ -90,11 +91,14 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
 
 
 def not_imported(target: str, error: Exception) -> str:
-    """Why a part's class cannot be imported: its module has no such name, or what the import raised."""
-    module, _, name = target.rpartition(".")
-    if there := sys.modules.get(module):
-        return f"{module} has no {name}{nearest(name, list(vars(there)))}"
-    hint = "; PYTHONPATH=FOLDER says where it is" if isinstance(error.__cause__, ModuleNotFoundError) else ""
+    """Why a part's class cannot be imported: its module or package has no such name, or what the import raised."""
+    absent = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
+    place, _, name = (absent or target).rpartition(".")
+    if there := sys.modules.get(place):
+        known = [one.name for one in iter_modules(vars(there).get("__path__", ()))]
+        known += [key for key, one in vars(there).items() if getmodule(one) is there]
+        return f"{place} has no {name}{nearest(name, known) or '; it has ' + ', '.join(known)}"
+    hint = "; PYTHONPATH=FOLDER says where it is" if absent else ""
     return f"cannot be imported ({in_short(error.__cause__ or error)}){hint}"
 
 
@@ -105,6 +109,8 @@ def unmade(place: str, node: Config) -> str:
         return ""
     if isabstract(part):
         return f"lacks the method {', '.join(sorted(part.__abstractmethods__))}"
+    if isclass(part) and place in BASES and not issubclass(part, get_object(BASES[place])):
+        return f"does not inherit from {BASES[place]}"
     beside = BESIDE[place].__annotations__ if place in BESIDE else ()
     own = {key: value for key, value in node.items() if key not in (*HYDRAS_OWN, *beside)}
     passed = PASSED.get(place, ())
@@ -138,6 +144,8 @@ def typed_key(key: str, written: Config) -> str:
 
 def in_words(error: ErrorDetails, known: Sequence[str]) -> str:
     """Pydantic's text for an error, or our own. known: the settings that there are."""
+    if error["input"] is NESTED:
+        return f"is one part where several may be: its YAML opens with # @package {error['loc'][0]}.NAME"
     match error["type"]:
         case "missing":
             return NOT_SET
@@ -225,5 +233,7 @@ def converting(schema: Any) -> Any:
 def check_part(value: object) -> object:
     """The value. Raises ValueError for one that is no part."""
     if value is not NESTED:
-        raise ValueError("should be a mapping with a _target_, which a file in its defaults list, as _base, may have")
+        raise ValueError(
+            "should be a mapping with a _target_ (MODULE.CLASS), its own or that of a file in its defaults"
+        )
     return value

@@ -91,5 +91,12 @@ COMMANDS: dict[str, type] = {"train": Train, "evaluate": Evaluate}
 BESIDE: dict[str, type] = {"objective.": AnyObjective}
 """Further keys of a part, beside those of its signature, by the start of its keys."""
 
+BASES = {
+    "objective.": "cse.types.Objective",
+    "augmentation.": "cse.types.Augmentation",
+    "aux_modality.": "cse.types.AuxModality",
+}
+"""What a part inherits from, by the start of its keys. Of the other parts, only the methods count."""
+
 PASSED = {"objective.": ("dim",), "aux_modality.": ("dim",), "model.": ("dropout", "mlm")}
 """What cse.run.build passes to a part beside its settings, by the start of its keys."""

@@ -74,6 +74,10 @@ def choices_of(words: Sequence[str], command: str) -> set[str]:
 
 def no_choice(group: str, choice: str, command: str = "train") -> str:
     """The message for a choice that the group lacks: the nearest one, all that it has, and what else there is."""
+    if misplaced := [path for folder in own_folders() for path in folder.rglob(f"{choice}.yaml")]:
+        return (
+            f"{group}={choice} is not a choice: a choice lies in {group}/ of --config-dir, and there is {misplaced[0]}"
+        )
     own = f"; {INSTEAD[command][group].format(choice)}" if group in INSTEAD[command] else ""
     near = "" if own and re.search(r"[-/.]", choice) else nearest(choice, choices(group))  # a file's or the hub's name
     yours = "" if own_folders() else "; a choice of your own needs --config-dir FOLDER"

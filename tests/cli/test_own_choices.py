@@ -1,6 +1,7 @@
 """--config-dir: the user's own choices beside those of conf/. tests/docs/test_adding.py trains with one."""
 
 import os
+import re
 import sys
 
 import pytest
@@ -18,7 +19,8 @@ def own(tmp_path, monkeypatch):
     monkeypatch.setenv(groups.OWN, "")
     (tmp_path / "conf" / "objective").mkdir(parents=True)
     (tmp_path / "conf" / "objective" / "nearby.yaml").write_text("# Views are near.\n_target_: nearby_loss.Nearby\n")
-    (tmp_path / "nearby_loss.py").write_text("class Nearby:\n    def __init__(self, dim: int):\n        pass\n")
+    loss = "def __init__(self, dim: int): ...\n    def forward(self, views): ..."
+    (tmp_path / "nearby_loss.py").write_text(f"import cse.types\nclass Nearby(cse.types.Objective):\n    {loss}\n")
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path / "conf"
     sys.modules.pop("nearby_loss", None)
@@ -57,12 +59,21 @@ def test_yaml_that_cannot_be_read_is_one_sentence_with_its_line(own, capsys):
         assert 'nearby.yaml", line 2' in capsys.readouterr().err
 
 
-def test_a_misspelt_class_or_setting_is_told_from_the_near_one(own):
+@pytest.mark.parametrize(("written", "told"), [
+    ("nearby_loss.Nerby", "did you mean Nearby?"), ("nearby_loss.Nearby\ndimm: 3", "did you mean dim?"),
+    ("cse.objective.simsce.Simcse", "did you mean simcse?"), ("nearby_loss.Other", "it has Nearby"),
+    ("cse.augmentation.dropout.Dropout\np: 0.1", "inherit from cse.types.Objective"),
+])  # fmt: skip
+def test_a_class_or_a_setting_that_is_not_there_is_told_from_what_is(own, written, told):
     groups.adopt_folders(["--config-dir", str(own)])
-    for written, near in (("Nerby", "Nearby"), ("Nearby\ndimm: 3", "dim")):
-        (own / "objective" / "nearby.yaml").write_text(f"_target_: nearby_loss.{written}\n")
-        with pytest.raises(UserError, match=rf"did you mean {near}\?"):
-            validate(composed("train", ["objective=nearby"]), "train")
+    (own / "objective" / "nearby.yaml").write_text(f"_target_: {written}\n")
+    with pytest.raises(UserError, match=re.escape(told)):
+        validate(composed("train", ["objective=nearby"]), "train")
+
+
+def test_a_choice_in_the_wrong_folder_is_named(own, capsys):
+    assert exit_code("cse-train", "--config-dir", str(own), "augmentation=nearby") == 2
+    assert f"{own}/objective/nearby.yaml" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("module", "text"), [
