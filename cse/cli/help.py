@@ -72,7 +72,7 @@ def help_on(config_name: str, word: str) -> str:
         if name not in several:
             raise UserError(f"--help {word}: {no_choice(group, name, config_name)}")
     if group == "sweep":
-        return "\n".join(f"{name}: {first_comment(group, name)}. Its jobs: sweep={name} dry_run=true" for name in names)
+        return "\n\n".join(map(help_on_sweep, names))
     return "\n\n".join(help_on_choice(group, name) for name in names)
 
 
@@ -88,6 +88,25 @@ def help_on_choice(group: str, choice: str) -> str:
         ]
         lines += ["", "\n".join(kept).strip()]
     return "\n".join(lines)
+
+
+def help_on_sweep(name: str) -> str:
+    """What a sweep is, the values of its axes (`case` is one of its rows), and how many jobs they make."""
+    from cse.sweep.jobs import read
+    from cse.sweep.words import expanded
+
+    sweep = read(name)
+    axes = [axis.partition("=")[::2] for axis in sweep.axes([])]
+    is_grid = sweep.sweeper == "basic"
+    rows = expanded([f"{key}={values}" for key, values in axes if is_grid or key in sweep.search_each])
+    count = f"{len({sweep.job(row).name for row in rows})} {'jobs' if is_grid else 'searches'}"
+    return "\n".join(
+        [
+            wrap(first_comment("sweep", name), f"{name}: "),
+            *(wrap(values.replace(",", ", "), f"  {key}=").replace(", ", ",") for key, values in axes),
+            f"  {count}: sweep={name} dry_run=true lists them; KEY=A,B replaces an axis or, as seed=1,2,3, adds one",
+        ]
+    )
 
 
 def table() -> str:

@@ -55,7 +55,10 @@ def test_every_way_to_ask():
     assert help_of("--help", "lr") == help_of("trainer.max_steps=1", "lr=?") == help_of("?lr")
     assert help_of("data.?") == help_of("data=?")
     assert "whitenedcse/table4" in help_of("sweep=?")
-    assert help_of("--help", "sweep=whitenedcse/table4").startswith("whitenedcse/table4: ")
+    about = help_of("--help", "sweep=nonling/table3")
+    assert about.startswith("nonling/table3: ")
+    assert "case=simcse_bert,visual_bert," in about
+    assert "20 jobs" in about
     assert help_of("--version") == f"cse {version('cse-lab')}"
     assert "cse-report" in help_of("--help", "significance")
     assert help_of("objective=barlow") is help_of("data.path=what?") is None  # a value that ends so
