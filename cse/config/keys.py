@@ -84,7 +84,7 @@ KEYS: dict[str, Key] = {
 TEACHERS = ("objective.teacher", "objective.second_teacher")
 """The keys that name encoders which an objective learns from."""
 
-PATHS = (
+VERBATIM = (
     *("resume", "rerun", "checkpoint", "paths", "hydra.run.dir", "hydra.sweep.dir", "whitening.fit", "model.name"),
     *("data.path", "data.cache_dir", "data.rows.file", "data.rows.folder", "eval.coco.folder", "eval.probing.folder"),
     *("augmentation.cache_dir", "augmentation.wordnet_dir", "aux_modality.weights", "aux_modality.data.folder"),
@@ -95,9 +95,9 @@ PATHS = (
 """The keys whose value is or may be a file, a folder or a sentence: it is used as it is typed, and never parsed."""
 
 
-def is_path(key: str) -> bool:
-    """Whether a key, or a key above it, holds a path."""
-    return any(key == one or key.startswith(f"{one}.") for one in PATHS)
+def is_verbatim(key: str) -> bool:
+    """Whether the value of a key, or of a key above it, is used as it is typed."""
+    return any(key == one or key.startswith(f"{one}.") for one in VERBATIM)
 
 
 def entry(key: str) -> Key:

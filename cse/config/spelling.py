@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.config.groups import choices
-from cse.config.keys import entry, is_path, key_of
+from cse.config.keys import entry, is_verbatim, key_of
 from cse.errors import UserError
 
 if TYPE_CHECKING:  # hydra is imported only to read a word
@@ -52,7 +52,7 @@ def spell(words: Sequence[str], command: str, *, many: bool = False) -> list[str
     settings = [word if key_of(word).startswith("hydra") else word.lstrip("+") for word in settings]
     as_typed = ONE_OF_MANY not in words
     spelled = [
-        quote_path(word, many) if as_typed and is_path(key_of(word)) else quote_text(word)
+        quote_path(word, many) if as_typed and is_verbatim(key_of(word)) else quote_text(word)
         for word in name_evaluator(settings)
     ]
     return [*replace_null(spelled, command), *flags]
@@ -115,7 +115,7 @@ def replace_null(words: list[str], command: str) -> list[str]:
 def spell_settings(settings: dict[str, object]) -> list[str]:
     """Keyword arguments as words: seed=3, splits=["test"], and paths as they are."""
     return [
-        f"{key}={value if is_path(key) and isinstance(value, str | Path) else spell_value(value)}"
+        f"{key}={value if is_verbatim(key) and isinstance(value, str | Path) else spell_value(value)}"
         for key, value in settings.items()
     ]
 
@@ -173,7 +173,7 @@ def typed_by_hand(words: Sequence[str]) -> Sequence[str]:
 
 def typed(word: str) -> str:
     """A word that `spell` returned, as one types it."""
-    return f"{word.partition('=')[0]}={unquoted(word)}" if is_path(key_of(word)) else word
+    return f"{word.partition('=')[0]}={unquoted(word)}" if is_verbatim(key_of(word)) else word
 
 
 def values_of(words: Sequence[str]) -> dict[str, str]:
@@ -184,7 +184,7 @@ def values_of(words: Sequence[str]) -> dict[str, str]:
 def unquoted(word: str) -> str:
     """The value of a word without quotes around it. Of a path, only the quotes that `spell` adds are removed."""
     value = value_of(word)
-    if value[:1] in ("'", '"') and is_path(key_of(word)) and (override := parsed(word)):
+    if value[:1] in ("'", '"') and is_verbatim(key_of(word)) and (override := parsed(word)):
         return str(override.value())
     return value.strip("'\"")
 

@@ -17,10 +17,10 @@ from cse.errors import UserError
 from cse.record.runs import described
 from cse.report.chosen import has, named_settings
 from cse.report.comparison import Comparison
-from cse.report.groups import Group, compare, few_seeds, group_of, listed, of_several_seeds
+from cse.report.groups import Group, compare, few_seeds, group_of, listed, seed_spread
 from cse.report.markup import TIED, bounds, probability, signed
 from cse.report.resampling import OVER_ITEMS
-from cse.report.seeds import in_words, pooled_sd, seeds_for, smallest_difference
+from cse.report.seeds import SeedSpread, seeds_for, smallest_difference
 from cse.report.statistics import compare_pairs, holm, likeness
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
@@ -59,15 +59,14 @@ def differences(
     if reference not in ranked or not others:
         return None
     base, *compared = groups = [scored(comparison, one, score) for one in [reference, *others]]
-    several = of_several_seeds(groups)
-    sd, level = pooled_sd(several) if several else 0.0, (1 - confidence) / len(others)
+    spread, level = seed_spread(groups) or SeedSpread(0.0, 0), (1 - confidence) / len(others)
     frame = comparison.values.loc[others].assign(score=score, reference=comparison.label(reference))
     frame = frame.join(tested(base, compared, confidence, within).set_index(frame.index))
     frame["seeds_to_tell"] = [
-        "" if p < 1 - confidence else seeds_to_tell(size, sd, level)
+        "" if p < 1 - confidence else seeds_to_tell(size, spread.sd, level)
         for size, p in zip(frame["difference"], frame["p_holm"], strict=True)
     ]
-    notes = [f"{in_words(sd, min(map(len, several)), level)}."] if sd else []
+    notes = list(filter(None, [spread.in_words(level)]))
     for setting, size, of, seeds in frame.loc[frame["seeds_to_tell"] != "", TELL].head(3).itertuples():
         name = comparison.label(setting)
         notes.append(f"{name}: {of} cannot tell; {seeds} seeds a side would show {abs(size):.2g}.")

@@ -9,6 +9,7 @@ import numpy as np
 from cse.record.runs import Run, Where, grouped
 from cse.report.notes import departures
 from cse.report.resampling import compare_items
+from cse.report.seeds import SeedSpread, pooled_sd
 from cse.report.spec import Metric, Spec, scores_in
 from cse.report.statistics import STATISTICS, Effect, compare_seeds
 
@@ -107,9 +108,10 @@ def other_setting(runs: Iterable[Run], spec: Spec) -> list[str]:
     return list(dict.fromkeys(words for run in runs for words in departures(run, spec.setting)))
 
 
-def of_several_seeds(groups: Iterable[Group]) -> list[list[float]]:
-    """The values of each group that has two or more."""
-    return [list(group.values.values()) for group in groups if len(group.values) > 1]
+def seed_spread(groups: Iterable[Group]) -> SeedSpread | None:
+    """How much seeds vary in the groups that have several; None without such a group."""
+    several = [list(group.values.values()) for group in groups if len(group.values) > 1]
+    return SeedSpread(pooled_sd(several), min(map(len, several))) if several else None
 
 
 def few_seeds(sides: Sequence[Group]) -> str:

@@ -6,6 +6,7 @@ For a two-sided t test with 80% power between two settings whose scores have the
 import math
 from collections.abc import Sequence
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, stats
@@ -34,8 +35,16 @@ def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
     return math.sqrt(sum(float(np.var(values, ddof=1)) * (len(values) - 1) for values in groups) / freedom)
 
 
-def in_words(sd: float, seeds: int, level: float = 0.05) -> str:
-    """What so many seeds (at least two) of this deviation show, and how many half of that difference needs."""
-    least = smallest_difference(sd, seeds, level)
-    needs = f"{least / 2:.2g} needs {seeds_for(least / 2, sd, level)}"
-    return f"a seed's sd is {sd:.2g}: {seeds} a side show {least:.2g} with 80% power, {needs}"
+class SeedSpread(NamedTuple):
+    """The deviation of scores over seeds, pooled over groups, and the seeds of the smallest group, two or more."""
+
+    sd: float
+    seeds: int
+
+    def in_words(self, level: float) -> str:
+        """What so many seeds show, and how many half of that difference needs; "" if they do not vary."""
+        if not self.sd:
+            return ""
+        least = smallest_difference(self.sd, self.seeds, level)
+        needs = f"{least / 2:.2g} needs {seeds_for(least / 2, self.sd, level)}"
+        return f"a seed's sd is {self.sd:.2g}: {self.seeds} a side show {least:.2g} with 80% power, {needs}."

@@ -20,11 +20,11 @@ from scipy import stats
 from cse.dotted import Config
 from cse.record.runs import Run, Where, described, same
 from cse.record.scores import IS_ALTERED
-from cse.report.groups import Group, Groups, compare, of_several_seeds, other_setting
+from cse.report.groups import Group, Groups, compare, other_setting, seed_spread
 from cse.report.markup import TIED
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
-from cse.report.seeds import in_words, pooled_sd
+from cse.report.seeds import SeedSpread
 from cse.report.spec import Spec
 from cse.report.statistics import Value, compare_seeds, holm, reach_of_noise, summary
 
@@ -65,10 +65,9 @@ def build(
     lines = {
         (row, column): as_printed(spec, published, row, column) for row, of in published.cells.items() for column in of
     }
-    for column in spec.columns:
-        by_row = {row: groups[row, column] for row in spec.rows}
-        several = of_several_seeds(by_row.values())
-        seed_sd = pooled_sd(several) if several else None
+    spreads = {column: seed_spread(groups[row, column] for row in spec.rows) for column in spec.columns}
+    for column, spread in spreads.items():
+        by_row, seed_sd = {row: groups[row, column] for row in spec.rows}, spread.sd if spread else None
         tied = ties(by_row, seed_sd, confidence)
         for row, group in by_row.items():
             line, printed = lines[row, column], published.cells[row][column]
@@ -87,7 +86,7 @@ def build(
         for (row, column), group in groups.items()
         if group.unscored
     ]
-    said = [*published.notes, *notes(groups, spec, runs, confidence)]
+    said = [*published.notes, *notes(groups, spec, runs, spreads, 1 - confidence)]
     missing = list(dict.fromkeys(unscored + missing_jobs(runs, expected)))
     return Table(published, cells, legend(cells, spec, confidence), said, missing)
 
@@ -179,17 +178,17 @@ def legend(cells: pd.DataFrame, spec: Spec, confidence: float) -> list[str]:
     return lines
 
 
-def notes(groups: Groups, spec: Spec, runs: list[Run], confidence: float) -> list[str]:
+def notes(
+    groups: Groups, spec: Spec, runs: list[Run], spreads: Mapping[str, SeedSpread | None], level: float
+) -> list[str]:
     """How runs differ from the paper's setting, what they retrieved, what their seeds show, and which cells join runs
     that are not alike."""
     setting = deviations(spec.setting, [run for group in groups.values() for run in group.runs])
     lines = [f"Not the paper's setting: {line}" for line in setting]
     done = [run for run in runs if run.status == "done"]
     lines += retrieved({row: run for row, line in spec.rows.items() for run in done if run.matches(line.where)})
-    for column in spec.columns:
-        several = of_several_seeds(groups[row, column] for row in spec.rows)
-        if several and (sd := pooled_sd(several)):
-            lines.append(f"{column}: {in_words(sd, min(map(len, several)), level=1 - confidence)}.")
+    said = {column: spread.in_words(level) for column, spread in spreads.items() if spread}
+    lines += [f"{column}: {words}" for column, words in said.items() if words]
     for (row, column), group in groups.items():
         lines += mixed(f"{row}, {column}", group.runs, spec.seed, settings=group.aggregate == "mean")
     if differing := scored_differently([run for group in groups.values() for run in group.runs]):

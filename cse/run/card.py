@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from cse.config.groups import PACKAGE_DIR
-from cse.config.keys import changes_a_table, is_path, repeats_a_run
+from cse.config.keys import changes_a_table, is_verbatim, repeats_a_run
 from cse.dotted import Config, Json, flattened
 from cse.errors import RunError, UserError
 from cse.files import file_lock, write_text
@@ -216,7 +216,7 @@ def hyper_parameters(config: Config) -> Config:
     return {
         key: value
         for key, value in flat.items()
-        if changes_a_table(key) and not is_path(key) and value is not None and "._" not in key
+        if changes_a_table(key) and not is_verbatim(key) and value is not None and "._" not in key
     }
 
 

@@ -11,8 +11,7 @@ from scipy import stats
 
 from cse.record.runs import Run
 from cse.report import layout
-from cse.report.groups import group_of, of_several_seeds
-from cse.report.seeds import pooled_sd
+from cse.report.groups import group_of, seed_spread
 from cse.report.table import NOT_RUN, OTHER_SETTING, ties
 
 SIMCSE, VISUAL = [75.1, 76.9, 75.2, 74.9, 76.6], [77.0, 76.5, 77.4, 76.6, 77.3]
@@ -174,8 +173,8 @@ def tied(metric, **rows):
         )
         for row, scores in rows.items()
     }
-    several = of_several_seeds(groups.values())
-    return sorted(ties(groups, pooled_sd(several) if several else None, 0.95))
+    spread = seed_spread(groups.values())
+    return sorted(ties(groups, spread and spread.sd, 0.95))
 
 
 def test_the_best_and_what_seeds_cannot_tell_from_it():
