@@ -91,23 +91,12 @@ def tested(base: Group, others: Sequence[Group], confidence: float, within: floa
     rows = []
     for group in others:
         welch, in_pairs = partial(compare, group, base), partial(compare_pairs, group.values, base.values)
-        found, paired = welch(confidence), in_pairs(confidence)
-        rows.append(
-            {
-                "difference": found.effect,
-                "of": found.n,
-                "test": found.test,
-                "low": found.low,
-                "high": found.high,
-                "p": found.p,
-                "alike_p": likeness(partial(welch, confidence), within),
-                "paired_low": paired.low,
-                "paired_high": paired.high,
-                "paired_p": paired.p,
-                "paired_alike_p": likeness(partial(in_pairs, confidence), within),
-                "p_holm": found.p,
-            }
-        )
+        found = welch(confidence)
+        row = {"difference": found.effect, "of": found.n, "test": found.test}
+        for kind, compared in {"": welch, "paired_": in_pairs}.items():
+            one, alike = compared(confidence), likeness(partial(compared, confidence), within)
+            row |= {f"{kind}low": one.low, f"{kind}high": one.high, f"{kind}p": one.p, f"{kind}alike_p": alike}
+        rows.append(row | {"p_holm": found.p})
     frame = pd.DataFrame(rows, dtype=object)
     for p_values in ("p_holm", "alike_p", "paired_p", "paired_alike_p"):
         frame[p_values] = holm(frame[p_values])

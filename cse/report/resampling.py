@@ -33,10 +33,12 @@ Scored = tuple[Sequence[Run], Metric]
 
 def compare_items(left: Scored, right: Scored, confidence: float, shift: float = 0.0) -> Effect | None:
     """Left minus right over test items; None if a run did not keep its items, or the score has none."""
-    both = [[scores_of(run.folder, metric) for run in runs] for runs, metric in (left, right)]
-    if any(one is None for runs in both for one in runs):
+    try:
+        left_R, right_R = (
+            np.mean([scores_of(run.folder, metric) for run in runs], axis=0) for runs, metric in (left, right)
+        )
+    except KeyError:
         return None
-    left_R, right_R = (np.mean([one for one in runs if one is not None], axis=0) for runs in both)
     low, high = np.quantile(left_R - right_R, ((1 - confidence) / 2, (1 + confidence) / 2))
     return Effect(
         low=float(low),
@@ -53,12 +55,9 @@ def p_of(difference_R: np.ndarray, shift: float = 0.0) -> float:
     return min(1.0, 2 * (1 + float(min(sides))) / (1 + len(difference_R)))
 
 
-def scores_of(folder: Path, metric: Metric) -> np.ndarray | None:
-    """A run's score, or mean of scores, on resamples (R,) of its items; None without items."""
-    if isinstance(metric, str):
-        return _score(folder, metric)
-    parts = [part for one in metric if (part := scores_of(folder, one)) is not None]
-    return np.mean(parts, axis=0) if len(parts) == len(metric) else None
+def scores_of(folder: Path, metric: Metric) -> np.ndarray:
+    """A run's score, or mean of scores, on resamples (R,) of its items. Raises KeyError for a score without items."""
+    return _score(folder, metric) if isinstance(metric, str) else np.mean([scores_of(folder, one) for one in metric], 0)
 
 
 def number_of_items(folder: Path, metric: Metric) -> int:
@@ -76,10 +75,8 @@ def _items(folder: Path) -> ItemScores:
 
 
 @cache
-def _score(folder: Path, score: str) -> np.ndarray | None:
-    one = _items(folder).get(score)
-    if one is None:
-        return None
+def _score(folder: Path, score: str) -> np.ndarray:
+    one = _items(folder)[score]
     return resample(one, seed=zlib.crc32(score.encode())) if isinstance(one, Items) else scores_of(folder, one)
 
 

@@ -39,7 +39,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     spec = parse(block, printed, where, tolerance=config["tolerance"])
     spec = spec.model_copy(update={"axes": tuple(key for key in sweep.settings if key != spec.seed)})
     folders = folders or [sweep.place([])]  # where `cse-train sweep=...` puts them
-    runs = mark_departures(runs_of_sweep(sweep, folders, config), sweep.name, spec.seed)
+    runs = mark_departures(runs_of_sweep(sweep, spec, folders, config), sweep.name, spec.seed)
     expected = planned(sweep)
     groups = groups_of(spec, runs)
     table = build(spec, printed, groups, runs, expected, config["confidence"]) if printed else None
@@ -74,21 +74,18 @@ def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected
     return replace(found.section(label), title=found.counted, notes=said + found.notes, missing=missing)
 
 
-def runs_of_sweep(sweep: jobs.Sweep, folders: list[Path], config: Config) -> list[Run]:
+def runs_of_sweep(sweep: jobs.Sweep, spec: Spec, folders: list[Path], config: Config) -> list[Run]:
     """The runs in the folders, which may hold other tables' too: without cases that neither the sweep nor its claims
     name.
 
     The sweep's own folder need not exist yet. Raises UserError for a named folder that does not exist.
     """
     runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
-    cases = sweep.cases and [*sweep.cases, *cases_of((sweep.report or {}).get("claims") or [])]
-    return [run for run in runs if not cases or run.get("case") in (None, *cases)]
-
-
-def cases_of(claims: list[Config]) -> list[str]:
-    """The cases that claims name, which may be another sweep's."""
-    places = [place for claim in claims for place in claim.values() if isinstance(place, dict)]
-    return [name for place in places for name in names(place.get("where", {}).get("case"))]
+    if not sweep.cases:
+        return runs
+    wheres = [place.get("where", {}) for claim in spec.claims for place in claim.places]  # may name another sweep's
+    cases = {*sweep.cases, *(name for where in wheres for name in names(where.get("case")))}
+    return [run for run in runs if run.get("case") is None or run.get("case") in cases]
 
 
 def progress(runs: list[Run], folders: list[Path]) -> str:

@@ -104,7 +104,8 @@ def decided(claim: Claim, parts: Sequence[Part]) -> dict[str, Any]:
         one = min(against, key=lambda part: part.found.p)
     else:
         one = max(judged, key=lambda part: part.found.p, default=(ran or parts)[0])
-    printed = printed_difference(claim, parts)
+    differences = [part.printed for part in parts if part.printed is not None]  # the one that supports it least decides
+    printed = max(differences, key=abs, default=None) if claim.form == "alike" else min(differences, default=None)
     is_tie = printed is not None and claim.form == "more" and abs(printed) < 1e-9
     altered = any(side.altered for part in ran for side in part.sides)
     scores = dict.fromkeys(score for part in parts for side in part.sides for score in scores_in(side.metric))
@@ -123,12 +124,6 @@ def decided(claim: Claim, parts: Sequence[Part]) -> dict[str, Any]:
         "quantity": claim.quantity or listed(list(scores)),
         "data": "" if not ran else "partial" if altered else "whole",
     }
-
-
-def printed_difference(claim: Claim, parts: Sequence[Part]) -> float | None:
-    """The printed difference that supports the claim least, among its parts; None if the paper prints none."""
-    printed = [part.printed for part in parts if part.printed is not None]
-    return max(printed, key=abs, default=None) if claim.form == "alike" else min(printed, default=None)
 
 
 def tested(claim: Claim, part: Part, spec: Spec, confidence: float) -> Part:

@@ -62,9 +62,10 @@ def test_each_missing_job_has_its_state_and_a_running_one_its_progress(leave, ru
     beat.write_text(json.dumps({"host": "elsewhere", "pid": 7, "since": 0}))
     os.utime(beat, (time.time() + 3600,) * 2)  # however slow this test is
     leave("b", {"seed": 2}, status="running")
-    lines = missing_jobs(runs(), [{"seed": seed} for seed in (1, 2, 3)])
+    leave("c", {"seed": 4}, status="failed")
+    lines = missing_jobs(runs(), [{"seed": seed} for seed in (1, 2, 3, 4)])
     running = "running, step 50 of 100, 50 s left, elsewhere, process 7"
-    assert lines == [f"seed=1: {running}", "seed=2: stopped", "seed=3: not started"]
+    assert lines == [f"seed=1: {running}", "seed=2: stopped", "seed=3: not started", "seed=4: failed"]
 
 
 def test_many_missing_jobs_are_counted():

@@ -87,22 +87,6 @@ def test_a_trial_with_other_settings_never_mixes_with_the_sweeps_own_runs(table3
     assert not deviations_of(beside)
 
 
-def test_a_partial_sweep_says_what_is_missing(leave, tmp_path):
-    leave("a", {"seed": 0}, {"test/sts/average": 75.0}, choices={"experiment": "simcse_bert"})
-    leave("b", {"seed": 1}, status="failed", choices={"experiment": "simcse_bert"})
-    leave("c", {"seed": 0}, status="killed", choices={"experiment": "visualcse_bert"})
-    jobs = [{"experiment": e, "seed": s} for e in ("simcse_bert", "visualcse_bert") for s in ("0", "1")]
-    table = built(TABLE3, tmp_path, jobs)
-    assert table.missing == [
-        "experiment=simcse_bert, seed=1: failed",
-        "experiment=visualcse_bert, seed=0: stopped",
-        "experiment=visualcse_bert, seed=1: not started",
-    ]
-    found = cell(table, "SimCSE-BERT-base")
-    assert found[["runs", "expected_runs", "difference_low", "p_student"]].tolist() == [1, 2, None, None]
-    assert cell(table, "VisualCSE-BERT-base")["verdict"] == NOT_RUN
-
-
 TABLE2 = """
 paper: noncontrastive
 table: table2
