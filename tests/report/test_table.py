@@ -119,6 +119,11 @@ def test_a_column_is_judged_by_its_own_spread(leave, tmp_path):
     assert "PASS: within 0.1, uniformity within 0.05" in " ".join(table.legend)
 
 
+def test_an_encoder_that_is_only_scored_has_no_seed_noise(leave, tmp_path):
+    leave("barlow", {"case": "barlow"}, {"test/mteb/STS/average": 74.0})
+    assert cell(built(TABLE2, tmp_path), "BERT Barlow Twins (shuffle 0.5)", "STS")["verdict"] == "DIFFERS"
+
+
 def test_a_column_that_no_run_measures_has_no_gain_and_no_split(leave):
     """Numbers of parameters and widths have no gain, as printed or ours, no decimals, and are of no split."""
     block = """
