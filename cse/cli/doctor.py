@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.cli.exits import exit_on_error, words_or_help
+from cse.cli.exits import as_set, exit_on_error, words_or_help
 from cse.config.groups import choices
 from cse.config.spelling import spell
 from cse.errors import UserError
@@ -67,7 +67,7 @@ def main() -> None:
         findings = {group: {name: one._asdict() for name, one in of.items()} for group, of in found.items()}
         print(json.dumps(findings, indent=2))
         return
-    print("\n".join(summary(found)))
+    print(as_set("\n".join(summary(found))))
 
 
 def summary(found: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
@@ -80,11 +80,13 @@ def summary(found: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
             of = {name: one for name, one in found[group].items() if works == (one.state == "ok")}
             told = {} if works or group in GROUPS else {name: one for name, one in of.items() if one.state == "missing"}
             yield from (entry(name, one.note) for name, one in told.items())
-            names = [name if works else with_reason(name, one) for name, one in of.items() if name not in told]
+            plain = works or group == "model"  # --help model names their checkpoints
+            names = [name if plain else with_reason(name, one) for name, one in of.items() if name not in told]
             if names:
                 yield entry(group, f"all {len(names)}" if len(names) == len(found[group]) else ", ".join(names))
     yield "cse-data fetch LINE gets what that line of cse-train reads; cse-data list shows the datasets."
     yield "paths.KEY=FOLDER or CSE_KEY=FOLDER names a copy of your own. cse-doctor --json has every place."
+    yield "cse-train experiment=demo needs none of these, nor does any line with smoke=true, on made-up data."
 
 
 def with_reason(name: str, one: Finding) -> str:
@@ -137,10 +139,11 @@ def machine(cfg: DictConfig, online: bool) -> Iterator[tuple[str, Finding]]:
         yield "gpu", Finding("none", "none: everything runs on the CPU")
     for name, place in (("disk, runs", Path.cwd()), ("disk, cache", Path(cfg.paths.cache).absolute())):
         free = shutil.disk_usage(next(folder for folder in (place, *place.parents) if folder.exists())).free
-        yield name, have(free > SCARCE, f"{free / 1e9:.0f} GB free in {place}")
-    answers = f"{'answers' if online else 'does not answer'}; {'with' if get_token() else 'no'} token"
+        scarce = "" if free > SCARCE else ", too little for a run of BERT base"
+        yield name, have(not scarce, f"{free / 1e9:.0f} GB free in {place}{scarce}")
+    answers = f"{'answers' if online else 'does not answer (docs/offline.md)'}; {'with' if get_token() else 'no'} token"
     yield "hub", have(online, f"{answers}; cache {HF_HUB_CACHE}")
-    yield "W&B", have(key := has_key(), "a key" if key else "no API key: `wandb login` stores one")
+    yield "W&B", have(key := has_key(), "a key" if key else "no API key, which tracker=wandb needs: `wandb login`")
 
 
 def have(good: bool, note: str) -> Finding:
@@ -173,7 +176,7 @@ def paths(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:
             yield str(key), Finding("none", f"paths.{key}=FOLDER or CSE_{str(key).upper()}")
         else:
             exists = key == "cache" or Path(place).exists()
-            yield str(key), have(exists, place if exists else f"{place}: there is no such folder")
+            yield str(key), have(exists, place if exists else f"paths.{key}={place}: there is no such folder")
 
 
 def choice(group: str, name: str, node: DictConfig, cfg: DictConfig) -> Finding:
@@ -187,8 +190,8 @@ def choice(group: str, name: str, node: DictConfig, cfg: DictConfig) -> Finding:
     places = [one.look()[0] for one in needs]
     if missing := [one.name for one, place in zip(needs, places, strict=True) if place is None]:
         return Finding("missing", f"{LACKS}{', '.join(missing)}")
-    if is_offline() and (later := [one.name for one in needs if one.comes_later]):
-        return Finding("missing", f"the hub does not answer, and has the data of {', '.join(later)}")
+    if is_offline() and any(one.comes_later for one in needs):
+        return Finding("missing", f"{LACKS}the hub, which has its data")
     return Finding("ok", ", ".join(map(str, places)) or "needs nothing")
 
 

@@ -44,7 +44,7 @@ def test_the_screen_names_what_works_first_and_each_thing_once(found, capsys):
     assert here < missing
     joined = ["".join(lines).split() for lines in (shown[here:missing], shown[missing:])]
     assert "bert," in joined[0]
-    assert {"bert_large", "(bert-large-uncased),", "captions"} <= set(joined[1])
+    assert {"bert_large,", "(flickr),", "captions"} <= set(joined[1])
     assert "bert" not in joined[1]
     assert sum("/no/such/folder: there is no such folder" in " ".join(one.split()) for one in shown) == 1
     assert all(len(line) <= 100 for one in shown for line in one.splitlines() if "/" not in line)  # no terminal
@@ -74,7 +74,7 @@ def test_every_path_and_every_choice_has_its_line(found):
     ("aux_modality", "none", "ok", ""), ("augmentation", "dropout", "ok", ""),
     ("model", "roberta", "missing", "roberta-base"), ("data", "nli", "missing", "nli"),
     ("eval", "stsb", "ok", "senteval"),
-    ("eval", "mteb", "missing", "mteb"), ("eval", "retrieval", "missing", "flickr"),
+    ("eval", "mteb", "missing", "the hub"), ("eval", "retrieval", "missing", "flickr"),
     ("eval", "declutr", "missing", "probing, coco"),
     ("aux_modality", "visual", "missing", "google/vit-base-patch16-224-in21k"),  # its pictures are here
 ])  # fmt: skip
