@@ -15,7 +15,7 @@ cse-eval: score any encoder.
   cse-eval checkpoint=glove.840B.300d.txt eval=sts                                   averaged word vectors
   cse-eval -m checkpoint=FOLDER,FOLDER eval=sts                                      several, and a table of them
 
-Encoder     pooling=cls mean avg_top2 avg_first_last avg_first_last_0 pooler    null: as the checkpoint records it
+Encoder     pooling=cls mean last mask avg_top2 avg_first_last avg_first_last_0 pooler; null: as it is recorded
             dtype=fp32 bf16 fp16      max_length=N      batch_size=N     lowercase=true (vectors of lower-case words)
 Afterwards  whitening.kind=pca whitening.components=256 whitening.fit=FILE    whitened by a file of sentences
 Data        paths.senteval=FOLDER (or CSE_SENTEVAL) reads SentEval's files; without it the hub's datasets are used

@@ -34,9 +34,9 @@ TOKENS = 2**12  # a batch in bf16 is filled up to so many, padding included; wit
 class Encoder(nn.Module):
     """A Hugging Face encoder with its pooling.
 
-    backbone: what AutoModel loads, without a pooler. pooling: cls | mean | last | mask | avg_top2 | avg_first_last |
-    avg_first_last_0 (cse.model.pooling). mlm_head: hidden (n, D) -> logits (n, V), or None where no objective asks for
-    a masked-language-model loss. head: the trained head that stays on at test time (supervised SimCSE), or None.
+    backbone: what AutoModel loads, without a pooler. pooling: one of cse.model.pooling's. mlm_head: hidden (n, D) ->
+    logits (n, V), or None where no objective asks for a masked-language-model loss. head: the trained head that stays
+    on at test time (supervised SimCSE), or None.
     unit_length: whether `encode` returns vectors of length 1, as some published sentence-transformers folders ask.
     packed: on a CPU, skip padding and what the pooling does not read (cse.model.packing); the same function, faster.
     dropout: the largest dropout probability in training, adapters' included. own_dropout: the checkpoint's own

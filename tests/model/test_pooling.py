@@ -1,10 +1,15 @@
 """Poolers against the authors' numbers and against loops."""
 
+import re
+from pathlib import Path
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
 
 from cse.model.pooling import pool
+from cse.ranges import AnyPooling
 
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 0, 0, 0]])
 REFERENCE = {  # norm of the result, its second row
@@ -35,3 +40,11 @@ def test_last_reads_the_last_real_token(mask):
     hidden_BTD = hidden_states()[-1]
     by_hand = torch.stack([row[real.bool()][-1] for row, real in zip(hidden_BTD, mask, strict=True)])
     torch.testing.assert_close(pool("last", hidden_BTD, None, mask), by_hand)
+
+
+@pytest.mark.parametrize("page", [
+    "conf/model/_base.yaml", "conf/evaluate.yaml", "cse/cli/evaluate.py", "docs/own-encoder.md",
+])  # fmt: skip
+def test_every_page_names_all_that_there_are(page):
+    text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
+    assert [kind for kind in get_args(AnyPooling) if kind not in re.findall(r"\w+", text)] == []
