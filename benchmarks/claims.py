@@ -19,9 +19,8 @@ from cse.config.groups import choices
 from cse.errors import UserError
 from cse.files import write_text
 from cse.report.findings import headline, lines
+from cse.report.markup import NOT_JUDGED, NOT_RUN
 from cse.report.sweep import of_sweep
-from cse.report.table import NOT_RUN
-from cse.report.verdicts import NOT_JUDGED
 from cse.sweep import jobs
 
 PAGE = Path(__file__).parent / "CLAIMS.md"

@@ -6,9 +6,7 @@ import pandas as pd
 
 from cse.columns import Section
 from cse.record.scores import ALTERED, IS_ALTERED
-from cse.report.markup import bounds, probability, signed
-from cse.report.table import NOT_RUN
-from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
+from cse.report.markup import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN, bounds, probability, signed
 
 ORDER = (NOT_JUDGED, NOT_RUN, NOT_SEEN, HOLDS, CONTRADICTED)  # as the headline counts
 

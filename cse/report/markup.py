@@ -1,8 +1,37 @@
-"""Numbers as text (z: without the sign of a rounded zero), and the signs beside them."""
+"""Numbers as text (z: without the sign of a rounded zero), and the signs and verdicts beside them."""
 
 import math
 
+from cse.record.scores import ALTERED
+
 PLUS_MINUS, TIED = "±", "≈"
+PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
+OTHER_SETTING, PUBLISHED_ONLY, NOT_RUN = "OTHER SETTING", "PUBLISHED ONLY", "NOT RUN"
+HOLDS, CONTRADICTED, NOT_SEEN, NOT_JUDGED = "HOLDS", "CONTRADICTED", "NOT SEEN", "NOT JUDGED"
+
+SIGNS = {
+    PLUS_MINUS: "the sample standard deviation over (n) seeds",
+    TIED: "a tie: the best of ours in its column, or not told apart from it by the seeds",
+    ALTERED: "on incomplete or altered data (allow_partial)",
+    "*": "the paper's text garbles the number; a note below the table says how it was read",
+}
+VERDICTS = {
+    PASS: ("green", "the means agree within the tolerance"),
+    WITHIN_NOISE: ("yellow", "the printed number lies where further runs of ours would be expected"),
+    DIFFERS: ("red", "it lies further off than seeds explain"),
+    ONE_SEED: ("bright_black", "there is one run, and nothing says how much seeds vary"),
+    OTHER_SETTING: (
+        "magenta",
+        "not the paper's experiment (a remark below the table says why), so the numbers are not compared",
+    ),
+    PUBLISHED_ONLY: ("bright_black", "another group's model, which is never run here"),
+    NOT_RUN: ("bright_black", "we have no run of it, or of a side of the claim"),
+    HOLDS: ("green", "of a claim: the seeds show that it is as claimed"),
+    CONTRADICTED: ("red", "they show that it is the other way round"),
+    NOT_SEEN: ("yellow", "they cannot tell"),
+    NOT_JUDGED: ("magenta", "these runs are no test of the claim, for the reason given"),
+}
+"""The colour and the meaning of each verdict on a cell, which compares our mean with the printed number, or a claim."""
 
 
 def number(value: float, digits: int | None) -> str:

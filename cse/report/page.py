@@ -21,6 +21,7 @@ from cse.record.heartbeat import clock
 from cse.record.runs import Run
 from cse.report import findings, layout
 from cse.report.comparison import Comparison, frame_of
+from cse.report.markup import SIGNS, VERDICTS
 from cse.report.table import Table
 from cse.report.terminal import COLOURS
 
@@ -73,7 +74,8 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["verdicts"] = COLOURS
+    meanings = SIGNS | {name: meaning for name, (_, meaning) in VERDICTS.items()}
+    environment.globals |= {"verdicts": COLOURS, "signs": meanings}
     return environment.get_template(name)
 
 

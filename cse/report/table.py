@@ -1,14 +1,4 @@
-"""A table of ours beside the paper's: its cells, their verdicts, and the remarks that a reader needs.
-
-A cell compares our mean with the printed number:
-    PASS                within the tolerance
-    WITHIN SEED NOISE   the printed number lies where further runs of ours would be expected
-    DIFFERS             it lies further off than seeds explain
-    ONE SEED            there is one run, and nothing says how much seeds vary
-    OTHER SETTING       our runs are not the paper's experiment, so the numbers are not compared
-    NOT RUN             we have no run of it
-    PUBLISHED ONLY      another group's model, which is never run here
-"""
+"""A table of ours beside the paper's: its cells, their verdicts, and the remarks that a reader needs."""
 
 import math
 from collections.abc import Mapping
@@ -21,15 +11,21 @@ from cse.dotted import Config
 from cse.record.runs import Run, Where, described, same
 from cse.record.scores import IS_ALTERED
 from cse.report.groups import Group, Groups, compare, other_setting, seed_spread
-from cse.report.markup import TIED
+from cse.report.markup import (
+    DIFFERS,
+    NOT_RUN,
+    ONE_SEED,
+    OTHER_SETTING,
+    PASS,
+    PUBLISHED_ONLY,
+    TIED,
+    WITHIN_NOISE,
+)
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
 from cse.report.seeds import SeedSpread
 from cse.report.spec import Spec
 from cse.report.statistics import Value, compare_seeds, holm, reach_of_noise, summary
-
-PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
-NOT_RUN, PUBLISHED_ONLY, OTHER_SETTING = "NOT RUN", "PUBLISHED ONLY", "OTHER SETTING"
 
 COLUMNS = (
     "row", "column", "split", "metric", "aggregate", "published", "published_sd", "published_n", "ours", "ours_sd",

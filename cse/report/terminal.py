@@ -12,25 +12,10 @@ from cse.columns import Section
 from cse.report import findings
 from cse.report.comparison import Comparison
 from cse.report.frame import folded
-from cse.report.table import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
-from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
+from cse.report.markup import VERDICTS
 
-COLOURS = {
-    "PASS": "green",
-    "WITHIN SEED NOISE": "yellow",
-    "DIFFERS": "red",
-    OTHER_SETTING: "magenta",
-    HOLDS: "green",
-    NOT_SEEN: "yellow",
-    CONTRADICTED: "red",
-    "ONE SEED": "bright_black",
-    NOT_RUN: "bright_black",
-    NOT_JUDGED: "magenta",
-    PUBLISHED_ONLY: "bright_black",
-    "running": "yellow",
-    "failed": "red",
-    "stopped": "magenta",
-}
+COLOURS = {name: colour for name, (colour, _) in VERDICTS.items()}
+COLOURS |= {"running": "yellow", "failed": "red", "stopped": "magenta"}
 MANY = 10  # unfinished runs that are named one by one
 
 

@@ -2,12 +2,8 @@
 
 A claim has parts, each with the runs of its two sides, or of its trend (`parts_of`). Each part is tested once
 (`tested`), and one of them decides (`decided`). `judge_claims` corrects p by Holm over all claims, and gives each claim
-one word, by its difference, p and control (`word`):
-
-    HOLDS, CONTRADICTED     it is as claimed, or the other way round, and p shows it
-    NOT SEEN                the runs cannot tell
-    NOT JUDGED              the runs are no test of it, for a reason (`why_not`), or its control does not hold
-    NOT RUN                 a side has no run
+one word of cse.report.markup, by its difference, p and control (`word`): NOT JUDGED where the runs are no test of it
+(`why_not`), or where its control does not hold.
 """
 
 import math
@@ -22,12 +18,10 @@ from cse.errors import UserError
 from cse.record.runs import Run, Where, grouped, plain
 from cse.report.claims import Claim, Place, names
 from cse.report.groups import Group, Groups, compare, few_seeds, finished_runs, group_of, listed, other_setting
+from cse.report.markup import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
 from cse.report.published import Published
 from cse.report.spec import Spec, scores_in
 from cse.report.statistics import Effect, holm, likeness, rank_correlation
-from cse.report.table import NOT_RUN
-
-HOLDS, NOT_SEEN, CONTRADICTED, NOT_JUDGED = "HOLDS", "NOT SEEN", "CONTRADICTED", "NOT JUDGED"
 
 COLUMNS = (
     "claim", "source", "verdict", "effect", "low", "high", "n", "test", "p", "part", "parts_measured", "parts",

@@ -4,7 +4,7 @@ import shutil
 
 from made_up_tables import built, cell, values
 
-from cse.report.table import NOT_RUN, PUBLISHED_ONLY
+from cse.report.markup import NOT_RUN, PUBLISHED_ONLY
 
 DEV, TEST = "dev/stsb/spearman", "test/sts/average"
 

@@ -6,7 +6,7 @@ from made_up_tables import judged, parsed
 
 from cse.config.groups import choices
 from cse.errors import UserError
-from cse.report.table import NOT_RUN
+from cse.report.markup import NOT_RUN
 from cse.sweep import jobs
 
 # Claims that the paper's own printed numbers do not bear out.

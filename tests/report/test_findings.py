@@ -11,9 +11,8 @@ from cse.cli.reporting import settings
 from cse.columns import markdown
 from cse.report import findings, statistics
 from cse.report.claims import FORMS
+from cse.report.markup import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
 from cse.report.sweep import of_sweep
-from cse.report.table import NOT_RUN
-from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
 
 TEST = "test/sts/average"
 

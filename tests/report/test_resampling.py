@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score
 from cse.eval.items import keep_items
 from cse.report import resampling
 from cse.report.differences import differences
-from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
+from cse.report.markup import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
 from cse.score import Items, Score
 
 METRIC = "test/sts/average"

@@ -12,7 +12,8 @@ from scipy import stats
 from cse.record.runs import Run
 from cse.report import layout
 from cse.report.groups import group_of, seed_spread
-from cse.report.table import NOT_RUN, OTHER_SETTING, ties
+from cse.report.markup import NOT_RUN, OTHER_SETTING
+from cse.report.table import ties
 
 SIMCSE, VISUAL = [75.1, 76.9, 75.2, 74.9, 76.6], [77.0, 76.5, 77.4, 76.6, 77.3]
 
