@@ -33,17 +33,17 @@ Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
 """
 
 GROUPS = ("model", "data", "augmentation", "aux_modality", "eval")
-LACKS = "not here: "
-"""How the note of a choice begins that lacks an encoder or a dataset."""
 FOR_DEVELOPERS = {"dev", "docs"}
 SCARCE = 5e9  # bytes: BERT base has 2.2 GB in best/ and last/ while it trains, twice that while they are replaced
 
 
 class Finding(NamedTuple):
-    """state: ok (works here), none (a path that is not set, or no GPU), missing. note: what there is, or what to do."""
+    """state: ok (works here), none (a path that is not set, or no GPU), missing. note: what there is, or what to do.
+    lacks: what a choice reads that is not here."""
 
     state: str
     note: str
+    lacks: str = ""
 
 
 def main() -> None:
@@ -81,18 +81,16 @@ def summary(found: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
             told = {} if works or group in GROUPS else {name: one for name, one in of.items() if one.state == "missing"}
             yield from (entry(name, one.note) for name, one in told.items())
             plain = works or group == "model"  # --help model names their checkpoints
-            names = [name if plain else with_reason(name, one) for name, one in of.items() if name not in told]
+            names = [
+                name if plain or one.lacks in ("", name) else f"{name} ({one.lacks})"
+                for name, one in of.items()
+                if name not in told
+            ]
             if names:
                 yield entry(group, f"all {len(names)}" if len(names) == len(found[group]) else ", ".join(names))
     yield "cse-data fetch LINE gets what that line of cse-train reads; cse-data list shows the datasets."
     yield "paths.KEY=FOLDER or CSE_KEY=FOLDER names a copy of your own. cse-doctor --json has every place."
     yield "cse-train experiment=demo needs none of these, nor does any line with smoke=true, on made-up data."
-
-
-def with_reason(name: str, one: Finding) -> str:
-    """A choice that lacks an encoder or a dataset, with the name of that."""
-    lacks = one.note.partition(LACKS)[2]
-    return f"{name} ({lacks})" if lacks not in ("", name) else name
 
 
 def entry(name: str, text: str) -> str:
@@ -188,10 +186,11 @@ def choice(group: str, name: str, node: DictConfig, cfg: DictConfig) -> Finding:
     config[group] = {name: node} if group == "eval" else node
     needs = needs_of(config, {f"{group}={name}"})
     places = [one.look()[0] for one in needs]
-    if missing := [one.name for one, place in zip(needs, places, strict=True) if place is None]:
-        return Finding("missing", f"{LACKS}{', '.join(missing)}")
-    if is_offline() and any(one.comes_later for one in needs):
-        return Finding("missing", f"{LACKS}the hub, which has its data")
+    lacks = ", ".join(one.name for one, place in zip(needs, places, strict=True) if place is None)
+    if not lacks and is_offline() and any(one.comes_later for one in needs):
+        lacks = "the hub, which has its data"
+    if lacks:
+        return Finding("missing", f"not here: {lacks}", lacks)
     return Finding("ok", ", ".join(map(str, places)) or "needs nothing")
 
 
