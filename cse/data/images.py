@@ -89,11 +89,13 @@ class Images(Stream[ImageBatch]):
             wanted = hub, split, image_column, label_column, classes, per_class, subset_seed
             folder = str(hub_images.class_subset(*wanted, cache=Path(cache)))
         names, labels = _from_folder(folder, files)
+        there, classes_there = len(names), len(np.unique(labels))
         rows, labels = subset(labels, classes, per_class, subset_seed)
         self.names = [names[row] for row in rows]
         super().__init__(labels, where, batch_size, workers, seed, shuffle_labels=shuffle_labels)
         self.inputs = _fingerprints(folder, self.names)
-        log.info("images     %d of %d classes, from %s", len(self), labels.max() + 1, where)
+        counts = len(self), there, self.num_classes, classes_there
+        log.info("images     %d of %d, in %d of %d classes, from %s", *counts, where)
         self.size, self.resize, self.normalize = size, resize, normalize
         self.crop, self.jitter = v2.RandomResizedCrop(size, scale=tuple(crop_scale)), v2.ColorJitter(*jitter)
         self.flip_probability, self.jitter_probability = flip_probability, jitter_probability
