@@ -59,7 +59,7 @@ def kind(file: Path) -> str:
 
 
 def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
-    """The rows of one file. Empty lines of .txt are skipped; an empty cell becomes " ", as in SimCSE's code.
+    """The rows of one file. Empty lines are skipped; an empty cell becomes " ", as in SimCSE's code.
 
     Raises UserError at once for columns that the file does not have, and later, while rows are read, for a damaged one.
     """
@@ -164,7 +164,8 @@ def _table(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
     begin = 1
     try:
         for row in reader:
-            yield f"line {begin}", row
+            if row:  # not an empty line
+                yield f"line {begin}", row
             begin = reader.line_num + 1
     except csv.Error as error:  # `lines_of` reports all else
         raise UserError(

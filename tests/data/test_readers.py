@@ -38,12 +38,12 @@ def read(tmp_path, name: str, content: bytes | str, columns: list[str] | None) -
 
 
 @pytest.mark.parametrize(("name", "content"), {
-    "a.csv": table(","), "a.tsv": table("\t"), "a.csv.gz": gzip.compress(table(",").encode(), mtime=0),
+    "a.csv": table(",") + "\n", "a.tsv": table("\t"), "a.csv.gz": gzip.compress(table(",").encode(), mtime=0),
     "a.jsonl": "\n\n".join(json.dumps({"second": b, "first": a, "other": 1}) for a, b in ROWS),
     "a.parquet": parquet(first=[a for a, _ in ROWS], second=[b or None for _, b in ROWS]),
 }.items())  # fmt: skip
 def test_every_format_gives_the_same_rows(tmp_path, name, content):
-    """The named columns in the given order; an empty cell is one space, as in SimCSE's code."""
+    """The named columns in the given order; an empty cell is one space, as in SimCSE's code, an empty line no row."""
     assert read(tmp_path, name, content, ["second", "first"]) == [(b or " ", a) for a, b in ROWS]
 
 
