@@ -14,7 +14,7 @@ from submitit.core.utils import FailedJobError, UncompletedJobError
 from submitit.helpers import Checkpointable
 
 from cse.config.keys import key_of
-from cse.config.spelling import overrides_of
+from cse.config.spelling import overrides_of, value_of
 from cse.config.suggest import nearest
 from cse.errors import UserError
 from cse.record.runs import read_run
@@ -135,7 +135,10 @@ def parameters_of(line: Line) -> dict[str, Any]:
     several lines, which sbatch's script would run.
     """
     launch = [word for word in line.words if key_of(word).startswith("hydra.launcher.")]
-    typed = {one.key_or_group.split(".", 2)[2]: one.value() for one in overrides_of(launch)}
+    typed = {
+        one.key_or_group.split(".", 2)[2]: value_of(str(one.input_line)) if one.is_sweep_override() else one.value()
+        for one in overrides_of(launch)
+    }  # partition=gpu,long is no axis, but sbatch's own list
     for key, value in typed.items():
         if key in OUR_WORDS:
             ours = OUR_WORDS[key]
@@ -150,6 +153,8 @@ def parameters_of(line: Line) -> dict[str, Any]:
             raise UserError(f"hydra.launcher.{key}={value}: give {NUMBERS[key]} from {lowest} on")
         if isinstance(value, str) and not value.isprintable():
             raise UserError(f"hydra.launcher.{key}={value!r}: give text of one line")
+        if key == "additional_parameters" and not isinstance(value, dict):
+            raise UserError(f"hydra.launcher.{key}={value}: give '{{OPTION: VALUE}}'")
         if key in LINES and isinstance(value, str):
             typed[key] = [value]
     return DEFAULTS | typed

@@ -113,7 +113,7 @@ def test_a_signal_leaves_the_jobs_to_the_cluster(many, handed, monkeypatch, caps
 def test_keys_of_hydra_launcher_reach_submitit(monkeypatch):
     monkeypatch.setattr("submitit.SlurmExecutor.affinity", staticmethod(lambda: 1))
     more = [
-        "partition=gpu",
+        "partition=gpu,long",
         "gpus_per_node=2",
         "max_num_timeout=3",
         "name='x y;z'",
@@ -122,7 +122,7 @@ def test_keys_of_hydra_launcher_reach_submitit(monkeypatch):
         "wckey=lab",
     ]
     executor = cluster.executor_of(line_of(*more))
-    wanted = {"partition": "gpu", "gpus_per_node": 2, "time": 60, "job_name": "x y;z", "mem": "4GB",
+    wanted = {"partition": "gpu,long", "gpus_per_node": 2, "time": 60, "job_name": "x y;z", "mem": "4GB",
               "wckey": "lab"}  # fmt: skip
     assert wanted.items() <= executor.parameters.items()
     assert (executor.max_num_timeout, executor.python, executor.folder.name) == (3, "'a;b' p", "%j")
@@ -139,6 +139,7 @@ def line_of(*launch: str) -> line.Line:
     ("nodes=-5", "nodes"), ("max_num_timeout=x", "max_num_timeout"), ("array_parallelism=0", "array_parallelism"),
     ("partitoin=gpu", "partition"), ("time=5", "timeout_min"), ("gpus=1", "gpus_per_node"),
     ("gpus_per_node=a100:0", "gpus_per_node"), ("conda=x", "setup and python"), ("mem_gb=64G", "gigabytes"),
+    ("additional_parameters=x", "OPTION"),
 ])  # fmt: skip
 def test_values_cannot_add_lines_to_the_script_and_numbers_are_checked(word, named):
     with pytest.raises(UserError, match=named):
