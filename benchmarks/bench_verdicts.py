@@ -17,8 +17,8 @@ from cse.record.runs import Run
 from cse.report import published, verdicts
 from cse.report.claims import Claim
 from cse.report.groups import groups_of
-from cse.report.seeds import power
 from cse.report.spec import Spec, parse
+from cse.report.statistics import power
 
 SEEDS, EFFECTS = (3, 5, 8), (0.5, 1.0, 2.0)
 ARMS = ("2", "3", "4", "5")  # the rows of WhitenedCSE's Table 5

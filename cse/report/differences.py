@@ -20,8 +20,7 @@ from cse.report.comparison import Comparison
 from cse.report.groups import Group, compare, few_seeds, group_of, listed, seed_spread
 from cse.report.markup import TIED, bounds, probability, signed
 from cse.report.resampling import OVER_ITEMS
-from cse.report.seeds import SeedSpread, seeds_for, smallest_difference
-from cse.report.statistics import compare_pairs, holm, likeness
+from cse.report.statistics import SeedSpread, compare_pairs, holm, likeness, seeds_for, smallest_difference
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000

@@ -9,9 +9,8 @@ import numpy as np
 from cse.record.runs import Run, Where, grouped
 from cse.report.notes import departures
 from cse.report.resampling import compare_items
-from cse.report.seeds import SeedSpread, pooled_sd
 from cse.report.spec import Metric, Spec, scores_in
-from cse.report.statistics import STATISTICS, Effect, compare_seeds
+from cse.report.statistics import STATISTICS, Effect, SeedSpread, compare_seeds, pooled_sd
 
 SEEDS = 3  # on each trained side of a comparison that is judged
 MANY = 4  # names in a list; further ones are counted

@@ -23,9 +23,8 @@ from cse.report.markup import (
 )
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
-from cse.report.seeds import SeedSpread
 from cse.report.spec import Spec
-from cse.report.statistics import Value, compare_seeds, holm, reach_of_noise, summary
+from cse.report.statistics import SeedSpread, Value, compare_seeds, holm, reach_of_noise, summary
 
 COLUMNS = (
     "row", "column", "split", "metric", "aggregate", "published", "published_sd", "published_n", "ours", "ours_sd",

@@ -4,7 +4,7 @@ import pytest
 from scipy import stats
 
 from benchmarks import bench_verdicts as bench
-from cse.report.seeds import power
+from cse.report.statistics import power
 
 TABLES = 60
 MOST = stats.binom.ppf(0.999, TABLES, 0.05) / TABLES  # of a rate of 5%, so many once in a thousand tests
