@@ -106,10 +106,8 @@ class Comparison:
     @cached_property
     def settings(self) -> pd.DataFrame:
         """The values under their short names, with each setting's number of finished runs, and of runs."""
-        of_setting = [self.runs_by_setting[setting] for setting in self.scores.index]
-        done = [sum(run.status == "done" for run in runs) for runs in of_setting]
-        counts = pd.DataFrame({"done": done, "runs": list(map(len, of_setting))}, index=self.scores.index)
-        return pd.concat([self.values.rename(columns=self.keys), counts], axis=1)
+        counts = (self.frame["state"] == DONE).groupby(self.setting).agg(done="sum", runs="size")
+        return self.values.rename(columns=self.keys).join(counts)
 
     def table(self) -> pd.DataFrame:
         """A line for each setting, the best one starred, with the chosen scores. All cells are text."""
