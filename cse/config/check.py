@@ -109,8 +109,9 @@ def unmade(place: str, node: Config) -> str:
         return ""
     if isabstract(part):
         return f"lacks the method {', '.join(sorted(part.__abstractmethods__))}"
-    if isclass(part) and place in BASES and not issubclass(part, get_object(BASES[place])):
-        return f"does not inherit from {BASES[place]}"
+    base = BASES.get(re.sub(r"^eval\.\w+\.$", "eval.", place))
+    if base and isclass(part) and not issubclass(part, get_object(base)):
+        return f"must inherit {base}"
     beside = BESIDE[place].__annotations__ if place in BESIDE else ()
     own = {key: value for key, value in node.items() if key not in (*HYDRAS_OWN, *beside)}
     passed = PASSED.get(place, ())

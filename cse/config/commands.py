@@ -95,8 +95,9 @@ BASES = {
     "objective.": "cse.types.Objective",
     "augmentation.": "cse.types.Augmentation",
     "aux_modality.": "cse.types.AuxModality",
+    "eval.": "cse.types.Evaluator",
 }
-"""What a part inherits from, by the start of its keys. Of the other parts, only the methods count."""
+"""What a part must inherit, by the start of its keys."""
 
 PASSED = {"objective.": ("dim",), "aux_modality.": ("dim",), "model.": ("dropout", "mlm")}
 """What cse.run.build passes to a part beside its settings, by the start of its keys."""

@@ -75,12 +75,6 @@ def checked(encode: Callable[[list[str]], Any]) -> Encode:
     return vectors_of
 
 
-def check_class(name: str, evaluator: object) -> None:
-    """Raise UserError unless the object is an Evaluator."""
-    if not isinstance(evaluator, Evaluator):
-        raise UserError(f"eval.{name}: {class_name(type(evaluator))} must inherit cse.types.Evaluator")
-
-
 def check_source(name: str, evaluator: Evaluator) -> None:
     """Raise UserError if a prepared evaluator's source is not a cse.score.Source."""
     try:

@@ -11,7 +11,6 @@ from omegaconf import DictConfig, open_dict
 
 from cse.errors import MissingResource, UserError, combine
 from cse.run.compatible import (
-    check_class,
     check_dropout,
     check_rows,
     check_scored_widths,
@@ -71,7 +70,6 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     augmentation: Augmentation = attempt(lambda: make(cfg.augmentation))
     text: Text = make(cfg.data)
     kind: type[Objective] = get_class(cfg.objective._target_)
-    check_class(kind)
     check_rows(trainer.batch_size, kind)
     check_scores(text, kind)
     if augmentation is not None:  # before anything is downloaded or read
@@ -202,14 +200,7 @@ def make(node: DictConfig, **more: object) -> Any:
 
 def make_evaluators(cfg: DictConfig | None) -> dict[str, Evaluator]:
     """The evaluators by config key, without their data."""
-    from cse.eval.score import check_class
-
-    if cfg and "_target_" in cfg:
-        raise UserError(f"the YAML of {cfg._target_} in conf/eval must open with # @package eval.NAME, its file's name")
-    made = {str(name): make(node) for name, node in (cfg or {}).items()}
-    for name, part in made.items():
-        check_class(name, part)
-    return made
+    return {str(name): make(node) for name, node in (cfg or {}).items()}
 
 
 def check_selection(cfg: DictConfig) -> None:

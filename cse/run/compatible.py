@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.errors import UserError, class_name
+from cse.errors import UserError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -13,14 +13,6 @@ if TYPE_CHECKING:
     from cse.data.text import Text
     from cse.model.encoder import Encoder
     from cse.types import Augmentation, Objective, Settings
-
-
-def check_class(objective: type) -> None:
-    """Refuse an objective that is none."""
-    from cse.types import Objective
-
-    if not issubclass(objective, Objective):
-        raise UserError(f"{class_name(objective)} must inherit cse.types.Objective")
 
 
 def check_rows(batch_size: int, objective: type[Objective]) -> None:

@@ -62,7 +62,7 @@ def test_yaml_that_cannot_be_read_is_one_sentence_with_its_line(own, capsys):
 @pytest.mark.parametrize(("written", "told"), [
     ("nearby_loss.Nerby", "did you mean Nearby?"), ("nearby_loss.Nearby\ndimm: 3", "did you mean dim?"),
     ("cse.objective.simsce.Simcse", "did you mean simcse?"), ("nearby_loss.Other", "it has Nearby"),
-    ("cse.augmentation.dropout.Dropout\np: 0.1", "inherit from cse.types.Objective"),
+    ("cse.augmentation.dropout.Dropout\np: 0.1", "inherit cse.types.Objective"),
 ])  # fmt: skip
 def test_a_class_or_a_setting_that_is_not_there_is_told_from_what_is(own, written, told):
     groups.adopt_folders(["--config-dir", str(own)])

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_dir
 from hydra.utils import get_class
-from omegaconf import OmegaConf
 
+from cse.config.check import validate
+from cse.config.compose import composed
 from cse.config.groups import CONF_DIR, choices
 from cse.errors import UserError
-from cse.run.build import build_evaluators
 
 CONF = Path(CONF_DIR)
 NAMES = choices("eval")
@@ -28,6 +28,7 @@ def test_a_yaml_has_its_package_and_its_class(name, all_of_them):
 
 
 def test_a_yaml_without_its_package_is_refused():
-    node = OmegaConf.create({"_target_": "cse.eval.demo.Demo"})
-    with pytest.raises(UserError, match=r"cse\.eval\.demo\.Demo .*# @package eval\.NAME"):
-        build_evaluators(node)
+    config = composed("train", [])
+    config.eval = {"_target_": "cse.eval.demo.Demo"}
+    with pytest.raises(UserError, match=r"cse\.eval\.demo\.Demo.*# @package eval\.NAME"):
+        validate(config, "train")
