@@ -58,7 +58,8 @@ def deviations(setting: Where, runs: list[Run]) -> list[str]:
     counts = Counter(f"{words} {of}" for run in unique for words, of in departures(run, setting).items())
     shared = ", ".join(sorted(words for words, count in counts.items() if count == len(unique)))
     some = sorted((-count, words) for words, count in counts.items() if count < len(unique))
-    return [line for line in (shared, *(f"{-count} of {len(unique)} runs: {words}" for count, words in some)) if line]
+    lines = [shared, *(f"{-count} of {len(unique)} runs: {words}" for count, words in some)]
+    return [f"Not the paper's setting: {line}" for line in lines if line]
 
 
 def mixed(name: str, runs: list[Run], seed: str, settings: bool) -> list[str]:

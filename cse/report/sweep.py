@@ -68,8 +68,7 @@ def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected
     known = {name for run in runs for name in run.metrics}
     metrics = [metric for plot in spec.figures for metric in plot.metrics if metric in known]
     found = compare_runs(runs, folders, metrics, spec.seed)
-    setting = deviations({}, [run for run in runs if run.status == "done"])
-    said = [f"Not the paper's setting: {line}" for line in setting]
+    said = deviations({}, [run for run in runs if run.status == "done"])
     missing = list(dict.fromkeys(missing_jobs(runs, expected)))
     return replace(found.section(label), title=found.counted, notes=said + found.notes, missing=missing)
 
@@ -84,8 +83,8 @@ def runs_of_sweep(sweep: jobs.Sweep, spec: Spec, folders: list[Path], config: Co
     if not sweep.cases:
         return runs
     wheres = [place.get("where", {}) for claim in spec.claims for place in claim.places]  # may name another sweep's
-    cases = {*sweep.cases, *(name for where in wheres for name in names(where.get("case")))}
-    return [run for run in runs if run.get("case") is None or run.get("case") in cases]
+    cases = [None, *sweep.cases, *(name for where in wheres for name in names(where.get("case")))]
+    return [run for run in runs if run.get("case") in cases]
 
 
 def progress(runs: list[Run], folders: list[Path]) -> str:

@@ -178,8 +178,7 @@ def notes(
 ) -> list[str]:
     """How runs differ from the paper's setting, what they retrieved, what their seeds show, and which cells join runs
     that are not alike."""
-    setting = deviations(spec.setting, [run for group in groups.values() for run in group.runs])
-    lines = [f"Not the paper's setting: {line}" for line in setting]
+    lines = deviations(spec.setting, [run for group in groups.values() for run in group.runs])
     done = [run for run in runs if run.status == "done"]
     lines += retrieved({row: run for row, line in spec.rows.items() for run in done if run.matches(line.where)})
     said = {column: spread.in_words(level) for column, spread in spreads.items() if spread}
