@@ -75,14 +75,8 @@ class Speech(Stream[AudioBatch]):
         root = fetch("librispeech", Path(cache)) if folder is None else Path(folder)
         files = files_of_speakers(root, speakers)
         self.store, index, digests = filter_banks(root, files, Path(cache) / "fbank")
-        super().__init__(
-            np.array(index["labels"], dtype=np.int64),
-            str(root),
-            batch_size,
-            workers,
-            seed,
-            shuffle_labels=shuffle_labels,
-        )
+        labels = np.array(index["labels"], dtype=np.int64)
+        super().__init__(labels, str(root), batch_size, workers, seed, shuffle_labels=shuffle_labels)
         self.inputs = by_class("clips", ((name, "", digests[path]) for name in files for path in files[name]))
         self.rows_in_store, self.samples = np.array(index["rows"], dtype=np.int64), index["samples"]
         names = ", ".join([*files][:3]) + ", ..." * (len(files) > 3)
