@@ -202,10 +202,12 @@ def gate(
 ) -> tuple[bool, list[str]]:
     """Whether the first setting is better than the baseline, or than every other one, by `least` or more, with a line
     for each. named: the places of the first of several folders or globs, whose setting is the first; [] if one was
-    named, and the best setting is the first.
+    named, and the best setting is the first, which needs a baseline: the best is always better than some.
 
     A difference counts if it is told apart from one of `least`, with the seeds that a verdict needs, on whole data.
     """
+    if not (named or baseline):
+        raise UserError(f"gate={least:g}: which is to be better? runs=[A,B]: A; baseline=KEY=VALUE: the best of all")
     first = comparison.best
     if named:
         first = the_one(comparison, settings_in(comparison, named), f"runs=[{named[0]},...]")

@@ -65,7 +65,8 @@ def test_a_baseline_is_named_by_its_values_or_its_folder(three_rates, compared, 
 @pytest.mark.parametrize(("words", "code"), [
     (["runs=runs", "baseline=lr=1e-05", "gate=1.5"], 0),
     (["runs=runs", "baseline=lr=1e-05", "gate=2.05"], 1),  # so much it is, and by chance may not be
-    (["runs=runs", "gate=0"], 1),  # the second may be as good
+    (["runs=runs", "gate=0"], 2),  # whichever is better would pass
+    (["runs=['runs/high/0.0001*','runs/high/*']", "gate=0"], 1),  # the second may be as good
     (["runs=[runs/low,runs/high]", "baseline=lr=3e-05", "gate=0"], 1),  # the first is the worse
     (["runs=['runs/high/3e-05*','runs/low/*']", "gate=1.5"], 0),
     (["runs=['runs/low/*','runs/high/3e-05*']", "gate=0"], 1),  # the first is the worse
