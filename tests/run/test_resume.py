@@ -165,7 +165,10 @@ def test_for_a_folder_of_runs_the_newest_is_named(tmp_path):
 def test_a_part_of_the_users_own_needs_its_folder_or_its_name_on_the_line(tmp_path, monkeypatch):
     monkeypatch.setenv(groups.OWN, "")
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "nearby_part.py").write_text("from cse.objective.simcse import Simcse as Nearby\n")
+    (tmp_path / "nearby_part.py").write_text(
+        "from cse.types import Objective\n"
+        "class Nearby(Objective):\n    def __init__(self, dim): pass\n    def forward(self): pass\n"
+    )
     run = write_run(tmp_path / "run", SETTINGS | {"objective": {"_target_": "nearby_part.Nearby"}})
     with pytest.raises(UserError, match="--config-dir"):
         resumed(run, [])
