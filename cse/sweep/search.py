@@ -1,9 +1,9 @@
 """hydra/sweeper=smac: Bayesian optimisation by SMAC's ask and tell.
 
 VICReg's search in Pappadopulo & Farina 2024, with SMAC's hyper-parameter facade: a Sobol design for a quarter of the
-trials, then a random forest and expected improvement. Every point is kept in .smac/ in the sweep's folder, so that a
-search that is started again continues, first with the jobs that were interrupted, and with new trials for those that
-failed.
+trials, five at least, then a random forest and expected improvement. Every point is kept in .smac/ in the sweep's
+folder, so that a search that is started again continues, first with the jobs that were interrupted, and with new trials
+for those that failed.
 """
 
 import logging
@@ -18,7 +18,6 @@ from omegaconf import DictConfig
 from smac import HyperparameterOptimizationFacade as Facade
 from smac import Scenario
 from smac.runhistory.dataclasses import TrialInfo, TrialValue
-from smac.runhistory.enumerations import StatusType
 
 from cse.config.spelling import overrides_of
 from cse.record.status import DONE, FAILED
@@ -49,7 +48,7 @@ def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
 
     told, interrupted = memory.read()
     for point, known in told:
-        optimiser.tell(trial_of(point), trial_value(known), save=False)
+        optimiser.tell(trial_of(point), TrialValue(cost=known), save=False)
     count = len(told)
     while count < settings.n_trials and start.refusal() is None:
         size = min(settings.batch, settings.n_trials - count)
@@ -59,7 +58,8 @@ def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
         for trial, outcome in zip(trials, run(jobs, start), strict=True):
             score = outcome.score
             cost = None if score is None else score.value if score.lower_is_better else -score.value
-            optimiser.tell(trial, trial_value(cost))
+            if cost is not None:  # a failure, which may be the machine's, teaches nothing
+                optimiser.tell(trial, TrialValue(cost=cost))
             if outcome.state in (DONE, DONE_BEFORE, FAILED):
                 memory.write(config=dict(trial.config), cost=cost)
         count += len(trials)
@@ -79,7 +79,8 @@ def optimiser_of(axes: dict[str, Override], settings: DictConfig, folder: Path) 
     scenario = Scenario(
         space, deterministic=True, n_trials=settings.n_trials, seed=settings.seed, output_directory=folder
     )
-    design = Facade.get_initial_design(scenario, n_configs=max(2, settings.n_trials // 4))
+    spread = min(max(5, settings.n_trials // 4), settings.n_trials)  # from fewer points the forest stays where it began
+    design = Facade.get_initial_design(scenario, n_configs=spread, max_ratio=1.0)
     return Facade(scenario, lambda config, seed: math.nan, initial_design=design, overwrite=True, logging_level=False)
 
 
@@ -87,10 +88,3 @@ def words_from(axes: dict[str, Override], config: Configuration) -> list[str]:
     """SMAC's values of the axes as words, numbers with six significant digits."""
     values = {key: config[key] for key in axes}
     return [f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()]
-
-
-def trial_value(cost: float | None) -> TrialValue:
-    """What SMAC minimises; None, from a job that failed, is a crash."""
-    if cost is None:
-        return TrialValue(cost=math.inf, status=StatusType.CRASHED)
-    return TrialValue(cost=cost)

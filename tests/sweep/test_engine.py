@@ -1,5 +1,6 @@
 """What a start does with its jobs: run, skip, continue, leave alone, refuse, stop, search."""
 
+import itertools
 import json
 import os
 import re
@@ -215,7 +216,7 @@ def test_a_dry_run_shows_the_plan_and_starts_nothing(many, tmp_path, capsys):
 
 @pytest.mark.parametrize(("score", "sign"), [("dev/average", -1), ("dev/geometry/uniformity", 1)])
 def test_smac_finds_the_best_and_continues_where_it_stopped(many, tmp_path, monkeypatch, capsys, score, sign):
-    """The score is best at lambda_C = 10^-3, and later trials come nearer to it than the first ones did."""
+    """The score is best at lambda_C = 10^-3, and later trials lie nearer to it than the first five."""
     pytest.importorskip("smac", reason="needs the package smac")
     asked = []
 
@@ -238,7 +239,15 @@ def test_smac_finds_the_best_and_continues_where_it_stopped(many, tmp_path, monk
         lines.write('{"config": {"obj')  # as after a full disk
     assert many(f"{line}14")[0] == 0
     assert len(asked) == 15  # 8, of which one failed, and 7 new ones
-    assert min(asked[-5:]) < min(asked[:4]) + 1e-6
+    assert sum(asked[-5:]) < sum(asked[:5])
+
+
+def test_a_short_search_looks_everywhere(many):
+    pytest.importorskip("smac", reason="needs the package smac")
+    assert many("-m hydra/sweeper=smac trainer.lr=interval(1e-4,1.0) seed=1 hydra.sweeper.n_trials=5")[0] == 0
+    rates = sorted(float(word.partition("=")[2]) for job in many.jobs for word in job.words if "trainer.lr=" in word)
+    assert len(rates) == 5
+    assert max(b - a for a, b in itertools.pairwise([0.0, *rates, 1.0])) < 0.5
 
 
 def test_a_search_that_is_interrupted_runs_the_same_point_first(many, tmp_path, monkeypatch):
