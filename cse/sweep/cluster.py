@@ -155,6 +155,8 @@ def parameters_of(line: Line) -> dict[str, Any]:
             raise UserError(f"hydra.launcher.{key}={value!r}: give text of one line")
         if key == "additional_parameters" and not isinstance(value, dict):
             raise UserError(f"hydra.launcher.{key}={value}: give '{{OPTION: VALUE}}'")
+        if key == "python" and "py" not in str(value).rpartition(" ")[2]:
+            raise UserError(f"hydra.launcher.{key}={value}: let it end in an interpreter, as in '{value} python3'")
         if key in LINES and isinstance(value, str):
             typed[key] = [value]
     return DEFAULTS | typed
@@ -194,8 +196,11 @@ def show(line: Line, planned: Sequence[PlannedJob]) -> None:
         print("no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one")
     if "hydra.launcher.timeout_min" not in map(key_of, line.words):
         print(f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more")
+    of_each_node = f"hydra.launcher.tasks_per_node={gpus} without trainer.devices uses all {gpus} of each node"
     if gpus and devices > gpus:
-        print(f"trainer.devices={devices} needs as many GPUs on its node: hydra.launcher.gpus_per_node={devices}")
+        more = of_each_node if nodes > 1 else f"hydra.launcher.gpus_per_node={devices}"
+        print(f"trainer.devices={devices} needs as many GPUs on one node: {more}")
     if (idle := nodes * gpus - processes) > 0:
-        print(f"{idle} GPUs of each job would be idle: trainer.devices={gpus} uses all {gpus} of one node")
+        use = of_each_node if nodes > 1 else f"trainer.devices={gpus} uses all {gpus} of one node"
+        print(f"{idle} GPUs of each job would be idle: {use}")
     print(f"\n{executor._make_submission_file_text(executor._submitit_command_str, '')}")

@@ -118,14 +118,14 @@ def test_keys_of_hydra_launcher_reach_submitit(monkeypatch):
         "max_num_timeout=3",
         "name='x y;z'",
         "mem_gb=4",
-        "python='a;b p'",
+        "python='a;b py'",
         "wckey=lab",
     ]
     executor = cluster.executor_of(line_of(*more))
     wanted = {"partition": "gpu,long", "gpus_per_node": 2, "time": 60, "job_name": "x y;z", "mem": "4GB",
               "wckey": "lab"}  # fmt: skip
     assert wanted.items() <= executor.parameters.items()
-    assert (executor.max_num_timeout, executor.python, executor.folder.name) == (3, "'a;b' p", "%j")
+    assert (executor.max_num_timeout, executor.python, executor.folder.name) == (3, "'a;b' py", "%j")
     # a new folder, into which nobody can have put a pickle
     assert executor.folder != cluster.executor_of(line_of(*more)).folder
 
@@ -139,7 +139,7 @@ def line_of(*launch: str) -> line.Line:
     ("nodes=-5", "nodes"), ("max_num_timeout=x", "max_num_timeout"), ("array_parallelism=0", "array_parallelism"),
     ("partitoin=gpu", "partition"), ("time=5", "timeout_min"), ("gpus=1", "gpus_per_node"),
     ("gpus_per_node=a100:0", "gpus_per_node"), ("conda=x", "setup and python"), ("mem_gb=64G", "gigabytes"),
-    ("additional_parameters=x", "OPTION"),
+    ("additional_parameters=x", "OPTION"), ("python='conda run -n cse'", "interpreter"),
 ])  # fmt: skip
 def test_values_cannot_add_lines_to_the_script_and_numbers_are_checked(word, named):
     with pytest.raises(UserError, match=named):
@@ -159,6 +159,8 @@ def test_a_cluster_that_is_not_asked_for_is_no_silence():
      ["3 GPUs of each job would be idle: trainer.devices=4", "--time=9"]),
     ("seed=1 hydra.launcher.nodes=2 hydra.launcher.tasks_per_node=4 hydra.launcher.gpus_per_node=4",
      ["GPUs a job 8, processes of each 8"]),
+    ("seed=1 trainer.devices=8 hydra.launcher.nodes=2 hydra.launcher.gpus_per_node=4",
+     ["hydra.launcher.tasks_per_node=4 without trainer.devices uses all 4 of each node"]),
     ("seed=1 trainer.devices=2 hydra.launcher.gpus_per_node=1 hydra.launcher.setup=hostname",
      ["trainer.devices=2 needs as many GPUs", "\nhostname\n"]),
 ])  # fmt: skip
