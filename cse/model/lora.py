@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NotRequired
 
 from pydantic import with_config
-from torch import Tensor
+from torch import Tensor, nn
 from typing_extensions import TypedDict
 
-from cse.errors import MissingResource, UserError, first_line
+from cse.errors import MissingResource, UserError
 from cse.ranges import STRICT, BelowOne, Count
 
 if TYPE_CHECKING:  # importing transformers takes seconds
@@ -43,7 +43,8 @@ def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
     try:
         backbone.add_adapter(config, ADAPTER)
     except ValueError as error:  # no module of these names
-        raise UserError(f"model.lora.targets={targets}: {first_line(error)}") from error
+        names = {name.rpartition(".")[2] for name, layer in backbone.named_modules() if isinstance(layer, nn.Linear)}
+        raise UserError(f"model.lora.targets={targets}: the encoder's are {', '.join(sorted(names))}") from error
 
 
 def merged(backbone: PreTrainedModel) -> dict[str, Tensor]:
