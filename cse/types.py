@@ -241,6 +241,8 @@ class Evaluator(ABC):
 
     splits: tuple[str, ...] = ("dev", "test")
     """The ones that it can score, of "dev" and "test"."""
+    selects: str = "..."
+    """The name of the score that best selects a step, for the message that asks for trainer.select."""
 
     @abstractmethod
     def prepare(self) -> None:

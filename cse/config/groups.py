@@ -91,7 +91,7 @@ def first_comment(group: str, choice: str) -> str:
             break
         if not re.match(r"# (@package|(\w+=\S+ )?cse-train )", line):
             words.append(line.lstrip("# "))
-    return re.split(r"\. (?=[A-Z\[])", " ".join(words))[0].removesuffix(".")
+    return re.split(r"(?<!e\.g)\. (?=[A-Z\[])", " ".join(words))[0].removesuffix(".")
 
 
 def folders_of(group: str) -> list[Path]:

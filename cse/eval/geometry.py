@@ -102,6 +102,8 @@ class Geometry(Evaluator):
     Alignment is over the positives, the rest over the split's sentences.
     """
 
+    selects = "alignment"
+
     def __init__(
         self,
         senteval: Name | None,

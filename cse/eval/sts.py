@@ -159,6 +159,7 @@ class Stsb(ScoredPairs):
     conf/eval/stsb.yaml explains every value.
     """
 
+    selects = "spearman"
     protocol = "Spearman and Pearson x100 of cosines with gold scores"
     unnamed = "STS-B"
 

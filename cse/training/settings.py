@@ -136,16 +136,14 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
         return list(dict.fromkeys(trainer.watch))
     split, name, score = (*trainer.select.split("/", 2), "", "")[:3]
     if split != "dev" or name not in able or not score:
-        raise no_such_score(trainer.select, [f"dev/{name}/..." for name in able])
+        raise no_such_score(trainer.select, [f"dev/{name}/{evaluators[name].selects}" for name in able])
     return list(dict.fromkeys([name, *trainer.watch]))
 
 
 def no_such_score(select: str, scores: Collection[str]) -> UserError:
     """The error for a `trainer.select` that is not among these scores."""
     if scores:
-        instead = (
-            f"gives it: choose among {', '.join(scores)} (cse-train --help eval=NAME), add its evaluator to eval=[...]"
-        )
+        instead = f"gives it: choose among {', '.join(scores)}, add its evaluator to eval=[...]"
     else:
         instead = "scores dev: add one that does, such as stsb, to eval=[...]"
     return UserError(
