@@ -33,9 +33,9 @@ def facts(run: Run) -> Iterator[tuple[str, str, object]]:
         for name, value in flattened(trained | {"sha256": contents_of(trained)}).items():
             if value != run.get("data.path"):  # which is a setting, and listed there
                 yield "data", f"training data: {name}", value
-    for name in ("code", "git_commit"):
-        yield "versions", name, results.get(name)
-    for name, value in run.versions.items():
+    for name, digest in (results.get("inputs") or {}).items():
+        yield "data", f"digest of {name}", digest
+    for name, value in {"code": results.get("code"), "git_commit": results.get("git_commit"), **run.versions}.items():
         yield "versions", name, value
     yield "machine", "device", results.get("device")
     for name, value in (results.get("own_code") or {}).items():

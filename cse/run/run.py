@@ -142,6 +142,7 @@ def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
     record.results |= {
         "architecture": f"{shape}, {encoder.pooling} pooling",
         "training_data": training.parts.provenance(),
+        "inputs": training.inputs,
     }
     if record.writes:
         before = read_run(training.folder).results if training.state.step else {}

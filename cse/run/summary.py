@@ -164,10 +164,10 @@ def data_in_words(text: Text, rows: int | None = None) -> str:
 def views_in_words(batches: Batches, choice: str) -> str:
     """What the views of a row are: columns, or one text several times; and what changes them. choice: augmentation=."""
     text, augmentation, count = batches.text, batches.augmentation, batches.num_views
-    several = text.num_columns > 1
-    views = (
-        ", ".join(text.column_names[:count]) if several else f"each text {count} times" if count > 1 else "each text"
-    )
+    several, unread = text.num_columns > 1, text.column_names[count:]
+    views = f"each text {count} times" if count > 1 else "each text"
+    if several:
+        views = ", ".join(text.column_names[:count]) + (f" ({', '.join(unread)} not read)" if unread else "")
     if augmentation.keeps_text:
         return views if several or count == 1 else f"{views}, told apart by dropout"
     return f"{views}, changed by augmentation={choice}" + (" but for the first" if augmentation.keeps_first else "")

@@ -27,7 +27,7 @@ def test_a_signal_before_the_first_step_ends_a_run_at_once(small_run, cse_train,
     ("data.columns=[left]", "left", "each text 2 times, told apart by dropout"),
     ("data.columns=[left,right]", "left, right", "left, right"),
     ("data.columns=[right,left,far] augmentation=shuffle", "right, left, far",
-     "right, left, changed by augmentation=shuffle"),
+     "right, left (far not read), changed by augmentation=shuffle"),
     ("data.columns=[left,right] objective=cosent data.scores=score", "left, right, scores score", "left, right"),
 ])  # fmt: skip
 def test_the_header_names_the_file_its_columns_and_the_views(
