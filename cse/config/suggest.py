@@ -18,6 +18,7 @@ SYNONYMS = {
     "learning_rate": "trainer.lr",
     "batch": "trainer.batch_size",
     "steps": "trainer.max_steps",
+    "layers": "model.num_layers",
     "grad_accum": "trainer.accumulate",
     "eval_steps": "trainer.eval_every",
     "warmup_steps": "trainer.warmup",

@@ -146,10 +146,8 @@ def _rows_of(file: Path, columns: Columns, encoding: str) -> Iterator[Row]:
         _, header = next(table)
         for place, row in table:
             if len(row) != len(header):
-                raise UserError(
-                    f"{file}, {place}: {len(row)} fields, but the header has {len(header)}; a cell that holds "
-                    f"{DELIMITERS[kind(file)]!r} must be in quotes"
-                )
+                quotes = f"; a cell that holds {DELIMITERS[kind(file)]!r} must be in quotes" * (len(row) > len(header))
+                raise UserError(f"{file}, {place}: fields {len(row)}, but the header has {len(header)}{quotes}")
             yield place, dict(zip(header, row, strict=True))
 
 

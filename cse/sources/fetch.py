@@ -68,7 +68,7 @@ def from_archive(url: str, folder: Path, inside: str) -> Path:
 def from_hub(name: str) -> Path:
     """The dataset's file or folder in the hub's cache; a tar is unpacked."""
     about = DATASETS[name]
-    repo = about.hub_repo(name, f"copy the dataset here by hand, and name it with {about.setting}=PLACE")
+    repo = about.hub_repo(name, f"copy the dataset here (docs/offline.md), and name it with {about.setting}=PLACE")
     files = [hub.file(repo, path) for path in ([about.file] if about.file else hub.paths(repo, about.files[0]))]
     if files[0].suffix == ".tar":
         return beside(files[0])
