@@ -74,7 +74,7 @@ def choices_of(words: Sequence[str], command: str) -> set[str]:
 
 def no_choice(group: str, choice: str, command: str = "train") -> str:
     """The message for a choice that the group lacks: the nearest one, all that it has, and what else there is."""
-    if misplaced := [path for folder in own_folders() for path in folder.rglob(f"{choice}.yaml")]:
+    if misplaced := [path for folder in own_folders() for path in folder.rglob("*.yaml") if path.stem == choice]:
         return (
             f"{group}={choice} is not a choice: a choice lies in {group}/ of --config-dir, and there is {misplaced[0]}"
         )

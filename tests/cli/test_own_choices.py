@@ -74,6 +74,8 @@ def test_a_class_or_a_setting_that_is_not_there_is_told_from_what_is(own, writte
 def test_a_choice_in_the_wrong_folder_is_named(own, capsys):
     assert exit_code("cse-train", "--config-dir", str(own), "augmentation=nearby") == 2
     assert f"{own}/objective/nearby.yaml" in capsys.readouterr().err
+    assert exit_code("cse-train", "--config-dir", str(own), "model=/home/me/bert") == 2
+    assert "model.name=/home/me/bert" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("module", "text"), [
