@@ -89,13 +89,13 @@ def tested(base: Group, others: Sequence[Group], confidence: float, within: floa
     likeness. All p but the first are corrected by Holm over the lines."""
     rows = []
     for group in others:
-        welch, in_pairs = partial(compare, group, base), partial(compare_pairs, group.values, base.values)
-        found = welch(confidence)
-        row = {"difference": found.effect, "of": found.n, "test": found.test}
-        for kind, compared in {"": welch, "paired_": in_pairs}.items():
-            one, alike = compared(confidence), likeness(partial(compared, confidence), within)
+        tests = {"": partial(compare, group, base), "paired_": partial(compare_pairs, group.values, base.values)}
+        found = {kind: test(confidence) for kind, test in tests.items()}
+        row = {"difference": found[""].effect, "of": found[""].n, "test": found[""].test}
+        for kind, one in found.items():
+            alike = likeness(partial(tests[kind], confidence), within)
             row |= {f"{kind}low": one.low, f"{kind}high": one.high, f"{kind}p": one.p, f"{kind}alike_p": alike}
-        rows.append(row | {"p_holm": found.p})
+        rows.append(row | {"p_holm": found[""].p})
     frame = pd.DataFrame(rows, dtype=object)
     for p_values in ("p_holm", "alike_p", "paired_p", "paired_alike_p"):
         frame[p_values] = holm(frame[p_values])
