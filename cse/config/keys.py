@@ -87,6 +87,7 @@ TEACHERS = ("objective.teacher", "objective.second_teacher")
 VERBATIM = (
     *("resume", "rerun", "checkpoint", "paths", "hydra.run.dir", "hydra.sweep.dir", "whitening.fit", "model.name"),
     *("data.path", "data.cache_dir", "data.rows.file", "data.rows.folder", "eval.coco.folder", "eval.probing.folder"),
+    *("eval.pairs.dev", "eval.pairs.test"),
     *("augmentation.cache_dir", "augmentation.wordnet_dir", "aux_modality.weights", "aux_modality.data.folder"),
     *("aux_modality.data.files", "aux_modality.data.cache"),
     *TEACHERS,

@@ -1,0 +1,65 @@
+"""The user's own pairs of texts with human scores: eval=pairs eval.pairs.test=FILE."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Len
+
+from cse.data.readers import files_of, read_rows
+from cse.data.scores import ScoreColumn
+from cse.errors import UserError, renaming_keys
+from cse.eval.files import DataFolder
+from cse.eval.senteval.data import Examples, Row, labelled, words
+from cse.eval.sts import Readers, ScoredPairs
+from cse.ranges import Name, Widths
+
+OWN_KEYS = {"data.columns=": "eval.pairs.columns=", "data.scores=": "eval.pairs.score="}
+
+
+class Pairs(ScoredPairs):
+    """Spearman and Pearson x100, for each split of its own file; conf/eval/pairs.yaml explains every value.
+
+    Raises UserError if it names no file.
+    """
+
+    selects = "spearman"
+    protocol = "Spearman and Pearson x100 of cosines with the scores of a file of the user's own"
+    unnamed = "pairs"
+
+    def __init__(
+        self,
+        dev: Name | None,
+        test: Name | None,
+        columns: Annotated[list[Name], Len(2, 2)],
+        score: Name,
+        widths: Widths | None = None,
+    ):
+        self.files = {split: file for split, file in (("dev", dev), ("test", test)) if file}
+        if not self.files:
+            raise UserError(
+                "eval=pairs needs a file: eval.pairs.test=FILE, or eval.pairs.dev=FILE to choose a run's step"
+            )
+        super().__init__(DataFolder("pairs", "eval.pairs", "", allow_partial=None, find=Path), (), widths)
+        self.splits = tuple(self.files)
+        self.columns: list[str | ScoreColumn] = [*columns, ScoreColumn(score, ends=None)]
+
+    def readers(self, split: str) -> Readers:
+        """The split's file."""
+        return {"pairs": [partial(read_pairs, name=self.files[split], columns=self.columns, key=f"eval.pairs.{split}")]}
+
+
+def read_pairs(folder: DataFolder, name: str, columns: list[str | ScoreColumn], key: str) -> Examples:
+    """The pairs of a file with columns, or of a folder of them. key: the setting that names it.
+
+    Raises MissingResource or UserError.
+    """
+    rows: list[Row] = []
+    for file in files_of(Path(name).expanduser(), key):
+        folder.read_bytes(str(file))
+        with renaming_keys(OWN_KEYS):
+            rows += [
+                (words(one), words(other), float(score)) for one, other, score in read_rows(file, columns, "utf-8")
+            ]
+    folder.expect(name, len(rows), None)
+    return labelled(folder, name, rows)

@@ -1,0 +1,71 @@
+"""The user's own pairs with scores: what is scored, by which a run chooses its step, and what is refused."""
+
+import csv
+
+import pytest
+from toys import ready
+
+from cse.errors import MissingResource, UserError
+from cse.eval.pairs import Pairs
+from cse.score import values
+
+ROWS = [("a b", "a b c", 4), ("x y", "p q", 0), ("a", "a", 5), ("m n", "m k", -1)]
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A file of four pairs, whose texts are in a and b, and whose scores in s."""
+    with open(tmp_path / "pairs.csv", "w", newline="", encoding="utf-8") as out:
+        csv.writer(out).writerows([("a", "s", "b"), *((one, score, other) for one, other, score in ROWS)])
+    return tmp_path / "pairs.csv"
+
+
+def pairs(dev=None, test=None, columns=("a", "b"), score="s", **more) -> Pairs:
+    return Pairs(dev and str(dev), test and str(test), list(columns), score, **more)
+
+
+def test_a_file_is_scored_as_a_task_of_its_own(file, bag_of_letters):
+    from scipy.stats import spearmanr
+
+    from cse.eval.sts import cosines
+
+    found = ready(pairs(test=file))(bag_of_letters, "test")
+    one, other, scores = zip(*ROWS, strict=True)
+    expected = 100 * spearmanr(cosines(bag_of_letters([*one]), bag_of_letters([*other])), scores).statistic
+    assert values(found)["spearman"] == pytest.approx(expected)
+    assert [one.name for one in found] == ["spearman", "pearson"]
+    assert {one.rows for one in found} == {4}
+
+
+def test_each_split_has_its_file_and_a_folder_is_all_its_files(file, tmp_path, bag_of_letters):
+    (folder := tmp_path / "dev").mkdir()
+    for name in ("one.csv", "two.csv"):
+        (folder / name).write_bytes(file.read_bytes())
+    both = ready(pairs(dev=folder, test=file))
+    assert both.splits == ("dev", "test")
+    assert both(bag_of_letters, "dev")[0].rows == 8
+    assert len(both.source()["files"]) == 4  # the folder's sum of rows, its two files, and that of test
+    assert pairs(dev=file).splits == ("dev",)
+
+
+def test_leading_channels_are_scored_too(file, bag_of_letters):
+    assert "width4/spearman" in values(ready(pairs(test=file, widths=[4]))(bag_of_letters, "test"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"columns": ("a", "c")}, "eval.pairs.columns=c: .*pairs.csv has no column c; it has a, s, b"),
+        ({"score": "b"}, "line 2: b holds 'a b c', not a number"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_named_with_the_evaluators_own_keys(file, settings, said):
+    with pytest.raises(UserError, match=said):
+        ready(pairs(test=file, **settings))
+
+
+def test_a_missing_file_and_no_file_at_all_are_refused(tmp_path):
+    with pytest.raises(MissingResource, match=r"eval.pairs.dev=.*none.csv: there is no such file"):
+        ready(pairs(dev=tmp_path / "none.csv"))
+    with pytest.raises(UserError, match=r"eval.pairs.test=FILE"):
+        pairs()
