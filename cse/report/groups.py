@@ -1,6 +1,5 @@
 """A group of runs that makes one number: a value for each seed, and how two groups compare."""
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -76,8 +75,12 @@ def finished_runs(where: Where, spec: Spec, runs: list[Run]) -> list[Run]:
 
 
 def best_run(runs: Sequence[Run], select: str) -> Run:
-    """The run with the highest selection score."""
-    return max(runs, key=lambda run: run.metrics.get(select, -math.inf))
+    """The run with the best selection score; the first of equal ones, and of runs that lack it."""
+    best = runs[0]
+    for run in runs[1:]:
+        if select in run.scores and run.scores[select].better_than(best.scores.get(select)):
+            best = run
+    return best
 
 
 def score(run: Run, metric: Metric | None) -> float | None:

@@ -2,6 +2,7 @@
 
 import shutil
 
+import pytest
 from made_up_tables import built, cell, values
 
 from cse.report.markup import NOT_RUN, PUBLISHED_ONLY
@@ -88,11 +89,13 @@ def test_the_selected_hyper_parameters(leave, tmp_path):
         assert (values(found), found["verdict"]) == ([selected], "PASS")
 
 
-def test_best_is_picked_on_dev_and_scored_on_test(leave, tmp_path):
-    text = """
-    {paper: nonling, table: table_f1, metric: test/sts/average, aggregate: best, select: dev/stsb/spearman,
-     rows: {SimCSE-BERT-base: {objective: simcse}}}
+@pytest.mark.parametrize(("select", "best"), [(DEV, 75.0), ("dev/geometry/alignment", 76.0)])
+def test_best_is_picked_on_dev_in_its_own_direction_and_scored_on_test(leave, tmp_path, select, best):
+    text = f"""
+    {{paper: nonling, table: table_f1, metric: test/sts/average, aggregate: best, select: {select},
+     rows: {{SimCSE-BERT-base: {{objective: simcse}}}}}}
     """
     for dev, test in [(82.0, 76.0), (83.0, 75.0)]:
-        leave(f"{dev}", {"seed": 1, "x": dev}, {DEV: dev, TEST: test}, choices={"objective": "simcse"})
-    assert values(cell(built(text, tmp_path), "SimCSE-BERT-base")) == [75.0]
+        leave(f"{dev}", {"seed": 1, "x": dev}, {select: dev, TEST: test}, choices={"objective": "simcse"})
+    leave("unscored", {"seed": 1, "x": 0}, {TEST: 80.0}, choices={"objective": "simcse"})
+    assert values(cell(built(text, tmp_path), "SimCSE-BERT-base")) == [best]
