@@ -1,7 +1,7 @@
 """What an evaluator returns: scores that carry what they are, and the source of the data that they rest on."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Required
 
@@ -89,6 +89,12 @@ def renamed(prefix: str, items: Behind) -> Behind:
 def values(scores: Iterable[Score]) -> dict[str, float]:
     """The numbers alone, by name."""
     return {score.name: score.value for score in scores}
+
+
+def no_better(scores: Mapping[str, Score], name: str, before: Mapping[str, float | None]) -> bool:
+    """Whether the score of this name is no better than it was before; False where one of the two is not known."""
+    score, earlier = scores.get(name), before.get(name)
+    return score is not None and earlier is not None and not score.better_than(replace(score, value=earlier))
 
 
 def in_short(value: float) -> str:

@@ -22,7 +22,7 @@ from cse.errors import UserError
 from cse.files import checksum
 from cse.record.events import Event, metric_events
 from cse.record.results import Plain, checked, read_results
-from cse.score import Score
+from cse.score import Score, no_better
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +72,11 @@ class Run:
         """Its scores, by name. A run of an older edition recorded no more than their values."""
         about = self.results.get("scores", {})
         return {name: Score(name, value, **about.get(name, {})) for name, value in self.metrics.items()}
+
+    @property
+    def no_better(self) -> bool:
+        """Whether it kept a step that scored no better than its encoder before training, by the score that selects."""
+        return no_better(self.scores, str(self.get("trainer.select")), self.results.get("untrained") or {})
 
     @property
     def altered(self) -> frozenset[str]:

@@ -78,6 +78,14 @@ def mixed(name: str, runs: list[Run], seed: str, settings: bool) -> list[str]:
     return [f"{name}: joins runs that differ in {'; '.join(differing)}"] if differing else []
 
 
+def no_better(name: str, runs: list[Run]) -> list[str]:
+    """A line if runs kept a step that is no better than their encoder was before training."""
+    count = sum(run.no_better for run in runs)
+    return [f"{name}: {count} of {len(runs)} runs are no better than untrained, by the score that selects"] * (
+        count > 0
+    )
+
+
 def changed_texts(runs: list[Run]) -> list[str]:
     """The training data (text, images, sound) whose files were not the same in all runs, by name."""
     found: dict[str, set[str]] = {}

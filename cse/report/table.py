@@ -21,7 +21,7 @@ from cse.report.markup import (
     TIED,
     WITHIN_NOISE,
 )
-from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
+from cse.report.notes import deviations, missing_jobs, mixed, no_better, retrieved, scored_differently
 from cse.report.published import Published
 from cse.report.spec import Spec
 from cse.report.statistics import SeedSpread, Value, compare_seeds, holm, reach_of_noise, summary
@@ -181,6 +181,8 @@ def notes(
     lines = deviations(spec.setting, [run for group in groups.values() for run in group.runs])
     done = [run for run in runs if run.status == "done"]
     lines += retrieved({row: run for row, line in spec.rows.items() for run in done if run.matches(line.where)})
+    for row, line in spec.rows.items():
+        lines += no_better(row, [run for run in done if run.matches(line.where)])
     said = {column: spread.in_words(level) for column, spread in spreads.items() if spread}
     lines += [f"{column}: {words}" for column, words in said.items() if words]
     for (row, column), group in groups.items():

@@ -20,7 +20,7 @@ from cse.dotted import Config, Json, flattened
 from cse.errors import RunError, UserError
 from cse.files import file_lock, write_text
 from cse.record.scores import ALTERED, shown
-from cse.score import Score, in_short
+from cse.score import Score, in_short, no_better
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 from cse.sources.encoder import locate
@@ -86,7 +86,8 @@ Trained on {data}.{architecture}
 |---|---|
 {rows}
 
-Scores that begin with `dev/` chose the step. †: on incomplete or altered data; not comparable with published scores.
+Scores that begin with `dev/` chose the step{untrained}.
+†: on incomplete or altered data; not comparable with published scores.
 
 ```python
 from sentence_transformers import SentenceTransformer
@@ -116,6 +117,8 @@ def model_card(record: Json, scores: Iterable[Score]) -> str:
     title = f"{name_of(methods)} from {base or config['model']['name'].rpartition('/')[2]}"
     data = DATASETS.get(config["data"]["name"])
     finite = [score for score in scores if math.isfinite(score.value)]
+    select = str(config["trainer"].get("select"))
+    is_better = not no_better({score.name: score for score in finite}, select, record.get("untrained") or {})
     about = ModelCardData(
         base_model=base,
         datasets=[data.repo] if data is not None and data.repo else None,
@@ -137,6 +140,7 @@ def model_card(record: Json, scores: Iterable[Score]) -> str:
         command=shareable(record["command"]),
         data=data_in_words(config, record.get("training_data") or {}),
         rows="\n".join(rows_of(finite).values()),
+        untrained="" if is_better else f", which by {select} is no better than the encoder before training",
         pooling=config["model"]["pooling"] or "as the checkpoint records it",
         citation=CITATION.format("\n".join(map(bibtex, works))) if (works := cited(methods)) else "",
     )

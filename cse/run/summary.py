@@ -4,7 +4,6 @@ import logging
 import math
 import platform
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,7 @@ from cse.run.card import copy_mteb, model_card
 from cse.run.job import steps_of
 from cse.run.plots import draw
 from cse.run.record import Record
-from cse.score import in_short, values
+from cse.score import in_short, no_better, values
 from cse.training.forecast import STEPS, forecast
 from cse.training.loop import Training
 from cse.training.settings import Parts, State, Trainer
@@ -193,11 +192,12 @@ def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
 def conclude(record: Record, parts: Parts, state: State) -> None:
     """Write all that a finished run leaves beside its encoder: results.json, model card, plots, the final log lines."""
     folder, metrics, trackers = record.folder, values(record.scores.values()), record.trackers
-    best_step = state.best_step or state.step
+    best_step, before = state.best_step or state.step, dict(state.curve).get(0, {})
     record.conclude(
         "done",
         steps=state.step,
         best_step=best_step,
+        untrained=before,
         seconds=round(state.seconds, 1),
         tokens_per_second=round(state.tokens_per_second, 1),
         peak_memory=peak_memory(parts.encoder.device),
@@ -209,13 +209,9 @@ def conclude(record: Record, parts: Parts, state: State) -> None:
         trackers.log(test, state.step)  # dashboards draw a curve of one point
     for name, path in draw(folder, parts.trainer.select, best_step, record.results["seed"]).items():
         trackers.image(f"plots/{name}", path, state.step)
-    before = state.curve[0][1] if state.curve else {}
     print_scores(record, before)
     print_fields(partial=partial_in_words(parts.evaluators))
-    select, not_better = str(parts.trainer.select), ""
-    best = record.scores.get(select)
-    if best and select in before and not best.better_than(replace(best, value=before[select])):
-        not_better = ", no better than untrained"
+    not_better = ", no better than untrained" * no_better(record.scores, str(parts.trainer.select), before)
     log.info(
         f"\nfolder     {folder}\n"
         f"kept step  {best_step} of {state.step}{not_better}, "

@@ -146,6 +146,13 @@ def test_altered_data_is_marked(leave, compared):
     assert "partial: stsb: 12 of 1,500 rows" in comparison.notes
 
 
+def test_runs_that_are_no_better_than_untrained_are_named(leave, compared):
+    for seed, score in ((1, 70.0), (2, 74.0)):
+        config = {"trainer.lr": 1e-5, "seed": seed, "trainer.select": "dev/stsb/spearman"}
+        leave(f"{seed}", config, {"dev/stsb/spearman": score}, untrained={"dev/stsb/spearman": 72.0})
+    assert "all: 1 of 2 runs are no better than untrained, by the score that selects" in compared().notes
+
+
 def test_retrieved_captions_stand_side_by_side(leave, compared):
     """NonLing-CSE's Table C.1 of any runs, also where they were asked other things."""
     asked = {"a": {"dog": [[0.9, "a dog"], [0.8, "dogs"]], "cat": [[0.7, "a cat"]]}, "b": {"dog": [[0.6, "a hog"]]}}

@@ -94,6 +94,13 @@ def test_altered_scores_are_marked_and_shown_to_no_leaderboard(tmp_path):
     assert set(index(about)) == {"dev/stsb/spearman", "test/sts/SICK-R/spearman"}
 
 
+@pytest.mark.parametrize(("untrained", "said"), [(81.0, True), (79.0, False), (None, False)])
+def test_the_card_says_that_training_did_not_help(tmp_path, untrained, said):
+    trainer = {"trainer": {"select": "dev/stsb/spearman"}}
+    about = made(tmp_path, config=CONFIG | trainer, untrained={"dev/stsb/spearman": untrained})
+    assert ("by dev/stsb/spearman is no better than the encoder before training" in about.text) == said
+
+
 def test_a_later_evaluation_refreshes_the_scores_and_nothing_else(tmp_path):
     made(tmp_path)
     file = tmp_path / "README.md"
