@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
-from inspect import Parameter, getmodule, isabstract, isclass, signature
+from inspect import Parameter, getmodule, isabstract, isclass, isfunction, signature
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
@@ -110,8 +110,11 @@ def unmade(place: str, node: Config) -> str:
     if isabstract(part):
         return f"lacks the method {', '.join(sorted(part.__abstractmethods__))}"
     base = BASES.get(re.sub(r"^eval\.\w+\.$", "eval.", place))
-    if base and isclass(part) and not issubclass(part, get_object(base)):
-        return f"must inherit {base}"
+    if base and isclass(part):
+        if not issubclass(part, get_object(base)):
+            return f"must inherit {base}"
+        if wrong := wrong_method(part, get_object(base)):
+            return wrong
     beside = BESIDE[place].__annotations__ if place in BESIDE else ()
     own = {key: value for key, value in node.items() if key not in (*HYDRAS_OWN, *beside)}
     passed = PASSED.get(place, ())
@@ -119,6 +122,20 @@ def unmade(place: str, node: Config) -> str:
         signature(part).bind(**dict.fromkeys(passed), **own)
     except TypeError as error:
         return f"{error} (cse itself passes {', '.join(passed)})" if passed else str(error)
+    return ""
+
+
+def wrong_method(part: type, base: type) -> str:
+    """Which method of a part does not take what cse passes to that of its base; "" if all do."""
+    for name, theirs in vars(base).items():
+        own = getattr(part, name)
+        if name == "__init__" or not (isfunction(theirs) and isfunction(own)):
+            continue
+        passed = list(signature(theirs).parameters)
+        try:
+            signature(own).bind(*passed)
+        except TypeError as error:
+            return f"its {name} must take ({', '.join(passed)}): {error}"
     return ""
 
 

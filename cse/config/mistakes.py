@@ -73,7 +73,7 @@ def choices_of(words: Sequence[str], command: str) -> set[str]:
 
 
 def no_choice(group: str, choice: str, command: str = "train") -> str:
-    """The message for a choice that the group lacks: the nearest one, all that it has, and what else there is."""
+    """The message for a choice that the group lacks: the nearest one, or all that it has, and what else there is."""
     if misplaced := [path for folder in own_folders() for path in folder.rglob("*.yaml") if path.stem == choice]:
         return (
             f"{group}={choice} is not a choice: a choice lies in {group}/ of --config-dir, and there is {misplaced[0]}"
@@ -81,4 +81,5 @@ def no_choice(group: str, choice: str, command: str = "train") -> str:
     own = f"; {INSTEAD[command][group].format(choice)}" if group in INSTEAD[command] else ""
     near = "" if own and re.search(r"[-/.]", choice) else nearest(choice, choices(group))  # a file's or the hub's name
     yours = "" if own_folders() else "; a choice of your own needs --config-dir FOLDER"
-    return f"{group}={choice} is not a choice{near}{own}; it has {', '.join(choices(group))}{yours}"
+    rest = f"--help {group} lists all" if near else f"it has {', '.join(choices(group))}"
+    return f"{group}={choice} is not a choice{near}{own}; {rest}{yours}"

@@ -53,13 +53,13 @@ def meant(name: str, keys: Collection[str]) -> str | None:
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """`; did you mean KEY?` with the known name that is closest to this one, or ""."""
+    """` (did you mean KEY?)` with the known name that is closest to this one, or ""."""
     if ours := meant(name, known):
-        return f"; did you mean {ours}?"
+        return f" (did you mean {ours}?)"
     if inside := [one for one in known if one.endswith((f"/{name}", f"={name}"))]:  # TABLE of PAPER/TABLE
-        return f"; did you mean {' or '.join(inside)}?"
+        return f" (did you mean {' or '.join(inside)}?)"
     close = closest(name, known)
-    return f"; did you mean {close}?" if close else ""
+    return f" (did you mean {close}?)" if close else ""
 
 
 def closest(name: str, known: Sequence[str]) -> str:

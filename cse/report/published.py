@@ -143,6 +143,6 @@ def _entry(paper: str, kind: str, name: str) -> Json:
     entries = read(paper).get(kind, {})
     if name not in entries:
         close = get_close_matches(name, entries, 1)
-        hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(entries)}"
+        hint = f" (did you mean {close[0]}?)" if close else f"; there are {', '.join(entries)}"
         raise UserError(f"{paper} has no {kind[:-1]} {name!r}{hint}")
     return entries[name]

@@ -145,7 +145,7 @@ def parameters_of(line: Line) -> dict[str, Any]:
             raise UserError(f"hydra.launcher.{key}: write hydra.launcher.{ours}, {NUMBERS.get(ours, 'as for sbatch')}")
         if key not in PARAMETERS:
             alike = " or ".join(one for one in PARAMETERS if one.startswith(key))
-            near = f"; did you mean {alike}?" if alike else nearest(key, PARAMETERS)
+            near = f" (did you mean {alike}?)" if alike else nearest(key, PARAMETERS)
             raise UserError(f"there is no hydra.launcher.{key}{near}; there are {', '.join(PARAMETERS)}; {ELSEWHERE}")
         lowest = 0 if key == "max_num_timeout" else 1
         number = gpus_in(value) if key == "gpus_per_node" else value

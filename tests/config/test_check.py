@@ -33,6 +33,7 @@ WRONG = {  # {choice: settings that it cannot have, separated by blanks}
     "eval=declutr": "eval.declutr.parts.coco=5",
     "eval=retrieval": "eval.retrieval.ks=[0]",
     "eval=stsb_multi": "eval.stsb_multi.languages=xx",
+    "eval=pairs": "eval.pairs.columns=[a] eval.pairs.score=",
     "eval=coco": "eval.coco.device=gpu",
     "evaluate": "batch_size=0 dtype=int8 splits=[train] splits=[] pooling=max whitening=pca whitening.kind=ica"
     " checkpoint=",
@@ -140,13 +141,22 @@ class Narrow(Base):
     def __init__(self, weight): ...
 class Abstract(Objective):
     def __init__(self, dim): ...
+class Wide(Objective):
+    def __init__(self, dim): ...
+    def forward(self, views, extra): ...
 class Mistaken(Base):
     def __init__(self, dim): len(dim)
 """
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("Needs", "'weight'"), ("Narrow", "'weight'|'dim'"), ("Abstract", "forward")]
+    ("name", "why"),
+    [
+        ("Needs", "'weight'"),
+        ("Narrow", "'weight'|'dim'"),
+        ("Abstract", "forward"),
+        ("Wide", r"its forward must take \(self, views\): .*'extra'"),
+    ],
 )
 def test_a_part_that_cannot_be_made_of_its_settings_is_named(tmp_path, monkeypatch, name, why):
     (tmp_path / "own_objectives.py").write_text(OWN)

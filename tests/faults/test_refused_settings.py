@@ -10,7 +10,7 @@ from cse.errors import UserError
 TRAINING = [  # (settings, words that the sentence has to contain)
     ("output_dir=here", "hydra.run.dir"),
     ("trainer.learning_rate=1e-5", "trainer.learning_rate mean trainer.lr?"),
-    ("objective=simsce", "objective=simsce simcse barlow"),
+    ("objective=simsce", "objective=simsce simcse --help"),
     ("objective=“simcse”", "simcse"),
     ("recipe=simcse_roberto", "recipe=simcse_roberto simcse_roberta"),
     ("eval=[stsb,stx]", "stx"),

@@ -42,7 +42,7 @@ def test_lines_that_start_many_jobs(words, is_many):
         ("-m seed=1,2 resume=outputs/x", "resume=outputs/x"),
         ("-m seed=1,2 rerun=outputs/x", "rerun=outputs/x"),
         ("-m seed=1,2 jobs.parallel=0", "jobs.parallel=0"),
-        ("-m seed=1,2 jobs.paralel=2", r"jobs\.paralel; did you mean jobs\.parallel"),
+        ("-m seed=1,2 jobs.paralel=2", r"jobs\.paralel \(did you mean jobs\.parallel"),
         ("-m seed=1,2 jobs.parallel=2 hydra/launcher=submitit_slurm", "array_parallelism"),
         ("-m seed=1,2 hydra/launcher=joblib", "hydra/launcher=joblib .*submitit_slurm"),
         ("-m seed=1 hydra/sweeper=smac", "seed=1"),
