@@ -67,7 +67,8 @@ def show(words: Sequence[str]) -> int:
         state = "missing" if place is None else "later" if need.comes_later else "here"
         counts[state] += 1
         counts["fetched"] += state == "missing" and not wrong
-        print(as_set(f"{state:<7}  {need.name}  {place or wrong}".rstrip()))
+        size = size_of(need.dataset) if need.about else ""
+        print(as_set(f"{state:<7}  {need.name}  {place or wrong or size}".rstrip()))
     gets = f" (cse-data fetch {' '.join(words)} gets them)" if counts["fetched"] else ""
     later = f", {counts['later']} when it is first scored" if counts["later"] else ""
     print(f"{counts['here']} here, {counts['missing']} missing{gets}{later}")

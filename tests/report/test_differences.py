@@ -82,9 +82,12 @@ def test_a_gate_passes_only_what_is_shown(three_rates, words, code):
 
 def test_differences_are_in_every_file(three_rates, tmp_path, capsys):
     assert cse_report("runs=runs", "out=out") == 0
-    assert "-0.15 ≈" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "-0.15 ≈" in printed
     for name in ("report.html", "report.md"):
         assert "-0.15 ≈" in (tmp_path / "out" / name).read_text()
+    for shown in (printed, (tmp_path / "out" / "report.html").read_text()):  # where the best is named
+        assert "(not told apart from 1 of the others)" in shown
     latex = (tmp_path / "out" / "report.tex").read_text()
     assert r"$-$0.15 $\approx$" in latex
     (caption,) = (line for line in latex.splitlines() if line.startswith(r"\caption") and r"$\approx$: " in line)
