@@ -55,12 +55,12 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     if continuous:
         so_far = {metric: best_so_far(comparison, metric) for metric in scored}
         charts["Best so far"] = with_menu(so_far, xaxis_title="run")
-    if keys and keys[0] not in continuous:
-        names = [escape(comparison.keys[key]) for key in keys]
+    if others := [key for key in keys if key not in continuous][:2]:
+        names = [escape(comparison.keys[key]) for key in others]
         charts["Score by setting"] = with_menu(
-            {metric: by_setting(comparison, keys[:2], colours, metric) for metric in scored},
+            {metric: by_setting(comparison, others, colours, metric) for metric in scored},
             xaxis={"title": names[0], "type": "category"},
-            yaxis={"title": names[1], "type": "category"} if len(keys) > 1 else {},
+            yaxis={"title": names[1], "type": "category"} if len(names) > 1 else {},
         )
     if curves := dict(list(points.groupby("metric"))):
         for title, name in TRAINING.items():
@@ -70,9 +70,9 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
         first = [name for name in [comparison.compared_by] if name in curves]
         many = len(comparison.runs)
         title = "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, those of the best settings"
-        others = {name: curve_lines(curves[name], comparison, colours) for name in dict.fromkeys([*first, *curves])}
-        if others:
-            charts[title] = with_menu(others, xaxis_title="step", showlegend=True, legend=LEGEND)
+        rest = {name: curve_lines(curves[name], comparison, colours) for name in dict.fromkeys([*first, *curves])}
+        if rest:
+            charts[title] = with_menu(rest, xaxis_title="step", showlegend=True, legend=LEGEND)
     return charts
 
 

@@ -185,6 +185,14 @@ def test_a_sweep_without_runs_says_what_starts_it():
     assert "78.78" in page
 
 
+def test_many_numbers_are_no_categories_beside_another_key(leave, compared):
+    for number in range(8):
+        leave(f"{number}", {"data.limit": 10 + number % 2, "trainer.lr": 1e-5 * 2**number}, {"dev/x": 70.0 + number})
+    charts = draw_charts(compared())
+    assert [box.x[0] for box in charts["Score by setting"].data] == ["10", "11"]
+    assert "Score by lr" in charts
+
+
 def test_a_search_has_an_axis_of_numbers_and_the_best_so_far(leave, compared):
     scores = [70.0, 72.0, 71.0, 69.0, 74.0, 73.0, 72.5, 73.5]
     for number, score in enumerate(scores):
