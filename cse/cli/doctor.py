@@ -38,12 +38,11 @@ SCARCE = 5e9  # bytes: BERT base has 2.2 GB in best/ and last/ while it trains, 
 
 
 class Finding(NamedTuple):
-    """state: ok (works here), none (a path that is not set, or no GPU), missing. note: what there is, or what to do.
-    lacks: what a choice reads that is not here."""
+    """state: ok (works here), none (a path that is not set, or no GPU), missing. note: what there is, what to do or, of
+    a choice, what it reads that is not here."""
 
     state: str
     note: str
-    lacks: str = ""
 
 
 def main() -> None:
@@ -80,9 +79,9 @@ def summary(found: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
             of = {name: one for name, one in found[group].items() if works == (one.state == "ok")}
             told = {} if works or group in GROUPS else {name: one for name, one in of.items() if one.state == "missing"}
             yield from (entry(name, one.note) for name, one in told.items())
-            plain = works or group == "model"  # --help model names their checkpoints
+            lacks = not works and group in GROUPS and group != "model"  # --help model names their checkpoints
             names = [
-                name if plain or one.lacks in ("", name) else f"{name} ({one.lacks})"
+                f"{name} ({one.note})" if lacks and one.note != name else name
                 for name, one in of.items()
                 if name not in told
             ]
@@ -190,7 +189,7 @@ def choice(group: str, name: str, node: DictConfig, cfg: DictConfig) -> Finding:
     if not lacks and is_offline() and any(one.comes_later for one in needs):
         lacks = "the hub, which has its data"
     if lacks:
-        return Finding("missing", f"not here: {lacks}", lacks)
+        return Finding("missing", lacks)
     return Finding("ok", ", ".join(map(str, places)) or "needs nothing")
 
 
