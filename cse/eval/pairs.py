@@ -40,6 +40,8 @@ class Pairs(ScoredPairs):
             raise UserError(
                 "eval=pairs needs a file: eval.pairs.test=FILE, or eval.pairs.dev=FILE to choose a run's step"
             )
+        if len({*columns, score}) < 3:
+            raise UserError(f"eval.pairs.columns={columns} and eval.pairs.score={score}: name three columns")
         super().__init__(DataFolder("pairs", "eval.pairs", "", allow_partial=None, find=Path), (), widths)
         self.splits = tuple(self.files)
         self.columns: list[str | ScoreColumn] = [*columns, ScoreColumn(score, ends=None)]

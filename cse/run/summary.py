@@ -47,7 +47,8 @@ def announce(config: Config, training: Training, found: Overlap, asked: str) -> 
         overlap=in_words(found) if parts.evaluators else "",
         selection=selection_in_words(parts),
         partial=partial_in_words(parts.evaluators),
-        schedule=f"{training.steps:,} steps, {schedule_in_words(parts.trainer)}"
+        schedule=f"{training.steps:,} steps{end_in_words(parts.trainer, training.steps)}, "
+        + schedule_in_words(parts.trainer)
         + (f" over {training.update.steps:,} steps" if training.update.steps != training.steps else "")
         + warmup_in_words(training.update.warmup),
         device=f"{accelerator.device}, {precision}, {accelerator.num_processes} process(es)",
@@ -170,6 +171,11 @@ def views_in_words(batches: Batches, choice: str) -> str:
     if augmentation.keeps_text:
         return views if several or count == 1 else f"{views}, told apart by dropout"
     return f"{views}, changed by augmentation={choice}" + (" but for the first" if augmentation.keeps_first else "")
+
+
+def end_in_words(trainer: Trainer, steps: int) -> str:
+    """That a run has fewer steps than trainer.max_steps allows; "" if it has as many."""
+    return f" (all of trainer.epochs={trainer.epochs:g})" if trainer.max_steps and trainer.max_steps > steps else ""
 
 
 def schedule_in_words(trainer: Trainer) -> str:

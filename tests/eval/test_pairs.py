@@ -14,9 +14,9 @@ ROWS = [("a b", "a b c", 4), ("x y", "p q", 0), ("a", "a", 5), ("m n", "m k", -1
 
 @pytest.fixture
 def file(tmp_path):
-    """A file of four pairs, whose texts are in a and b, and whose scores in s."""
+    """A file of four pairs, whose texts are in a and b, and whose scores in s; t has no numbers."""
     with open(tmp_path / "pairs.csv", "w", newline="", encoding="utf-8") as out:
-        csv.writer(out).writerows([("a", "s", "b"), *((one, score, other) for one, other, score in ROWS)])
+        csv.writer(out).writerows([("a", "s", "b", "t"), *((one, score, other, "x") for one, other, score in ROWS)])
     return tmp_path / "pairs.csv"
 
 
@@ -55,8 +55,8 @@ def test_leading_channels_are_scored_too(file, bag_of_letters):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"columns": ("a", "c")}, "eval.pairs.columns=c: .*pairs.csv has no column c; it has a, s, b"),
-        ({"score": "b"}, "line 2: b holds 'a b c', not a number"),
+        ({"columns": ("a", "c")}, "eval.pairs.columns=c: .*pairs.csv has no column c; it has a, s, b, t"),
+        ({"score": "t"}, "line 2: t holds 'x', not a number"),
     ],
 )
 def test_a_file_that_does_not_fit_is_named_with_the_evaluators_own_keys(file, settings, said):
@@ -69,3 +69,9 @@ def test_a_missing_file_and_no_file_at_all_are_refused(tmp_path):
         ready(pairs(dev=tmp_path / "none.csv"))
     with pytest.raises(UserError, match=r"eval.pairs.test=FILE"):
         pairs()
+
+
+@pytest.mark.parametrize(("columns", "score"), [(("a", "a"), "s"), (("a", "s"), "s")])
+def test_a_column_is_not_read_twice(file, columns, score):
+    with pytest.raises(UserError, match="name three columns"):
+        pairs(test=file, columns=columns, score=score)
