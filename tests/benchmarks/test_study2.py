@@ -59,6 +59,8 @@ def test_the_smaller_of_two_like_rates_is_chosen_and_an_edge_is_marked():
     inside, edge, dropped = study2.marked(rates).values()
     assert inside == {3e-5: "70.00", 1e-4: "**71.00**", 3e-4: "71.05", 1e-3: "69.00"}
     assert edge == {3e-5: "70.00 (edge)", 1e-4: "69.95", 3e-4: "60.00"}
+    lowest = pd.DataFrame({3e-6: [66.0], 1e-5: [64.0]}, index=["temperature_1"])
+    assert study2.marked(lowest) == {"temperature_1": {3e-6: "**66.00**", 1e-5: "64.00"}}
     assert dropped == {3e-5: "70.00", 1e-4: "60.00", 3e-4: "50.00"}
 
 
