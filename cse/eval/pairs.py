@@ -1,5 +1,6 @@
 """The user's own pairs of texts with human scores: eval=pairs eval.pairs.test=FILE."""
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -18,14 +19,12 @@ OWN_KEYS = {"data.columns=": "eval.pairs.columns=", "data.scores=": "eval.pairs.
 
 
 class Pairs(ScoredPairs):
-    """Spearman and Pearson x100, for each split of its own file; conf/eval/pairs.yaml explains every value.
+    """Spearman and Pearson x100 of each split's file, `<file>/spearman`; conf/eval/pairs.yaml explains every value.
 
     Raises UserError if it names no file.
     """
 
-    selects = "spearman"
     protocol = "Spearman and Pearson x100 of cosines with the scores of a file of the user's own"
-    unnamed = "pairs"
 
     def __init__(
         self,
@@ -43,12 +42,18 @@ class Pairs(ScoredPairs):
         if len({*columns, score}) < 3:
             raise UserError(f"eval.pairs.columns={columns} and eval.pairs.score={score}: name three columns")
         super().__init__(DataFolder("pairs", "eval.pairs", "", allow_partial=None, find=Path), (), widths)
-        self.splits = tuple(self.files)
+        self.splits, self.selects = tuple(self.files), f"{name_of(dev or test or '')}/spearman"
         self.columns: list[str | ScoreColumn] = [*columns, ScoreColumn(score, ends=None)]
 
     def readers(self, split: str) -> Readers:
         """The split's file."""
-        return {"pairs": [partial(read_pairs, name=self.files[split], columns=self.columns, key=f"eval.pairs.{split}")]}
+        file = self.files[split]
+        return {name_of(file): [partial(read_pairs, name=file, columns=self.columns, key=f"eval.pairs.{split}")]}
+
+
+def name_of(file: str) -> str:
+    """What the scores of a file are called: its name without its ending, as one word."""
+    return re.sub(r"\W+", "_", Path(file).name.partition(".")[0])
 
 
 def read_pairs(folder: DataFolder, name: str, columns: list[str | ScoreColumn], key: str) -> Examples:

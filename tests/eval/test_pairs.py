@@ -32,8 +32,8 @@ def test_a_file_is_scored_as_a_task_of_its_own(file, bag_of_letters):
     found = ready(pairs(test=file))(bag_of_letters, "test")
     one, other, scores = zip(*ROWS, strict=True)
     expected = 100 * spearmanr(cosines(bag_of_letters([*one]), bag_of_letters([*other])), scores).statistic
-    assert values(found)["spearman"] == pytest.approx(expected)
-    assert [one.name for one in found] == ["spearman", "pearson"]
+    assert values(found)["pairs/spearman"] == pytest.approx(expected)
+    assert [one.name for one in found] == ["pairs/spearman", "pairs/pearson"]
     assert {one.rows for one in found} == {4}
 
 
@@ -42,14 +42,14 @@ def test_each_split_has_its_file_and_a_folder_is_all_its_files(file, tmp_path, b
     for name in ("one.csv", "two.csv"):
         (folder / name).write_bytes(file.read_bytes())
     both = ready(pairs(dev=folder, test=file))
-    assert both.splits == ("dev", "test")
+    assert (both.splits, both.selects) == (("dev", "test"), "dev/spearman")
     assert both(bag_of_letters, "dev")[0].rows == 8
     assert len(both.source()["files"]) == 4  # the folder's sum of rows, its two files, and that of test
     assert pairs(dev=file).splits == ("dev",)
 
 
 def test_leading_channels_are_scored_too(file, bag_of_letters):
-    assert "width4/spearman" in values(ready(pairs(test=file, widths=[4]))(bag_of_letters, "test"))
+    assert "width4/pairs/spearman" in values(ready(pairs(test=file, widths=[4]))(bag_of_letters, "test"))
 
 
 @pytest.mark.parametrize(
