@@ -165,18 +165,18 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     if least is not None:
         first = named[0] if len(named) > 1 else []
         gated = differences.gate(comparison, least, config["baseline"], config["confidence"], first)
-    ties = gaps.ties if gaps else ""
+    doubt = gaps.doubt if gaps else ""
     others = [*([gaps.section] if gaps else []), *([smoke.unranked()] if smoke else [])]
     sections = [comparison.section(out.name), *others]
     files = {
-        "report.html": page.runs_page(comparison, others, ties),
+        "report.html": page.runs_page(comparison, others, doubt),
         "runs.csv": pd.concat([comparison.frame, smoke.frame]) if smoke else comparison.frame,
         "settings.csv": comparison.means,
         "differences.csv": gaps.frame if gaps else None,
         "report.md": markdown(comparison.title, sections),
         "report.tex": latex(sections),
     }
-    terminal.show_comparison(comparison, sections, terminal.console(), ties)
+    terminal.show_comparison(comparison, sections, terminal.console(), doubt)
     write(out, files)
     if gated:
         print(f"gate={least:g}: {'passed' if gated[0] else 'not passed'}", *gated[1], sep="\n  ")

@@ -39,7 +39,12 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
     if isinstance(error, OverrideParseException):
         choosing = [f"{group}={one}" for group in groups(command) for one in choices(group)]
         bare = "" if "=" in error.override else nearest(error.override, [*keys(command), *choosing])
-        return f"{error.override} cannot be read; a setting is KEY=VALUE, a list KEY=[A,B], text KEY='\"A, B\"'{bare}"
+        first, second, *_ = [*text.splitlines(), "", ""]
+        at = f" at {first[second.index('^') :][:1]}" if second.strip() == "^" else ""
+        return (
+            f"{error.override} cannot be read{at}; a setting is KEY=VALUE, a list KEY=[A,B], text KEY='\"A, B\"', in a "
+            f"list 'KEY=[\"A ~ B\"]'{bare}"
+        )
     own = text.partition("See https")[0]
     return "; ".join(line.strip() for line in own.splitlines() if line.strip() and "object_type=" not in line)
 

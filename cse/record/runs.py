@@ -74,9 +74,15 @@ class Run:
         return {name: Score(name, value, **about.get(name, {})) for name, value in self.metrics.items()}
 
     @property
+    def untrained(self) -> float | None:
+        """The score that selects, of its encoder before training; None if it is not known."""
+        return (self.results.get("untrained") or {}).get(self.get("trainer.select"))
+
+    @property
     def no_better(self) -> bool:
-        """Whether it kept a step that scored no better than its encoder before training, by the score that selects."""
-        return no_better(self.scores, str(self.get("trainer.select")), self.results.get("untrained") or {})
+        """Whether it kept a step whose score that selects is no better than `untrained`."""
+        select = str(self.get("trainer.select"))
+        return no_better(self.scores, select, {select: self.untrained})
 
     @property
     def altered(self) -> frozenset[str]:

@@ -217,7 +217,8 @@ class Comparison:
 
     def more_seeds(self, setting: int) -> str:
         """The command that trains the setting with three more seeds, those of other settings first; "" if it was not
-        trained, or of a part of the runs. They go beside its own, or into it if it is one of several named folders."""
+        trained, or of a part of the runs. They go beside its own, or into it if it is one of several named folders; not
+        among a search's trials."""
         runs = self.runs_by_setting[setting]
         run = runs[-1]
         if self.part or program_of(run) != "cse-train":
@@ -228,7 +229,8 @@ class Comparison:
         of_case = words_of_case(run)  # with these its folder would not have the name that the sweep gives it
         words = [word for word in typed_words(run) if not word.startswith(f"{self.seed}=") and word not in of_case]
         place = run.folder if len(self.folders) > 1 and run.folder in self.folders else run.folder.parent
-        words += [f"{self.seed}={','.join(map(str, lacking))}", f"hydra.sweep.dir={place}"]
+        among_trials = (place / ".smac").is_dir()
+        words += [f"{self.seed}={','.join(map(str, lacking))}", *([f"hydra.sweep.dir={place}"] * (not among_trials))]
         return shlex.join(["cse-train", "-m", *words])
 
 
@@ -277,12 +279,13 @@ def frame_of(runs: Sequence[Run], keys: list[str], metrics: list[str]) -> pd.Dat
             **{key: run.get(key) for key in keys},
             **{metric: run.metrics.get(metric) for metric in metrics},
             "partial": " ".join(sorted(run.altered)),
+            "untrained": run.untrained,
             **{fact: run.results.get(fact) for fact in FACTS},
             "command": command_of(run),
         }
         for run, status in zip(runs, map(status_of, runs), strict=True)
     ]
-    columns = ["folder", "state", "why", *keys, *metrics, "partial", *FACTS, "command"]
+    columns = ["folder", "state", "why", *keys, *metrics, "partial", "untrained", *FACTS, "command"]
     return pd.DataFrame(rows, columns=columns, dtype=object)
 
 

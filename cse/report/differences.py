@@ -35,12 +35,12 @@ class Differences(NamedTuple):
     frame: differences.csv, a row for each setting that is compared, by its number. p_holm: NaN if there are no seeds to
     test; tied: p_holm does not tell them apart; seeds_to_tell: a side, "" if these do; paired_: the test seed by seed;
     alike_: p, by Holm too, that the difference is less than `within`. section: the same as text, with what its signs
-    mean, what these seeds can tell, and which settings they cannot. ties: that the best one has not won, "" if it has.
+    mean, what these seeds can tell, and which settings they cannot. doubt: why the best has not won, "" if it has.
     """
 
     frame: pd.DataFrame
     section: Section
-    ties: str
+    doubt: str
 
 
 def differences(
@@ -82,8 +82,10 @@ def differences(
     title = f"{score}: difference to {best}{comparison.label(reference)}"
     text = text_of(frame, comparison.keys, confidence)
     legend = about_tests(frame, within)
-    ties = f"not told apart from {tied} of the others" if best and (tied := (frame["tied"] == "True").sum()) else ""
-    return Differences(frame, Section(title, text, notes, legend, words=len(comparison.keys), label=label), ties)
+    tied = (frame["tied"] == "True").sum()
+    doubt = f"no verdict: {few}" if few else f"not told apart from {tied} of the others" if tied else ""
+    section = Section(title, text, notes, legend, words=len(comparison.keys), label=label)
+    return Differences(frame, section, doubt if best else "")
 
 
 def tested(base: Group, others: Sequence[Group], confidence: float, within: float | None) -> pd.DataFrame:

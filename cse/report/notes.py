@@ -79,11 +79,10 @@ def mixed(name: str, runs: list[Run], seed: str, settings: bool) -> list[str]:
 
 
 def no_better(name: str, runs: list[Run]) -> list[str]:
-    """A line if runs kept a step that is no better than their encoder was before training."""
-    count = sum(run.no_better for run in runs)
-    return [f"{name}: {count} of {len(runs)} runs are no better than untrained, by the score that selects"] * (
-        count > 0
-    )
+    """A line if runs kept a step that is no better than their encoder before training."""
+    found = [f"{run.untrained:.2f}" for run in runs if run.no_better]
+    said = f"{name}: {len(found)} of {len(runs)} runs are no better than untrained"
+    return [f"{said} ({', '.join(dict.fromkeys(found))}), by the score that selects"] if found else []
 
 
 def changed_texts(runs: list[Run]) -> list[str]:

@@ -98,11 +98,11 @@ def provenance(runs: list[Run]) -> pd.DataFrame:
     return frame[["folder", "state", "seed", "command", "git_commit", "code", "device"]].fillna("").astype(str)
 
 
-def runs_page(comparison: Comparison, others: Sequence[Section] = (), ties: str = "") -> str:
+def runs_page(comparison: Comparison, others: Sequence[Section] = (), doubt: str = "") -> str:
     """The page of any runs beside each other: tables that sort and filter, and charts.
 
-    others: how settings differ, and runs with smoke=true, which have a table alone. ties: that the best setting has not
-    won; see Differences.
+    others: how settings differ, and runs with smoke=true, which have a table alone. doubt: why the best setting has
+    not won; see Differences.
     """
     from itables.javascript import generate_init_offline_itables_html
     from itables.options import dt_bundle
@@ -122,7 +122,7 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = (), ties: str 
         title=comparison.title,
         subtitle=f"{comparison.counted}; as of {clock(time.time())}",
         best=None if best is None else comparison.label(best),
-        ties=ties,
+        doubt=doubt,
         by=by,
         score="" if best is None else comparison.score_text(best, by),
         again="" if best is None else comparison.more_seeds(best),

@@ -53,10 +53,10 @@ def show_claims(claims: pd.DataFrame, console: Console) -> None:
         console.print(Text(f"             {numbers}", style="dim"))
 
 
-def show_comparison(comparison: Comparison, sections: Sequence[Section], console: Console, ties: str = "") -> None:
+def show_comparison(comparison: Comparison, sections: Sequence[Section], console: Console, doubt: str = "") -> None:
     """Print the unfinished runs, the sections, of which the first is the comparison's, and the best setting.
 
-    ties: that this has not won; see Differences.
+    doubt: why this has not won; see Differences.
     """
     console.print(Text.assemble((comparison.title, "bold"), f"  {comparison.counted}"), soft_wrap=True)
     pending = comparison.pending
@@ -79,7 +79,7 @@ def show_comparison(comparison: Comparison, sections: Sequence[Section], console
         return
     words = Text(f"\n* best by {by}: {comparison.label(best)}: ")
     console.print(
-        Text.assemble(words, (comparison.score_text(best, by), "bold"), f" ({ties})" * bool(ties)), soft_wrap=True
+        Text.assemble(words, (comparison.score_text(best, by), "bold"), f" ({doubt})" * bool(doubt)), soft_wrap=True
     )
     if again := comparison.more_seeds(best):
         console.print(Text(f"  more seeds of it: {again}"), soft_wrap=True)

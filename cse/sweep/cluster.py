@@ -1,5 +1,6 @@
 """Run jobs on a cluster through submitit: each is a job of SLURM's that calls cse.sweep.process.run on its node."""
 
+import re
 import secrets
 import shlex
 import signal
@@ -159,11 +160,13 @@ def parameters_of(line: Line) -> dict[str, Any]:
             raise UserError(f"hydra.launcher.{key}={value}: let it end in an interpreter, as in '{value} python3'")
         if key in LINES and isinstance(value, str):
             typed[key] = [value]
+    if "gpus_per_node" in typed and "gpu" in str(typed.get("gres")):
+        raise UserError("hydra.launcher.gres and hydra.launcher.gpus_per_node both ask for GPUs: give one of them")
     return DEFAULTS | typed
 
 
 def gpus_in(value: Any) -> Any:
-    """The number of GPUs in sbatch's NUMBER or TYPE:NUMBER."""
+    """The number of GPUs in sbatch's NUMBER, TYPE:NUMBER or, of gres, gpu:TYPE:NUMBER."""
     _, colon, number = str(value).rpartition(":")
     return int(number) if colon and number.isdecimal() else value
 
@@ -188,9 +191,10 @@ def show(line: Line, planned: Sequence[PlannedJob]) -> None:
         executor.parameters["map_count"] = count
     asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
     devices = max((job.composed().trainer.devices for job in planned if job.program == "cse-train"), default=1)
-    nodes, gpus = parameters.get("nodes", 1), gpus_in(parameters.get("gpus_per_node", 0))
+    nodes, gres = parameters.get("nodes", 1), str(parameters.get("gres"))
+    gpus = gpus_in(parameters.get("gpus_per_node", gres if re.match(r"gpu:.*\d$", gres) else 0))
     processes = max(devices, nodes * parameters.get("tasks_per_node", 1))
-    of_job = f"{nodes * gpus}" if gpus else "none by gpus_per_node"
+    of_job = f"{nodes * gpus}" if gpus else "none by gpus_per_node or gres"
     print(f"\nSLURM: jobs {count}, GPUs a job {of_job}, processes of each {processes}; {asked}")
     if not any("gpu" in key or key in ("gres", "additional_parameters") for key in parameters):
         print("no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one")

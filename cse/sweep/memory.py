@@ -37,10 +37,13 @@ class Memory:
         for file in self.file.parent.glob("*.jsonl"):
             first: dict[str, Any] = next((line for line in json_lines(file) if line and "ranges" in line), {})
             ranges, fixed = first.get("ranges", self.ranges), first.get("fixed", self.fixed)  # older ones lack fixed
-            if (ranges, fixed) != (self.ranges, self.fixed):
+            theirs, ours = fixed | ranges, self.fixed | self.ranges
+            differing = [key for key in theirs | ours if theirs.get(key) != ours.get(key)]
+            if differing:
+                has, asked = (in_words({key: of.get(key, "its default") for key in differing}) for of in (theirs, ours))
                 raise UserError(
-                    f"{self.file.parent.parent} has a search of {in_words(fixed | ranges)}: type that to continue it, "
-                    f"or hydra.sweep.dir=FOLDER for {in_words(self.fixed | self.ranges)}"
+                    f"{self.file.parent.parent} has a search of {has}: type that to continue it, or "
+                    f"hydra.sweep.dir=FOLDER for {asked}"
                 )
 
     def write(self, **line: object) -> None:

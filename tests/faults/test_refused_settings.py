@@ -20,6 +20,7 @@ TRAINING = [  # (settings, words that the sentence has to contain)
     ("data=openwebtext data.rows.allow_partial=true", "data.rows.allow_partial"),
     ("data.columns=[a, b]", "data.columns=[a,"),
     ("augmentation=", "augmentation"),
+    ("trainer.watch=[a,~b]", "at ~"),
     ("~foo", "foo"),
     ("objective = barlow", "="),
     ("barlow", "barlow objective=barlow"),

@@ -150,7 +150,14 @@ def test_runs_that_are_no_better_than_untrained_are_named(leave, compared):
     for seed, score in ((1, 70.0), (2, 74.0)):
         config = {"trainer.lr": 1e-5, "seed": seed, "trainer.select": "dev/stsb/spearman"}
         leave(f"{seed}", config, {"dev/stsb/spearman": score}, untrained={"dev/stsb/spearman": 72.0})
-    assert "all: 1 of 2 runs are no better than untrained, by the score that selects" in compared().notes
+    assert "all: 1 of 2 runs are no better than untrained (72.00), by the score that selects" in compared().notes
+
+
+def test_more_seeds_are_not_put_among_a_searchs_trials(leave, compared):
+    folder = leave("a", {"trainer.lr": 1e-5, "seed": 1, "trainer.select": "dev/x"}, {"dev/x": 70.0})
+    assert "hydra.sweep.dir=" in (found := compared()).more_seeds(found.best)
+    (folder.parent / ".smac").mkdir()
+    assert "hydra.sweep.dir=" not in found.more_seeds(found.best)
 
 
 def test_retrieved_captions_stand_side_by_side(leave, compared):

@@ -146,6 +146,11 @@ def test_values_cannot_add_lines_to_the_script_and_numbers_are_checked(word, nam
         cluster.parameters_of(line_of(word))
 
 
+def test_gpus_are_asked_for_once():
+    with pytest.raises(UserError, match="give one of them"):
+        cluster.parameters_of(line_of("gres=gpu:2", "gpus_per_node=1"))
+
+
 def test_a_cluster_that_is_not_asked_for_is_no_silence():
     with pytest.raises(UserError, match="hydra/launcher=submitit_slurm"):
         line.read(["-m", "seed=1", "hydra.launcher.partition=gpu"], "cse-train")
@@ -154,6 +159,7 @@ def test_a_cluster_that_is_not_asked_for_is_no_silence():
 @pytest.mark.parametrize(("words", "parts"), [
     ("seed=1,2,3,4 hydra.launcher.gpus_per_node=1", ["jobs 4, GPUs a job 1", "--array=0-3%4"]),
     ("seed=1", ["no GPU is asked for"]),
+    ("seed=1 hydra.launcher.gres=gpu:a100:2", ["GPUs a job 2", "1 GPUs of each job", "--gres=gpu:a100:2"]),
     ("seed=1 hydra.launcher.gpus_per_node=a100:2", ["1 GPUs of each job would be idle", "--gpus-per-node=a100:2"]),
     ("seed=1 hydra.launcher.gpus_per_node=4 hydra.launcher.timeout_min=9",
      ["3 GPUs of each job would be idle: trainer.devices=4", "--time=9"]),

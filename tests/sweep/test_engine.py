@@ -277,8 +277,12 @@ def test_a_search_with_other_settings_is_refused_and_a_dry_run_shows_them(many, 
     assert "trainer.lr=interval(1e-5,1e-3)" in capsys.readouterr().out
     assert many(f"{line}interval(1e-5,1e-3)")[0] == 0
     before = len(many.jobs)
-    for other in ("interval(1e-5,1e-2)", "choice(1,2) seed=choice(1,2)", "interval(1e-5,1e-3) objective=barlow"):
-        with pytest.raises(UserError, match=r"trainer\.lr=interval\(1e-5,1e-3\).*hydra\.sweep\.dir"):
+    for other, differs in (
+        ("interval(1e-5,1e-2)", r"search of trainer\.lr=interval\(1e-5,1e-3\): .*hydra\.sweep\.dir"),
+        ("choice(1,2) seed=choice(1,2)", r"trainer\.lr=interval\(1e-5,1e-3\) seed=its default"),
+        ("interval(1e-5,1e-3) objective=barlow", r"search of objective=its default: .*for objective=barlow"),
+    ):
+        with pytest.raises(UserError, match=differs):
             many(f"{line}{other}")
     assert len(many.jobs) == before
     assert many(f"{line}interval(1e-5,1e-3) tracker=wandb")[0] == 0  # the same search
