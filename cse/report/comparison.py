@@ -18,7 +18,7 @@ from cse.record.status import DONE, STATES, status_of
 from cse.report.commands import command_of, program_of, typed_words, words_of_case
 from cse.report.frame import differing, format_setting, label, short_names
 from cse.report.groups import listed
-from cse.report.notes import data_problems, mixed, no_better, retrieved
+from cse.report.notes import data_problems, mixed, no_better, retrieved, scored_differently
 
 FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
 FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
@@ -206,6 +206,8 @@ class Comparison:
             if "None" not in seeds and len(runs) > len(seeds):
                 found.append(f"{name}: {len(runs)} runs of {len(seeds)} seeds, each of which counts once")
             found += mixed(name, runs, self.seed, settings=True) + no_better(name, runs)
+        if len(done) > 1 and (differing := scored_differently([run for _, runs in done for run in runs])):
+            found.append(f"Not all settings were scored alike: {'; '.join(differing)}.")
         if self.compared_by and not self.best_by:
             found.append("No setting is marked as the best: there is no dev score, and a test score selects nothing.")
         return found

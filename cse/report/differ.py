@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from cse.config.keys import entry
-from cse.dotted import flattened
+from cse.dotted import Json, flattened
 from cse.record.runs import Run, plain
 from cse.report.frame import format_value
 from cse.report.notes import contents_of, scoring
@@ -35,11 +35,19 @@ def facts(run: Run) -> Iterator[tuple[str, str, object]]:
                 yield "data", f"training data: {name}", value
     for name, digest in (results.get("inputs") or {}).items():
         yield "data", f"digest of {name}", digest
-    for name, value in {"code": results.get("code"), "git_commit": results.get("git_commit"), **run.versions}.items():
+    for name, value in {**code_of(results), **run.versions}.items():
         yield "versions", name, value
     yield "machine", "device", results.get("device")
-    for name, value in (results.get("own_code") or {}).items():
-        yield "versions", f"code of {name}", value
+
+
+def code_of(results: Json) -> dict[str, object]:
+    """The digests of the code of a run, of that which it was resumed with, and of that before, by name."""
+    found: dict[str, object] = {}
+    for part in [*(results.get("earlier_code") or []), results]:
+        until = f" until step {part['until_step']}" if "until_step" in part else ""
+        found |= {f"{key}{until}": part.get(key) for key in ("code", "git_commit")}
+        found |= {f"code of {name}{until}": digest for name, digest in (part.get("own_code") or {}).items()}
+    return found
 
 
 def what_differs(runs: Sequence[Run]) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from cse.report.chosen import has, named_settings
 from cse.report.comparison import Comparison
 from cse.report.groups import Group, compare, few_seeds, group_of, listed, seed_spread
 from cse.report.markup import TIED, bounds, probability, signed
+from cse.report.notes import rest_on_other_data
 from cse.report.resampling import OVER_ITEMS
 from cse.report.statistics import SeedSpread, compare_pairs, holm, likeness, seeds_for, smallest_difference
 
@@ -232,10 +233,11 @@ def gate(
     passed, lines = True, []
     for one, group, of, p in zip(others, against, found, holm([of.p for of in found]), strict=True):
         assert of.effect is not None
-        altered = "its data are incomplete or altered" if ours.altered or group.altered else ""
+        data = "its data are incomplete or altered" if ours.altered or group.altered else ""
+        data = "they were scored on different data" if rest_on_other_data([*ours.runs, *group.runs], score) else data
         smaller = "" if sign * of.effect > least else "not even these runs' means are"
         unsure = "" if p < 1 - confidence else f"p {probability(p) or 'unknown'}"
-        why = altered or few_seeds([ours, group]) or smaller or unsure
+        why = data or few_seeds([ours, group]) or smaller or unsure
         passed &= not why
         gain = f"{signed(of.effect, 2)} {bounds(of.low, of.high, 2)}".strip()
         result = f"not shown, {why}" if why else f"p {probability(p)}"

@@ -111,6 +111,19 @@ def data_problems(runs: list[Run]) -> list[str]:
     return problems[:SINGLY] + more
 
 
+def rest_on_other_data(runs: list[Run], score: str) -> bool:
+    """Whether a score of the runs rests on files of one name with other contents, or on other files altogether."""
+    sources = [(run.results.get("data") or {}).get(score.split("/")[1], {}) for run in runs]
+    first, *others = [{name: file.get("sha256") for name, file in of.get("files", {}).items()} for of in sources]
+
+    def differs(files: dict[str, str]) -> bool:
+        if shared := first.keys() & files.keys():  # a run that scored one split has read fewer
+            return any(first[name] != files[name] for name in shared)
+        return bool(first and files) and set(first.values()).isdisjoint(files.values())
+
+    return any(map(differs, others))
+
+
 def scored_differently(runs: list[Run]) -> list[str]:
     """What may have changed scores and is not the same in all runs, with its values: libraries, an evaluator's
     settings, the checksum of its data."""

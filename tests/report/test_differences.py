@@ -132,6 +132,27 @@ def test_few_seeds_and_altered_data_pass_no_gate(leave, capsys, seeds, altered, 
     assert told in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("files", "shown"),
+    [
+        ({"dev.csv": "1"}, True),
+        ({"dev.csv": "2"}, False),
+        ({"third.csv": "2"}, False),
+        ({"dev.csv": "1", "t.csv": "2"}, True),
+    ],
+)
+def test_scores_on_other_data_pass_no_gate(leave, capsys, files, shown):
+    """Other bytes, or other files; a run that scored fewer splits has read fewer."""
+    for name, value, read in (("a", 80.0, files), ("b", 70.0, {"dev.csv": "1"})):
+        data = {"stsb": {"files": {file: {"sha256": digest} for file, digest in read.items()}}}
+        for seed in (1, 2, 3):
+            leave(f"{name}/{seed}", {"seed": seed}, {"dev/stsb/spearman": value + seed / 100}, data=data)
+    assert cse_report("runs=[runs/a,runs/b]", "gate=1", "out=out") == (not shown)
+    printed = capsys.readouterr().out
+    assert ("they were scored on different data" in printed) is not shown
+    assert ("Not all settings were scored alike: " in printed) is (len(files) > 1 or not shown)
+
+
 EVENTS = [{"value": 1.0, "metric": None, "index": 2.0, "level_0": 1.0}, {}, {"value": 2.0, "run": 3, "0": 1}]
 
 
