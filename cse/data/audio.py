@@ -80,6 +80,7 @@ class Speech(Stream[AudioBatch]):
         self.inputs = by_class("clips", ((name, "", digests[path]) for name in files for path in files[name]))
         self.rows_in_store, self.samples = np.array(index["rows"], dtype=np.int64), index["samples"]
         names = ", ".join([*files][:3]) + ", ..." * (len(files) > 3)
+        names += "; shuffled" * shuffle_labels
         log.info("audio      %d clips of %d speakers (%s), from %s", len(self), self.num_classes, names, root)
         self.mixup, self.mixup_beta, self.normalize = mixup, mixup_beta, normalize
         self.frequency_mask, self.time_mask = frequency_mask, time_mask

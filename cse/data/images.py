@@ -93,9 +93,9 @@ class Images(Stream[ImageBatch]):
         rows, labels = subset(labels, classes, per_class, subset_seed)
         self.names = [names[row] for row in rows]
         super().__init__(labels, where, batch_size, workers, seed, shuffle_labels=shuffle_labels)
-        self.inputs = _fingerprints(folder, self.names)
-        counts = len(self), there, self.num_classes, classes_there
-        log.info("images     %d of %d, in %d of %d classes, from %s", *counts, where)
+        self.inputs, self.unreadable = _fingerprints(folder, self.names)
+        counts = len(self) - self.unreadable, there, self.num_classes, classes_there
+        log.info("images     %d of %d, in %d of %d classes%s, from %s", *counts, ", shuffled" * shuffle_labels, where)
         self.size, self.resize, self.normalize = size, resize, normalize
         self.crop, self.jitter = v2.RandomResizedCrop(size, scale=tuple(crop_scale)), v2.ColorJitter(*jitter)
         self.flip_probability, self.jitter_probability = flip_probability, jitter_probability
@@ -216,8 +216,8 @@ def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed:
     return np.concatenate(rows), np.repeat(np.arange(len(chosen)), [len(part) for part in rows])
 
 
-def _fingerprints(folder: str, paths: list[str]) -> dict[str, str]:
-    """A digest of each class of a folder's files, see by_class.
+def _fingerprints(folder: str, paths: list[str]) -> tuple[dict[str, str], int]:
+    """A digest of each class of a folder's files, see by_class, and how many of these are no images.
 
     Raises UserError for many that are no images, or cut off. Decoding all would take ten times as long as reading
     them, so only those without an end are.
@@ -239,7 +239,8 @@ def _fingerprints(folder: str, paths: list[str]) -> dict[str, str]:
     broken = [path for path, digest in found.items() if digest is None]
     check_share(len(broken), len(paths), "images", folder, min(broken, default=""))
     parts = {path: Path(path).relative_to(folder).parts for path in paths}
-    return by_class("images", ((parts[path][0], "/".join(parts[path][1:]), found[path] or "") for path in paths))
+    named = ((parts[path][0], "/".join(parts[path][1:]), found[path] or "") for path in paths)
+    return by_class("images", named), len(broken)
 
 
 def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]:

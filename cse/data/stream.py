@@ -55,6 +55,7 @@ class Stream(Dataset[B], Generic[B]):
             labels = labels[torch.randperm(len(labels), generator=seeded(seed, 2)).numpy()]
         self.labels, self.where, self.batch_size, self.seed = labels, where, batch_size, seed
         self.workers = min(MAX_WORKERS, usable_cores()) if workers is None else workers
+        self.shuffled, self.unreadable = shuffle_labels, 0  # of its items, as far as a subclass has looked
         self.inputs: dict[str, str] = {}  # set by subclasses, see by_class
         self.seconds_waited = 0.0  # how long the reader of `batches` has waited
 
@@ -63,8 +64,9 @@ class Stream(Dataset[B], Generic[B]):
         return {
             "source": Path(self.where).absolute().name if Path(self.where).is_dir() else self.where,
             "kind": self.kind,
-            "items": len(self),
+            "items": len(self) - self.unreadable,
             "classes": self.num_classes,
+            "labels": "shuffled" if self.shuffled else "true",
             "digest": hashlib.sha256(json.dumps(self.inputs, sort_keys=True).encode()).hexdigest()[:16],
         }
 

@@ -209,6 +209,8 @@ def program_in_words(record: Json) -> str:
     """cse with its version, its code's digest and its commit, if the run recorded them."""
     named = {"code": record.get("code"), "commit": record.get("git_commit")}
     parts = ", ".join(f"{name} `{value}`" for name, value in named.items() if value)
+    for part in record.get("earlier_code") or []:
+        parts += f"; until step {part['until_step']} code `{part['code']}`"
     version = (record.get("versions") or {}).get("cse-lab", "")
     return f"cse {version}".rstrip() + (f" ({parts})" if parts else "")
 
@@ -254,8 +256,8 @@ def data_in_words(config: Config, trained: Json) -> str:
     else:
         text = f"`{Path(str(config['data'].get('path', name))).name}`, text of the trainer's own"
     if second := trained.get("aux_modality"):
-        text += "; and on {items:,} {kind} of {classes} classes from `{source}` (digest `{digest}`)".format(**second)
-        text += f", by the loss `{second['loss']}`"
+        text += "; and on {items:,} {kind} of {classes} classes, with {labels} labels, from `{source}`".format(**second)
+        text += f" (digest `{second['digest']}`), by the loss `{second['loss']}`"
     return text
 
 

@@ -42,13 +42,13 @@ def test_what_a_run_learned_from_is_on_record(modality, kind, name, small_run, t
         assert cse_train([*line, f"hydra.run.dir={tmp_path}/{place.name}-run"]) == 0
         records.append(json.loads((tmp_path / f"{place.name}-run/results.json").read_text())["training_data"])
     first, second = (about["aux_modality"] for about in records)
-    assert first == {"source": folder.name, "kind": kind, "items": 16, "classes": 4, "digest": second["digest"],
-                     "loss": "supcon"}  # fmt: skip
+    assert first == {"source": folder.name, "kind": kind, "items": 16, "classes": 4, "labels": "true",
+                     "digest": second["digest"], "loss": "supcon"}  # fmt: skip
     assert second["source"] == "copy"
     assert records[0]["digest"] == records[1]["digest"] != first["digest"]
     card = (tmp_path / "copy-run/best/README.md").read_text()
     assert f"# {name} from " in card
-    assert f"16 {kind} of 4 classes from `copy` (digest `{first['digest']}`)" in card
+    assert f"16 {kind} of 4 classes, with true labels, from `copy` (digest `{first['digest']}`)" in card
     assert re.search(r"^step 1/1  loss \S+  aux loss \d\S+ .* \S+ s/step", capsys.readouterr().out, re.M)
 
 

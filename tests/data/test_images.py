@@ -63,6 +63,7 @@ def test_shuffled_labels_are_the_same_classes_on_other_images_by_the_seed(image_
     assert (plain.labels != shuffled.labels).mean() > 0.4
     assert (shuffled.labels == again.labels).all()
     assert (shuffled.labels != other.labels).any()
+    assert (plain.provenance()["labels"], shuffled.provenance()["labels"]) == ("true", "shuffled")
 
 
 @pytest.mark.parametrize(("normalize", "mean", "deviation"), [("imagenet", 0.485, 0.229), ("vit", 0.5, 0.5)])
