@@ -21,7 +21,7 @@ from cse.config.groups import CONF_DIR, choices, groups, own_folders
 from cse.config.keys import KEYS, entry, is_science, key_of
 from cse.config.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, values_of
 from cse.config.spelling import typed as as_typed
-from cse.dotted import Config, flattened
+from cse.dotted import Config, Json, flattened
 from cse.errors import UserError
 from cse.record.results import code_digest, own_code
 from cse.record.runs import RUN, newest_run, read_run, read_run_file
@@ -253,10 +253,15 @@ def check_same_inputs(config: Config, training: "Training") -> None:
             f"rerun={folder}: {differ[0]}{more} changed since that run: put back what was there, or start a new run"
         )
     log.info("rerun      %s: the same %d inputs, by digest", folder, len(about["inputs"]))
-    before = read_run(folder).results
+    warn_of_other_code("rerun", read_run(folder).results, config)
+
+
+def warn_of_other_code(word: str, before: Json, config: Config) -> bool:
+    """Whether the code is not that of a run's results.json, with a warning that names what has changed."""
     own = own_code(config)
-    changed_code = [name for name, digest in before.get("own_code", {}).items() if own.get(name, digest) != digest]
+    changed = [name for name, digest in before.get("own_code", {}).items() if own.get(name, digest) != digest]
     if before.get("code") != code_digest():
-        changed_code.append(f"cse, which was of commit {before.get('git_commit')}")
-    if changed_code:
-        log.warning("rerun      the code has changed: %s; other numbers may come", ", ".join(changed_code))
+        changed.append(f"cse, which was of commit {before.get('git_commit')}")
+    if changed:
+        log.warning("%-10s the code has changed: %s; other numbers may come", word, ", ".join(changed))
+    return bool(changed)

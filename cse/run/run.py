@@ -27,7 +27,7 @@ from cse.run.card import read_license_and_language
 from cse.run.job import Job
 from cse.run.needs import needs_of
 from cse.run.record import Record
-from cse.run.resume import check_same_inputs
+from cse.run.resume import check_same_inputs, warn_of_other_code
 from cse.run.summary import announce, conclude, print_forecast, print_plan, print_rows
 from cse.training.checkpoint import drop_tensors
 from cse.training.distributed import join_processes, leave_processes, main_process_first
@@ -146,6 +146,10 @@ def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
     }
     if record.writes:
         before = read_run(training.folder).results if training.state.step else {}
+        if before and warn_of_other_code("resume", before, config):
+            made = {key: before.get(key) for key in ("git_commit", "code", "own_code")}
+            before.setdefault("earlier_code", []).append({"until_step": training.state.step, **made})
+        record.results["earlier_code"] = before.get("earlier_code", [])
         known = "weights" in before  # a resumed run does not ask the hub again
         record.results["weights"] = before["weights"] if known else read_license_and_language(config["model"]["name"])
     return record

@@ -75,6 +75,23 @@ def test_a_resumed_run_keeps_the_words_of_its_first_line(cse_train, tmp_path):
     assert not {"resume=own", "rerun=first", "trainer.max_steps=2"} & set(words)
 
 
+def test_a_run_that_other_code_resumes_keeps_which_code_made_its_first_steps(cse_train, tmp_path, monkeypatch, capsys):
+    assert cse_train("rerun=first", "trainer.keep_last=true", "hydra.run.dir=own") == 0
+    results = tmp_path / "own" / "results.json"
+    made = json.loads(results.read_text())
+    assert cse_train("resume=own", "trainer.max_steps=3") == 0
+    assert json.loads(results.read_text())["earlier_code"] == []
+    results.write_text(json.dumps(made | {"code": "another"}))
+    assert cse_train("resume=own", "trainer.max_steps=4") == 0
+    assert "resume     the code has changed: cse" in "".join(capsys.readouterr())
+    now = json.loads(results.read_text())
+    assert [(part["until_step"], part["code"]) for part in now["earlier_code"]] == [(3, "another")]
+    assert now["code"] == made["code"]
+    assert "; until step 3 code `another`" in (tmp_path / "own" / "best" / "README.md").read_text()
+    assert exit_code("cse-report", "differ=[first,own]", "out=out") == 0
+    assert "code until step 3,-,another" in (tmp_path / "out" / "differ.csv").read_text()
+
+
 def test_the_weights_that_it_starts_from_must_be_the_same(cse_train, tmp_path, tiny_bert, capsys):
     model = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
     assert cse_train(*LINE, f"model.name={model}", "hydra.run.dir=own") == 0

@@ -167,7 +167,7 @@ def test_a_part_of_the_users_own_needs_its_folder_or_its_name_on_the_line(tmp_pa
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "nearby_part.py").write_text(
         "from cse.types import Objective\n"
-        "class Nearby(Objective):\n    def __init__(self, dim): pass\n    def forward(self): pass\n"
+        "class Nearby(Objective):\n    def __init__(self, dim): pass\n    def forward(self, views): pass\n"
     )
     run = write_run(tmp_path / "run", SETTINGS | {"objective": {"_target_": "nearby_part.Nearby"}})
     with pytest.raises(UserError, match="--config-dir"):
