@@ -1,8 +1,10 @@
 """Score an encoder with every evaluator. Scores are named <split>/<evaluator>/<score>; each text is encoded once."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -87,6 +89,15 @@ def check_source(name: str, evaluator: Evaluator) -> None:
         ) from error
 
 
+def check_scores(evaluator: str, found: object) -> None:
+    """Raise UserError unless an evaluator returned a list of scores, each with a number and a name of its own."""
+    if not isinstance(found, list) or not all(isinstance(one, Score) and isinstance(one.value, Real) for one in found):
+        raise UserError(f"{evaluator} must return a list of cse.score.Score, each with a number")
+    names = [one.name for one in found]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UserError(f"{evaluator} returned several scores named {twice[0]}")
+
+
 def score(
     evaluators: Mapping[str, Evaluator],
     splits: Mapping[str, Sequence[str]],
@@ -109,12 +120,10 @@ def score(
             except Exception as error:
                 error.add_note(f"(raised while eval.{name} scored {split})")
                 raise
-            if not isinstance(found, list) or not all(isinstance(one, Score) for one in found):
-                raise UserError(
-                    f"eval.{name}: {class_name(type(evaluators[name]))} must return a list of cse.score.Score"
-                )
-            named = (one.within(f"{split}/{name}/") for one in found)
-            scores |= {one.name: one for one in named}
+            check_scores(f"eval.{name}: {class_name(type(evaluators[name]))}", found)
+            scores |= {one.name: one for one in (one.within(f"{split}/{name}/") for one in found)}
+            if undefined := [one.name for one in found if math.isnan(one.value)]:
+                log.warning("%-10s %s: %s is not a number", name, split, ", ".join(undefined))
             log.log(level, "%-10s %s, %.1f s", name, split, time.perf_counter() - started)
     return scores
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cse.errors import UserError
-from cse.eval.score import MemoizedEncode, check_source, mean_of
+from cse.eval.score import MemoizedEncode, check_scores, check_source, mean_of, score
 from cse.score import Items, Score
 from cse.types import Evaluator
 
@@ -35,6 +35,27 @@ def test_a_wrong_source_is_refused_by_class_and_key(source, key):
     with pytest.raises(UserError, match=rf"^eval\.mine: .*test_score\.Mine.*{key}") as caught:
         check_source("mine", Mine(source))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ([Score("a", "high")], "number"),
+        ([Score("a", 1.0), Score("a", 2.0)], "named a"),
+        ([1.0], "number"),
+        (None, "list"),
+    ],
+)
+def test_scores_are_numbers_with_names_of_their_own(found, told):
+    with pytest.raises(UserError, match=rf"^eval\.mine.*{told}"):
+        check_scores("eval.mine", found)
+
+
+def test_a_score_that_is_no_number_is_kept_and_warned_of(monkeypatch, caplog):
+    monkeypatch.setattr(Mine, "__call__", lambda *of: [Score("a", math.nan), Score("b", np.float32(1))])
+    scores = score({"mine": Mine(None)}, {"mine": ["test"]}, lambda texts: texts)
+    assert math.isnan(scores["test/mine/a"].value)
+    assert "a is not a number" in caplog.text
 
 
 @pytest.mark.parametrize(
