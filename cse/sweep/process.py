@@ -8,13 +8,14 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from cse.config.compose import resolved, without_hydra
 from cse.config.keys import identity, is_science, key_of
 from cse.config.spelling import spell_value
 from cse.errors import RunError, UserError
-from cse.files import make_folder
+from cse.files import make_folder, sha256
 from cse.record.heartbeat import read_beat
 from cse.record.runs import Run, read_run, weights_sum
 from cse.record.status import DONE, FAILED, RUNNING
@@ -130,11 +131,12 @@ def command_of(job: jobs.PlannedJob, folder: Path) -> list[str]:
 def differences(job: jobs.PlannedJob, run: Run) -> list[str]:
     """`key=before (now after)` for each setting in which a finished run differs from the job as it is now.
 
-    For a cse-eval job: whether the encoder that it scored has been replaced.
+    Then what it read that has changed; for a cse-eval job, first whether the encoder that it scored has been replaced.
     """
     if job.program != "cse-train":
         known, name = run.results.get("weights_sum"), run.get("checkpoint")
-        return [f"other weights in checkpoint={name}"] if known and weights_sum(name) not in (known, None) else []
+        other = known and weights_sum(name) not in (known, None)
+        return [f"other weights in checkpoint={name}"] * bool(other) + changed_files(run)
     config = job.composed()
     if config.smoke:  # its settings were shrunk
         return []
@@ -146,7 +148,23 @@ def differences(job: jobs.PlannedJob, run: Run) -> list[str]:
         before.pop("trainer.compile")
     decided = {key for key in now if now[key] == "auto"}  # by the machine that ran it, as the run records
     changed = [key for key in now if key in before and before[key] != now[key] and key not in decided]
-    return [f"{key}={before[key]} (now {now[key]})" for key in changed]
+    return [f"{key}={before[key]} (now {now[key]})" for key in changed] + changed_files(run)
+
+
+def changed_files(run: Run) -> list[str]:
+    """What a finished run read, of text and pairs of the user's own, that has another content now."""
+    trained = (run.results.get("training_data") or {}).get("sha256")
+    sums = dict(trained) if isinstance(trained, dict) else {}
+    for source in (run.results.get("data") or {}).values():
+        sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
+    there = [name for name in sums if Path(name).is_file()]  # a benchmark's are named within their folder
+    return [f"other content of {name}" for name in there if digest_of(name, os.stat(name).st_mtime_ns) != sums[name]]
+
+
+@cache
+def digest_of(name: str, written: int) -> str:
+    """The SHA-256 of a file that was written at that time, read once for all jobs of a start."""
+    return sha256(Path(name))
 
 
 def score_of(run: Run) -> Score | None:

@@ -16,6 +16,7 @@ from typed import jobs_of
 
 from cse.config.compose import composed, without_hydra
 from cse.errors import Interrupted, UserError
+from cse.files import sha256
 from cse.record.heartbeat import Heartbeat
 from cse.record.runs import Run, weights_sum
 from cse.score import Score
@@ -80,6 +81,26 @@ def test_a_finished_run_with_other_settings_does_not_pass_for_done(tmp_path):
     assert [outcome.state for outcome in outcomes] == ["done before", "done before", "done before", "failed"]
     assert "trainer.lr=1.0 (now 3e-05)" in outcomes[-1].detail
     assert "workers" not in outcomes[-1].detail
+
+
+@pytest.mark.parametrize("program", ["cse-train", "cse-eval"])
+def test_a_job_that_read_other_files_does_not_pass_for_done(program, tmp_path):
+    text, pairs = tmp_path / "text.txt", tmp_path / "dev.csv"
+    for file in (text, pairs):
+        file.write_text("as it was")
+    words = ["tracker=none"] if program == "cse-train" else ["checkpoint=nowhere", "eval=stsb"]
+    results = {"status": "done", "config": {"checkpoint": "nowhere"}, "metrics": {"average": 70.0},
+               "training_data": {"sha256": {str(text): sha256(text)}},
+               "data": {"pairs": {"files": {str(pairs): {"sha256": sha256(pairs)}, "STS12/a.txt": {"sha256": "0"}}}},
+               }  # fmt: skip
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    job = jobs.PlannedJob("a", program, words)
+    assert process.known_outcome(job, tmp_path).state == "done before"
+    for file in (text, pairs):
+        file.write_text("as it is now")
+    outcome = process.known_outcome(job, tmp_path)
+    assert outcome.state == "failed"
+    assert f"other content of {text}, other content of {pairs}" in outcome.detail
 
 
 def test_scores_of_a_replaced_encoder_do_not_pass_for_done(tmp_path):
