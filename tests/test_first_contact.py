@@ -1,6 +1,7 @@
 """The first run with a hub, from the shell: what a user of `cse-train` sees, then from the cache, then offline."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -25,7 +26,9 @@ def environment(toy_hub, tmp_path) -> dict[str, str]:
 def test_first_run_second_run_and_offline(toy_hub, environment, tiny_bert, sentences, senteval, tmp_path):
     """All defaults, but small: BERT by its old name, wiki1m, STS. One download breaks off."""
     toy_hub.moved["bert-base-uncased"] = "google-bert/bert-base-uncased"
-    toy_hub.add("models/google-bert/bert-base-uncased", Path(tiny_bert))
+    model = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    (model / "README.md").write_text("---\nlicense: apache-2.0\n---\n")
+    toy_hub.add("models/google-bert/bert-base-uncased", model)
     with tarfile.open(tmp_path / "senteval.tar", "w") as archive:
         archive.add(senteval / "STS", "STS")
     wiki1m = sentences.read_bytes() * 5000  # as many rows as were published
