@@ -26,7 +26,6 @@ tests/report/test_published.py recomputes every average, mean and difference.
 """
 
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated
@@ -34,6 +33,7 @@ from typing import Annotated
 import yaml
 from pydantic import BaseModel, BeforeValidator
 
+from cse.config.suggest import nearest
 from cse.dotted import Json
 from cse.errors import UserError
 from cse.report.statistics import Value
@@ -142,7 +142,6 @@ def figure(paper: str, name: str) -> PublishedFigure:
 def _entry(paper: str, kind: str, name: str) -> Json:
     entries = read(paper).get(kind, {})
     if name not in entries:
-        close = get_close_matches(name, entries, 1)
-        hint = f" (did you mean {close[0]}?)" if close else f"; there are {', '.join(entries)}"
+        hint = nearest(name, [*entries]) or f"; there are {', '.join(entries)}"
         raise UserError(f"{paper} has no {kind[:-1]} {name!r}{hint}")
     return entries[name]
