@@ -250,7 +250,7 @@ def page(runs: pd.DataFrame) -> str:
         table(["claim", "difference, 95 % interval", "p raw, by Holm", "verdict"], judgements),
         *(["## Rates", "Mean selection score of both tuning seeds at the last step; empty where a seed is missing.\n"
            "Bold: chosen; (edge): the best so far is the first or last rate, so the grid is not finished\n"
-           "(but for 3e-06, where every grid ends);\n"
+           f"(but for {LOWEST:g}, where every grid ends);\n"
            "neither: no block has the arm, as VICReg's other weights (`vicreg25`) score higher.",
            table(["arm", *(f"{rate:g}" for rate in rates.columns)], grid)] if len(grid) else []),
         *(["## What this cannot say", described(DOUBTS, runs)] if there else []),
