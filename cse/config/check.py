@@ -111,9 +111,10 @@ def unmade(place: str, node: Config) -> str:
         return f"lacks the method {', '.join(sorted(part.__abstractmethods__))}"
     base = BASES.get(re.sub(r"^eval\.\w+\.$", "eval.", place))
     if base and isclass(part):
-        if not issubclass(part, get_object(base)):
+        kind = get_object(base)
+        if not issubclass(part, kind):
             return f"must inherit {base}"
-        if wrong := wrong_method(part, get_object(base)):
+        if wrong := wrong_method(part, kind):
             return wrong
     beside = BESIDE[place].__annotations__ if place in BESIDE else ()
     own = {key: value for key, value in node.items() if key not in (*HYDRAS_OWN, *beside)}

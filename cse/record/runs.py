@@ -81,8 +81,7 @@ class Run:
     @property
     def no_better(self) -> bool:
         """Whether it kept a step whose score that selects is no better than `untrained`."""
-        select = str(self.get("trainer.select"))
-        return no_better(self.scores, select, {select: self.untrained})
+        return no_better(self.scores, str(self.get("trainer.select")), self.results.get("untrained") or {})
 
     @property
     def altered(self) -> frozenset[str]:

@@ -233,11 +233,11 @@ def gate(
     passed, lines = True, []
     for one, group, of, p in zip(others, against, found, holm([of.p for of in found]), strict=True):
         assert of.effect is not None
-        data = "its data are incomplete or altered" if ours.altered or group.altered else ""
-        data = "they were scored on different data" if rest_on_other_data([*ours.runs, *group.runs], score) else data
+        unlike = "they were scored on different data" if rest_on_other_data([*ours.runs, *group.runs], score) else ""
+        altered = "its data are incomplete or altered" if ours.altered or group.altered else ""
         smaller = "" if sign * of.effect > least else "not even these runs' means are"
         unsure = "" if p < 1 - confidence else f"p {probability(p) or 'unknown'}"
-        why = data or few_seeds([ours, group]) or smaller or unsure
+        why = unlike or altered or few_seeds([ours, group]) or smaller or unsure
         passed &= not why
         gain = f"{signed(of.effect, 2)} {bounds(of.low, of.high, 2)}".strip()
         result = f"not shown, {why}" if why else f"p {probability(p)}"

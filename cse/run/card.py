@@ -118,7 +118,7 @@ def model_card(record: Json, scores: Iterable[Score]) -> str:
     data = DATASETS.get(config["data"]["name"])
     finite = [score for score in scores if math.isfinite(score.value)]
     select = str(config["trainer"].get("select"))
-    is_better = not no_better({score.name: score for score in finite}, select, record.get("untrained") or {})
+    in_vain = no_better({score.name: score for score in finite}, select, record.get("untrained") or {})
     about = ModelCardData(
         base_model=base,
         datasets=[data.repo] if data is not None and data.repo else None,
@@ -140,7 +140,7 @@ def model_card(record: Json, scores: Iterable[Score]) -> str:
         command=shareable(record["command"]),
         data=data_in_words(config, record.get("training_data") or {}),
         rows="\n".join(rows_of(finite).values()),
-        untrained="" if is_better else f", which by {select} is no better than the encoder before training",
+        untrained=f", which by {select} is no better than the encoder before training" * in_vain,
         pooling=config["model"]["pooling"] or "as the checkpoint records it",
         citation=CITATION.format("\n".join(map(bibtex, works))) if (works := cited(methods)) else "",
     )

@@ -146,10 +146,11 @@ def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
     }
     if record.writes:
         before = read_run(training.folder).results if training.state.step else {}
+        earlier = before.get("earlier_code", [])
         if before and warn_of_other_code("resume", before, config):
             made = {key: before.get(key) for key in ("git_commit", "code", "own_code")}
-            before.setdefault("earlier_code", []).append({"until_step": training.state.step, **made})
-        record.results["earlier_code"] = before.get("earlier_code", [])
+            earlier = [*earlier, {"until_step": training.state.step, **made}]
+        record.results["earlier_code"] = earlier
         known = "weights" in before  # a resumed run does not ask the hub again
         record.results["weights"] = before["weights"] if known else read_license_and_language(config["model"]["name"])
     return record
