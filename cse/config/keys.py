@@ -89,11 +89,12 @@ VERBATIM = (
     *("data.path", "data.cache_dir", "data.rows.file", "data.rows.folder", "eval.coco.folder", "eval.probing.folder"),
     *("eval.pairs.dev", "eval.pairs.test"),
     *("augmentation.cache_dir", "augmentation.wordnet_dir", "aux_modality.weights", "aux_modality.data.folder"),
-    *("aux_modality.data.files", "aux_modality.data.cache"),
+    *("aux_modality.data.hub", "aux_modality.data.files", "aux_modality.data.cache"),
     *TEACHERS,
     *("label", "note"),
 )
-"""The keys whose value is or may be a file, a folder or a sentence: it is used as it is typed, and never parsed."""
+"""The keys whose value is or may be a file, a folder, a name on the hub or a sentence: it is used as it is typed, and
+never parsed."""
 
 
 def is_verbatim(key: str) -> bool:

@@ -73,6 +73,8 @@ class Text:
         preview: Natural = 0,
         empty: Empty | None = "keep",
     ):
+        if path is not None and name in DATASETS:  # its licence and revision would be those of another text
+            raise UserError(f"data.name={name} is a published corpus: give the text of data.path={path} another name")
         self.name = name
         self.cache = Path(cache_dir) / "text"
         if scores in (columns or []):
@@ -161,7 +163,7 @@ class Text:
         """What the run learns from, JSON-ready: source, rows used, SHA-256 of the published or of each local file."""
         about = {"name": self.name, "rows": len(self), "left_out": self.left_out, "digest": self.digest}
         sums: object = self.checksums or None
-        if is_published(self.name) and self.rows is not None:
+        if is_published(self.name):
             if self.copy is None:
                 return about | published(self.name)
             sums = sums if len(self.checksums) > 1 else next(iter(self.checksums.values()))
@@ -177,7 +179,7 @@ class Text:
     @property
     def published_rows(self) -> tuple[int, ...]:
         """How many rows the published corpus has, or its copies have; () for other text."""
-        return DATASETS[self.name].rows if self.rows is not None and self.name in DATASETS else ()
+        return DATASETS[self.name].rows if self.name in DATASETS else ()
 
     @property
     def num_columns(self) -> int:

@@ -8,7 +8,7 @@ import math
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,7 +85,6 @@ Trained on {data}.{architecture}
 | score | value |
 |---|---|
 {rows}
-
 Scores that begin with `dev/` chose the step{untrained}.
 †: on incomplete or altered data; not comparable with published scores.
 
@@ -108,7 +107,7 @@ Please cite:
 """
 
 
-def model_card(record: Json, scores: Iterable[Score]) -> str:
+def model_card(record: Json, scores: Collection[Score]) -> str:
     """The text of README.md. record: results.json."""
     from huggingface_hub import ModelCardData
 
@@ -116,9 +115,8 @@ def model_card(record: Json, scores: Iterable[Score]) -> str:
     methods, base = methods_of(config), base_model(config)
     title = f"{name_of(methods)} from {base or config['model']['name'].rpartition('/')[2]}"
     data = DATASETS.get(config["data"]["name"])
-    finite = [score for score in scores if math.isfinite(score.value)]
     select = str(config["trainer"].get("select"))
-    in_vain = no_better({score.name: score for score in finite}, select, record.get("untrained") or {})
+    in_vain = no_better({score.name: score for score in scores}, select, record.get("untrained") or {})
     about = ModelCardData(
         base_model=base,
         datasets=[data.repo] if data is not None and data.repo else None,
@@ -128,7 +126,7 @@ def model_card(record: Json, scores: Iterable[Score]) -> str:
         pipeline_tag=TASK,
         tags=["sentence-transformers", "feature-extraction", TASK, "cse", *methods],
         model_name=title,
-        eval_results=index_of(finite) or None,
+        eval_results=index_of(scores) or None,
     )
     text = BODY.format(
         title=title,
@@ -139,7 +137,7 @@ def model_card(record: Json, scores: Iterable[Score]) -> str:
         settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
         command=shareable(record["command"]),
         data=data_in_words(config, record.get("training_data") or {}),
-        rows="\n".join(rows_of(finite).values()),
+        rows="".join(rows_of(scores).values()),
         untrained=f", which by {select} is no better than the encoder before training" * in_vain,
         pooling=config["model"]["pooling"] or "as the checkpoint records it",
         citation=CITATION.format("\n".join(map(bibtex, works))) if (works := cited(methods)) else "",
@@ -147,24 +145,26 @@ def model_card(record: Json, scores: Iterable[Score]) -> str:
     return f"---\n{about.to_yaml()}\n---\n\n{text}"
 
 
-def rows_of(scores: Iterable[Score]) -> dict[str, str]:
-    """The lines of the card's table, by score."""
-    return {score.name: f"| {shown(score)} | {in_short(score.value)} |" for score in scores}
+def rows_of(scores: Collection[Score]) -> dict[str, str]:
+    """The lines of the card's table, by score; "" for one that is no number."""
+    return {
+        score.name: f"| {shown(score)} | {in_short(score.value)} |\n" * math.isfinite(score.value) for score in scores
+    }
 
 
-def index_of(scores: Iterable[Score]) -> "list[EvalResult]":
-    """The scores that leaderboards may show, as the hub's model-index: nothing on altered data."""
+def index_of(scores: Collection[Score]) -> "list[EvalResult]":
+    """The scores that leaderboards may show, as the hub's model-index: nothing on altered data, and no NaN."""
     from huggingface_hub import EvalResult
 
     results = []
-    for score in (score for score in scores if not score.altered):
+    for score in (score for score in scores if math.isfinite(score.value) and not score.altered):
         split, *scored, metric = score.name.split("/")
         dataset = "/".join(scored)
         results.append(EvalResult(TASK, dataset, dataset, metric, round(score.value, 4), dataset_split=split))
     return results
 
 
-def refresh(best: Path, evaluation: Json, scores: Iterable[Score]) -> None:
+def refresh(best: Path, evaluation: Json, scores: Collection[Score]) -> None:
     """Put the scores of a finished cse-eval of best/ onto its card, and leave everything else there as it is.
 
     evaluation: its results.json. A card without a table of scores is left as it is, and one that cannot be written:
@@ -172,20 +172,19 @@ def refresh(best: Path, evaluation: Json, scores: Iterable[Score]) -> None:
     """
     from huggingface_hub import ModelCard
 
-    file, finite = best / "README.md", [score for score in scores if math.isfinite(score.value)]
-    new = rows_of(finite)
+    file, new = best / "README.md", rows_of(scores)
     try:
         with file_lock(file):  # several evaluations may end at once
             card = ModelCard.load(file, ignore_metadata_errors=True)
             if (table := SCORES.search(card.text)) is None:
                 log.info("card       %s has no table of scores, and stays as it is", file)
                 return
-            names = {row: row.split("|")[1].strip(f" {ALTERED}") for row in table[0].splitlines()}
-            rows = {name: row for row, name in names.items()} | new
-            card.text = SCORES.sub(lambda _: "".join(f"{row}\n" for row in rows.values()), card.text, count=1)
+            old = table[0].splitlines(keepends=True)
+            rows = {row.split("|")[1].strip(f" {ALTERED}"): row for row in old} | new
+            card.text = SCORES.sub(lambda _: "".join(rows.values()), card.text, count=1)
             before = card.data.eval_results or []
             kept = [one for one in before if f"{one.dataset_split}/{one.dataset_type}/{one.metric_type}" not in new]
-            card.data.eval_results = [*kept, *index_of(finite)] or None
+            card.data.eval_results = [*kept, *index_of(scores)] or None
             write_text(file, str(card))
             copy_mteb(best, evaluation)
     except (OSError, ValueError, yaml.YAMLError, UserError, RunError) as error:
