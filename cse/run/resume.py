@@ -91,6 +91,10 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
             config[group] = fresh[group]
     for key in (key for key in KEYS if entry(key).once):
         OmegaConf.update(config, key, OmegaConf.select(fresh, key))
+    for name, here in fresh.paths.items():  # a folder of another machine
+        place = OmegaConf.select(config, f"paths.{name}")
+        if here and place and not Path(place).expanduser().exists():
+            config.paths[name] = here
     if OmegaConf.select(config, MODE) in ("auto", "online") and (now := OmegaConf.select(fresh, MODE)) is not None:
         OmegaConf.update(config, MODE, now)  # WANDB_MODE may have changed
     config.resume, config.rerun = (fresh.resume, str(origin.folder)) if is_rerun else ("auto", None)

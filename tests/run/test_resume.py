@@ -86,6 +86,14 @@ def test_settings_that_refer_to_a_typed_key_follow_it(tmp_path):
     assert (config.eval.stsb.allow_partial, config.eval.stsb.senteval) == (True, "/own")
 
 
+def test_a_folder_that_only_another_machine_has_is_this_machines(tmp_path, monkeypatch):
+    monkeypatch.setenv("CSE_CACHE", str(tmp_path))
+    settings = resolved(cse.compose("paths.cache=/elsewhere/cache", "paths.images=/elsewhere/images"))
+    config = _composed("train", [f"rerun={write_run(tmp_path / 'run', settings)}"])[0]
+    assert (config.paths.cache, config.data.cache_dir) == (str(tmp_path), str(tmp_path))
+    assert config.paths.images == "/elsewhere/images"  # this machine names none: the refusal says which is missing
+
+
 def test_references_inside_a_group_and_to_a_chosen_group_follow_too(tmp_path, monkeypatch):
     """Such as the name by which a corpus's local copy is found."""
     settings = resolved(cse.compose("data=openwebtext", "data.rows.min_units=9"))
