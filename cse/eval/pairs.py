@@ -63,7 +63,7 @@ def read_pairs(folder: DataFolder, name: str, columns: list[str | ScoreColumn], 
     """
     rows: list[Row] = []
     for file in files_of(Path(name).expanduser(), key):
-        folder.read_bytes(str(file))
+        folder.read_bytes(str(file))  # for its digest; read_rows opens it once more, as it does a Parquet file
         with renaming_keys(OWN_KEYS):
             rows += [
                 (words(one), words(other), float(score)) for one, other, score in read_rows(file, columns, "utf-8")

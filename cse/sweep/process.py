@@ -139,7 +139,7 @@ def differences(job: jobs.PlannedJob, run: Run) -> list[str]:
         return [f"other weights in checkpoint={name}"] * bool(other) + changed_files(run)
     config = job.composed()
     if config.smoke:  # its settings were shrunk
-        return []
+        return changed_files(run)
     now, before = (
         {key: value for key, value in identity(settings).items() if is_science(key)}
         for settings in (resolved(without_hydra(config)), run.config)
