@@ -20,20 +20,20 @@ MANY = 10  # unfinished runs that are named one by one
 
 
 def console() -> Console:
-    """The terminal. Into a pipe or a file, lines of text may be of any length; tables are wrapped there too."""
+    """The terminal. Into a pipe or a file, lines may be of any length."""
     return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
 
 
 def show(section: Section, console: Console) -> None:
-    """Print a table without cutting numbers, what is wider than the terminal (a pipe: 80) below, and the remarks."""
+    """Print a table without cutting numbers, what is wider than the terminal below, and the remarks."""
     if section.title:
         console.print(Text(section.title, style="bold"), soft_wrap=True)
     table, words = section.table, section.words
     if not table.empty:
         names = [name or None for name in table.columns[:words]]
         index = pd.MultiIndex.from_arrays(table.iloc[:, :words].map(folded).T.to_numpy(), names=names)
-        text = table.iloc[:, words:].map(folded).set_axis(index).to_string(line_width=console.width, sparsify=False)
-        text = Text(text)
+        width = console.width if console.is_terminal else None
+        text = Text(table.iloc[:, words:].map(folded).set_axis(index).to_string(line_width=width, sparsify=False))
         for verdict, colour in COLOURS.items():
             text.highlight_words([verdict], colour)
         console.print(text, soft_wrap=True)
