@@ -159,12 +159,13 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     smoke = compare_runs(small, folders, config["metrics"], config["seed"]) if real and small else None
     if config["metrics"] and not comparison.chosen:
         raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs")
-    label = f"{out.name}-differences"
-    gaps = differences.differences(comparison, config["baseline"], config["confidence"], config["within"], label)
-    least, gated = config["gate"], None
+    baseline, confidence, least = (config[key] for key in ("baseline", "confidence", "gate"))
+    passed, gated = True, dict[frozenset[int], str]()
     if least is not None:
         first = named[0] if len(named) > 1 else []
-        gated = differences.gate(comparison, least, config["baseline"], config["confidence"], first)
+        passed, gated = differences.gate(comparison, least, baseline, confidence, first)
+    label = f"{out.name}-differences"
+    gaps = differences.differences(comparison, baseline, confidence, config["within"], label, gated)
     doubt = gaps.doubt if gaps else ""
     others = [*([gaps.section] if gaps else []), *([smoke.unranked()] if smoke else [])]
     sections = [comparison.section(out.name), *others]
@@ -179,8 +180,8 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     terminal.show_comparison(comparison, sections, terminal.console(), doubt)
     write(out, files)
     if gated:
-        print(f"gate={least:g}: {'passed' if gated[0] else 'not passed'}", *gated[1], sep="\n  ")
-        sys.exit(not gated[0])
+        print(f"gate={least:g}: {'passed' if passed else 'not passed'}", *gated.values(), sep="\n  ")
+        sys.exit(not passed)
 
 
 def write(out: Path, files: "Mapping[str, str | DataFrame | None]") -> None:

@@ -35,8 +35,9 @@ class Differences(NamedTuple):
 
     frame: differences.csv, a row for each setting that is compared, by its number. p_holm: NaN if there are no seeds to
     test; tied: p_holm does not tell them apart; seeds_to_tell: a side, "" if these do; paired_: the test seed by seed;
-    alike_: p, by Holm too, that the difference is less than `within`. section: the same as text, with what its signs
-    mean, what these seeds can tell, and which settings they cannot. doubt: why the best has not won, "" if it has.
+    alike_: p, by Holm too, that the difference is less than `within`; gate: what it says of the two. section: the same
+    as text, with what its signs mean, what these seeds can tell, and which settings they cannot. doubt: why the best
+    has not won, "" if it has.
     """
 
     frame: pd.DataFrame
@@ -45,11 +46,16 @@ class Differences(NamedTuple):
 
 
 def differences(
-    comparison: Comparison, baseline: str | None, confidence: float, within: float | None = None, label: str = ""
+    comparison: Comparison,
+    baseline: str | None,
+    confidence: float,
+    within: float | None = None,
+    label: str = "",
+    gated: Mapping[frozenset[int], str] | None = None,
 ) -> Differences | None:
     """Compare each setting with the first, which is the best, or the baseline; None if fewer than two have the score.
 
-    label: LaTeX's. Raises UserError for a baseline that names no setting, or several.
+    label: LaTeX's. gated: what a gate says of two settings. Raises UserError for a baseline that names not one setting.
     """
     score = comparison.compared_by
     if score is None:
@@ -67,6 +73,7 @@ def differences(
         "" if p < 1 - confidence else seeds_to_tell(size, spread.sd, level)
         for size, p in zip(frame["difference"], frame["p_holm"], strict=True)
     ]
+    frame["gate"] = [(gated or {}).get(frozenset((one, reference)), "") for one in others]
     notes = list(filter(None, [spread.in_words(level)]))
     for setting, size, of, seeds in frame.loc[frame["seeds_to_tell"] != "", TELL].head(3).itertuples():
         name = comparison.label(setting)
@@ -204,9 +211,9 @@ def the_one(comparison: Comparison, found: Sequence[int], named: str) -> int:
 
 def gate(
     comparison: Comparison, least: float, baseline: str | None, confidence: float, named: Sequence[Path]
-) -> tuple[bool, list[str]]:
-    """Whether the first setting is better than the baseline, or than every other one, by `least` or more, with a line
-    for each. named: the places of the first of several folders or globs, whose setting is the first; [] if one was
+) -> tuple[bool, dict[frozenset[int], str]]:
+    """Whether the first setting is better than the baseline, or than every other one, by `least` or more, and a line
+    for each pair. named: the places of the first of several folders or globs, whose setting is the first; [] if one was
     named, and the best setting is the first, which needs a baseline: the best is always better than some.
 
     A difference counts if it is told apart from one of `least`, with the seeds that a verdict needs, on whole data.
@@ -222,7 +229,7 @@ def gate(
     known = [setting_named(comparison, baseline)] if baseline else list(comparison.runs_by_setting)
     others = [one for one in known if one != first]
     if known == [first] and not named and len(comparison.runs_by_setting) > 1:
-        return False, [f"the best is the baseline itself: {comparison.label(first)}"]
+        return False, {frozenset(known): f"the best is the baseline itself: {comparison.label(first)}"}
     if score is None or not others:
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
     sign = -1 if described(comparison.runs, score).lower_is_better else 1
@@ -230,7 +237,7 @@ def gate(
     if not all(group.values for group in (ours, *against)):
         raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
     found = [compare(ours, group, confidence, sign * least) for group in against]
-    passed, lines = True, []
+    passed, lines = True, {}
     for one, group, of, p in zip(others, against, found, holm([of.p for of in found]), strict=True):
         assert of.effect is not None
         unlike = "they were scored on different data" if rest_on_other_data([*ours.runs, *group.runs], score) else ""
@@ -241,5 +248,6 @@ def gate(
         passed &= not why
         gain = f"{signed(of.effect, 2)} {bounds(of.low, of.high, 2)}".strip()
         result = f"not shown, {why}" if why else f"p {probability(p)}"
-        lines.append(f"{comparison.label(first)} against {comparison.label(one)}: {gain}, {least:g} better: {result}")
+        names = f"{comparison.label(first)} against {comparison.label(one)}"
+        lines[frozenset((first, one))] = f"{names}: {gain}, {least:g} better: {result}"
     return passed, lines

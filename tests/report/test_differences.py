@@ -78,6 +78,9 @@ def test_a_baseline_is_named_by_its_values_or_its_folder(three_rates, compared, 
 ])  # fmt: skip
 def test_a_gate_passes_only_what_is_shown(three_rates, words, code):
     assert cse_report(*words, "out=out") == code
+    if words == ["runs=runs", "baseline=lr=1e-05", "gate=1.5"]:
+        with open("out/differences.csv") as file:
+            assert ["1.5 better: p" in row["gate"] for row in csv.DictReader(file)] == [True, False]
 
 
 def test_differences_are_in_every_file(three_rates, tmp_path, capsys):
@@ -151,6 +154,16 @@ def test_scores_on_other_data_pass_no_gate(leave, capsys, files, shown):
     printed = capsys.readouterr().out
     assert ("they were scored on different data" in printed) is not shown
     assert ("Not all settings were scored alike: " in printed) is (len(files) > 1 or not shown)
+
+
+def test_what_differs_within_a_setting_is_said_once(leave, compared):
+    for lr in (1, 2):
+        for seed in (1, 2):
+            data = {"stsb": {"files": {"dev.csv": {"sha256": f"{seed}"}}}}
+            leave(f"{lr}-{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/stsb/spearman": 70.0}, data=data)
+    assert [note.partition(" (")[0] for note in compared().notes] == [
+        f"lr={lr}: joins runs that differ in data of stsb" for lr in (1, 2)
+    ]
 
 
 EVENTS = [{"value": 1.0, "metric": None, "index": 2.0, "level_0": 1.0}, {}, {"value": 2.0, "run": 3, "0": 1}]
