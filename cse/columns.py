@@ -19,6 +19,7 @@ LATEX = str.maketrans(
         "±": r"$\pm$",
         "≈": r"$\approx$",
         "†": r"$\dagger$",
+        "‡": r"$\ddagger$",
     }
 )
 MINUS = re.compile(r"(?<![^\s\[])-(?=\.?\d)")

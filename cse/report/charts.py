@@ -44,18 +44,18 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     colours, points = colours_of(comparison), curves_of(comparison)
     keys = list(comparison.values) if scored else []
     charts: dict[str, go.Figure] = {}
-    continuous = [key for key in keys if is_continuous(comparison.values[key])]
-    for key in continuous:
-        values = comparison.values[key].astype(float)
+    is_search = bool(comparison.trials)
+    axes = {key: axis for key in keys if (axis := as_axis(comparison.values[key], is_search)) is not None}
+    for key, values in axes.items():
         is_log = values.min() > 0 and values.max() >= 10 * values.min()
         charts[f"Score by {escape(comparison.keys[key])}"] = with_menu(
             {metric: by_number(comparison, values, colours, metric) for metric in scored},
             xaxis={"title": escape(comparison.keys[key]), "type": "log" if is_log else "linear"},
         )
-    if continuous:
+    if is_search:
         so_far = {metric: best_so_far(comparison, metric) for metric in scored}
-        charts["Best so far"] = with_menu(so_far, xaxis_title="run")
-    if others := [key for key in keys if key not in continuous][:2]:
+        charts["Best so far"] = with_menu(so_far, xaxis_title="trial")
+    if others := [key for key in keys if key not in axes][:2]:
         names = [escape(comparison.keys[key]) for key in others]
         charts["Score by setting"] = with_menu(
             {metric: by_setting(comparison, others, colours, metric) for metric in scored},
@@ -83,10 +83,11 @@ def colours_of(comparison: Comparison) -> pd.Series:
     return pd.Series(few if len(few) == len(settings) else sample_colorscale("Viridis", many), settings, dtype=object)
 
 
-def is_continuous(values: pd.Series) -> bool:
-    """Whether a key's values are numbers, and too many to be categories, as in a search."""
-    numbers = pd.to_numeric(values, errors="coerce")
-    return numbers.nunique() > CATEGORIES and bool(numbers.notna().all())
+def as_axis(texts: pd.Series, is_search: bool) -> pd.Series | None:
+    """A key's values, which some runs may lack, if they are numbers, of a search or too many to be categories."""
+    numbers = pd.to_numeric(texts[texts != ""], errors="coerce")
+    is_axis = numbers.notna().all() and (is_search or numbers.nunique() > CATEGORIES)
+    return numbers.reindex(texts.index) if is_axis else None
 
 
 def by_number(comparison: Comparison, values: pd.Series, colours: pd.Series, metric: str) -> list:
@@ -101,10 +102,8 @@ def by_number(comparison: Comparison, values: pd.Series, colours: pd.Series, met
 
 
 def best_so_far(comparison: Comparison, metric: str) -> list:
-    """Every run's score in the order in which the runs began, and the best until then, as of the trials of a search."""
-    done = [run for run in comparison.runs if run.status == "done" and metric in run.metrics]
-    begun = {run.folder: next((event.get("time", 0.0) for event in run.events()), 0.0) for run in done}
-    scores = pd.Series([run.metrics[metric] for run in sorted(done, key=lambda run: begun[run.folder])])
+    """The score of each trial of a search, and the best until then."""
+    scores = pd.Series([run.metrics[metric] for run in comparison.trials if metric in run.metrics])
     best = scores.cummin() if described(comparison.runs, metric).lower_is_better else scores.cummax()
     numbers = list(range(1, len(scores) + 1))
     return [

@@ -1,6 +1,9 @@
-"""The command that made a run, as it repeats the run elsewhere."""
+"""The command that made a run, as it repeats the run elsewhere, or trains more seeds of it."""
 
 import shlex
+from collections.abc import Sequence
+from itertools import count, islice
+from pathlib import Path
 
 from cse.config.groups import choices
 from cse.config.keys import repeats_a_run
@@ -31,3 +34,28 @@ def words_of_case(run: Run) -> list[str]:
 def command_of(run: Run) -> str:
     """The command that repeats the run elsewhere, quoted for a shell."""
     return shlex.join([program_of(run), *typed_words(run)])
+
+
+def is_trial(run: Run) -> bool:
+    """Whether a search's memory lies beside the run."""
+    return (run.folder.parent / ".smac").is_dir()
+
+
+def more_seeds(runs: Sequence[Run], key: str, seeds: Sequence[int], folders: Sequence[Path]) -> str:
+    """The command that trains a setting's runs with three more seeds, those of other settings first; "" if it was not
+    trained. They go beside its own, or into it if it is one of several named folders; not among a search's trials.
+
+    key: of seeds; seeds: of all settings; folders: those that were named.
+    """
+    run = runs[-1]
+    if program_of(run) != "cse-train":
+        return ""
+    begun = {one.get(key) for one in runs}
+    lacking = islice((seed for seed in count(min(seeds, default=1)) if seed not in begun), 3)
+    of_case = words_of_case(run)  # with these its folder would not have the name that the sweep gives it
+    words = [word for word in typed_words(run) if not word.startswith(f"{key}=") and word not in of_case]
+    words.append(f"{key}={','.join(map(str, lacking))}")
+    if not is_trial(run):
+        place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
+        words.append(f"hydra.sweep.dir={place}")
+    return shlex.join(["cse-train", "-m", *words])

@@ -1,24 +1,23 @@
 """Any runs beside each other: how they differ, what each scored, which setting is best, and the state of each."""
 
 import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cached_property
-from itertools import count, islice
 from pathlib import Path
 
 import pandas as pd
 
 from cse.columns import Section
 from cse.record.runs import Run, described, grouped
-from cse.record.scores import ALTERED, IS_ALTERED
+from cse.record.scores import ALTERED
 from cse.record.status import DONE, STATES, status_of
-from cse.report.commands import command_of, program_of, typed_words, words_of_case
+from cse.report.commands import command_of, is_trial, more_seeds
 from cse.report.frame import differing, format_setting, label, short_names
 from cse.report.groups import listed
-from cse.report.notes import data_problems, mixed, no_better, retrieved, scored_differently
+from cse.report.markup import NO_BETTER, legend_of
+from cse.report.notes import data_problems, mixed, no_better, not_alike, retrieved
 
 FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
 FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
@@ -83,13 +82,24 @@ class Comparison:
             found.setdefault(number, []).append(run)
         return found
 
+    @cached_property
+    def trials(self) -> list[Run]:
+        """The finished trials of a search, as they began: the first run of each setting, whose other seeds are none."""
+        done = [[run for run in of if run.status == "done" and is_trial(run)] for of in self.runs_by_setting.values()]
+        return sorted((min(of, key=begun) for of in done if of), key=begun)
+
     def label(self, setting: int) -> str:
         """The setting as text: lr=3e-05, model=bert."""
         return label(self.runs_by_setting[setting][0], self.keys)
 
+    def altered_in(self, setting: int) -> set[str]:
+        """The scores that a run of the setting has on incomplete or altered data."""
+        return {name for run in self.runs_by_setting[setting] for name in run.altered}
+
     def mark(self, metric: str, setting: int) -> str:
-        """The mark of a score that a run of the setting has on incomplete or altered data; "" without such a run."""
-        return f" {ALTERED}" if any(metric in run.altered for run in self.runs_by_setting[setting]) else ""
+        """The marks of a score on altered data, and of a run that is no better than untrained."""
+        no_better = any(run.no_better for run in self.runs_by_setting[setting])
+        return f" {ALTERED}" * (metric in self.altered_in(setting)) + f" {NO_BETTER}" * no_better
 
     def score_text(self, setting: int, metric: str) -> str:
         """mean ± sd, marked if data was altered; "" without a run."""
@@ -158,7 +168,7 @@ class Comparison:
         named = scores.set_axis([f"{name} sd" if of == "std" else name for name, of in scores], axis=1)
         return self.settings.join(named).assign(
             folder=list(map(self.place, self.settings.index)),
-            partial=[" ".join(name for name in self.metrics if self.mark(name, one)) for one in self.settings.index],
+            partial=[" ".join(filter(self.altered_in(one).__contains__, self.metrics)) for one in self.settings.index],
         )
 
     @property
@@ -192,8 +202,11 @@ class Comparison:
 
     @property
     def legend(self) -> list[str]:
-        """What the marks beside scores mean."""
-        return [IS_ALTERED] if any(run.altered for run in self.runs) else []
+        """What the marks beside scores mean, and what chose the best trial of a search."""
+        signs = {ALTERED: any(run.altered for run in self.runs), NO_BETTER: any(run.no_better for run in self.runs)}
+        of, by = f"The best was chosen among {len(self.trials)} trials by", self.best_by
+        luck = f"{of} {by}: of its trial this score is partly luck, of seeds trained later it is not."
+        return legend_of(signs) + ([luck] if self.trials and self.best is not None else [])
 
     @cached_property
     def notes(self) -> list[str]:
@@ -206,8 +219,7 @@ class Comparison:
             if "None" not in seeds and len(runs) > len(seeds):
                 found.append(f"{name}: {len(runs)} runs of {len(seeds)} seeds, each of which counts once")
             found += mixed(name, runs, self.seed, settings=True) + no_better(name, runs)
-        if len(done) > 1 and (differing := scored_differently([run for _, runs in done for run in runs])):
-            found.append(f"Not all settings were scored alike: {'; '.join(differing)}.")
+        found += not_alike("settings", [run for _, runs in done for run in runs], found)
         if self.compared_by and not self.best_by:
             found.append("No setting is marked as the best: there is no dev score, and a test score selects nothing.")
         return found
@@ -218,22 +230,9 @@ class Comparison:
         return str(run.folder if above == run.folder else run.folder.relative_to(above))
 
     def more_seeds(self, setting: int) -> str:
-        """The command that trains the setting with three more seeds, those of other settings first; "" if it was not
-        trained, or of a part of the runs. They go beside its own, or into it if it is one of several named folders; not
-        among a search's trials."""
-        runs = self.runs_by_setting[setting]
-        run = runs[-1]
-        if self.part or program_of(run) != "cse-train":
-            return ""
-        first = min((seed for seed in self.frame[self.seed] if isinstance(seed, int)), default=1)
-        begun = {one.get(self.seed) for one in runs}
-        lacking = islice((seed for seed in count(first) if seed not in begun), 3)
-        of_case = words_of_case(run)  # with these its folder would not have the name that the sweep gives it
-        words = [word for word in typed_words(run) if not word.startswith(f"{self.seed}=") and word not in of_case]
-        place = run.folder if len(self.folders) > 1 and run.folder in self.folders else run.folder.parent
-        among_trials = (place / ".smac").is_dir()
-        words += [f"{self.seed}={','.join(map(str, lacking))}", *([f"hydra.sweep.dir={place}"] * (not among_trials))]
-        return shlex.join(["cse-train", "-m", *words])
+        """The command that trains the setting with three more seeds; "" for a part of the runs, which may lack some."""
+        seeds = [seed for seed in self.frame[self.seed] if isinstance(seed, int)]
+        return "" if self.part else more_seeds(self.runs_by_setting[setting], self.seed, seeds, self.folders)
 
 
 def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed: str) -> Comparison:
@@ -264,6 +263,11 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
         compared_by=compared_by,
         frame=frame_of(runs, list(dict.fromkeys([*keys, seed])), metrics),
     )
+
+
+def begun(run: Run) -> float:
+    """When the run logged its first score, in seconds since 1970; 0 if it does not say."""
+    return next((event.get("time") or 0.0 for event in run.events()), 0.0)
 
 
 def folder_of(run: Run, folders: Sequence[Path]) -> Path:

@@ -33,6 +33,11 @@ class Group(NamedTuple):
         return any(not run.altered.isdisjoint(scores_in(self.metric)) for run in self.runs)
 
     @property
+    def no_better(self) -> bool:
+        """Whether one of the runs that it is the mean of is no better than its encoder untrained."""
+        return self.aggregate == "mean" and any(run.no_better for run in self.runs)
+
+    @property
     def only_scored(self) -> bool:
         """Whether its encoder was not trained, and so has no seeds."""
         return list(self.values) == ["None"]

@@ -12,7 +12,7 @@ import pandas as pd
 from cse.columns import Section
 from cse.dotted import Config
 from cse.record.scores import ALTERED
-from cse.report.markup import PLUS_MINUS, TIED, bounds, number, probability, signed
+from cse.report.markup import NO_BETTER, PLUS_MINUS, TIED, bounds, number, probability, signed
 from cse.report.table import Table
 
 
@@ -35,7 +35,8 @@ def _ours(cell: Config, digits: int | None) -> str:
         return ""
     runs, expected = cell["runs"], cell["expected_runs"] or 0
     of = f" {cell['aggregate']} of {runs}" if runs > cell["seeds"] else ""
-    marks = f" {ALTERED}" * (cell["data"] == "partial") + f" {TIED}" * (cell["tied_with_best"] == "True")
+    marks = f" {ALTERED}" * (cell["data"] == "partial") + f" {NO_BETTER}" * (cell["no_better"] == "True")
+    marks += f" {TIED}" * (cell["tied_with_best"] == "True")
     missing = f" [{runs} of {expected} runs]" if runs < expected else ""
     return spread(cell["ours"], cell["ours_sd"], cell["seeds"], digits) + of + marks + missing
 

@@ -1,18 +1,20 @@
 """Numbers as text (z: without the sign of a rounded zero), and the signs and verdicts beside them."""
 
 import math
+from collections.abc import Mapping
 
 from cse.record.scores import ALTERED
 
-PLUS_MINUS, TIED = "±", "≈"
+PLUS_MINUS, TIED, NO_BETTER = "±", "≈", "‡"
 PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
 OTHER_SETTING, PUBLISHED_ONLY, NOT_RUN = "OTHER SETTING", "PUBLISHED ONLY", "NOT RUN"
 HOLDS, CONTRADICTED, NOT_SEEN, NOT_JUDGED = "HOLDS", "CONTRADICTED", "NOT SEEN", "NOT JUDGED"
 
 SIGNS = {
     PLUS_MINUS: "the sample standard deviation over (n) seeds",
-    TIED: "a tie: the best of ours in its column, or not told apart from it by the seeds",
+    TIED: "the best of ours in its column, or not told apart from it",
     ALTERED: "on incomplete or altered data (allow_partial)",
+    NO_BETTER: "of a run that is no better than its encoder untrained, by the score that selects",
     "*": "the paper's text garbles the number; a note below the table says how it was read",
 }
 VERDICTS = {
@@ -32,6 +34,11 @@ VERDICTS = {
     NOT_JUDGED: ("magenta", "these runs are no test of the claim, for the reason given"),
 }
 """The colour and the meaning of each verdict on a cell, which compares our mean with the printed number, or a claim."""
+
+
+def legend_of(signs: Mapping[str, object]) -> list[str]:
+    """What the signs that stand in a table mean. signs: whether each does."""
+    return [f"{sign}: {SIGNS[sign]}." for sign, stands in signs.items() if stands]
 
 
 def number(value: float, digits: int | None) -> str:

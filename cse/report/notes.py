@@ -124,6 +124,12 @@ def rest_on_other_data(runs: list[Run], score: str) -> bool:
     return any(map(differs, others))
 
 
+def not_alike(what: str, runs: list[Run], said: list[str]) -> list[str]:
+    """A line for what differs in the scoring of all cells, or settings, but for what the lines on each say already."""
+    differing = [one for one in scored_differently(runs) if not any(one in line for line in said)]
+    return [f"Not all {what} were scored alike: {'; '.join(differing)}."] if differing else []
+
+
 def scored_differently(runs: list[Run]) -> list[str]:
     """What may have changed scores and is not the same in all runs, with its values: libraries, an evaluator's
     settings, the checksum of its data."""

@@ -9,10 +9,11 @@ from scipy import stats
 
 from cse.dotted import Config
 from cse.record.runs import Run, Where, described, same
-from cse.record.scores import IS_ALTERED
+from cse.record.scores import ALTERED
 from cse.report.groups import Group, Groups, compare, other_setting, seed_spread
 from cse.report.markup import (
     DIFFERS,
+    NO_BETTER,
     NOT_RUN,
     ONE_SEED,
     OTHER_SETTING,
@@ -20,8 +21,9 @@ from cse.report.markup import (
     PUBLISHED_ONLY,
     TIED,
     WITHIN_NOISE,
+    legend_of,
 )
-from cse.report.notes import deviations, missing_jobs, mixed, no_better, retrieved, scored_differently
+from cse.report.notes import deviations, missing_jobs, mixed, no_better, not_alike, retrieved
 from cse.report.published import Published
 from cse.report.spec import Spec
 from cse.report.statistics import SeedSpread, Value, compare_seeds, holm, reach_of_noise, summary
@@ -30,7 +32,7 @@ COLUMNS = (
     "row", "column", "split", "metric", "aggregate", "published", "published_sd", "published_n", "ours", "ours_sd",
     "seeds", "runs", "expected_runs", "difference", "difference_low", "difference_high", "gain", "gain_low",
     "gain_high", "gain_published", "p_published", "p_student", "p_welch", "tied_with_best", "verdict", "data",
-    "published_note", "values",
+    "no_better", "published_note", "values",
 )  # fmt: skip
 """Of report.csv. expected_runs: planned jobs; difference: ours minus the printed number; gain: over the baseline's row,
 in this column; tied_with_best: the best of ours in its column, or not told apart from it."""
@@ -102,6 +104,7 @@ def as_printed(spec: Spec, published: Published, row: str, column: str) -> Confi
         "seeds": 0,
         "runs": 0,
         "data": "",
+        "no_better": "",
         "values": "",
         "verdict": PUBLISHED_ONLY if row in published.others else "" if row in spec.rows else NOT_RUN,
     }
@@ -118,6 +121,7 @@ def as_run(group: Group) -> Config:
         "seeds": len(group.values),
         "runs": len(group.runs),
         "data": "" if not ours else "partial" if group.altered else "whole",
+        "no_better": str(group.no_better) if ours else "",
         "values": " ".join(map(repr, group.values.values())),
     }
 
@@ -155,11 +159,8 @@ def over_baseline(group: Group, base: Group, printed: tuple[Value | None, Value 
 
 def legend(cells: pd.DataFrame, spec: Spec, confidence: float) -> list[str]:
     """What the signs beside numbers, the verdicts and the intervals mean."""
-    lines = []
-    if (cells["data"] == "partial").any():
-        lines.append(IS_ALTERED)
-    if (cells["tied_with_best"] == "True").any():
-        lines.append(f"{TIED}: the best of ours in its column, or not told apart from it.")
+    columns = {ALTERED: ("data", "partial"), NO_BETTER: ("no_better", "True"), TIED: ("tied_with_best", "True")}
+    lines = legend_of({sign: (cells[name] == value).any() for sign, (name, value) in columns.items()})
     if bases := sorted(set(spec.baselines.values())):
         lines.append(f"gain and p: against our own runs of {', '.join(bases)}.")
     if (cells["difference"].notna() & (cells["seeds"] == 1)).any():
@@ -187,9 +188,7 @@ def notes(
     lines += [f"{column}: {words}" for column, words in said.items() if words]
     for (row, column), group in groups.items():
         lines += mixed(f"{row}, {column}", group.runs, spec.seed, settings=group.aggregate == "mean")
-    if differing := scored_differently([run for group in groups.values() for run in group.runs]):
-        lines.append(f"Not all cells were scored alike: {'; '.join(differing)}.")
-    return lines
+    return lines + not_alike("cells", [run for group in groups.values() for run in group.runs], lines)
 
 
 def judge_cell(

@@ -193,16 +193,22 @@ def test_many_numbers_are_no_categories_beside_another_key(leave, compared):
     assert "Score by lr" in charts
 
 
-def test_a_search_has_an_axis_of_numbers_and_the_best_so_far(leave, compared):
-    scores = [70.0, 72.0, 71.0, 69.0, 74.0, 73.0, 72.5, 73.5]
+def test_a_search_has_an_axis_of_numbers_the_best_so_far_and_a_word_on_its_luck(leave, compared):
+    """Also with further seeds of the best among its trials."""
+    scores = [70.0, 72.0, 71.0, 69.0, 74.0]
     for number, score in enumerate(scores):
         events = [{"time": 100.0 - number, "train/loss": 2.0}, {"train/loss": 1.0, "train/grad_norm": 3.0}]
-        leave(f"{number}", {"trainer.lr": 1e-5 * 2**number}, {"dev/x": score}, events=events)
-    charts = draw_charts(compared())
+        folder = leave(f"{number}", {"trainer.lr": 1e-5 * 3**number, "seed": 1}, {"dev/x": score}, events=events)
+    best = {"trainer.lr": 1e-5 * 3**4, "seed": 2}
+    leave("0 again", best, {"dev/x": 73.0}, events=[{"time": 200.0, "train/loss": 1.0}])
+    (folder.parent / ".smac").mkdir()
+    comparison = compared()
+    charts = draw_charts(comparison)
+    assert "among 5 trials by dev/x" in comparison.legend[0]
     assert list(charts) == ["Score by lr", "Best so far", "Training loss"]
     assert charts["Score by lr"].layout.xaxis.type == "log"
     (points,) = charts["Score by lr"].data
-    assert sorted(points.y) == sorted(scores)
+    assert sorted(points.y) == sorted([*scores, 73.0])
     trials, best = charts["Best so far"].data
     assert list(trials.y) == scores[::-1]  # as they began
-    assert list(best.y) == [73.5, 73.5, 73.5, 74.0, 74.0, 74.0, 74.0, 74.0]
+    assert list(best.y) == [74.0] * 5
