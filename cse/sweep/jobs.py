@@ -30,7 +30,7 @@ from cse.config.spelling import ONE_OF_MANY, spell_value, values_of
 from cse.config.suggest import nearest
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.sweep.words import decides, merged, root_of, short_name
+from cse.sweep.words import decides, merged, name_in, root_of, short_name
 
 CONFIGS = {program: config for config, program in PROGRAMS.items()}
 """The config that each program composes."""
@@ -154,9 +154,10 @@ class Sweep(BaseModel):
         its_own = [word for word in words if root_of(word) not in keys - SHARED]
         sweep = read(name)
         trained = sweep.job([f"case={trained_case}", *its_own])
-        folder = (sweep.place(its_own) / trained.name).absolute()
+        place = sweep.place(its_own).absolute()
+        folder = place / name_in(place, trained.name, trained_case)
         whole = merged([*case.set, *(word for word in mine if root_of(word) not in ("model", "checkpoint"))])
-        slug = self.slug(words, [f"checkpoint=run:{trained.name}", *whole])
+        slug = self.slug(words, [f"checkpoint=run:{folder.name}", *whole])
         line = [f"checkpoint={spell_value(str(folder))}", *whole, ONE_OF_MANY]
         return PlannedJob(slug, "cse-eval", line, (folder, trained))
 
@@ -168,14 +169,13 @@ class Sweep(BaseModel):
         return [word for word in rest if key_of(word) not in axes and changes_a_table(key_of(word))]
 
     def slug(self, readable: Sequence[str], whole: Sequence[str]) -> str:
-        """A folder's name: the axes, then the other readable words, and a hash of all that decides what is run."""
-        place = {key: place for place, key in enumerate(dict.fromkeys(["case", *self.params, "seed"]))}
-        shown = [word for word in readable if decides(word)]
+        """A folder's name: the case, the axes, the other readable words, and a hash of all that decides what is run."""
+        place = {key: place for place, key in enumerate(dict.fromkeys([*self.params, "seed"]))}
+        shown, decisive = (
+            [word for word in of if decides(word) and key_of(word) != "case"] for of in (readable, whole)
+        )
         shown.sort(key=lambda word: (place.get(key_of(word), len(place)), key_of(word)))
-        decisive = (
-            word for word in whole if decides(word) and key_of(word) != "case"
-        )  # a case's own words are in there
-        return short_name(shown, decisive)
+        return short_name(shown, decisive, first=values_of(readable).get("case", ""))
 
 
 def read(name: str) -> Sweep:

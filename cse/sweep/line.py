@@ -19,7 +19,7 @@ from cse.record.runs import Run
 from cse.run.resume import started_from
 from cse.sweep.jobs import PlannedJob, Sweep, asks_for_smoke
 from cse.sweep.jobs import read as read_sweep
-from cse.sweep.words import decides, expanded, first_values, is_axis, merged, short_name
+from cse.sweep.words import decides, expanded, first_values, is_axis, merged, name_in, short_name
 
 LAUNCHERS = ("basic", "submitit_slurm")
 PACKAGES = {"submitit_slurm": ("submitit", "-e '.[launchers]'"), "smac": ("smac", "-e '.[smac]'")}
@@ -55,18 +55,19 @@ class Line:
         return planned if self.search else list({job.name: job for job in planned}.values())
 
     def job(self, words: Sequence[str]) -> PlannedJob:
-        """The job of one combination of values; without a sweep, its folder is named after the axes.
+        """The job of one combination of values, in the folder that has it already, if one does.
 
         What was typed is last in its words.
         """
-        own = own_words(self.words)
-        if self.sweep:
-            job, typed = self.sweep.job(words), set(map(key_of, own))
-            return replace(job, words=sorted(job.words, key=lambda word: key_of(word) in typed))
-        words = merged(words)
-        by_key = {key_of(word): word for word in words}
-        decisive = list(filter(decides, words))
-        shown = [by_key[key] for key in axes_of(own) if key in by_key] or decisive
+        job = self.sweep.job(words) if self.sweep else self.own_job(merged(words))
+        typed = set(map(key_of, own_words(self.words)))
+        name = name_in(self.folder, job.name, values_of(words).get("case", ""))
+        return replace(job, name=name, words=sorted(job.words, key=lambda word: key_of(word) in typed))
+
+    def own_job(self, words: list[str]) -> PlannedJob:
+        """The job of a line without a sweep, whose name shows the axes, or all that decides if there are none."""
+        decisive, axes = list(filter(decides, words)), axes_of(own_words(self.words))
+        shown = [word for axis in axes for word in words if key_of(word) == axis] or decisive
         resume = ["resume=auto"] if self.program == "cse-train" else []
         return PlannedJob(short_name(shown, [self.program, *decisive]), self.program, [ONE_OF_MANY, *resume, *words])
 
@@ -143,7 +144,8 @@ def place_of(program: str, words: Sequence[str]) -> Path:
     keys = axes_of(words)
     fixed = [word for word in merged(words) if key_of(word) not in keys and decides(word)]
     first = "+".join(key.split(".")[-1].split("/")[-1] for key in keys)
-    return Path("multirun") / short_name(sorted(fixed, key=key_of), [program, *keys, *fixed], first=first)
+    place = Path("multirun")
+    return place / name_in(place, short_name(sorted(fixed, key=key_of), [program, *keys, *fixed], first=first))
 
 
 def options_of(typed: Sequence[str], sweep: Sweep | None) -> tuple[DictConfig, DictConfig | None]:

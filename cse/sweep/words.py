@@ -1,8 +1,10 @@
 """The words KEY=VALUE of jobs, as Hydra's grammar reads them, and the folders' names that are made of them."""
 
+import glob
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from cse.config.keys import key_of, names_a_job
 from cse.config.spelling import overrides_of, unquoted, values_of
@@ -54,15 +56,24 @@ def decides(word: str) -> bool:
 
 def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -> str:
     """A folder's name: `first`, the words `shown` in short, and a hash of the decisive ones."""
-    shown = in_older_spelling(shown)
     lasts = [key_of(word).split(".")[-1] for word in shown]
     parts = [first] if first else []
     for last, word in zip(lasts, shown, strict=True):
-        value = unquoted(word).rpartition("/")[2]  # the last part of a path is enough
-        key = last if lasts.count(last) == 1 else key_of(word)
-        parts.append(value if last == "case" else f"{key}_{value}")
+        value = unquoted(word).rpartition("/")[2].strip("[]{}'\"") or "none"  # the last part of a path is enough
+        parts.append(f"{last if lasts.count(last) == 1 else key_of(word)}_{value}")
     text = re.sub(r"[^\w.+-]+", "_", "-".join(parts)) or "run"
     return f"{text[:SLUG]}-{digest(in_older_spelling(list(decisive)))}"
+
+
+def name_in(folder: Path, name: str, case: str = "") -> str:
+    """The name of what `folder` has with the hash of this name, else the name itself: only the hash decides.
+
+    What is before it is for the eye, and another line or an older version has shown other words. case: of a sweep,
+    whose jobs may share a hash with those of other cases.
+    """
+    hashed = name.rpartition("-")[2]
+    same = [one.name for one in folder.glob(f"{glob.escape(case)}-*{hashed}" if case else f"*-{hashed}")]
+    return name if name in same or not same else min(same)
 
 
 def digest(words: Iterable[str]) -> str:

@@ -19,7 +19,7 @@ from cse.sweep.needs import needs_named
         ("whitenedcse/table4", "seed=3 paths.senteval=data/SentEval",
          "num_groups_32-shuffle_True-seed_3-senteval_SentEval-ef57b62a"),
         ("whitenedcse/table1", "case=bert_whitening eval.sts.parts.test=[STS12]",
-         "bert_whitening-test__STS12_-78983e25"),
+         "bert_whitening-test_STS12-78983e25"),
         ("nonling/table_d1", "case=visual_bert seed=3 model=minilm", "visual_bert-seed_3-model_minilm-38c592b7"),
         ("nonling/table4", "case=visual_simclr_bert", "visual_simclr_bert-97342ab0"),
         ("nonling/table_f1", "case=visual_cifar_bert", "visual_cifar_bert-da19ade0"),

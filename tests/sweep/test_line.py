@@ -97,6 +97,31 @@ def test_jobs_are_named_after_the_axes(words, name):
     assert scored.name == "checkpoint_a-eval_stsb-9c206042"
 
 
+@pytest.mark.parametrize(("there", "words", "name"), [
+    ("seed_1-objective_barlow-watch__-HASH", "-m seed=1,2 objective=barlow trainer.watch=[]", "seed_1-HASH"),
+    ("whitened-parts__STS12_-HASH", "-m seed=1 eval.sts.parts.test=[STS12]", "seed_1-test_STS12-HASH"),
+    ("shuffle_True-num_groups_32-HASH", "sweep=whitenedcse/table4 seed=3", "num_groups_32-shuffle_True-seed_3-HASH"),
+    ("visual_bert-older-HASH", "sweep=nonling/table_d1 case=visual_bert seed=3", "visual_bert-seed_3-HASH"),
+    ("visual-HASH", "sweep=nonling/table_d1 case=visual_bert seed=3", None),  # another case
+])  # fmt: skip
+def test_a_folder_of_the_same_hash_is_the_jobs_whatever_it_shows(tmp_path, there, words, name):
+    def first_of_line() -> str:
+        return line.read([*words.split(), f"hydra.sweep.dir={tmp_path}"], "cse-train").jobs()[0].name
+
+    new = first_of_line()
+    hashed = new.rpartition("-")[2]
+    older = there.replace("HASH", hashed)
+    (tmp_path / older).mkdir()
+    assert first_of_line() == (older if name else new)
+    assert name is None or new == name.replace("HASH", hashed)
+
+
+def test_a_line_with_one_seed_more_finds_the_first(many):
+    assert many("-m seed=1 objective=barlow hydra.sweep.dir=here") == (0, {"seed_1-objective_barlow": "done"})
+    states = {"seed_1-objective_barlow": "done before", "seed_2": "done"}
+    assert many("-m seed=1,2 objective=barlow hydra.sweep.dir=here") == (0, states)
+
+
 @pytest.fixture
 def lasting(tmp_path, monkeypatch):
     """In tmp_path, jobs train and score nothing, and leave the results.json of their settings with made-up scores."""
@@ -167,7 +192,8 @@ def place(words: str, program: str = "cse-train") -> Path:
 def test_the_folder_stays_when_an_axis_grows_and_depends_on_every_other_setting():
     name = "multirun/seed-objective_barlow-senteval_x-lr_1e-5-f7983ace"  # as in the second edition
     assert place("seed=1,2 paths.senteval=x objective=barlow trainer.lr=1e-5") == Path(name)
-    assert place("seed=1,2 experiment=visualcse variant=cifar") == place("seed=1,2 experiment=[visualcse,cifar]")
+    two, one = place("seed=1,2 experiment=visualcse variant=cifar"), place("seed=1,2 experiment=[visualcse,cifar]")
+    assert two.name.rpartition("-")[2] == one.name.rpartition("-")[2]
     assert place("seed=1,2 model=minilm") == place("model=minilm seed=1,2,3")
     assert place("seed=1,2 model=minilm") != place("seed=1,2 model=bert")
     assert place("seed=1,2") != place("seed=1,2", "cse-eval")
