@@ -126,7 +126,7 @@ class DataFolder:
         if official is not None:
             problem += f", not the official {official}"
         if not rows:
-            raise MissingResource(f"{problem}: restore the file.")
+            raise MissingResource(f"{problem}: there is nothing to score in it.")
         if not self.allow_partial:
             raise UserError(f"{problem}: restore the file{self.hint}.")
         self.problems.append(problem)

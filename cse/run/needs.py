@@ -16,7 +16,7 @@ from cse.augmentation.wordnet import find_wordnet
 from cse.config.compose import resolved
 from cse.config.groups import chosen_in
 from cse.config.keys import TEACHERS
-from cse.data.readers import files_of, is_on_hub
+from cse.data.readers import files_of, is_on_hub, read_rows
 from cse.errors import MissingResource, UserError, renaming_keys
 from cse.run.build import Attempts, make
 from cse.run.job import folder_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # importing torch is slow
 Place = Path | str | None
 """Where something is on this machine, or the package that has it; None if it is not here."""
 LANGUAGES = {"wikipedia": "data.rows.language", "stsb_multi": "eval.stsb_multi.languages"}
-TEXTS = ("data.path", "whitening.fit")
+TEXTS = ("data.path", "eval.pairs.dev", "eval.pairs.test", "whitening.fit")
 """The keys that name files of text; the first also names a dataset of the hub."""
 
 
@@ -68,12 +68,22 @@ class Need:
                 raise MissingResource(f"{absent}; without it {self.dataset} is fetched")
         elif self.key in TEXTS:
             if self.key != TEXTS[0] or not is_on_hub(self.name):
-                files_of(local, self.key)
+                first = files_of(local, self.key)[0]
+                if self.key != "whitening.fit":
+                    self._check_columns(first)
         elif not self.name.endswith(VECTORS):
             with renaming_keys({"model.name=": f"{self.key}="}):
                 check_folder(locate(folder_of(self.name) if self.key == "checkpoint" else self.name))
         elif not local.exists():
             raise MissingResource(f"{self.key}={self.name}: no hub has this file of word vectors; put it there")
+
+    def _check_columns(self, file: Path) -> None:
+        """Raise UserError if a file of text lacks the columns that its settings, as yet unchecked, name."""
+        part = self.key.rpartition(".")[0]
+        asked = OmegaConf.select(self.config, f"{part}.columns")
+        columns = [*map(str, asked)] if isinstance(asked, ListConfig) else asked and [str(asked)]
+        with renaming_keys({"data.": f"{part}."}):
+            read_rows(file, columns, OmegaConf.select(self.config, f"{part}.encoding") or "utf-8")
 
     def look(self) -> tuple[Place, str]:
         """Its place, without asking the hub; and of a named place that is not there, what is wrong with it."""

@@ -132,12 +132,16 @@ except SystemExit as ended:
 @pytest.mark.parametrize(("command", "words", "named"), [
     ("train", "trainer.lrr=1", "trainer.lrr"), ("train", "model.name=/no/model", "model.name=/no/model"),
     ("train", "model.name=FOLDER", "tokenizer"), ("train", "data=text data.path=/no.txt", "data.path=/no.txt"),
+    ("train", "data=text data.path=FOLDER/a.csv data.columns=[one,three]", "data.columns=three: "),
+    ("train", "eval=pairs eval.pairs.test=/no.csv", "eval.pairs.test=/no.csv"),
+    ("evaluate", "eval=pairs eval.pairs.test=FOLDER/a.csv", "eval.pairs.columns=sentence1: "),
     ("train", "aux_modality=visual paths.images=/no", "paths.images=/no"),
     ("evaluate", "checkpoint=/no/model", "checkpoint=/no/model"),
     ("evaluate", "paths.senteval=/no", "paths.senteval=/no"),
 ])  # fmt: skip
 def test_what_needs_no_work_to_be_seen_is_refused_before_torch_is_imported(tmp_path, command, words, named):
     (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "a.csv").write_text("one,two\nx,y\n")
     line = [sys.executable, "-c", REFUSED.format(command, command), *words.replace("FOLDER", str(tmp_path)).split()]
     ended = subprocess.run(line, capture_output=True, text=True)
     assert ended.stdout == "2 False\n"

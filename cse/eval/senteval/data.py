@@ -68,7 +68,7 @@ def in_columns(rows: list[Row]) -> Examples:
 def labelled(folder: DataFolder, name: str, rows: list[Row]) -> Examples:
     """The rows as examples. Raises UserError if all have the same label: nothing to learn or to correlate."""
     if len({row[-1] for row in rows}) == 1:
-        raise UserError(f"{folder.root / name}: all {len(rows)} rows have the label {rows[0][-1]}; restore it.")
+        raise UserError(f"{folder.root / name}: all {len(rows)} rows have the label {rows[0][-1]}: a score needs two.")
     return in_columns(rows)
 
 
