@@ -198,6 +198,8 @@ def show(line: Line, planned: Sequence[PlannedJob]) -> None:
     print(f"\nSLURM: jobs {count}, GPUs a job {of_job}, processes of each {processes}; {asked}")
     if not any("gpu" in key or key in ("gres", "additional_parameters") for key in parameters):
         print("no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one")
+    if parameters.get("cpus_per_task") is None:
+        print("sbatch gives each process one core: hydra.launcher.cpus_per_task=8 asks for more")
     if "hydra.launcher.timeout_min" not in map(key_of, line.words):
         print(f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more")
     of_each_node = f"hydra.launcher.tasks_per_node={gpus} without trainer.devices uses all {gpus} of each node"

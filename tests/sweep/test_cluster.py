@@ -158,7 +158,7 @@ def test_a_cluster_that_is_not_asked_for_is_no_silence():
 
 @pytest.mark.parametrize(("words", "parts"), [
     ("seed=1,2,3,4 hydra.launcher.gpus_per_node=1", ["jobs 4, GPUs a job 1", "--array=0-3%4"]),
-    ("seed=1", ["no GPU is asked for"]),
+    ("seed=1", ["no GPU is asked for", "one core: hydra.launcher.cpus_per_task=8"]),
     ("seed=1 hydra.launcher.gres=gpu:a100:2", ["GPUs a job 2", "1 GPUs of each job", "--gres=gpu:a100:2"]),
     ("seed=1 hydra.launcher.gpus_per_node=a100:2", ["1 GPUs of each job would be idle", "--gpus-per-node=a100:2"]),
     ("seed=1 hydra.launcher.gpus_per_node=4 hydra.launcher.timeout_min=9",
