@@ -6,13 +6,11 @@ machine's, the age of the file tells.
 """
 
 import contextlib
-import fcntl
 import logging
 import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,7 +18,7 @@ import psutil
 from pydantic import PositiveInt, TypeAdapter
 
 from cse.errors import UserError
-from cse.files import make_folder, recover, write_json
+from cse.files import file_lock, make_folder, recover, write_json
 
 log = logging.getLogger("cse")
 
@@ -83,7 +81,7 @@ class Heartbeat:
             return
         make_folder(self.folder, "hydra.run.dir")
         own = Beat(socket.gethostname(), os.getpid(), time.time())
-        with one_at_a_time(self.folder):
+        with file_lock(self.folder / NAME):  # several may start at once
             check_free(self.folder)
             write_json(self.folder / NAME, {"host": own.host, "pid": own.pid, "since": own.since})
         self.own = own
@@ -100,18 +98,6 @@ class Heartbeat:
                 os._exit(1)
             with contextlib.suppress(OSError):  # a disk that refuses: the run's own files will report it
                 os.utime(self.folder / NAME)
-
-
-@contextlib.contextmanager
-def one_at_a_time(folder: Path) -> Iterator[None]:
-    """A block in which no other start takes the folder, if the disk has locks."""
-    place = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # a disk without locks
-            fcntl.flock(place, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(place)
 
 
 def check_free(folder: Path) -> None:
