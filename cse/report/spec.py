@@ -30,6 +30,7 @@ A metric's first word is its split, which has to be that of the published table.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
@@ -123,18 +124,8 @@ def parse(raw: Config, published: Published | None, where: str, tolerance: float
         wrong = error.errors()[0]
         place = ".".join(str(part) for part in ("report", *wrong["loc"]))
         raise UserError(f"{where}: {place}: {wrong['msg']}") from None
-    controls = [claim.says for claim in spec.claims if not claim.within]
-    for number, claim in enumerate(spec.claims):
-        if claim.control and claim.control not in controls:
-            raise UserError(
-                f"{where}: report.claims.{number}.control: {claim.control!r} is not what another claim `says`, or that "
-                "claim needs a control itself"
-            )
-    for key, found, known in _names_in(spec, cells, columns):
-        if unknown := [name for name in found if name not in known]:
-            raise UserError(f"{where}: report.{key}: {unknown[0]!r} is not one of {', '.join(known)}")
-    if published:
-        _check_cells(spec, published, where)
+    for mistake in mistakes_in(spec, cells, columns, published):
+        raise UserError(f"{where}: {mistake}")
     in_order = {
         "rows": {name: spec.rows[name] for name in cells if name in spec.rows},
         "columns": {name: spec.columns[name] for name in columns if name in spec.columns},
@@ -142,34 +133,37 @@ def parse(raw: Config, published: Published | None, where: str, tolerance: float
     return spec.model_copy(update=in_order)
 
 
-def _names_in(spec: Spec, rows: list[str], columns: list[str]) -> Iterator[tuple[str, Iterable[str], Iterable[str]]]:
-    """(key, the names in it, the known names) for every key that names rows or columns."""
-    yield "rows", spec.rows, rows
-    yield "columns", spec.columns, columns
-    yield "baseline", [name for pair in spec.baselines.items() for name in pair], spec.rows
+def mistakes_in(spec: Spec, rows: list[str], columns: list[str], published: Published | None) -> Iterator[str]:
+    """Names that are not the table's, claims without their control, and cells that nothing fills."""
+    named: list[tuple[str, Iterable[str], Iterable[str]]] = [
+        ("rows", spec.rows, rows),
+        ("columns", spec.columns, columns),
+        ("baseline", [name for pair in spec.baselines.items() for name in pair], spec.rows),
+    ]
+    controls = [claim.says for claim in spec.claims if not claim.within]
     for number, claim in enumerate(spec.claims):
+        if claim.control and claim.control not in controls:
+            yield (
+                f"report.claims.{number}.control: {claim.control!r} is not what another claim `says`, or that claim "
+                "needs a control itself"
+            )
         for place in claim.places:
-            yield f"claims.{number}.row", names(place.get("row")), spec.rows
-            yield f"claims.{number}.column", names(place.get("column")), spec.columns
-
-
-def _check_cells(spec: Spec, published: Published, where: str) -> None:
-    """Raise UserError for a cell without a metric, with one of another split, or that cannot pick its best run."""
-    for row in spec.rows:
-        for column, other in spec.columns.items():
-            if (spec.aggregate_of(row, column) == "best" or other.config) and not spec.select:
-                raise UserError(f"{where}: report.select is missing: {row}, {column} needs it to pick its best run")
-            metric = spec.metric_of(row, column)
-            if metric is None and other.config is None:
-                raise UserError(
-                    f"{where}: {row}, {column} has no metric: add it to the column, the row or report.metric"
+            named.append((f"claims.{number}.row", names(place.get("row")), spec.rows))
+            named.append((f"claims.{number}.column", names(place.get("column")), spec.columns))
+    for key, found, known in named:
+        yield from (f"report.{key}: {name!r} is not one of {', '.join(known)}" for name in found if name not in known)
+    for row, column in product(spec.rows, spec.columns if published else ()):
+        config, metric = spec.columns[column].config, spec.metric_of(row, column)
+        if (spec.aggregate_of(row, column) == "best" or config) and not spec.select:
+            yield f"report.select is missing: {row}, {column} needs it to pick its best run"
+        if metric is None and config is None:
+            yield f"{row}, {column} has no metric: add it to the column, the row or report.metric"
+        for name in scores_in(metric):
+            if published and name.partition("/")[0] != published.split:
+                yield (
+                    f"{column} is filled by {name}, but the paper's {published.name} is of the {published.split} "
+                    "split: name a score of that split"
                 )
-            for name in scores_in(metric):
-                if name.partition("/")[0] != published.split:
-                    raise UserError(
-                        f"{where}: {column} is filled by {name}, but the paper's {published.name} is of the "
-                        f"{published.split} split: name a score of that split"
-                    )
 
 
 def scores_in(metric: Metric | None) -> list[str]:
