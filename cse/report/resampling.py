@@ -35,18 +35,13 @@ def compare_items(left: Scored, right: Scored, confidence: float, shift: float =
     """Left minus right over test items; None if a run did not keep its items, or the score has none."""
     try:
         left_R, right_R = (
-            np.mean([scores_of(run.folder, metric) for run in runs], axis=0) for runs, metric in (left, right)
+            np.mean([resampled(run.folder, metric)[0] for run in runs], axis=0) for runs, metric in (left, right)
         )
     except KeyError:
         return None
     low, high = np.quantile(left_R - right_R, ((1 - confidence) / 2, (1 + confidence) / 2))
-    return Effect(
-        low=float(low),
-        high=float(high),
-        n=f"{number_of_items(left[0][0].folder, left[1]):,} items",
-        test=OVER_ITEMS,
-        p=p_of(left_R - right_R, shift),
-    )
+    n = f"{resampled(left[0][0].folder, left[1])[1]:,} items"
+    return Effect(low=float(low), high=float(high), n=n, test=OVER_ITEMS, p=p_of(left_R - right_R, shift))
 
 
 def p_of(difference_R: np.ndarray, shift: float = 0.0) -> float:
@@ -55,15 +50,21 @@ def p_of(difference_R: np.ndarray, shift: float = 0.0) -> float:
     return min(1.0, 2 * (1 + float(min(sides))) / (1 + len(difference_R)))
 
 
-def scores_of(folder: Path, metric: Metric) -> np.ndarray:
-    """A run's score, or mean of scores, on resamples (R,) of its items. Raises KeyError for a score without items."""
-    return _score(folder, metric) if isinstance(metric, str) else np.mean([scores_of(folder, one) for one in metric], 0)
+def resampled(folder: Path, metric: Metric) -> tuple[np.ndarray, int]:
+    """A run's score, or mean of scores, on resamples (R,) of its items, and their number. Raises KeyError for a score
+    without items."""
+    if isinstance(metric, str):
+        return _score(folder, metric)
+    scores, numbers = zip(*(resampled(folder, one) for one in metric), strict=True)
+    return np.mean(scores, axis=0), sum(numbers)
 
 
-def number_of_items(folder: Path, metric: Metric) -> int:
-    """The items behind a score, or behind all that it is the mean of."""
-    behind = _items(folder)[metric] if isinstance(metric, str) else metric
-    return len(behind.gold_N) if isinstance(behind, Items) else sum(number_of_items(folder, one) for one in behind)
+@cache
+def _score(folder: Path, score: str) -> tuple[np.ndarray, int]:
+    behind = _items(folder)[score]
+    if isinstance(behind, Items):
+        return resample(behind, seed=zlib.crc32(score.encode())), len(behind.gold_N)
+    return resampled(folder, behind)
 
 
 @cache
@@ -72,12 +73,6 @@ def _items(folder: Path) -> ItemScores:
         return read_items(folder)
     except ValueError as error:
         raise UserError(f"{error}: delete it, and the report goes without a test over this run's items") from error
-
-
-@cache
-def _score(folder: Path, score: str) -> np.ndarray:
-    one = _items(folder)[score]
-    return resample(one, seed=zlib.crc32(score.encode())) if isinstance(one, Items) else scores_of(folder, one)
 
 
 def resample(items: Items, seed: int) -> np.ndarray:
