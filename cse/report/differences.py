@@ -20,13 +20,15 @@ from cse.report.comparison import Comparison
 from cse.report.groups import Group, compare, few_seeds, group_of, listed, seed_spread
 from cse.report.markup import TIED, bounds, probability, signed
 from cse.report.notes import rest_on_other_data
-from cse.report.resampling import OVER_ITEMS
 from cse.report.statistics import SeedSpread, compare_pairs, holm, likeness, seeds_for, smallest_difference
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000
 PAIRED = "paired: t tests of the differences seed by seed, right where one setting alone differs."
-ALIKE = "p alike: that the difference is less than {:g}, by two one-sided tests, each column corrected by Holm."
+ALIKE = (
+    "alike: whether the difference is less than {:g}; no: its whole interval is further off. In brackets p, by two "
+    "one-sided tests, each column corrected by Holm."
+)
 TELL = ["difference", "of", "seeds_to_tell"]
 
 
@@ -35,9 +37,9 @@ class Differences(NamedTuple):
 
     frame: differences.csv, a row for each setting that is compared, by its number. p_holm: NaN if there are no seeds to
     test; tied: p_holm does not tell them apart; seeds_to_tell: a side, "" if these do; paired_: the test seed by seed;
-    alike_: p, by Holm too, that the difference is less than `within`; gate: what it says of the two. section: the same
-    as text, with what its signs mean, what these seeds can tell, and which settings they cannot. doubt: why the best
-    has not won, "" if it has.
+    alike, alike_p: whether the difference is less than `within`, and p of it, by Holm too; gate: what it says.
+    section: the same as text, with what its signs mean, what these seeds can tell, and which settings they cannot.
+    doubt: why the best has not won, "" if it has.
     """
 
     frame: pd.DataFrame
@@ -81,8 +83,7 @@ def differences(
     trained = sorted((group for group in groups if not group.only_scored), key=lambda group: len(group.values))
     if few := few_seeds([*trained[:1], *(group for group in groups if group.only_scored)]):
         notes.append(f"No verdict: {few}.")
-    elif within is not None:
-        notes = [*alike_in_words(comparison, frame, within, 1 - confidence), *notes]
+        frame[["alike", "paired_alike"]] = ""
     if left := len(ranked) - len(groups):
         notes.append(f"{left} further settings, which rank lower, are not compared.")
     by = "" if score == comparison.best_by else f" by {comparison.best_by}"
@@ -111,6 +112,11 @@ def tested(base: Group, others: Sequence[Group], confidence: float, within: floa
     frame = pd.DataFrame(rows, dtype=object)
     for p_values in ("p_holm", "alike_p", "paired_p", "paired_alike_p"):
         frame[p_values] = holm(frame[p_values])
+    for kind in ("", "paired_"):
+        ends = zip(frame[f"{kind}alike_p"], frame[f"{kind}low"], frame[f"{kind}high"], strict=True)
+        frame[f"{kind}alike"] = [
+            likeness_in_words(p, low, high, within or 0.0, 1 - confidence) for p, low, high in ends
+        ]
     frame["tied"] = ["" if math.isnan(p) else str(p >= 1 - confidence) for p in frame["p_holm"]]
     return frame
 
@@ -125,25 +131,11 @@ def about_tests(frame: pd.DataFrame, within: float | None) -> list[str]:
     return notes + ([ALIKE.format(within)] if frame["alike_p"].notna().any() else [])
 
 
-def alike_in_words(comparison: Comparison, frame: pd.DataFrame, within: float, level: float) -> list[str]:
-    """A sentence for each test: which settings are alike, which are not (their whole interval is further off), and of
-    which neither is shown."""
-    lines = []
-    of_items = frame["test"] == OVER_ITEMS
-    compared = {
-        "over seeds": ("", frame[~of_items]),
-        "over items": ("", frame[of_items]),
-        "seed by seed": ("paired_", frame),
-    }
-    for test, (kind, rows) in compared.items():
-        verdicts: dict[str, list[str]] = {"yes": [], "no": [], "not shown": []}
-        for setting, one in rows[rows[f"{kind}alike_p"].notna()].iterrows():
-            is_far = one[f"{kind}low"] > within or one[f"{kind}high"] < -within
-            word = "yes" if one[f"{kind}alike_p"] < level else "no" if is_far else "not shown"
-            verdicts[word].append(comparison.label(int(str(setting))))
-        if said := [f"{word}: {listed(of)}" for word, of in verdicts.items() if of]:
-            lines.append(f"Alike within {within:g}, {test}: {'; '.join(said)}.")
-    return lines
+def likeness_in_words(p: float, low: float, high: float, within: float, level: float) -> str:
+    """Whether two are alike: no if their whole interval is further off, not shown if neither is; "" without a test."""
+    if math.isnan(p):
+        return ""
+    return "yes" if p < level else "no" if low > within or high < -within else "not shown"
 
 
 def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float) -> pd.DataFrame:
@@ -152,13 +144,12 @@ def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float) -> 
     table = frame[list(keys)].rename(columns=keys)
     table["difference"] = frame["difference"].map(lambda size: signed(size, digits))
     table["difference"] += frame["tied"].map({"True": f" {TIED}"}).fillna("")
-    interval = f"{confidence:.0%} interval"
-    table[interval] = [bounds(low, high, digits) for low, high in zip(frame["low"], frame["high"], strict=True)]
-    table["p"], table["p alike"] = frame["p_holm"].map(probability), frame["alike_p"].map(probability)
-    ends = zip(frame["paired_low"], frame["paired_high"], strict=True)
-    table[f"paired {interval}"] = [bounds(low, high, digits) for low, high in ends]
-    table["paired p"] = frame["paired_p"].map(probability)
-    table["paired p alike"] = frame["paired_alike_p"].map(probability)
+    for kind, name, p in (("", "", "p_holm"), ("paired_", "paired ", "paired_p")):
+        ends = zip(frame[f"{kind}low"], frame[f"{kind}high"], strict=True)
+        table[f"{name}{confidence:.0%} interval"] = [bounds(low, high, digits) for low, high in ends]
+        table[f"{name}p"] = frame[p].map(probability)
+        alike = zip(frame[f"{kind}alike"], frame[f"{kind}alike_p"].map(probability), strict=True)
+        table[f"{name}alike"] = [f"{word} ({p})".strip() if p else "" for word, p in alike]
     table["of"], table["seeds to tell"] = frame["of"], frame["seeds_to_tell"]
     keep = [*keys.values(), "difference"]
     return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
