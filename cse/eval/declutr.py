@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cse.errors import MissingResource, UserError, combine
+from cse.errors import MissingResource, combine, renaming_keys
 from cse.eval.items import parts_of
 from cse.eval.probing import FILES
 from cse.score import Average, Score, Source, values
@@ -48,19 +48,16 @@ class Declutr(Evaluator):
 
     def prepare(self) -> None:
         """Prepare every part. Raises UserError with the part's own key, and one MissingResource for all parts."""
-        missing: list[MissingResource] = []
+        missing = []
         for name, part in self.parts.items():
+            key = f"eval.declutr.parts.{name}"
             try:
-                part.prepare()
-            except UserError as error:  # it names the part's own key, which is nested here
-                message = str(error).replace(f"eval.{name}.", f"eval.declutr.parts.{name}.")
-                if not isinstance(error, MissingResource):
-                    raise UserError(message) from error
-                missing.append(MissingResource(f"{message} (eval.declutr.parts.{name}=null leaves it out)"))
-                missing[-1].__cause__ = error.__cause__
+                with renaming_keys({f"eval.{name}.": f"{key}."}):
+                    part.prepare()
+            except MissingResource as error:
+                missing.append(MissingResource(f"{error} ({key}=null leaves it out)"))
         if missing:
-            only_network = all(one.__cause__ is not None for one in missing)
-            raise combine(missing) from (missing[0] if only_network else None)
+            raise combine(missing)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """The parts' scores and their averages. The parts are scored once for both splits."""

@@ -8,6 +8,7 @@ N sentences, D embedding width, B rows of a chunk: uniformity has one (B, B) blo
 
 import math
 from functools import partial
+from itertools import chain
 from typing import Annotated, Literal
 
 import numpy as np
@@ -20,10 +21,11 @@ from cse.equation import at_least, equation, real
 from cse.errors import UserError
 from cse.eval.files import senteval_folder
 from cse.eval.senteval.data import Examples, read_table
+from cse.eval.sts import Readers, ScoredPairs
 from cse.progress import track
 from cse.ranges import Count, Name, Positive, Split
-from cse.score import Score, Source
-from cse.types import Encode, Evaluator
+from cse.score import Score
+from cse.types import Encode
 
 StsbFile = Literal["train", "dev", "test"]
 
@@ -96,7 +98,7 @@ def mean_cosine(x_ND: Tensor | np.ndarray) -> float:
     return (total - squares) / (len(x_ND) * (len(x_ND) - 1))
 
 
-class Geometry(Evaluator):
+class Geometry(ScoredPairs):
     """The geometry of STS-B's sentence embeddings, for each split; conf/eval/geometry.yaml explains every value.
 
     Alignment is over the positives, the rest over the split's sentences.
@@ -113,27 +115,32 @@ class Geometry(Evaluator):
         duplicates: bool,
         allow_partial: bool = False,
     ):
-        self.folder = senteval_folder(senteval, allow_partial)
-        self.parts = {str(split): files for split, files in parts.items()}
-        self.splits = tuple(self.parts)
+        super().__init__(senteval_folder(senteval, allow_partial), averaged=())
+        self.parts, self.splits = {str(split): files for split, files in parts.items()}, tuple(map(str, parts))
         self.threshold, self.inclusive, self.duplicates = threshold, inclusive, duplicates
-        self.pairs: dict[str, Examples] = {}
+        sign, times = ">=" if inclusive else ">", "with duplicates" if duplicates else "each once"
+        self.protocol = f"positives: STS-B gold {sign} {threshold:g}; sentences {times}"
+
+    def readers(self, split: str) -> Readers:
+        """STS-B's files of the split."""
+        return {"STS-B": [partial(read_table, task="STS-B", split=file) for file in self.parts[split]]}
 
     def prepare(self) -> None:
         """Read the pairs of every split. Raises MissingResource or UserError."""
+        super().prepare()
         for split in self.splits:
-            files = [self.folder.attempt(partial(read_table, task="STS-B", split=file)) for file in self.parts[split]]
-            if present := [pairs for pairs in files if pairs is not None]:
-                sides = [[text for pairs in present for text in pairs.sentences[side]] for side in range(2)]
-                self.pairs[split] = Examples(tuple(sides), np.concatenate([pairs.labels_N for pairs in present]))
-                if not self._positive(self.pairs[split]).any():
-                    raise UserError(f"eval.geometry.threshold={self.threshold}: no pair of {split} scores so high")
-        self.folder.require(self.pairs)
-        self.splits = tuple(self.pairs)
+            if not self._positive(self.whole(split)).any():
+                raise UserError(f"eval.geometry.threshold={self.threshold}: no pair of {split} scores so high")
+
+    def whole(self, split: str) -> Examples:
+        """The pairs of all files of a split."""
+        files = self.tasks[split]["STS-B"]
+        sides = (list(chain.from_iterable(one.sentences[side] for one in files)) for side in range(2))
+        return Examples(tuple(sides), np.concatenate([one.labels_N for one in files]))
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Alignment, uniformity (with and without the log), effective rank, isotropy and mean cosine."""
-        pairs = self.pairs[split]
+        pairs = self.whole(split)
         sentences = pairs.texts()
         vectors_ND = torch.from_numpy(encode(sentences))
         first_ND, second_ND = vectors_ND.chunk(2)
@@ -154,15 +161,6 @@ class Geometry(Evaluator):
             spread("isotropy", isotropy(cloud_ND), unit="isotropy, of 1"),
             low("mean_cosine", mean_cosine(cloud_ND), unit="mean cosine of two sentences"),
         ]
-
-    def texts(self) -> list[str]:
-        """The sentences of every split."""
-        return [text for pairs in self.pairs.values() for text in pairs.texts()]
-
-    def source(self) -> Source:
-        """The protocol and the files."""
-        sign, times = ">=" if self.inclusive else ">", "with duplicates" if self.duplicates else "each once"
-        return self.folder.source(f"positives: STS-B gold {sign} {self.threshold:g}; sentences {times}")
 
     def _positive(self, pairs: Examples) -> np.ndarray:
         return pairs.labels_N >= self.threshold if self.inclusive else pairs.labels_N > self.threshold

@@ -4,7 +4,10 @@ import logging
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from logging.handlers import MemoryHandler
 from pathlib import Path
+
+FORMAT = "[%(asctime)s][%(name)s][%(levelname)s] %(message)s"
 
 
 class Console(logging.StreamHandler):
@@ -16,64 +19,47 @@ class Console(logging.StreamHandler):
         super().emit(record)
 
 
-class LogFile(logging.FileHandler):
-    """A file in the run's folder. It keeps its lines in memory until the folder exists; a refused run's are dropped.
-
-    kept: lines so far, also another process's; None once the file is written.
-    """
-
-    def __init__(self, path: Path, kept: Iterable[logging.LogRecord] = ()):
-        super().__init__(path, encoding="utf-8", delay=True)
-        self.setFormatter(logging.Formatter("[%(asctime)s][%(name)s][%(levelname)s] %(message)s"))
-        self.kept: list[logging.LogRecord] | None = list(kept)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write a line, or keep it."""
-        if self.kept is None:
-            super().emit(record)
-        else:
-            self.kept.append(record)
-
-    def begin(self) -> None:
-        """Write the kept lines, and from now on each line as it comes."""
-        kept, self.kept = self.kept or [], None
-        for record in kept:
-            super().emit(record)
-
-
 @contextmanager
 def logging_to(path: Path, command: list[str], kept: Iterable[logging.LogRecord] = ()) -> Iterator[None]:
-    """Log in the block to the screen and to a LogFile, with `command` as sys.argv; restore both after it."""
+    """Log in the block to the screen and to a file, with `command` as sys.argv; restore both after it.
+
+    The file's lines are kept in memory until `begin_log_files`; a refused run's are dropped. kept: another process's.
+    """
     root, arguments = logging.getLogger(), sys.argv
-    handlers, level, file = list(root.handlers), root.level, LogFile(path, kept)
+    handlers, level, file = list(root.handlers), root.level, logging.FileHandler(path, encoding="utf-8", delay=True)
+    file.setFormatter(logging.Formatter(FORMAT))
+    memory = MemoryHandler(sys.maxsize, flushLevel=sys.maxsize, target=file, flushOnClose=False)
+    memory.buffer.extend(kept)
     try:
         sys.argv = command
-        root.handlers[:] = [Console(), file]
+        root.handlers[:] = [Console(), memory]
         root.setLevel(logging.INFO)
         yield
     finally:
         sys.argv = arguments
+        memory.close()
         file.close()
         root.handlers[:] = handlers
         root.setLevel(level)
 
 
-def log_files() -> list[LogFile]:
-    """The log file of this process, in a list; none outside `logging_to`."""
-    return [handler for handler in logging.getLogger().handlers if isinstance(handler, LogFile)]
+def log_files() -> list[MemoryHandler]:
+    """What keeps the lines of this process's log file, in a list; none outside `logging_to`."""
+    return [handler for handler in logging.getLogger().handlers if isinstance(handler, MemoryHandler)]
 
 
 def begin_log_files() -> None:
-    """Start writing the log file, now that the run's folder exists."""
-    for file in log_files():
-        file.begin()
+    """Write the kept lines, and from now on each line as it comes: the run's folder exists."""
+    for memory in log_files():
+        memory.flushLevel = logging.NOTSET
+        memory.flush()
 
 
 def take_lines() -> list[logging.LogRecord]:
     """Take the lines kept so far, for the process that will make the run's folder."""
     taken = []
-    for file in log_files():
-        taken, file.kept = file.kept or [], []
+    for memory in log_files():
+        taken, memory.buffer = memory.buffer, []
     for record in taken:
         record.msg, record.args = record.getMessage(), None  # as text, which can be pickled
     return taken

@@ -110,7 +110,7 @@ def test_alignment_is_over_positives_and_the_rest_over_distinct_sentences(toy_se
     found = ready(evaluator(toy_senteval))
     named = {one.name: one for one in found(bag_of_letters, "dev")}
     scores = values(named.values())
-    pairs = found.pairs["dev"]
+    pairs = found.whole("dev")
     positive = pairs.labels_N > 1
     assert 0 < positive.sum() < PAIRS
     x, y = map(bag_of_letters, pairs.sentences)
@@ -140,7 +140,7 @@ def test_duplicates_thresholds_and_parts_of_the_evaluator(toy_senteval, bag_of_l
     assert all_of_it["uniformity"] != plain["uniformity"]
     assert all_of_it["alignment"] == plain["alignment"]
     strict = ready(evaluator(toy_senteval))
-    highest = float(np.sort(strict.pairs["dev"].labels_N)[-2])
+    highest = float(np.sort(strict.whole("dev").labels_N)[-2])
     counts = []
     for inclusive in (False, True):
         found = ready(evaluator(toy_senteval, threshold=highest, inclusive=inclusive))
@@ -150,7 +150,7 @@ def test_duplicates_thresholds_and_parts_of_the_evaluator(toy_senteval, bag_of_l
         evaluator(toy_senteval, threshold=6.0).prepare()
     whole = ready(evaluator(toy_senteval, parts={"test": ["train", "dev", "test"]}))
     assert whole.splits == ("test",)
-    assert len(whole.pairs["test"]) == 3 * PAIRS
+    assert len(whole.whole("test")) == 3 * PAIRS
 
 
 # all-MiniLM-L6-v2 on STS-B dev: alignment of pairs >= 4 and > 4, uniformity over distinct and over all sentences

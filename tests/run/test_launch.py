@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 
 from cse.run import launch
 from cse.run.job import Job
-from cse.run.logs import LogFile, begin_log_files, logging_to, take_lines
+from cse.run.logs import begin_log_files, logging_to, take_lines
 
 BIN = Path(sys.executable).parent
 
@@ -69,17 +69,16 @@ def test_two_tasks_of_srun_train_as_one_into_one_folder(still, cse_train, tmp_pa
     np.testing.assert_allclose(losses(folder), losses(tmp_path / "one"), rtol=1e-5)
 
 
-def test_a_log_file_is_continued_by_another_process(tmp_path, monkeypatch):
+def test_a_log_file_is_continued_by_another_process(tmp_path):
     """It has the lines from before there was a folder, once and in order, and then those of both processes."""
-    file = LogFile(tmp_path / "train.log")
-    monkeypatch.setattr(logging.getLogger(), "handlers", [file])
-    logging.getLogger().error("from %s", tmp_path)
-    handed = pickle.loads(pickle.dumps(take_lines()))
-    logging.getLogger().error("after it")
-    with logging_to(tmp_path / "train.log", sys.argv, handed):
-        logging.getLogger().error("step 1")
+    with logging_to(tmp_path / "train.log", sys.argv):
+        logging.error("from %s", tmp_path)
+        handed = pickle.loads(pickle.dumps(take_lines()))
+        logging.error("after it")
+        with logging_to(tmp_path / "train.log", sys.argv, handed):
+            logging.error("step 1")
+            begin_log_files()
         begin_log_files()
-    file.begin()
     lines = [line.rpartition("]")[2] for line in (tmp_path / "train.log").read_text().splitlines()]
     assert lines == [f" from {tmp_path}", " step 1", " after it"]
 

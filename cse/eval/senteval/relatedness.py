@@ -10,10 +10,10 @@ from typing import Literal
 
 import numpy as np
 import torch
-from scipy.stats import pearsonr, spearmanr
 from torch.nn.functional import mse_loss
 
 from cse.eval.senteval.stopping import train_until_worse
+from cse.eval.sts import CORRELATIONS
 from cse.ranges import Count, Natural, Positive, Seed
 
 CLASSES = 5
@@ -84,5 +84,5 @@ def _expected_score(x_NF: np.ndarray, layer: torch.nn.Linear) -> np.ndarray:
 
 
 def _correlate(kind: str, predicted_N: np.ndarray, gold_N: np.ndarray) -> float:
-    value = float({"pearson": pearsonr, "spearman": spearmanr}[kind](predicted_N, gold_N)[0])
+    value = float(CORRELATIONS[kind](predicted_N, gold_N)[0])
     return 0.0 if np.isnan(value) else value  # a constant prediction scores 0, as in SentEval
