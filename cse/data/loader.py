@@ -64,9 +64,7 @@ class Batches(Dataset[Batch]):
 
     text: prepared, and tokenised if the augmentation works on tokens. num_views, masking: the objective's. mask:
     not called if masking is "none". batch_size: rows of the global batch, of which this process makes part `rank` of
-    `world`. before_text, after_text: how many ids at each end of a row are not its text's (a special token, a prefix, a
-    template). retemplate: applied last, to the ids of all views but the first. teacher: gives teacher_BE. The attribute
-    `rows` has the numbers of the rows to train on.
+    `world`. teacher: gives teacher_BE. The attribute `rows` has the numbers of the rows to train on.
     """
 
     def __init__(
@@ -84,17 +82,14 @@ class Batches(Dataset[Batch]):
         seed: int,
         rank: int,
         world: int,
-        before_text: int = 1,
-        after_text: int = 1,
-        retemplate: Callable[[np.ndarray], np.ndarray] | None = None,
         teacher: Vectors | None = None,
     ):
         self.text, self.tokenizer, self.augmentation = text, tokenizer, augmentation
         self.num_views, self.masking, self.mask = num_views, masking, mask
         self.batch_size, self.max_length, self.seed = batch_size, max_length, seed
         self.rank, self.world, self.teacher = rank, world, teacher
-        self.prefix_length = max(0, before_text - 1)  # an augmentation itself keeps one token at each end
-        self.suffix_length, self.retemplate = max(0, after_text - 1), retemplate
+        # an augmentation itself keeps one token at each end
+        self.prefix_length, self.suffix_length = max(0, tokenizer.before_text() - 1), max(0, tokenizer.after_text() - 1)
         self.columns = [0] * num_views if text.num_columns == 1 else list(range(num_views))  # the column of each view
         self.rows = augmentation.usable_rows(text)
         if batch_size > len(self.rows):
@@ -136,8 +131,9 @@ class Batches(Dataset[Batch]):
     def views(self, rows_B: np.ndarray, epoch: int) -> list[View]:
         """The views of these rows."""
         views = (self._of_ids if self.augmentation.level == "tokens" else self._of_texts)(rows_B, epoch)
-        if self.retemplate is not None:
-            views[1:] = [[one._replace(ids=self.retemplate(one.ids)) for one in view] for view in views[1:]]
+        if self.tokenizer.templates:
+            put = self.tokenizer.in_second_template
+            views[1:] = [[one._replace(ids=put(one.ids)) for one in view] for view in views[1:]]
         return views
 
     def _of_ids(self, rows_B: np.ndarray, epoch: int) -> list[View]:

@@ -56,7 +56,6 @@ class Encoder(nn.Module):
         packed: bool = False,
         dropout: float = 0.0,
         own_dropout: Mapping[str, float] | None = None,
-        lora: bool = False,
     ):
         super().__init__()
         self.backbone = backbone
@@ -68,7 +67,7 @@ class Encoder(nn.Module):
         self.packed = packed
         self.dropout = dropout
         self.own_dropout = dict(own_dropout or {})
-        self.lora = lora
+        self.lora = False
         self.denoising: Denoising | None = None
 
     @property

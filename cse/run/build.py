@@ -114,10 +114,10 @@ def make_batches(
     mask = make(cfg.masking)
     if objective.masking != "none":
         mask.bind(encoder.tokenizer.hf)
-    tokenizer, of_tokens = encoder.tokenizer, augmentation.level == "tokens"
+    tokenizer = encoder.tokenizer
     max_length = cfg.trainer.max_length + tokenizer.template_length
     augmentation.bind(tokenizer.hf)
-    if of_tokens:
+    if augmentation.level == "tokens":
         text.tokenize(tokenizer, max_length)
     return Batches(
         text,
@@ -132,9 +132,6 @@ def make_batches(
         seed=cfg.seed,
         rank=accelerator.process_index,
         world=accelerator.num_processes,
-        before_text=tokenizer.before_text() if of_tokens else 1,
-        after_text=tokenizer.after_text() if of_tokens else 1,
-        retemplate=tokenizer.in_second_template if tokenizer.templates else None,
         teacher=teacher,
     )
 

@@ -34,7 +34,6 @@ def make(tmp_path, tiny_tokenizer):
         text.tokenize(tokenizer, 32)
         mask = Masking(0.3, 0.8, 0.1)
         mask.bind(tiny_tokenizer)
-        more["before_text"] = tokenizer.before_text()
         options = {"batch_size": 4, "drop_last": False, "seed": 1, "max_length": 32, "rank": 0, "world": 1} | more
         views = {"num_views": num_views, "masking": masking, "mask": mask.masked}
         return Batches(text, tokenizer, augmentation or Dropout(None), **views, **options)
