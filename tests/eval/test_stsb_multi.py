@@ -1,13 +1,11 @@
 """STS-B in other languages, from files and from the hub's data set, and MiniLM's measured scores."""
 
 import csv
-import io
 from pathlib import Path
 
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 import pytest
+from toy_hub import parquet
 from toys import ready
 
 from cse.errors import MissingResource, UserError
@@ -51,10 +49,8 @@ def hub(folder, toy_hub):
         for split in ("dev", "test"):
             text = (folder / f"stsb-{language}-{split}.csv").read_text(encoding="utf-8")
             first, second, gold = zip(*csv.reader(text.splitlines()), strict=True)
-            table = {"sentence1": first, "sentence2": second, "similarity_score": [float(score) for score in gold]}
-            content = io.BytesIO()
-            pyarrow.parquet.write_table(pyarrow.table(table), content)
-            files[f"{split}/{language}.parquet"] = content.getvalue()
+            scores = [float(score) for score in gold]
+            files[f"{split}/{language}.parquet"] = parquet(sentence1=first, sentence2=second, similarity_score=scores)
             splits.append(f"  - split: {split}\n    path: {split}/{language}.parquet\n")
         parts.append(f"- config_name: {language}\n  data_files:\n" + "".join(splits))
     files["README.md"] = ("---\nconfigs:\n" + "".join(parts) + "---\n").encode()

@@ -4,6 +4,7 @@ import json
 from functools import partial
 
 import pytest
+from tracking.test_trackers import Recorder
 
 from cse.record.events import read_events
 from cse.run.record import Record
@@ -11,35 +12,18 @@ from cse.run.record import Record
 CONFIG = {"seed": 3, "choices": {"objective": "simcse", "model": "bert", "data": "nli", "aux_modality": "none"}}
 
 
-class Recorder:
-    """A tracker that keeps what it is told of the run."""
-
-    patience = 5.0
-
-    def __init__(self, folder, about, resume_step, received):
-        received.append(about)
-
-    def log(self, metrics, step, lower_is_better):
-        pass
-
-    def finish(self, exit_code, summary):
-        pass
-
-    def abandon(self):
-        pass
-
-
 @pytest.mark.parametrize("writes", [True, False])
 def test_the_first_process_alone_writes_and_tells_trackers_of_the_run(tmp_path, writes):
     received = []
-    trackers = [partial(Recorder, received=received)]
+    trackers = [partial(Recorder, events=received)]
     with Record(tmp_path, CONFIG, kind="train", device="cpu", trackers=trackers, writes=writes) as record:
         record.log(1, {"train/loss": 1.0})
         if not writes:
             assert not [*received, *tmp_path.iterdir()]
             return
         record.trackers.finish(0, {})
-    (about,) = received
+    assert [name for name, *_ in received] == ["start", "log", "finish"]
+    _, about, _ = received[0]
     assert (about.name, about.tags) == ("simcse-bert-s3", ["simcse", "bert", "nli"])
     assert about.versions["torch"]
     assert about.command == json.loads((tmp_path / "results.json").read_text())["command"]

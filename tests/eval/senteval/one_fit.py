@@ -55,9 +55,8 @@ class Classifier:
                 order = np.random.permutation(len(x))
                 for start in range(0, len(x), self.batch_size):
                     rows = torch.from_numpy(order[start : start + self.batch_size]).to(self.device)
-                    loss = nn.functional.cross_entropy(self.model(x[rows]), y[rows])
                     self.optimizer.zero_grad()
-                    loss.backward()
+                    self.loss(x[rows], y[rows]).backward()
                     self.optimizer.step()
             passes += self.epoch_size
             accuracy = self.score(*dev)
@@ -68,6 +67,9 @@ class Classifier:
                 misses += 1
         self.model = kept
         return best
+
+    def loss(self, x, y):
+        return nn.functional.cross_entropy(self.model(x), y)
 
     def score(self, x, y):
         with torch.no_grad():
