@@ -33,7 +33,7 @@ class Section:
     words: how many columns, the first ones, name a line. bold: the best cells, by row and column. legend: what its
     signs, p and intervals mean, which LaTeX has in the caption; notes: what else to know. missing: what has not run,
     and why. caption: LaTeX's; label: what \\ref names, after "tab:"; "" for a table that no paper would print.
-    shared: what names of columns may begin with, and the caption says instead.
+    shared: what names of columns may begin with, and the caption says instead. frame: the same unrounded, as its CSV.
     """
 
     title: str
@@ -46,6 +46,7 @@ class Section:
     caption: str = ""
     label: str = ""
     shared: str = ""
+    frame: "pd.DataFrame | None" = None
 
     @property
     def said(self) -> list[str]:

@@ -31,7 +31,7 @@ def judged(spec, printed, runs):
 
 def cell(table, row, column="Avg."):
     """A line of report.csv."""
-    return table.cells.set_index(["row", "column"]).loc[row, column]
+    return table.frame.set_index(["row", "column"]).loc[row, column]
 
 
 def values(cell):

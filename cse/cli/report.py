@@ -117,7 +117,7 @@ def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
     files = {
         "report.html": page.sweep_page(result),
         "report.md": markdown(f"{result.title}\n\n{result.subtitle}", sections) + links,
-        "report.csv": result.table.cells if result.table else NO_CELLS,
+        "report.csv": result.sections[0].frame if result.printed else NO_CELLS,
         "claims.csv": result.claims,
         "report.tex": latex(result.sections),
     }
@@ -165,14 +165,13 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
         first = named[0] if len(named) > 1 else []
         passed, gated = differences.gate(comparison, least, baseline, confidence, first)
     label = f"{out.name}-differences"
-    gaps = differences.differences(comparison, baseline, confidence, config["within"], label, gated)
-    doubt = gaps.doubt if gaps else ""
-    others = [*([gaps.section] if gaps else []), *([smoke.unranked()] if smoke else [])]
+    gaps, doubt = differences.differences(comparison, baseline, confidence, config["within"], label, gated)
+    others = [*([gaps] if gaps else []), *([smoke.unranked()] if smoke else [])]
     sections = [comparison.section(out.name), *others]
     files = {
         "report.html": page.runs_page(comparison, others, doubt),
         "runs.csv": pd.concat([comparison.frame, smoke.frame]) if smoke else comparison.frame,
-        "settings.csv": comparison.means,
+        "settings.csv": sections[0].frame,
         "differences.csv": gaps.frame if gaps else None,
         "report.md": markdown(comparison.title, sections),
         "report.tex": latex(sections),

@@ -113,21 +113,15 @@ class Comparison:
         rows = [[format_setting(self.runs_by_setting[one][0], key) for key in self.keys] for one in self.scores.index]
         return pd.DataFrame(rows, index=self.scores.index, columns=list(self.keys), dtype=object)
 
-    @cached_property
-    def settings(self) -> pd.DataFrame:
-        """The values under their short names, with each setting's number of finished runs, and of runs."""
-        counts = (self.frame["state"] == DONE).groupby(self.setting).agg(done="sum", runs="size")
-        return self.values.rename(columns=self.keys).join(counts)
-
     def table(self) -> pd.DataFrame:
         """A line for each setting, the best one starred, with the chosen scores. All cells are text."""
         table = self.values.rename(columns=self.keys)
         table.insert(0, "", ["*" if setting == self.best else "" for setting in table.index])
-        counts = zip(self.settings["done"], self.settings["runs"], strict=True)
+        counts = zip(self.means["done"], self.means["runs"], strict=True)
         table["runs"] = [str(runs) if done == runs else f"{done} of {runs}" for done, runs in counts]
         for metric in self.chosen:
             table[metric] = [self.score_text(setting, metric) for setting in table.index]
-        return table.assign(folder=[self.place(setting) for setting in table.index])
+        return table.assign(folder=self.means["folder"])
 
     def section(self, label: str) -> Section:
         """The settings as a section. label: LaTeX's."""
@@ -147,6 +141,7 @@ class Comparison:
             caption=f"Scores{on}{by}{spread}{best}",
             label=label,
             shared=f"{shared}/",
+            frame=self.means,
         )
 
     def unranked(self) -> Section:
@@ -160,15 +155,20 @@ class Comparison:
         begun = os.path.commonprefix(names)  # noqa: RUF071 (of characters)
         return names[0] if len(names) == 1 else f"{begun}*" if begun else listed(names)
 
-    @property
+    @cached_property
     def means(self) -> pd.DataFrame:
-        """settings.csv: a line for each setting, the best first, with every score's mean and deviation over seeds, the
-        chosen ones first, and the scores that a run of it has on incomplete or altered data."""
+        """settings.csv: a line for each setting, the best first, with its numbers of finished runs and of runs, every
+        score's mean and deviation over seeds, the chosen ones first, and the scores on incomplete or altered data."""
+        counts = (self.frame["state"] == DONE).groupby(self.setting).agg(done="sum", runs="size")
         scores = self.scores[list(dict.fromkeys([*self.chosen, *self.metrics]))]
         named = scores.set_axis([f"{name} sd" if of == "std" else name for name, of in scores], axis=1)
-        return self.settings.join(named).assign(
-            folder=list(map(self.place, self.settings.index)),
-            partial=[" ".join(filter(self.altered_in(one).__contains__, self.metrics)) for one in self.settings.index],
+        return (
+            self.values.rename(columns=self.keys)
+            .join([counts, named])
+            .assign(
+                folder=list(map(self.place, named.index)),
+                partial=[" ".join(filter(self.altered_in(one).__contains__, self.metrics)) for one in named.index],
+            )
         )
 
     @property

@@ -2,13 +2,16 @@
 
 Tests and ties are those of a sweep's table (cse.report.groups.compare), corrected by Holm over the settings that are
 compared. Where a setting has the reference's seeds, it is compared with it seed by seed too.
+
+differences.csv has a row for each setting that is compared. p_holm: empty if there are no seeds to test; tied: p_holm
+does not tell them apart; seeds_to_tell: a side, "" if these do; paired_: the test seed by seed; alike, alike_p: whether
+the difference is less than `within`, and p of it, by Holm too; gate: what it says.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
@@ -29,22 +32,6 @@ ALIKE = (
     "alike: whether the difference is less than {:g}; no: its whole interval is further off. In brackets p, by two "
     "one-sided tests, each column corrected by Holm."
 )
-TELL = ["difference", "of", "seeds_to_tell"]
-
-
-class Differences(NamedTuple):
-    """How settings differ in one score from one of them.
-
-    frame: differences.csv, a row for each setting that is compared, by its number. p_holm: NaN if there are no seeds to
-    test; tied: p_holm does not tell them apart; seeds_to_tell: a side, "" if these do; paired_: the test seed by seed;
-    alike, alike_p: whether the difference is less than `within`, and p of it, by Holm too; gate: what it says.
-    section: the same as text, with what its signs mean, what these seeds can tell, and which settings they cannot.
-    doubt: why the best has not won, "" if it has.
-    """
-
-    frame: pd.DataFrame
-    section: Section
-    doubt: str
 
 
 def differences(
@@ -54,19 +41,20 @@ def differences(
     within: float | None = None,
     label: str = "",
     gated: Mapping[frozenset[int], str] | None = None,
-) -> Differences | None:
+) -> tuple[Section | None, str]:
     """Compare each setting with the first, which is the best, or the baseline; None if fewer than two have the score.
 
-    label: LaTeX's. gated: what a gate says of two settings. Raises UserError for a baseline that names not one setting.
+    Returns the section, and why the best has not won. label: LaTeX's. gated: what a gate says of two settings. Raises
+    UserError for a baseline that names no setting, or several.
     """
     score = comparison.compared_by
     if score is None:
-        return None
+        return None, ""
     reference = int(comparison.scores.index[0]) if baseline is None else setting_named(comparison, baseline)
     ranked = list(comparison.scores[score, "mean"].dropna().index)
     others = [one for one in ranked[:MOST] if one != reference]
     if reference not in ranked or not others:
-        return None
+        return None, ""
     base, *compared = groups = [scored(comparison, one, score) for one in [reference, *others]]
     spread, level = seed_spread(groups) or SeedSpread(0.0, 0), (1 - confidence) / len(others)
     frame = comparison.values.loc[others].assign(score=score, reference=comparison.label(reference))
@@ -77,9 +65,6 @@ def differences(
     ]
     frame["gate"] = [(gated or {}).get(frozenset((one, reference)), "") for one in others]
     notes = list(filter(None, [spread.in_words(level)]))
-    for setting, size, of, seeds in frame.loc[frame["seeds_to_tell"] != "", TELL].head(3).itertuples():
-        name = comparison.label(setting)
-        notes.append(f"{name}: {of} cannot tell; {seeds} seeds a side would show {abs(size):.2g}.")
     trained = sorted((group for group in groups if not group.only_scored), key=lambda group: len(group.values))
     if few := few_seeds([*trained[:1], *(group for group in groups if group.only_scored)]):
         notes.append(f"No verdict: {few}.")
@@ -89,12 +74,11 @@ def differences(
     by = "" if score == comparison.best_by else f" by {comparison.best_by}"
     best = f"the best{by}, " if reference == comparison.best and baseline is None else ""
     title = f"{score}: difference to {best}{comparison.label(reference)}"
-    text = text_of(frame, comparison.keys, confidence)
-    legend = about_tests(frame, within)
+    text, legend = text_of(frame, comparison.keys, confidence), about_tests(frame, within)
     tied = (frame["tied"] == "True").sum()
     doubt = f"no verdict: {few}" if few else f"not told apart from {tied} of the others" if tied else ""
-    section = Section(title, text, notes, legend, words=len(comparison.keys), label=label)
-    return Differences(frame, section, doubt if best else "")
+    section = Section(title, text, notes, legend, words=len(comparison.keys), label=label, frame=frame)
+    return section, doubt if best else ""
 
 
 def tested(base: Group, others: Sequence[Group], confidence: float, within: float | None) -> pd.DataFrame:

@@ -5,6 +5,7 @@ block with a line for each fact, under the paper's own columns.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from cse.columns import Section
 from cse.dotted import Config
 from cse.record.scores import ALTERED
 from cse.report.markup import NO_BETTER, PLUS_MINUS, TIED, bounds, number, probability, signed
-from cse.report.table import Table
+from cse.report.published import Published
 
 
 def spread(mean: float, sd: float | None, n: int, digits: int | None) -> str:
@@ -56,27 +57,27 @@ FACTS: dict[str, Callable[[Config, int | None], str]] = {
 }
 
 
-def grid(table: Table) -> dict[str, list[tuple[str, str, str]]]:
+def grid(printed: Published, cells: pd.DataFrame) -> dict[str, list[tuple[str, str, str]]]:
     """The table as its paper prints it: for each cell (ours, the printed number and the difference, the verdict)."""
-    lines: dict[str, list[tuple[str, str, str]]] = {row: [] for row in table.printed.cells}
-    for cell in table.cells.to_dict("records"):
-        digits = table.printed.digits(cell["column"])
+    lines: dict[str, list[tuple[str, str, str]]] = {row: [] for row in printed.cells}
+    for cell in cells.to_dict("records"):
+        digits = printed.digits(cell["column"])
         below = [_published(cell, digits), signed(cell["difference"], digits)]
         lines[cell["row"]].append((_ours(cell, digits), " · ".join(filter(None, below)), cell["verdict"]))
     return lines
 
 
-def section(table: Table, label: str = "") -> Section:
-    """The table as text, without facts that no cell has. label: LaTeX's."""
-    printed, cells = table.printed, table.cells.to_dict("records")
+def section(printed: Published, cells: pd.DataFrame, **about: Any) -> Section:
+    """The table as text, without facts that no cell has. cells: report.csv; about: further fields of the section."""
     splits = {column: printed.split_of(column) for column in printed.columns}
     names = {column: column if split == "none" else f"{column} ({split})" for column, split in splits.items()}
+    known = [(cell, printed.digits(cell["column"])) for cell in cells.to_dict("records")]
     texts = pd.DataFrame(
-        {name: [fact(cell, printed.digits(cell["column"])) for cell in cells] for name, fact in FACTS.items()},
-        index=pd.MultiIndex.from_arrays([table.cells["row"], table.cells["column"].map(names)]),
+        {name: [fact(*one) for one in known] for name, fact in FACTS.items()},
+        index=pd.MultiIndex.from_arrays([cells["row"], cells["column"].map(names)]),
     )
     texts = texts.loc[:, (texts != "").any()]
-    tied = (table.cells["tied_with_best"] == "True").to_numpy()
+    tied = (cells["tied_with_best"] == "True").to_numpy()
     best = pd.DataFrame({name: tied & (name == "ours") for name in texts}, index=texts.index)
     if len(names) > 2:
         texts, best = (one.stack(future_stack=True).unstack(level=1, sort=False) for one in (texts, best))
@@ -85,12 +86,6 @@ def section(table: Table, label: str = "") -> Section:
     text = texts.reset_index()
     if len(names) > 2:  # a row's name heads its block
         text.iloc[:, 0] = text.iloc[:, 0].mask(text.iloc[:, 0].duplicated(), "")
-    return Section(
-        printed.title,
-        text.set_axis(["", "" if len(names) > 2 else "score", *texts.columns], axis=1),
-        table.notes,
-        table.legend,
-        bold=[(row, 2 + column) for row, column in np.argwhere(best.to_numpy()).tolist()],
-        missing=table.missing,
-        label=label,
-    )
+    text = text.set_axis(["", "" if len(names) > 2 else "score", *texts.columns], axis=1)
+    bold = [(row, 2 + column) for row, column in np.argwhere(best.to_numpy()).tolist()]
+    return Section(printed.title, text, bold=bold, frame=cells, **about)

@@ -22,7 +22,7 @@ from cse.record.runs import Run
 from cse.report import findings, layout
 from cse.report.comparison import Comparison, frame_of
 from cse.report.markup import SIGNS, VERDICTS
-from cse.report.table import Table
+from cse.report.published import Published
 from cse.report.terminal import COLOURS
 
 LONG = 100  # rows of a table that is shown in pages
@@ -46,11 +46,12 @@ class Picture:
 
 @dataclass
 class Report:
-    """Everything that a sweep's report shows. link: the paper's address; start: the command that makes the runs."""
+    """Everything that a sweep's report shows. printed: the paper's table, beside which the first section puts ours;
+    link: the paper's address; start: the command that makes the runs."""
 
     title: str
     subtitle: str
-    table: Table | None
+    printed: Published | None
     sections: list[Section]
     pictures: list[Picture]
     runs: list[Run]
@@ -81,10 +82,11 @@ def template(name: str) -> Template:
 
 def sweep_page(report: Report) -> str:
     """The page of a sweep beside its paper, with its pictures inside."""
+    printed, cells = report.printed, report.sections[0].frame if report.sections else None
     return template("sweep.html").render(
         report=report,
         title=report.title,
-        grid=layout.grid(report.table) if report.table and report.table.printed.columns else {},
+        grid=layout.grid(printed, cells) if printed and printed.columns and cells is not None else {},
         claims=findings.lines(report.claims),
         headline=findings.headline(report.claims),
         pictures=report.pictures,
@@ -102,7 +104,7 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = (), doubt: str
     """The page of any runs beside each other: tables that sort and filter, and charts.
 
     others: how settings differ, and runs with smoke=true, which have a table alone. doubt: why the best setting has
-    not won; see Differences.
+    not won; see cse.report.differences.
     """
     from itables.javascript import generate_init_offline_itables_html
     from itables.options import dt_bundle
@@ -114,7 +116,7 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = (), doubt: str
     runs = comparison.frame.astype(object).drop(columns="folder")  # a long name would push the scores out of sight
     runs.insert(runs.columns.get_loc("partial"), "folder", list(map(comparison.name, comparison.runs)))
     other_scores = [name for name in comparison.metrics if name not in comparison.chosen]
-    settings, hidden = comparison.means, [*other_scores, *(f"{name} sd" for name in other_scores)]
+    settings, hidden = comparison.means.copy(), [*other_scores, *(f"{name} sd" for name in other_scores)]
     numbers = settings.select_dtypes("float")
     settings[list(numbers)] = numbers.where(numbers.abs() < 1, numbers.round(2)).round(4)
     charts = draw_charts(comparison)

@@ -17,7 +17,7 @@ from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.runs import Run, read_runs, same
 from cse.record.status import DONE, RUNNING, status_of
-from cse.report import figures, layout, published
+from cse.report import figures, published
 from cse.report.claims import names
 from cse.report.comparison import compare_runs
 from cse.report.groups import groups_of
@@ -42,11 +42,10 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     runs = mark_departures(runs_of_sweep(sweep, spec, folders, config), sweep.name, spec.seed)
     expected = planned(sweep)
     groups = groups_of(spec, runs)
-    table = build(spec, printed, groups, runs, expected, config["confidence"]) if printed else None
-    sections = [layout.section(table, config["sweep"])] if table else []
+    sections = [build(spec, printed, groups, runs, expected, config["confidence"], config["sweep"])] if printed else []
     if runs and not any(group.values for group in groups.values()):  # beside each other, at least
-        label = f"{config['sweep']}-runs" if table else config["sweep"]
-        sections.append(beside_each_other(runs, folders, spec, [] if table else expected, label))
+        label = f"{config['sweep']}-runs" if printed else config["sweep"]
+        sections.append(beside_each_other(runs, folders, spec, [] if printed else expected, label))
     paper = published.read(spec.paper)
     own = paper["tables"].get(block.get("table"), {})  # may have a paper and link of its own
     paper = {**paper, **own}
@@ -55,7 +54,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         subtitle=f"{paper['paper']}. {progress(runs, folders)}",
         link=paper.get("link", ""),
         start=f"cse-train sweep={config['sweep']}",
-        table=table,
+        printed=printed,
         sections=sections,
         pictures=[draw(plot, spec, runs, out) for plot in spec.figures],
         runs=runs,

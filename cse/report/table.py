@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import pandas as pd
 from scipy import stats
 
+from cse.columns import Section
 from cse.dotted import Config
 from cse.record.runs import Run, Where, described, same
 from cse.record.scores import ALTERED
+from cse.report import layout
 from cse.report.groups import Group, Groups, compare, other_setting, seed_spread
 from cse.report.markup import (
     DIFFERS,
@@ -40,25 +41,19 @@ in this column; tied_with_best: the best of ours in its column, or not told apar
 NO_CELLS = pd.DataFrame(columns=list(COLUMNS), dtype=object)
 
 
-@dataclass
-class Table:
-    """A printed table and what our runs make of it.
-
-    cells: a row for each printed cell, with the columns of report.csv. legend: what signs, verdicts and intervals mean;
-    notes: what else a reader must know; missing: what has not run, and why.
-    """
-
-    printed: Published
-    cells: pd.DataFrame
-    legend: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-
-
 def build(
-    spec: Spec, published: Published, groups: Groups, runs: list[Run], expected: list[Where], confidence: float
-) -> Table:
-    """Put the groups of runs beside the published table. expected: every job's axes, as the sweep plans them."""
+    spec: Spec,
+    published: Published,
+    groups: Groups,
+    runs: list[Run],
+    expected: list[Where],
+    confidence: float,
+    label: str = "",
+) -> Section:
+    """Put the groups of runs beside the published table, with a row of report.csv for each printed cell.
+
+    expected: every job's axes, as the sweep plans them. label: LaTeX's.
+    """
     lines = {
         (row, column): as_printed(spec, published, row, column) for row, of in published.cells.items() for column in of
     }
@@ -83,9 +78,14 @@ def build(
         for (row, column), group in groups.items()
         if group.unscored
     ]
-    said = [*published.notes, *notes(groups, spec, runs, spreads, 1 - confidence)]
-    missing = list(dict.fromkeys(unscored + missing_jobs(runs, expected)))
-    return Table(published, cells, legend(cells, spec, confidence), said, missing)
+    return layout.section(
+        published,
+        cells,
+        notes=[*published.notes, *notes(groups, spec, runs, spreads, 1 - confidence)],
+        legend=legend(cells, spec, confidence),
+        missing=list(dict.fromkeys(unscored + missing_jobs(runs, expected))),
+        label=label,
+    )
 
 
 def as_printed(spec: Spec, published: Published, row: str, column: str) -> Config:

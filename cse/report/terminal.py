@@ -56,7 +56,7 @@ def show_claims(claims: pd.DataFrame, console: Console) -> None:
 def show_comparison(comparison: Comparison, sections: Sequence[Section], console: Console, doubt: str = "") -> None:
     """Print the unfinished runs, the sections, of which the first is the comparison's, and the best setting.
 
-    doubt: why this has not won; see Differences.
+    doubt: why this has not won; see cse.report.differences.
     """
     console.print(Text.assemble((comparison.title, "bold"), f"  {comparison.counted}"), soft_wrap=True)
     pending = comparison.pending

@@ -10,7 +10,7 @@ from cse.record.runs import Run
 from cse.report import layout, page
 from cse.report.published import Published
 from cse.report.table import COLUMNS as CELL
-from cse.report.table import NO_CELLS, Table
+from cse.report.table import NO_CELLS
 from cse.report.verdicts import COLUMNS
 
 
@@ -21,11 +21,12 @@ def run(tmp_path):
 
 
 def table_of(*cells, **about):
-    """A table of these lines of report.csv."""
+    """(the printed table, its section) of these lines of report.csv."""
     columns = list(dict.fromkeys(one["column"] for one in cells))
     rows = {one["row"]: [None] * len(columns) for one in cells}
     frame = pd.DataFrame([dict.fromkeys(CELL) | {"seeds": 0, "runs": 0} | one for one in cells], dtype=object)
-    return Table(Published(title="A table", split="test", columns=columns, rows=rows), frame, **about)
+    printed = Published(title="A table", split="test", columns=columns, rows=rows)
+    return printed, layout.section(printed, frame, **about)
 
 
 @pytest.fixture
@@ -38,8 +39,7 @@ def narrow():
     }  # fmt: skip
     empty = {"row": "<other>", "column": "Avg.", "published": 72.0, "published_note": "printed /2", "p_published": "",
              "verdict": "PUBLISHED ONLY"}  # fmt: skip
-    about = {"notes": ["a note"], "missing": ["seed=3: failed"]}
-    return table_of(filled, empty, **about)
+    return table_of(filled, empty, notes=["a note"], missing=["seed=3: failed"], label="two rows")
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def wide():
 
 
 def test_up_to_two_columns_lie_side_by_side(narrow):
-    found = layout.section(narrow).table
+    found = narrow[1].table
     assert list(found) == ["", "score", "published", "ours", "difference", "interval", "gain", "its interval",
                             "gain as printed", "p Student", "p Welch", "verdict"]  # fmt: skip
     assert found.to_numpy().tolist() == [
@@ -61,7 +61,7 @@ def test_up_to_two_columns_lie_side_by_side(narrow):
 
 
 def test_more_columns_are_blocks_and_every_header_names_the_split(wide):
-    found = layout.section(wide).table
+    found = wide[1].table
     assert list(found) == ["", "", "STS12 (test)", "STS13 (test)", "Avg. (test)"]
     assert found.to_numpy().tolist() == [
         ["row", "published", "70.00", "71.00", "72.00"],
@@ -72,17 +72,17 @@ def test_more_columns_are_blocks_and_every_header_names_the_split(wide):
 
 def test_a_table_of_captions_has_no_column():
     """NonLing-CSE's Table C.1: what its models retrieved stands in the notes."""
-    assert layout.section(Table(Published(title="Captions", split="none", columns=[]), NO_CELLS)).table.empty
+    assert layout.section(Published(title="Captions", split="none", columns=[]), NO_CELLS).table.empty
 
 
 def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):
-    table, notes = markdown("Title", [layout.section(narrow)]).split("\n\n")[2:]
+    table, notes = markdown("Title", [narrow[1]]).split("\n\n")[2:]
     assert {line.count("|") for line in table.splitlines()} == {13}
     assert notes.splitlines() == ["- a note", "- Missing: seed=3: failed"]
 
 
 def test_latex_escapes_and_keeps_its_columns(narrow):
-    tex = latex([layout.section(narrow, "two rows")])
+    tex = latex([narrow[1]])
     assert r"A \& B\_1 & Avg. (test) & 76.96 $\pm$ 0.38 (5)" in tex
     assert r"$<$other>" in tex
     assert all(told in tex for told in (r"\centering", r"\label{tab:two-rows}"))
@@ -101,9 +101,7 @@ def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, 
     }
     found |= dict.fromkeys(["low", "published_effect"]) | {"parts_measured": 1}
     claims = pd.DataFrame([found], dtype=object)
-    text = page.sweep_page(
-        page.Report("A & B", "sub", narrow, list(map(layout.section, (narrow, wide))), pictures, [run], claims)
-    )
+    text = page.sweep_page(page.Report("A & B", "sub", narrow[0], [narrow[1], wide[1]], pictures, [run], claims))
     assert not re.findall(r'src="(?!data:)|<link|=<b>', text)
     for shown in ("76.96 ± 0.38 (5)", "cse-train &#39;data.path=&lt;b&gt;&#39;", '<td class="DIFFERS">DIFFERS',
                   'HOLDS">HOLDS (1 of 2 parts)<', "data:image/png;base64,iVBORw==", "Not drawn: ",

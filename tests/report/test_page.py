@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from made_up_tables import filled, parsed
 
-from cse.report import layout
 from cse.report.charts import COLOURS, POINTS, colours_of, curves_of, draw_charts, thinned
 from cse.report.page import Report, runs_page, sweep_page
 from cse.report.verdicts import COLUMNS
@@ -107,8 +106,8 @@ def test_the_page_in_a_browser(page, tmp_path):
 
 def report_of(sweep, **about):
     """The report of a sweep of which nothing has run."""
-    table = filled(*parsed(jobs.read(sweep).report), [])
-    return Report("t", "", table, [layout.section(table)], [], [], NO_CLAIMS, **about)
+    spec, printed = parsed(jobs.read(sweep).report)
+    return Report("t", "", printed, [filled(spec, printed, [])], [], [], NO_CLAIMS, **about)
 
 
 @pytest.mark.nightly

@@ -149,15 +149,15 @@ def test_runs_draw_the_same_items(scored, runs):
 def test_likeness_of_encoders_that_are_only_scored_is_over_items(scored, compared):
     for name, noise in (("a", 0.3), ("b", 0.8)):
         scored(name, noise, None)
-    assert differences(compared(), None, 0.95, within=1).frame["alike"].tolist() == ["no"]
+    assert differences(compared(), None, 0.95, within=1)[0].frame["alike"].tolist() == ["no"]
     scored("trained-1", 0.8, 1)
-    assert "test items" in differences(compared(), None, 0.95).section.notes[-1]  # it has them, and they do not answer
+    assert "test items" in differences(compared(), None, 0.95)[0].notes[-1]  # it has them, and they do not answer
 
 
 def test_of_one_seed_a_side_a_comparison_shows_the_difference_and_tests_nothing(scored, compared):
     scored("good-1", 0.3, 1)
     scored("bad-1", 0.8, 1)
-    told = differences(compared(), None, 0.95)
-    assert list(told.section.table) == ["case", "difference", "of"]
+    told = differences(compared(), None, 0.95)[0]
+    assert list(told.table) == ["case", "difference", "of"]
     assert told.frame["tied"].item() == ""
-    assert len(told.section.notes) == 1  # too few seeds: no sign and no p that would need a word
+    assert len(told.notes) == 1  # too few seeds: no sign and no p that would need a word

@@ -10,7 +10,7 @@ from made_up_tables import TABLE3, built, cell, filled, parsed, values
 from scipy import stats
 
 from cse.record.runs import Run
-from cse.report import layout
+from cse.report import published
 from cse.report.groups import group_of, seed_spread
 from cse.report.markup import NOT_RUN, OTHER_SETTING
 from cse.report.table import ties
@@ -61,7 +61,7 @@ def test_seeds_become_mean_sd_interval_and_p(table3, tmp_path):
     assert (roberta["verdict"], roberta["ours"], roberta["published_sd"]) == (NOT_RUN, None, 0.18)
     assert [found["p_published"], cell(table, "VisualCSE-RoBERTa-base")["p_published"]] == [".0235", "<.0001"]
     # the text garbles a second printing of Table 3's p, so no mean is starred
-    assert (table.cells["published_note"] == "").all()
+    assert (table.frame["published_note"] == "").all()
 
 
 def test_runs_of_another_setting_get_no_verdict(table3, tmp_path):
@@ -106,7 +106,7 @@ def test_a_column_is_judged_by_its_own_spread(leave, tmp_path):
     """One seed of uniformity -2.5 is no seed noise about -3.08 only where the other row's seeds say so."""
     scores = {"test/mteb/STS/average": 74.0, "test/mteb/average": 46.0, "test/geometry/uniformity": -2.5}
     leave("barlow", {"case": "barlow", "seed": 0}, scores)
-    cells = built(TABLE2, tmp_path).cells
+    cells = built(TABLE2, tmp_path).frame
     assert set(cells.loc[cells["seeds"] > 0, "verdict"]) == {"ONE SEED"}
     for seed, uniformity in enumerate((-2.60, -2.62, -2.64)):
         leave(f"simcse{seed}", {"case": "simcse", "seed": seed}, {"test/geometry/uniformity": uniformity})
@@ -116,7 +116,8 @@ def test_a_column_is_judged_by_its_own_spread(leave, tmp_path):
     )  # sd .02 of SimCSE's seeds
     assert cell(table, "BERT SimCSE", "uniformity")["verdict"] == "PASS"
     assert cell(table, "BERT SimCSE", "STS")["verdict"] == NOT_RUN
-    assert (table.printed.digits("uniformity"), table.printed.digits("STS")) == (2, 1)
+    printed = published.table("noncontrastive", "table2")
+    assert (printed.digits("uniformity"), printed.digits("STS")) == (2, 1)
     assert "PASS: within 0.1, uniformity within 0.05" in " ".join(table.legend)
 
 
@@ -140,7 +141,7 @@ baseline: {DeCLUTR-small: Transformer-small}
     average, *counts = (cell(table, "DeCLUTR-small", column) for column in ("Avg.", "Parameters (M)", "Embed. dim."))
     assert (average["gain_published"], average["split"]) == (pytest.approx(75.32 - 73.48), "test")
     assert [(one["gain_published"], one["split"]) for one in counts] == [(None, "none")] * 2
-    text = layout.section(table).table
+    text = table.table
     assert list(text)[2:5] == ["Parameters (M)", "Embed. dim.", "Downstream (test)"]
     assert ["GloVe", "published", "", "300", "65.50"] in text.iloc[:, :5].to_numpy().tolist()
 
@@ -191,6 +192,6 @@ def test_the_least_is_best_where_less_is_better():
 def test_what_ties_with_the_best_is_signed(table3, tmp_path):
     table3("simcse_bert", 5, 77.4)  # p of the difference: .06
     table = built(TABLE3, tmp_path)
-    assert set(table.cells.loc[table.cells["seeds"] > 0, "tied_with_best"]) == {"True"}
-    assert [text[-1] for text in layout.section(table).table["ours"] if text] == ["≈", "≈"]
+    assert set(table.frame.loc[table.frame["seeds"] > 0, "tied_with_best"]) == {"True"}
+    assert [text[-1] for text in table.table["ours"] if text] == ["≈", "≈"]
     assert "≈" in [remark[0] for remark in table.legend]
