@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -195,7 +195,7 @@ def make(node: DictConfig, **more: object) -> Any:
         raise
 
 
-def make_evaluators(cfg: DictConfig | None) -> dict[str, Evaluator]:
+def make_evaluators(cfg: Mapping[Any, Any] | None) -> dict[str, Evaluator]:
     """The evaluators by config key, without their data."""
     return {str(name): make(node) for name, node in (cfg or {}).items()}
 
@@ -207,7 +207,7 @@ def check_selection(cfg: DictConfig) -> None:
     watched(make(cfg.trainer), make_evaluators(cfg.get("eval")))
 
 
-def build_evaluators(cfg: DictConfig | None, splits: Sequence[str] | None = None) -> dict[str, Evaluator]:
+def build_evaluators(cfg: Mapping[Any, Any] | None, splits: Sequence[str] | None = None) -> dict[str, Evaluator]:
     """The evaluators by config key, with their data found and checked. One MissingResource names all that is missing.
 
     splits: those to score (None: all). An evaluator that has none of them is left without its data.

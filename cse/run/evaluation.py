@@ -13,9 +13,10 @@ from omegaconf import DictConfig
 from torch import nn
 
 from cse.config.compose import resolved
+from cse.data.overlap import Overlap, in_words, overlap
 from cse.data.readers import files_of, kind, lines_of
 from cse.device import default_device
-from cse.errors import UserError, renaming_keys
+from cse.errors import MissingResource, UserError, renaming_keys
 from cse.eval.items import keep_cosines, keep_items
 from cse.eval.score import MemoizedEncode, score
 from cse.model.encoder import Encoder
@@ -72,6 +73,8 @@ def score_into(
     trackers = [build.make(node) for node in cfg.tracker.values()]
     with Record(folder, resolved(cfg), kind="eval", device=subject.device, trackers=trackers) as record:
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
+        run = run_of(cfg)
+        found_in_training = None if run is None else told_of_training(run, evaluators)
         encode = MemoizedEncode(subject.encode)
         found = list(score(evaluators, splits, encode, into=record.scores).values())
         keep_cosines(folder, "after", found)
@@ -82,7 +85,8 @@ def score_into(
             items=keep_items(folder, found),
             encoder=subject.described,
             weights_sum=weights_sum(cfg.checkpoint),
-            seed=trained_seed(Path(cfg.checkpoint).expanduser()) if cfg.checkpoint else None,
+            seed=read_run(run).results.get("seed") if run else None,
+            overlap=found_in_training,
             dtype=cfg.dtype,
         )
         frame = scores.to_frame(found, sources, cfg.dtype, subject.described, record.results["versions"])
@@ -94,19 +98,44 @@ def score_into(
         notes += [*problems[:1], f"all {len(found)} scores and {len(problems)} problems: {folder / 'scores.md'}"]
         log.info("\n%s", scores.to_table([one for one in found if one.headline], notes))
         record.trackers.finish(0, numbers)
-    if (best := shared_folder(cfg)) is not None:
-        refresh(best, record.results, found)
-
-
-def shared_folder(cfg: DictConfig) -> Path | None:
-    """best/ of a finished run that was scored as it is, and whose card gets the scores; None for anything else."""
     is_changed = (cfg.pooling, cfg.max_length, cfg.whitening.kind) != (None, None, None) or cfg.dtype != "fp32"
-    if cfg.checkpoint is None or is_changed:
+    if run is not None and not is_changed and (run / "best" / "README.md").is_file() and read_run(run).status == "done":
+        refresh(run / "best", record.results, found)
+
+
+def run_of(cfg: DictConfig) -> Path | None:
+    """The folder of the run that is scored, by its own name or as its best/; None for any other encoder."""
+    if cfg.checkpoint is None:
         return None
     place = Path(cfg.checkpoint).expanduser()
-    best = place / "best" if (place / "best" / "README.md").is_file() else place
-    is_shared = best.name == "best" and (best / "README.md").is_file() and read_run(best.parent).status == "done"
-    return best if is_shared else None
+    folder = place.parent if place.name == "best" else place
+    return folder if "config" in read_run(folder).results else None
+
+
+def told_of_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:
+    """Log how many texts that the run learned from are scored now, and how many pairs that chose its step.
+
+    Returns the former; None where the run's text is no longer in the cache.
+    """
+    from cse.config.check import validate
+    from cse.run.resume import Origin, resumed
+    from cse.run.summary import print_fields, selection_in_words
+
+    try:
+        cfg = validate(resumed(Origin("rerun", run), []), "train")
+        text, select = build.make(cfg.data), str(cfg.trainer.select)
+        text.find()
+        if not (text.cache / text.digest).exists():
+            raise MissingResource(f"the text of {run} is not in {text.cache}")
+        text.prepare()
+        of_run = cfg.get("eval") or {}
+        choosers = build.build_evaluators({key: of_run[key] for key in of_run if select.startswith(f"dev/{key}/")})
+    except UserError as error:
+        log.info("overlap    not known: %s", error)
+        return None
+    found = overlap(text, evaluators)
+    print_fields(overlap=in_words(found), selection=selection_in_words(select, choosers, evaluators))
+    return found
 
 
 def chosen_splits(cfg: DictConfig, evaluators: dict[str, Evaluator]) -> dict[str, list[str]]:
@@ -150,12 +179,6 @@ def load_vectors(cfg: DictConfig) -> Subject:
     case = ", lower case" if cfg.lowercase else ""
     described = f"{cfg.checkpoint}, mean of word vectors of {vectors.dim} numbers{case}"
     return Subject(vectors.encode, vectors.dim, described, "cpu")
-
-
-def trained_seed(checkpoint: Path) -> int | None:
-    """The seed of the run whose folder, or whose best/, this is; None for any other encoder."""
-    own = (read_run(folder).results for folder in (checkpoint, checkpoint.parent))
-    return next((results.get("seed") for results in own if "config" in results), None)
 
 
 def sentences(file: str) -> list[str]:

@@ -45,7 +45,7 @@ def announce(config: Config, training: Training, found: Overlap, asked: str) -> 
         data=data_in_words(parts.batches.text, len(parts.batches.rows)),
         views=views_in_words(parts.batches, config["choices"]["augmentation"]),
         overlap=in_words(found) if parts.evaluators else "",
-        selection=selection_in_words(parts),
+        selection=selection_in_words(parts.trainer.select, parts.evaluators, parts.evaluators),
         partial=partial_in_words(parts.evaluators),
         schedule=f"{training.steps:,} steps{end_in_words(parts.trainer, training.steps)}, "
         + schedule_in_words(parts.trainer)
@@ -64,19 +64,22 @@ def precision_in_words(precision: str, asked: str) -> str:
     return f"{precision} (emulated here, many times slower than fp32)" if emulated else precision
 
 
-def selection_in_words(parts: Parts) -> str:
-    """How many of the pairs that choose the kept step are pairs of a test that the run is scored on; "" for none."""
-    name = str(parts.trainer.select).split("/")[1:2]
-    chooser = parts.evaluators.get(*name) if name else None
+def selection_in_words(select: str | None, choosers: Mapping[str, Evaluator], tested: Mapping[str, Evaluator]) -> str:
+    """How many of the pairs that choose the kept step are pairs of a test that the run is scored on; "" for none.
+
+    select: the score that chooses it, of one of the choosers. tested: the evaluators that score it.
+    """
+    name = (select or "").split("/")[1:2]
+    chooser = choosers.get(*name) if name else None
     if not isinstance(chooser, ScoredPairs):
         return ""
     pairs = chooser.pairs("dev")
-    tests = {key: set(one.pairs("test")) for key, one in parts.evaluators.items() if isinstance(one, ScoredPairs)}
+    tests = {key: set(one.pairs("test")) for key, one in tested.items() if isinstance(one, ScoredPairs)}
     shared = {key: sum(pair in of for pair in pairs) for key, of in tests.items()}
     found = [
         f"{count:,} of its {len(pairs):,} pairs are pairs of {key}'s tests" for key, count in shared.items() if count
     ]
-    return "; ".join([f"by {parts.trainer.select}", *found]) if found else ""
+    return "; ".join([f"by {select}", *found]) if found else ""
 
 
 def print_forecast(training: Training) -> None:

@@ -41,6 +41,11 @@ def test_a_run_scores_as_it_did_when_it_ended(small_run, cse_train, cse_eval, tm
     assert metrics == pytest.approx({name: trained[name] for name in metrics}, abs=1e-3)
     assert metrics == results(tmp_path / "again")["metrics"]
     assert "cls pooling" in results(tmp_path / "eval")["encoder"]
+    assert results(tmp_path / "eval")["overlap"]["texts"] == 200
+    assert results(tmp_path / "eval")["overlap"] == results(tmp_path / "run")["overlap"]
+    shutil.rmtree(tmp_path / "cache" / "text")
+    assert cse_eval(f"checkpoint={tmp_path}/run", f"hydra.run.dir={tmp_path}/third") == 0
+    assert results(tmp_path / "third")["overlap"] is None
 
 
 def test_a_sentence_transformers_folder(cse_eval, tiny_bert, tmp_path, senteval):
