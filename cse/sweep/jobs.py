@@ -16,13 +16,13 @@ What several tables of a paper share is in a file one folder deeper, which their
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
 from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError, model_validator
 
+from cse.config.commands import Evaluate
 from cse.config.compose import SWITCH, composed, without_hydra
 from cse.config.groups import PROGRAMS, file_of
 from cse.config.keys import changes_a_table, key_of
@@ -36,6 +36,7 @@ CONFIGS = {program: config for config, program in PROGRAMS.items()}
 """The config that each program composes."""
 
 OWN_KEYS = ("cases", "report", "same_runs_as", "search_each")
+SCORING = {"model", "hydra", *Evaluate.__annotations__}  # the keys of cse-eval
 SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}  # keys that cse-eval shares with cse-train
 
 
@@ -145,13 +146,12 @@ class Sweep(BaseModel):
 
     def evaluation(self, case: Case, words: list[str]) -> PlannedJob:
         """The job of a case that scores an encoder, or the run of the other sweep's case that `of` names."""
-        keys = keys_of_evaluation()
-        mine = [word for word in words if root_of(word) in keys]
+        mine = [word for word in words if root_of(word) in SCORING]
         if case.of is None:
             whole = merged([*case.set, *mine])
             return PlannedJob(self.slug(mine, whole), "cse-eval", [*whole, ONE_OF_MANY])
         name, _, trained_case = case.of.rpartition("/")
-        its_own = [word for word in words if root_of(word) not in keys - SHARED]
+        its_own = [word for word in words if root_of(word) not in SCORING - SHARED]
         sweep = read(name)
         trained = sweep.job([f"case={trained_case}", *its_own])
         place = sweep.place(its_own).absolute()
@@ -199,9 +199,3 @@ def read(name: str) -> Sweep:
 def asks_for_smoke(words: Sequence[str]) -> bool:
     """Whether a line's words make its jobs smoke tests."""
     return bool(SWITCH.get(values_of(words).get("smoke", "").lower()))
-
-
-@cache
-def keys_of_evaluation() -> frozenset[str]:
-    """The keys of conf/evaluate.yaml."""
-    return frozenset(str(key) for key in composed("evaluate", []))

@@ -51,8 +51,9 @@ class Line:
 
     def jobs(self) -> list[PlannedJob]:
         """The jobs of a grid, equal ones (a cse-eval that no axis changes) once; or an example job of each search."""
-        planned = [self.job(first_values(row)) for row in self.rows]
-        return planned if self.search else list({job.name: job for job in planned}.values())
+        if self.search:
+            return [self.job(first_values(row)) for row in self.rows]
+        return list({(job := self.job(row)).name: job for row in self.rows}.values())
 
     def job(self, words: Sequence[str]) -> PlannedJob:
         """The job of one combination of values, in the folder that has it already, if one does.

@@ -5,6 +5,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from cse.config.keys import key_of, names_a_job
 from cse.config.spelling import overrides_of, unquoted, values_of
@@ -31,17 +32,8 @@ def expanded(words: Sequence[str]) -> list[list[str]]:
 
 def first_values(words: Sequence[str]) -> list[str]:
     """The words with each axis at its first value, or at the lower end of its interval."""
-    from hydra.core.override_parser.types import IntervalSweep
-
-    first = []
-    for override in overrides_of(words):
-        if not override.is_sweep_override():
-            first.append(override.input_line or "")
-            continue
-        values = override.value()
-        value = values.start if isinstance(values, IntervalSweep) else next(override.sweep_string_iterator())
-        first.append(f"{override.get_key_element()}={value}")
-    return first
+    ranges: dict[str, Any] = {one.key_or_group: one.value() for one in overrides_of(words) if one.is_interval_sweep()}
+    return expanded([f"{key}={ranges[key].start}" if (key := key_of(word)) in ranges else word for word in words])[0]
 
 
 def root_of(word: str) -> str:

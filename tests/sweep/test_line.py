@@ -207,7 +207,7 @@ def test_the_folder_stays_when_an_axis_grows_and_depends_on_every_other_setting(
         ("seed=1,2", True, "seed=1"),
         ("trainer.lr=tag(log,interval(1e-5,1e-3))", True, "trainer.lr=1e-05"),
         ("eval=[stsb,sts]", False, "eval=[stsb,sts]"),
-        ("~tracker", False, "~tracker"),
+        ("~tracker", False, "~tracker=null"),
     ],
 )
 def test_axes_and_their_first_values(override, axis, first):
