@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import re
+import tarfile
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -149,3 +150,13 @@ def parquet(**columns: list) -> bytes:
     file = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.table(columns), file)
     return file.getvalue()
+
+
+def tar_of(files: dict[str, bytes]) -> bytes:
+    """A tar of these files."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name, content in files.items():
+            (about := tarfile.TarInfo(name)).size = len(content)
+            tar.addfile(about, io.BytesIO(content))
+    return packed.getvalue()

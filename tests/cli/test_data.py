@@ -1,13 +1,12 @@
 """cse-data: what it prints, and its exit codes."""
 
-import io
 import re
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
+from toy_hub import tar_of
 from typed import exit_code
 
 from cse.sweep.needs import needs_named
@@ -46,7 +45,7 @@ def test_list(cse_data, senteval, capsys, monkeypatch):
 def test_what_a_sweep_reads_is_listed_fetched_and_found_where_it_was_moved(
     cse_data, toy_hub, tiny_bert, tmp_path, capfd, monkeypatch
 ):
-    content = {"wiki1m_for_simcse.txt": b"One line.\nAnother.\n", "senteval.tar": tar_of("STS/a.txt", b"a")}
+    content = {"wiki1m_for_simcse.txt": b"One line.\nAnother.\n", "senteval.tar": tar_of({"STS/a.txt": b"a"})}
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", content)
     toy_hub.add("models/bert-base-uncased", Path(tiny_bert))
     needed = ["bert-base-uncased", "wiki1m", "senteval"]
@@ -82,15 +81,6 @@ def test_settings_say_which_languages():
     assert [need.name for need in needs_named(["wikipedia", "data.rows.language=de"])] == ["wikipedia:de"]
     named = needs_named(["stsb_multi", "eval.stsb_multi.languages=[de,ru]"])
     assert [need.name for need in named] == ["stsb_multi:de", "stsb_multi:ru"]
-
-
-def tar_of(name: str, content: bytes) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        about = tarfile.TarInfo(name)
-        about.size = len(content)
-        tar.addfile(about, io.BytesIO(content))
-    return packed.getvalue()
 
 
 def test_a_dataset_that_is_missing_does_not_stop_the_others(cse_data, toy_hub, capsys):

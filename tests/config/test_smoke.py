@@ -8,43 +8,33 @@ from omegaconf import OmegaConf
 from transformers import AutoTokenizer
 
 from cse.config.compose import composed, without_hydra
-from cse.config.smoke import fit
 from cse.config.spelling import spell_value
 from cse.errors import UserError
-from cse.run.job import fit as fit_to_run
+from cse.run.job import fit
 from cse.sources import made_up
 from cse.sources.made_up import ROWS
-
-CASES = {
-    "wiki1m": (["data=wiki1m"], 1),
-    "nli": (["data=nli"], 3),
-    "nli, two columns": (["data=nli", "data.columns=[sent0,sent1]"], 2),
-    "wikiauto": (["data=wikiauto"], 2),
-    "syncse": (["data=syncse_scratch"], 3),
-    "openwebtext": (["data=openwebtext"], 1),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_each_corpus_keeps_its_reader_and_columns(case, tmp_path_factory):
-    cache = tmp_path_factory.getbasetemp() / "smoke_text"  # shared, as jobs of one sweep share it
-    arguments, columns = CASES[case]
-    config = composed("train", [*arguments, f"paths.cache={cache}", "smoke=true"])
-    target = config.data.get("rows", {}).get("_target_", "")
-    fit(config)
-    if case != "openwebtext":  # its reader streams from the hub
-        assert config.data.rows._target_ == target
-    text = instantiate(config.data)
-    text.prepare()
-    assert (len(text), text.num_columns) == (ROWS, columns)
 
 
 def fitted(*words: str, command: str = "train"):
     """The config of a run with these words."""
     composition = composed(command, words)
     config = without_hydra(composition)
-    fit_to_run(config, command, composition.hydra.runtime.choices, words)
+    fit(config, command, composition.hydra.runtime.choices, words)
     return config
+
+
+@pytest.mark.parametrize(("words", "columns"), [
+    ("data=wiki1m", 1), ("data=nli", 3), ("data=nli data.columns=[sent0,sent1]", 2), ("data=wikiauto", 2),
+    ("data=syncse_scratch", 3), ("data=openwebtext", 1),
+])  # fmt: skip
+def test_each_corpus_keeps_its_reader_and_columns(words, columns, tmp_path_factory):
+    cache = tmp_path_factory.getbasetemp() / "smoke_text"  # shared, as jobs of one sweep share it
+    whole, config = (fitted(*words.split(), f"paths.cache={cache}", *more) for more in ([], ["smoke=true"]))
+    if words != "data=openwebtext":  # its reader streams from the hub
+        assert config.data.rows._target_ == whole.data.rows._target_
+    text = instantiate(config.data)
+    text.prepare()
+    assert (len(text), text.num_columns) == (ROWS, columns)
 
 
 @pytest.mark.parametrize("word", [
@@ -116,10 +106,8 @@ def test_text_that_is_typed_is_read_and_cut(tmp_path, more, rows):
     ("aux", "key", "limit"), [("visual", "paths.images", "classes"), ("audio", "paths.audio", "speakers")]
 )
 def test_images_and_sound_that_are_typed_are_used_and_cut(tmp_path, aux, key, limit):
-    made, own = (composed("train", ["smoke=true", f"aux_modality={aux}", f"paths.cache={tmp_path}", *more])
-                 for more in ([], [f"{key}=/mine"]))  # fmt: skip
-    fit(made)
-    fit(own, [key])
+    words = ["smoke=true", f"aux_modality={aux}", f"paths.cache={tmp_path}"]
+    made, own = (fitted(*words, *more) for more in ([], [f"{key}=/mine"]))
     assert made.aux_modality.data.folder.startswith(str(tmp_path))
     assert own.aux_modality.data.folder == "/mine"
     assert own.aux_modality.data[limit] == 4
@@ -127,10 +115,8 @@ def test_images_and_sound_that_are_typed_are_used_and_cut(tmp_path, aux, key, li
 
 @pytest.mark.parametrize("program", ["train", "evaluate"])
 def test_score_sets_that_are_typed_are_used(tmp_path, program):
-    made, own = (composed(program, ["smoke=true", "model=bert", "eval=[stsb,sts]", f"paths.cache={tmp_path}", *more])
-                 for more in ([], ["paths.senteval=/nowhere"]))  # fmt: skip
-    fit(made)
-    fit(own, ["paths.senteval"])
+    words = ["smoke=true", "model=bert", "eval=[stsb,sts]", f"paths.cache={tmp_path}"]
+    made, own = (fitted(*words, *more, command=program) for more in ([], ["paths.senteval=/nowhere"]))
     assert {made.eval[name].senteval for name in ("stsb", "sts")} == {f"{tmp_path}/smoke/senteval2"}
     assert {own.eval[name].senteval for name in ("stsb", "sts")} == {"/nowhere"}
 
@@ -144,30 +130,28 @@ def test_text_of_ones_own_has_no_unknown_tokens(tmp_path):
 
 
 def test_a_column_that_the_corpus_lacks_fails_in_a_smoke_run_too(tmp_path):
-    config = composed("train", ["smoke=true", "data=nli", "data.columns=[sent0,hypothesis]", f"paths.cache={tmp_path}"])
-    fit(config)
+    config = fitted("smoke=true", "data=nli", "data.columns=[sent0,hypothesis]", f"paths.cache={tmp_path}")
     with pytest.raises(UserError, match="hypothesis"):
         instantiate(config.data).prepare()
 
 
 def test_an_encoder_that_records_its_pooling_has_one_in_cse_eval_too(tmp_path):
-    config = composed("evaluate", ["smoke=true", "model=minilm", "eval=[stsb]", f"paths.cache={tmp_path}"])
-    assert config.model.pooling is None
-    fit(config)
+    words = ["model=minilm", "eval=[stsb]", f"paths.cache={tmp_path}"]
+    assert fitted(*words, command="evaluate").model.pooling is None
+    config = fitted("smoke=true", *words, command="evaluate")
     assert instantiate(config.model).pooling == "mean"
 
 
 @pytest.mark.parametrize("here", [True, False])
 def test_a_checkpoint_is_made_up_unless_it_is_here(tmp_path, here):
     name = str(tmp_path) if here else "hub/bert-large"
-    config = composed("evaluate", ["smoke=true", f"checkpoint={name}", "eval=[stsb]", f"paths.cache={tmp_path}"])
-    fit(config)
+    words = ["smoke=true", f"checkpoint={name}", "eval=[stsb]", f"paths.cache={tmp_path}"]
+    config = fitted(*words, command="evaluate")
     assert (config.checkpoint == name) == here == ("checkpoint" not in config.replaced)
     assert here or (Path(config.checkpoint).name, config.pooling) == ("bert1024bytes512", "mean")
 
 
 def test_what_is_replaced_is_kept(tmp_path):
-    config = composed("train", ["smoke=true", f"paths.cache={tmp_path}"])
-    fit(config)
+    config = fitted("smoke=true", f"paths.cache={tmp_path}")
     assert config.replaced["model.name"] == "bert-base-uncased"
     assert config.replaced["trainer.max_steps"] is None

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 from made_up import WORDS, made_up_sentences
 from PIL import Image
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
+from toy_hub import parquet
 
 LINES = made_up_sentences(40)
 TEXT = "\n".join(LINES) + "\n"
@@ -35,12 +35,6 @@ class Payload:
 
     def __reduce__(self):
         return os.system, ("touch ran",)
-
-
-def parquet(**columns: list) -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(pa.table(columns), buffer)
-    return buffer.getvalue()
 
 
 def torch_file(value: object) -> bytes:

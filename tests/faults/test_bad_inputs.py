@@ -19,12 +19,9 @@ LINES = [  # (environment variables and command line, exit code, what its one se
     ("cse-train resume=/no/run --cfg job", 2, "resume=/no/run"),
     ("cse-train --cfg job seed=1", 0, ""),  # flags may stand anywhere
     ("cse-train --config-dir=/no/such/folder", 2, "/no/such/folder"),
-    ("cse-train hydra/launcher=nothing", 2, "hydra/launcher=nothing"),
     ("cse-train SMALL data.path=F/latin.txt", 2, "F/latin.txt, line 3"),
     ("cse-train resume=R", 2, "R"),
-    ("cse-train sweep=whitenedcse/table4 resume=RUN", 2, "resume="),
     ("cse-train -m seed=-2,-3", 2, "seed=-2"),
-    ("cse-train -m rerun=RUN seed=1,2", 2, "rerun=RUN"),
     ("cse-train -m 'seed=interval(1,2)' SMALL", 2, "seed"),
     ("RANK=0 WORLD_SIZE=1 cse-train -m seed=1 SMALL", 2, "torchrun"),
     ("cse-eval SCORES checkpoint=VECTORS paths.senteval=S", 0, ""),  # an empty file is left out and marked

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from damaged import parquet
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from torch import nn
+from toy_hub import parquet
 
 from cse.cli.exits import exit_on_error
 from cse.data.readers import read_rows

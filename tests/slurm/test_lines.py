@@ -17,6 +17,7 @@ pytestmark = pytest.mark.nightly
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "devices.md"
 SHOWN = [command for block in blocks(DOCUMENT) if block.language == "sh" for _, command in commands(block)]
+MANY = "cse-train -m seed=1,2,3 hydra/launcher=submitit_slurm hydra.launcher.partition"
 TRAP = next(command for command in SHOWN if command.startswith("trap "))
 
 
@@ -103,12 +104,7 @@ def test_two_nodes_have_the_losses_of_one_process(cluster, cse_train, arguments,
 
 def test_many_jobs_of_which_one_is_preempted_and_resumes(cluster, longer, preempt):
     """Each job is a job of SLURM's; the preempted one goes back into the queue."""
-    line = shown(
-        "cse-train -m seed=1,2,3 hydra/launcher=submitit_slurm hydra.launcher.partition",
-        *longer,
-        "hydra.sweep.dir=sweep",
-    )
-    process = cluster.start(f"{line} >many.out 2>&1")
+    process = cluster.start(f"{shown(MANY, *longer, 'hydra.sweep.dir=sweep')} >many.out 2>&1")
     jobs = cluster.work / "sweep"
     cluster.wait(lambda: any(len(losses(folder)) > 1 for folder in jobs.glob("seed_1-*")))
     preempt()
@@ -119,13 +115,10 @@ def test_many_jobs_of_which_one_is_preempted_and_resumes(cluster, longer, preemp
 
 
 def test_a_killed_job_of_many_resumes_with_the_same_line(cluster, longer):
-    line = shown(
-        "cse-train -m seed=1,2,3 hydra/launcher=submitit_slurm hydra.launcher.partition",
-        *longer,
-        "hydra.sweep.dir=killed",
-    )
+    line = shown(MANY, *longer, "hydra.sweep.dir=killed")
     process = cluster.start(f"{line} >killed.out 2>&1")
-    cluster.wait(lambda: any(max((e["step"] for e in logged(f)), default=0) > 60 for f in jobs_of(cluster, "seed_1")))
+    jobs = cluster.work / "killed"
+    cluster.wait(lambda: any(max((e["step"] for e in logged(f)), default=0) > 60 for f in jobs.glob("seed_1-*")))
     cluster.run("pkill -KILL -f 'hydra.run.dir=.*killed/seed_1-'")
     assert process.wait(timeout=600) == 1
     output = (cluster.work / "killed.out").read_text()
@@ -133,12 +126,8 @@ def test_a_killed_job_of_many_resumes_with_the_same_line(cluster, longer):
     output = cluster.run(line)
     assert "3 of 3 done" in output, output
     assert len(re.findall(r"^[\d:]+  done before", output, re.MULTILINE)) == 2
-    (folder,) = jobs_of(cluster, "seed_1")
+    (folder,) = jobs.glob("seed_1-*")
     assert "resuming" in (folder / "job.log").read_text()
-
-
-def jobs_of(cluster, name: str) -> list[Path]:
-    return list((cluster.work / "killed").glob(f"{name}-*"))
 
 
 def test_a_job_resumes_by_itself_bit_for_bit(cluster, longer, submit, preempt):

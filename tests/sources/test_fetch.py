@@ -12,7 +12,7 @@ from threading import Barrier
 from unittest.mock import Mock
 
 import pytest
-from toy_hub import parquet
+from toy_hub import parquet, tar_of
 from toy_web import serving
 
 from cse.config import groups
@@ -55,13 +55,10 @@ def test_a_folder_of_the_hub_is_fetched_without_other_files(toy_hub, tmp_path):
 
 
 def test_a_tar_of_the_hub_is_unpacked(toy_hub, tmp_path):
-    content = io.BytesIO()
-    (tmp_path / "sts.txt").write_text("line\n")
-    with tarfile.open(fileobj=content, mode="w") as tar:
-        tar.add(tmp_path / "sts.txt", "STS/sts.txt")
-    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"senteval.tar": content.getvalue()})
+    tar = tar_of({"STS/sts.txt": b"line\n"})
+    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"senteval.tar": tar})
     assert (fetch("senteval", tmp_path) / "STS" / "sts.txt").read_text() == "line\n"
-    (tmp_path / "broken.tar").write_bytes(content.getvalue()[:700])
+    (tmp_path / "broken.tar").write_bytes(tar[:700])
     with pytest.raises(UserError, match=r"broken\.tar"):
         unpacked(tmp_path / "broken.tar", tmp_path / "broken_folder")
     assert not list(tmp_path.glob("broken_*"))
@@ -89,22 +86,13 @@ def test_captions_are_made_from_multi30k(monkeypatch, tmp_path):
         fetch("flickr", tmp_path)
 
 
-def archive_of(files: dict[str, bytes]) -> bytes:
-    """A .tar.gz of these files."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
-    return packed.getvalue()
-
-
 @pytest.fixture
 def speech(monkeypatch):
     """A server with an archive of two clips and the corpus's licence, whose first answer breaks off."""
     inside = {f"LibriSpeech/train-clean-100/{name}": content for name, content in CLIPS.items()}
-    with serving("/12/train-clean-100.tar.gz", archive_of({"LibriSpeech/LICENSE.TXT": b"CC"} | inside)) as web:
+    with serving(
+        "/12/train-clean-100.tar.gz", gzip.compress(tar_of({"LibriSpeech/LICENSE.TXT": b"CC"} | inside))
+    ) as web:
         urls = web.url.removesuffix("train-clean-100.tar.gz")
         monkeypatch.setitem(DATASETS, "librispeech", replace(DATASETS["librispeech"], urls=urls))
         yield web

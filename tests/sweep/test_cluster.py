@@ -151,11 +151,6 @@ def test_gpus_are_asked_for_once():
         cluster.parameters_of(line_of("gres=gpu:2", "gpus_per_node=1"))
 
 
-def test_a_cluster_that_is_not_asked_for_is_no_silence():
-    with pytest.raises(UserError, match="hydra/launcher=submitit_slurm"):
-        line.read(["-m", "seed=1", "hydra.launcher.partition=gpu"], "cse-train")
-
-
 @pytest.mark.parametrize(("words", "parts"), [
     ("seed=1,2,3,4 hydra.launcher.gpus_per_node=1", ["jobs 4, GPUs a job 1", "--array=0-3%4"]),
     ("seed=1", ["no GPU is asked for", "one core: hydra.launcher.cpus_per_task=8"]),
