@@ -69,53 +69,37 @@ def test_values_are_the_same_however_yaml_wrote_them(value, other, equal):
     assert same(value, other) == equal
 
 
-@pytest.mark.parametrize("name", ["results.json", "run.yaml", "metrics.jsonl"])
+WHOLE = json.dumps({"status": "done", "config": {"seed": 1, "trainer": {"lr": 1e-5}}, "metrics": {"test/x": 99.0}})
+DAMAGED = [
+    b"", b"[]", b"[1, 2]", b"null", b"5", b'"text"', b"{", b"{]", b"\xff\xfe", b"a: b: c", b"- a\n- {b: [",
+    b'{"status": 5, "metrics": [1], "config": "x", "choices": [2], "event": "metrics", "step": "one"}',
+    b'{"status": "done", "metrics": {"a": "b", "c": {}}, "event": "metrics", "step": 1, "train/loss": "x"}',
+]  # fmt: skip
+NO_NUMBERS = ["true", '"99"', "[99]", "1" + 400 * "0", "1e400", "NaN", "Infinity", "-Infinity", "1e300"]
+ODD = [(" 99.0", number, "test/x") for number in NO_NUMBERS]
+ODD += [('"done"', '"broken"', "status"), ('"config"', '"c"', "config")]
+
+
 @pytest.mark.parametrize(
-    "content",
-    [b"", b"[]", b"[1, 2]", b"null", b"5", b'"text"', b"{", b"{]", b"\xff\xfe", b"a: b: c", b"- a\n- {b: [",
-     b'{"status": 5, "metrics": [1], "config": "x", "choices": [2], "event": "metrics", "step": "one"}',
-     b'{"status": "done", "metrics": {"a": "b", "c": {}}, "event": "metrics", "step": 1, "train/loss": "x"}'],
-)  # fmt: skip
-def test_damaged_files_leave_the_other_runs(leave, runs, caplog, name, content):
-    """Half, empty, lists, another program's: the run is left out or read in part, and every other one is whole."""
+    ("name", "content", "key"),
+    [(name, content, "") for name in ("results.json", "run.yaml", "metrics.jsonl") for content in DAMAGED]
+    + [("results.json", WHOLE.replace(old, new, 1).encode(), key) for old, new, key in ODD],
+)
+def test_damaged_files_leave_the_other_runs(leave, runs, caplog, name, content, key):
+    """Half, empty, lists, another program's, no finite numbers: a run is left out, in one line, or read in part."""
     leave("whole", {"seed": 1}, {"test/x": 70.0})
     folder = leave("damaged", {"seed": 2}, {"test/x": 60.0}, events=[{"train/loss": 1.0}])
     (folder / name).write_bytes(content)
     damaged, whole = runs()
-    assert whole.metrics == {"test/x": 70.0}
-    assert whole.get("seed") == 1
+    assert (whole.metrics, whole.get("seed")) == ({"test/x": 70.0}, 1)
     assert isinstance(damaged.get("seed"), int | None)
     assert all(isinstance(value, float) for value in damaged.metrics.values())
     damaged.events()
     if name == "results.json":
-        assert damaged.status == "broken"
-        assert len(caplog.records) == 1
-        assert str(folder / name) in caplog.text
-
-
-WHOLE = {"status": "done", "config": {"seed": 1, "trainer": {"lr": 1e-5}}, "metrics": {"test/x": 99.0}}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "key"),
-    [
-        *((" 99.0", value, "test/x") for value in ("true", '"99"', "[99]", "1" + 400 * "0", "1e400")),
-        *((" 99.0", value, "test/x") for value in ("NaN", "Infinity", "-Infinity")),
-        (" 99.0", "1e300", "test/x"),
-        ('"done"', '"broken"', "status"), ('"config"', '"c"', "config"),
-    ],
-)  # fmt: skip
-def test_a_score_is_a_finite_number_and_damage_costs_that_run_one_line(leave, runs, caplog, old, new, key):
-    leave("whole", {"seed": 1}, {"test/x": 70.0})
-    folder = leave("damaged", {"seed": 2})
-    text = json.dumps(WHOLE)
-    assert old in text
-    (folder / "results.json").write_text(text.replace(old, new, 1))
-    damaged, whole = runs()
-    assert (damaged.status, damaged.metrics, whole.metrics) == ("broken", {}, {"test/x": 70.0})
-    (line,) = (record.getMessage() for record in caplog.records)
-    assert line.startswith(str(folder / "results.json"))
-    assert key in line
-    assert len(line.splitlines()) == 1
-    with pytest.raises(UserError, match=str(folder)):
-        _ = TrainingRun(folder).scores
+        assert (damaged.status, damaged.metrics) == ("broken", {})
+        (line,) = (record.getMessage() for record in caplog.records)
+        assert line.startswith(str(folder / name))
+        assert key in line
+        assert len(line.splitlines()) == 1
+        with pytest.raises(UserError, match=str(folder)):
+            _ = TrainingRun(folder).scores
