@@ -1,11 +1,9 @@
 """Claims as data: what is wrong with one is named, and the papers' own numbers are held to them."""
 
 import pytest
-import yaml
 from made_up_tables import judged, parsed
 
 from cse.config.groups import choices
-from cse.errors import UserError
 from cse.report.markup import NOT_RUN
 from cse.sweep import jobs
 
@@ -41,26 +39,3 @@ def test_the_printed_numbers_are_held_to_the_claims(name):
     assert (found["source"].str.len() > 8).all()
     if printed and not name.startswith("study"):  # which print no number
         assert all(column.tolerance for column in spec.columns.values() if "/geometry/" in str(column.metric))
-
-
-BLOCK = {"paper": "whitenedcse", "table": "table5", "rows": "objective.m", "columns": {"STS-Avg.": "test/sts/average"}}
-
-
-@pytest.mark.parametrize(
-    ("bad", "named"),
-    [
-        ("{says: a, source: b}", "0: .*more and than"),
-        ('{says: a, source: b, alike: {row: "3"}, to: {row: "2"}, within: 1, control: c}', "0.control: 'c'"),
-        ('{says: a, source: b, more: {row: "3"}, than: {row: "2"}, along: x}', "0: .*rises and along"),
-        ('{says: a, source: b, more: {row: "3"}, than: {row: "2"}, control: a}', "0: .*control"),
-        ('{source: b, more: {row: "3"}, than: {row: "2"}}', "0.says"),
-        ('{says: a, source: b, more: {row: "3"}, than: {row: "9"}}', "0.row: '9'"),
-        ('{says: a, source: b, alike: {row: "3"}, to: {row: "2"}}', "0: .*within"),
-        ('{says: a, source: b, more: {line: "3"}, than: {row: "2"}}', "0.left.line"),
-        ('{says: a, source: b, more: {row: "3"}, than: {row: "2"}, p: 1}', "0.p"),
-        ("more", "0: "),
-    ],
-)
-def test_a_mistake_names_the_claim(bad, named):
-    with pytest.raises(UserError, match=rf"^sweeps/it.yaml: report.claims.{named}"):
-        parsed({**BLOCK, "claims": [yaml.safe_load(bad)]})

@@ -160,23 +160,6 @@ def test_nothing_finished_draws_nothing(kind, leave, runs):
     assert figures.draw(it, spec(), []) is None
 
 
-@pytest.mark.parametrize(
-    ("raw", "named"),
-    [
-        ("{kind: pie, name: a}", "figures.0.kind"),
-        ("{kind: curve, name: a b, x: l, y: m}", "figures.0.name"),
-        ("{kind: curve, name: a, x: l}", "figures.0: .*y"),
-        ("{kind: path, name: a, x: l, y: b, bins: 3}", "figures.0: .*bins"),
-        ("{kind: curve, name: a, x: l, y: b, statistics: [mode]}", "figures.0.statistics.0"),
-        ("{kind: cosines, name: a, evaluator: b, split: dev, edges: [5, 0]}", "figures.0: .*edges"),
-        (HEADS.replace("[none]", "[head]"), "figures.0: .*head"),
-    ],
-)
-def test_a_mistake_in_a_figure_is_named(raw, named):
-    with pytest.raises(UserError, match=f"^sweeps/it.yaml: report.{named}"):
-        spec(figures=[yaml.safe_load(raw)])
-
-
 def test_scores_of_another_split_than_the_papers_figure_are_refused():
     with pytest.raises(UserError, match="figure1"):
         draw("{kind: curve, name: figure1, x: l, y: test/sts/average}", [])

@@ -6,22 +6,52 @@ from made_up_tables import TABLE3, parsed
 
 from cse.errors import UserError
 
+OURS, BASE = ({"row": f"{name}-BERT-base"} for name in ("VisualCSE", "SimCSE"))
+MORE = {"says": "a", "source": "b", "more": OURS, "than": BASE}
+ALIKE = {"says": "a", "source": "b", "alike": OURS, "to": BASE}
+
 
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"metric": "dev/stsb/spearman"}, "filled by dev/stsb/spearman"),  # the table is of the test split
+        ({"metric": "dev/stsb/spearman"}, "Avg. is filled by dev/stsb/spearman"),  # the table is of the test split
         ({"rows": {"SimCSE-BERT": {}}}, "report.rows: 'SimCSE-BERT'"),
         ({"columns": {"Average": "test/x"}}, "report.columns: 'Average'"),
         ({"tabel": 1}, "report.tabel"),
         ({"aggregate": "median"}, "report.aggregate"),
         ({"aggregate": "best"}, "report.select"),
-        ({"metric": None}, "report.metric"),
+        ({"metric": None}, ".*report.metric"),
         ({"baseline": "SimCSE"}, "report.baseline: 'SimCSE'"),
         ({"columns": {"Avg.": {"metrik": "test/x"}}}, "report.columns.Avg..metrik"),
+        *(
+            ({"claims": [claim]}, f"report.claims.0{named}")
+            for claim, named in (
+                ({"says": "a", "source": "b"}, ": .*more and than"),
+                (ALIKE | {"within": 1, "control": "c"}, ".control: 'c'"),
+                (MORE | {"along": "x"}, ": .*rises and along"),
+                (MORE | {"control": "a"}, ": .*control"),
+                ({key: MORE[key] for key in ("source", "more", "than")}, ".says"),
+                (MORE | {"than": {"row": "9"}}, ".row: '9'"),
+                (ALIKE, ": .*within"),
+                (MORE | {"more": {"line": "3"}}, ".left.line"),
+                (MORE | {"p": 1}, ".p"),
+                ("more", ": "),
+            )
+        ),
+        *(
+            ({"figures": [yaml.safe_load(figure)]}, f"report.figures.0{named}")
+            for figure, named in (
+                ("{kind: pie, name: a}", ".kind"),
+                ("{kind: curve, name: a b, x: l, y: m}", ".name"),
+                ("{kind: curve, name: a, x: l}", ": .*y"),
+                ("{kind: path, name: a, x: l, y: b, bins: 3}", ": .*bins"),
+                ("{kind: curve, name: a, x: l, y: b, statistics: [mode]}", ".statistics.0"),
+                ("{kind: cosines, name: a, evaluator: b, split: dev, edges: [5, 0]}", ": .*edges"),
+                ("{kind: curve, name: a, x: l, y: b, level: [head], series: {none: {k: none}}}", ": .*head"),
+            )
+        ),
     ],
 )
 def test_a_mistake_in_the_block_is_one_sentence(change, named):
-    with pytest.raises(UserError, match=r"^sweeps/it\.yaml: .+\Z") as caught:
+    with pytest.raises(UserError, match=rf"^sweeps/it\.yaml: {named}.*\Z"):
         parsed({**yaml.safe_load(TABLE3), **change})
-    assert named in str(caught.value)
