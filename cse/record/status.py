@@ -1,6 +1,7 @@
 """The state of a run: done, running, stopped or failed, and why or how far."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cse.config.spelling import line_to_resume
@@ -9,6 +10,12 @@ from cse.record.runs import Run, read_run
 
 DONE, RUNNING, STOPPED, FAILED = "done", "running", "stopped", "failed"
 STATES = (RUNNING, FAILED, STOPPED, DONE)  # in the order in which reports name them
+
+
+def counted(states: Sequence[str]) -> str:
+    """How many runs are in each state: 8 runs: 7 done, 1 failed."""
+    parts = [f"{states.count(state)} {state}" for state in reversed(STATES) if state in states]
+    return f"{len(states)} run{'s' if len(states) > 1 else ''}: {', '.join(parts)}"
 
 
 @dataclass(frozen=True)

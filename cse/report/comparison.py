@@ -12,7 +12,7 @@ import pandas as pd
 from cse.columns import Section
 from cse.record.runs import Run, described, grouped
 from cse.record.scores import ALTERED
-from cse.record.status import DONE, STATES, status_of
+from cse.record.status import DONE, STATES, counted, status_of
 from cse.report.commands import command_of, is_trial, more_seeds
 from cse.report.frame import differing, format_setting, label, short_names
 from cse.report.groups import listed
@@ -190,9 +190,7 @@ class Comparison:
     @property
     def counted(self) -> str:
         """The number of runs in each state, in words."""
-        counts = self.frame["state"].value_counts()
-        parts = [f"{counts[state]} {state}" for state in reversed(STATES) if state in counts]
-        return f"{len(self.runs)} run{'s' if len(self.runs) > 1 else ''}: {', '.join(parts)}"
+        return counted(list(self.frame["state"]))
 
     @property
     def pending(self) -> list[tuple[str, str, str]]:

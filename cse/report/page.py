@@ -116,9 +116,7 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = (), doubt: str
     runs = comparison.frame.astype(object).drop(columns="folder")  # a long name would push the scores out of sight
     runs.insert(runs.columns.get_loc("partial"), "folder", list(map(comparison.name, comparison.runs)))
     other_scores = [name for name in comparison.metrics if name not in comparison.chosen]
-    settings, hidden = comparison.means.copy(), [*other_scores, *(f"{name} sd" for name in other_scores)]
-    numbers = settings.select_dtypes("float")
-    settings[list(numbers)] = numbers.where(numbers.abs() < 1, numbers.round(2)).round(4)
+    hidden = [*other_scores, *(f"{name} sd" for name in other_scores)]
     charts = draw_charts(comparison)
     return template("runs.html").render(
         title=comparison.title,
@@ -129,7 +127,7 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = (), doubt: str
         score="" if best is None else comparison.score_text(best, by),
         again="" if best is None else comparison.more_seeds(best),
         scripts=Markup(generate_init_offline_itables_html(dt_bundle)),
-        settings=widget(settings, hidden, colours=list(colours_of(comparison))),
+        settings=widget(comparison.means, hidden, colours=list(colours_of(comparison))),
         runs=widget(runs, other_scores),
         plotly=Markup(get_plotlyjs()) if charts else "",
         charts={
@@ -143,14 +141,12 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = (), doubt: str
 
 
 def cell(value: object) -> object:
-    """A cell: a float with six digits, without decimals if it is whole; "" for None and NaN; text escaped."""
+    """A cell: a float with two decimals, below 1 with four digits; "" for None and NaN; text escaped."""
     if value is None or value != value:
         return ""
     if isinstance(value, float):
-        short = f"{value:.6g}"
-        return (
-            int(value) if value.is_integer() else float(short) if abs(value) >= 1e-3 else short
-        )  # 1e-06, not 0.000001
+        short = f"{value:.4g}"
+        return round(value, 2) if not 0 < abs(value) < 1 else float(short) if abs(value) >= 1e-3 else short  # 1e-06
     return value if isinstance(value, Number) else str(escape(str(value)))
 
 

@@ -1,6 +1,5 @@
 """A sweep's runs beside its paper's table: what is compared with what, and which runs are another experiment."""
 
-from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +15,7 @@ from cse.config.suggest import nearest
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.runs import Run, read_runs, same
-from cse.record.status import DONE, RUNNING, status_of
+from cse.record.status import counted, status_of
 from cse.report import figures, published
 from cse.report.claims import names
 from cse.report.comparison import compare_runs
@@ -49,9 +48,10 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     paper = published.read(spec.paper)
     own = paper["tables"].get(block.get("table"), {})  # may have a paper and link of its own
     paper = {**paper, **own}
+    states = counted([status_of(run).state for run in runs]) if runs else "No run"
     return Report(
         title=config["sweep"],
-        subtitle=f"{paper['paper']}. {progress(runs, folders)}",
+        subtitle=f"{paper['paper']}. {states} ({', '.join(map(str, folders))}).",
         link=paper.get("link", ""),
         start=f"cse-train sweep={config['sweep']}",
         printed=printed,
@@ -84,15 +84,6 @@ def runs_of_sweep(sweep: jobs.Sweep, spec: Spec, folders: list[Path], config: Co
     wheres = [place.get("where", {}) for claim in spec.claims for place in claim.places]  # may name another sweep's
     cases = [None, *sweep.cases, *(name for where in wheres for name in names(where.get("case")))]
     return [run for run in runs if run.get("case") in cases]
-
-
-def progress(runs: list[Run], folders: list[Path]) -> str:
-    """A sentence on how many of the runs are done."""
-    if not runs:
-        return f"No run in {', '.join(map(str, folders))}."
-    states = Counter(status_of(run).state for run in runs)
-    alive = f", {states[RUNNING]} running" if states[RUNNING] else ""
-    return f"{states[DONE]} of {len(runs)} runs in {', '.join(map(str, folders))} are done{alive}."
 
 
 def read_sweep(sweep: str) -> tuple[jobs.Sweep, Config, str]:

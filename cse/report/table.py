@@ -91,23 +91,21 @@ def build(
 def as_printed(spec: Spec, published: Published, row: str, column: str) -> Config:
     """A line of report.csv without runs. A column that no run measures (widths) has no verdict."""
     printed = published.cells[row][column]
-    return dict.fromkeys(COLUMNS) | {
-        "row": row,
-        "column": column,
-        "split": published.split_of(column),
-        "metric": "",
-        "published": printed and printed.mean,
-        "published_sd": printed and printed.sd,
-        "published_n": printed and printed.n,
-        "published_note": printed.note if printed else "",
-        "p_published": published.p_values.get((row, column), ""),
-        "seeds": 0,
-        "runs": 0,
-        "data": "",
-        "no_better": "",
-        "values": "",
-        "verdict": PUBLISHED_ONLY if row in published.others else "" if row in spec.rows else NOT_RUN,
-    }
+    return (
+        dict.fromkeys(COLUMNS)
+        | as_run(Group([], {}, aggregate=""))
+        | {
+            "row": row,
+            "column": column,
+            "split": published.split_of(column),
+            "published": printed and printed.mean,
+            "published_sd": printed and printed.sd,
+            "published_n": printed and printed.n,
+            "published_note": printed.note if printed else "",
+            "p_published": published.p_values.get((row, column), ""),
+            "verdict": PUBLISHED_ONLY if row in published.others else "" if row in spec.rows else NOT_RUN,
+        }
+    )
 
 
 def as_run(group: Group) -> Config:

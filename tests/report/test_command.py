@@ -54,7 +54,7 @@ def test_a_partial_sweep_gives_every_file_and_says_what_is_missing(three_of_eigh
     assert cse_report("sweep=whitenedcse/table4", "runs=runs") == 0
     out = capsys.readouterr().out
     for told in ("76.50 ± 0.14 (2)", "78.00 ≈ [1 of 2 runs]",  # one of two cells that nothing tells apart
-                 "objective.num_groups=384, objective.shuffle=true, seed=1: not started", "3 of 3 runs", "figure3: ",
+                 "objective.num_groups=384, objective.shuffle=true, seed=1: not started", "3 runs: 3 done", "figure3: ",
                  ):  # fmt: skip
         assert told in out
     assert out.count("NOT RUN") == 16 - 2
