@@ -132,7 +132,7 @@ def bench_sts(given: argparse.Namespace, config: DictConfig, tasks: list[str], c
         theirs.append({task: published_sts(batcher, found) for task, found in files.items()})
         encoder = encoder_of(config)
         started = synchronized()
-        scores = score({"sts": evaluator}, {"sts": ["test"]}, MemoizedEncode(encoder.encode))
+        scores = score({"sts": evaluator}, MemoizedEncode(encoder.encode), "test")
         ours.append(synchronized() - started)
         print(f"SentEval's way {theirs[-1]}\nours {ours[-1]:.1f} s", flush=True)
     rows = []

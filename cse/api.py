@@ -173,13 +173,11 @@ def evaluate(
         settings = {"eval": eval if isinstance(eval, str) else list(eval), **settings}
     with startup.alone(), _functions(settings) as own:
         cfg = _composed("evaluate", _spelled("evaluate", _given(words, settings)), own)[0]
-        splits = tuple(cfg.splits)
-        evaluators = build_evaluators(cfg.eval, splits)
+        evaluators = build_evaluators(cfg.eval, cfg.splits)
         named = encoder.best if isinstance(encoder, TrainingRun) else encoder
         part = load(named) if isinstance(named, str | Path) else named
         encode = checked(part.encode if isinstance(part, Encodes) else part)
-        asked = {name: [split for split in one.splits if split in splits] for name, one in evaluators.items()}
-        return values(score(evaluators, asked, MemoizedEncode(encode), logging.DEBUG).values())
+        return values(score(evaluators, MemoizedEncode(encode), level=logging.DEBUG).values())
 
 
 @contextmanager

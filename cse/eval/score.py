@@ -100,27 +100,28 @@ def check_scores(evaluator: str, found: object) -> None:
 
 def score(
     evaluators: Mapping[str, Evaluator],
-    splits: Mapping[str, Sequence[str]],
     encode: Encode,
+    only: str | None = None,
+    *,
     level: int = logging.INFO,
     into: Scores | None = None,
 ) -> Scores:
-    """Every score of every evaluator on its chosen splits, by `<split>/<evaluator>/<score>`; shows the progress.
+    """Every score of every evaluator, by `<split>/<evaluator>/<score>`; shows the progress.
 
-    level: of the log line that each evaluator gets when it is done. into: a dict to fill and return, so that a failure
-    leaves what was scored before it.
+    only: the split to score, None for all of each. level: of the log line that each evaluator gets when it is done.
+    into: a dict to fill and return, so that a failure leaves what was scored before it.
     """
     scores = {} if into is None else into
-    for name, chosen in splits.items():
-        for split in chosen:
+    for name, evaluator in evaluators.items():
+        for split in evaluator.splits if only is None else [only]:
             started = time.perf_counter()
             try:
                 with showing(f"{name} {split}"):
-                    found = evaluators[name](encode, split)
+                    found = evaluator(encode, split)
             except Exception as error:
                 error.add_note(f"(raised while eval.{name} scored {split})")
                 raise
-            check_scores(f"eval.{name}: {class_name(type(evaluators[name]))}", found)
+            check_scores(f"eval.{name}: {class_name(type(evaluator))}", found)
             scores |= {one.name: one for one in (one.within(f"{split}/{name}/") for one in found)}
             if undefined := [one.name for one in found if math.isnan(one.value)]:
                 log.warning("%-10s %s: %s is not a number", name, split, ", ".join(undefined))

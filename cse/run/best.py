@@ -88,7 +88,6 @@ def score_best(
     sample = list(known)[:SAMPLE]
     if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=ALIKE):
         encode.rows.update(known)
-    splits = {name: list(evaluator.splits) for name, evaluator in evaluators.items()}
-    found = score(evaluators, splits, encode, into=record.scores).values()
+    found = score(evaluators, encode, into=record.scores).values()
     record.results["items"] = keep_items(record.folder, found)
     keep_cosines(record.folder, "after", found)

@@ -210,22 +210,27 @@ def check_selection(cfg: DictConfig) -> None:
 def build_evaluators(cfg: Mapping[Any, Any] | None, splits: Sequence[str] | None = None) -> dict[str, Evaluator]:
     """The evaluators by config key, with their data found and checked. One MissingResource names all that is missing.
 
-    splits: those to score (None: all). An evaluator that has none of them is left without its data.
+    splits: those to score (None: all). An evaluator that has none of them is left out; raises UserError if all are.
     """
     from cse.eval.score import check_source
 
     def prepare(name: str, part: Evaluator) -> None:
-        chosen = tuple(split for split in part.splits if splits is None or split in splits)
-        if chosen:
-            part.splits = chosen
-            part.prepare()
-            check_source(name, part)
+        part.prepare()
+        check_source(name, part)
 
-    evaluators, attempt = make_evaluators(cfg), Attempts()
-    for name, part in evaluators.items():
-        attempt(partial(prepare, name, part))
+    every, attempt = make_evaluators(cfg), Attempts()
+    chosen: dict[str, Evaluator] = {}
+    for name, part in every.items():
+        own, part.splits = part.splits, tuple(split for split in part.splits if splits is None or split in splits)
+        if part.splits:
+            chosen[name] = part
+            attempt(partial(prepare, name, part))
+        else:
+            log.warning("%s has only the split %s, which splits= leaves out", name, ", ".join(own))
+    if every and not chosen:
+        raise UserError(f"splits=[{','.join(splits or [])}]: none of them is a split of {', '.join(every)}")
     attempt.check()
-    return evaluators
+    return chosen
 
 
 def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModality | None:

@@ -53,22 +53,19 @@ def evaluate(job: Job) -> None:
     with Heartbeat(job.folder) as heartbeat:
         attempt = build.Attempts()
         subject = attempt(lambda: load(cfg))
-        evaluators = attempt(lambda: build.build_evaluators(cfg.eval, tuple(cfg.splits))) or {}
+        evaluators = attempt(lambda: build.build_evaluators(cfg.eval, cfg.splits)) or {}
         sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
         attempt.check()
-        splits = chosen_splits(cfg, evaluators)
         if sample is not None:
             subject = whitened(subject, cfg.whitening, sample)
         check_scored_widths(cfg.eval, subject.dim)
         heartbeat.take()
         job.check_unused()  # again: another run may have used it since
         job.make_folder()
-        score_into(job.folder, cfg, subject, {name: evaluators[name] for name in splits}, splits)
+        score_into(job.folder, cfg, subject, evaluators)
 
 
-def score_into(
-    folder: Path, cfg: DictConfig, subject: Subject, evaluators: dict[str, Evaluator], splits: dict[str, list[str]]
-) -> None:
+def score_into(folder: Path, cfg: DictConfig, subject: Subject, evaluators: dict[str, Evaluator]) -> None:
     """Score, and write results.json, scores.csv, scores.md and scores.tex."""
     trackers = [build.make(node) for node in cfg.tracker.values()]
     with Record(folder, resolved(cfg), kind="eval", device=subject.device, trackers=trackers) as record:
@@ -76,7 +73,7 @@ def score_into(
         run = run_of(cfg)
         found_in_training = None if run is None else told_of_training(run, evaluators)
         encode = MemoizedEncode(subject.encode)
-        found = list(score(evaluators, splits, encode, into=record.scores).values())
+        found = list(score(evaluators, encode, into=record.scores).values())
         keep_cosines(folder, "after", found)
         sources = {name: one.source() for name, one in evaluators.items()}
         record.conclude(
@@ -136,16 +133,6 @@ def told_of_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | N
     found = overlap(text, evaluators)
     print_fields(overlap=in_words(found), selection=selection_in_words(select, choosers, evaluators))
     return found
-
-
-def chosen_splits(cfg: DictConfig, evaluators: dict[str, Evaluator]) -> dict[str, list[str]]:
-    """The requested splits that each evaluator has. Raises UserError if no evaluator has any of them."""
-    asked = {name: [split for split in part.splits if split in cfg.splits] for name, part in evaluators.items()}
-    if not any(asked.values()):
-        raise UserError(f"splits=[{','.join(cfg.splits)}]: none of them is a split of {', '.join(evaluators)}")
-    for name in (name for name, splits in asked.items() if not splits):
-        log.warning("%s has only the split %s, which splits= leaves out", name, ", ".join(evaluators[name].splits))
-    return {name: splits for name, splits in asked.items() if splits}
 
 
 def load(cfg: DictConfig) -> Subject:

@@ -238,8 +238,8 @@ class Training:
         if self.accelerator.is_main_process:
             try:  # a signal ends scoring at once, as that changes no weights
                 with lead_encoding(self.encode(), partial(signals.waiting, True)) as encode, signals.waiting(False):
-                    chosen = {key: ["dev"] for key in self.watched}
-                    scores = score(self.parts.evaluators, chosen, MemoizedEncode(encode), logging.DEBUG)
+                    watched = {key: self.parts.evaluators[key] for key in self.watched}
+                    scores = score(watched, MemoizedEncode(encode), "dev", level=logging.DEBUG)
             except Interrupted as error:
                 stopped = error.code - 128
             if not stopped:

@@ -53,7 +53,7 @@ def test_scores_are_numbers_with_names_of_their_own(found, told):
 
 def test_a_score_that_is_no_number_is_kept_and_warned_of(monkeypatch, caplog):
     monkeypatch.setattr(Mine, "__call__", lambda *of: [Score("a", math.nan), Score("b", np.float32(1))])
-    scores = score({"mine": Mine(None)}, {"mine": ["test"]}, lambda texts: texts)
+    scores = score({"mine": Mine(None)}, lambda texts: texts)
     assert math.isnan(scores["test/mine/a"].value)
     assert "a is not a number" in caplog.text
 
