@@ -84,7 +84,7 @@ class Text:
         self.scores = None if scores is None else ScoreColumn(scores, score_range and (score_range[0], score_range[1]))
         self.to_read: Columns | None = self.columns and [*self.columns, *([self.scores] if self.scores else [])]
         self.path, self.split, self.subset, self.encoding = path, split, subset, encoding
-        self.rows, self.identity, self.preview = rows, identity, preview
+        self.rows, self.identity = rows, identity
         given = rows.keywords if isinstance(rows, partial) else {}
         self.copy: str | None = given.get("file") or given.get("folder")  # of a corpus
         self.limit, self.limit_seed, self.empty = limit, limit_seed, empty

@@ -138,8 +138,8 @@ def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
     )
     layers = encoder.backbone.config.num_hidden_layers
     shape = f"{type(encoder.backbone).__name__}, {layers} layers of {encoder.dim}, {encoder.size}"
-    record.results["total_steps"] = training.steps
     record.results |= {
+        "total_steps": training.steps,
         "architecture": f"{shape}, {encoder.pooling} pooling",
         "training_data": training.parts.provenance(),
         "inputs": training.inputs,

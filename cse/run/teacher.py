@@ -3,14 +3,14 @@
 import hashlib
 import logging
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from cse.data.cache import cached_folder
+from cse.data.cache import cached
 from cse.data.text import Text, digest_of
-from cse.dotted import Json
 from cse.errors import MissingResource, UserError, renaming_keys
 from cse.files import sha256
 from cse.model.load import load_encoder
@@ -22,7 +22,6 @@ from cse.types import Objective
 log = logging.getLogger(__name__)
 
 OWN_KEYS = {"model.name=": "objective.teacher=", "model.pooling=": "objective.teacher_pooling="}
-VECTORS = "vectors"
 TEXTS_PER_CALL = 8192  # bounds the vectors in memory
 
 
@@ -80,29 +79,25 @@ def table_of(
     """(columns, rows in use, E) float32 unit vectors, memory-mapped. Raises UserError if the teacher changes."""
     shape = (text.num_columns, len(text))
     rows = hashlib.sha256(text.chosen.tobytes()).hexdigest()
-    folder = text.cache.parent / "teacher" / digest_of(identity, text.digest, text.content, rows)
+    folder = text.cache.parent / "teachers" / digest_of(identity, text.digest, text.content, rows)
+    if dry and not folder.exists():
+        log.info("teacher    %s has %s texts to read before the first step", name, f"{math.prod(shape):,}")
+        return np.zeros((*shape, 1), np.float32)
 
-    def write(temporary: Path) -> Json:
+    def vectors() -> Iterator[tuple[np.ndarray, ...]]:
         log.info("teacher    %s reads %s texts, once (kept in %s)", name, f"{math.prod(shape):,}", folder)
         with renaming_keys(OWN_KEYS):
             encoder = load_encoder(name, pooling).to(device)  # type: ignore[arg-type]
         encoder.unit_length = True
-        width = 0
-        with open(temporary / VECTORS, "wb") as out, showing(f"vectors of {text.name} by {name}"):
-            for column in range(text.num_columns):
-                for start in range(0, len(text), TEXTS_PER_CALL):
-                    block = range(start, min(start + TEXTS_PER_CALL, len(text)))
-                    vectors_NE = encoder.encode([text.text(row, column) for row in block])
-                    out.write(np.ascontiguousarray(vectors_NE, np.float32).tobytes())
-                    width = vectors_NE.shape[1]
+        for column in range(text.num_columns):
+            for start in range(0, len(text), TEXTS_PER_CALL):
+                block = range(start, min(start + TEXTS_PER_CALL, len(text)))
+                yield from zip(encoder.encode([text.text(row, column) for row in block]), strict=True)
         if identity_of(name, pooling) != identity:
             raise UserError(
                 f"objective.teacher={name} changed while it was read: run again once its files no longer change"
             )
-        return {"width": width}
 
-    if dry and not folder.exists():
-        log.info("teacher    %s has %s texts to read before the first step", name, f"{math.prod(shape):,}")
-        return np.zeros((*shape, 1), np.float32)
-    width = cached_folder(folder, write)["width"]
-    return np.memmap(folder / VECTORS, np.float32, "r", shape=(*shape, width))
+    with showing(f"vectors of {text.name} by {name}"):
+        (table,) = cached(folder, vectors(), ["vectors"], "float32").columns
+    return table.flat.reshape(*shape, -1)

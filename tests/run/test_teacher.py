@@ -96,7 +96,7 @@ def test_a_run_is_resumed_with_the_same_teacher_only(small_run, cse_train, teach
     assert "objective.teacher_pooling=" in capsys.readouterr().err
     words.append("objective.teacher_pooling=mean")
     assert cse_train([*words, "data.preview=2"]) == 0
-    assert not (tmp_path / "cache" / "teacher").exists()
+    assert not (tmp_path / "cache" / "teachers").exists()
     assert cse_train([*words, "trainer.max_steps=2"]) == 0
     change_one_weight(teacher)
     capsys.readouterr()
@@ -119,5 +119,5 @@ def test_a_teacher_that_changes_while_it_reads_leaves_no_vectors(taught, teacher
     with pytest.raises(UserError, match=r"objective\.teacher=.* changed while"):
         taught()
     assert not [
-        file for file in (tmp_path / "cache" / "teacher").rglob("*") if file.is_file() and file.suffix != ".lock"
+        file for file in (tmp_path / "cache" / "teachers").rglob("*") if file.is_file() and file.suffix != ".lock"
     ]

@@ -123,7 +123,7 @@ class _Stack:
         l2_SL: np.ndarray,
         num_classes: int,
     ):
-        self.settings, self.x_NF, self.y_N, self.splits = settings, x_NF, y_N, splits
+        self.settings, self.x_NF, self.splits = settings, x_NF, splits
         self.shape = (len(splits), num_classes, l2_SL.shape[1])
         self.one_hot_NC = torch.eye(num_classes, device=x_NF.device)[y_N]
         self.held = [(x_NF[split.held_N], y_N[split.held_N]) for split in splits]
