@@ -137,9 +137,9 @@ def plain(value: object) -> Any:
         return value
 
 
-def described(runs: Iterable[Run], name: object) -> Score:
+def described(runs: Iterable[Run], name: str | None) -> Score:
     """The score of this name in the first run that has it, for its unit and direction; an empty one if none has."""
-    return next((run.scores[name] for run in runs if isinstance(name, str) and name in run.scores), Score("", 0.0))
+    return next((run.scores[name] for run in runs if name in run.scores), Score("", 0.0))
 
 
 def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:

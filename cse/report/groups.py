@@ -8,7 +8,7 @@ import numpy as np
 from cse.record.runs import Run, Where, grouped
 from cse.report.notes import departures
 from cse.report.resampling import compare_items
-from cse.report.spec import Metric, Spec, scores_in
+from cse.report.spec import Spec
 from cse.report.statistics import STATISTICS, Effect, SeedSpread, compare_seeds, pooled_sd
 
 SEEDS = 3  # on each trained side of a comparison that is judged
@@ -23,14 +23,14 @@ class Group(NamedTuple):
 
     runs: list[Run]
     values: dict[str, float]
-    metric: Metric | None = None
+    metric: str | None = None
     aggregate: str = "mean"
     unscored: int = 0
 
     @property
     def altered(self) -> bool:
         """Whether one of its runs was scored on incomplete or altered data."""
-        return any(not run.altered.isdisjoint(scores_in(self.metric)) for run in self.runs)
+        return any(self.metric in run.altered for run in self.runs)
 
     @property
     def no_better(self) -> bool:
@@ -47,13 +47,13 @@ Groups = dict[tuple[str, str], Group]
 """Of a table that runs fill, by row and column."""
 
 
-def group_of(runs: Sequence[Run], metric: Metric | None, seed: str, aggregate: str = "mean", select: str = "") -> Group:
+def group_of(runs: Sequence[Run], metric: str | None, seed: str, aggregate: str = "mean", select: str = "") -> Group:
     """The runs that have the metric. seed: the key of seeds; select: the score by which `best` picks a seed's run."""
-    scored = [run for run in runs if score(run, metric) is not None]
+    scored = [run for run in runs if metric in run.metrics]
     values = {}
     for name, of in grouped(scored, seed).items():
         counted = [best_run(of, select)] if aggregate == "best" else of
-        values[name] = float(STATISTICS.get(aggregate, np.mean)([score(run, metric) for run in counted]))
+        values[name] = float(STATISTICS.get(aggregate, np.mean)([run.metrics[str(metric)] for run in counted]))
     return Group(scored, values, metric, aggregate, len(runs) - len(scored))
 
 
@@ -86,14 +86,6 @@ def best_run(runs: Sequence[Run], select: str) -> Run:
         if select in run.scores and run.scores[select].better_than(best.scores.get(select)):
             best = run
     return best
-
-
-def score(run: Run, metric: Metric | None) -> float | None:
-    """A run's metric, or the mean of a list of them; None if one is missing."""
-    if isinstance(metric, list):
-        parts = [score(run, one) for one in metric]
-        return None if None in parts else float(np.mean(parts))  # type: ignore[arg-type]
-    return run.metrics.get(metric or "")
 
 
 def compare(left: Group, right: Group, confidence: float, shift: float = 0.0) -> Effect:

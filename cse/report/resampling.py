@@ -19,7 +19,6 @@ from scipy import stats
 from cse.errors import UserError
 from cse.eval.items import read_items
 from cse.record.runs import Run
-from cse.report.spec import Metric
 from cse.report.statistics import Effect
 from cse.score import Items, ItemScores
 
@@ -27,7 +26,7 @@ RESAMPLES = 1000
 OVER_ITEMS = "paired bootstrap over items"
 """The name of the test, beside those of cse.report.statistics."""
 
-Scored = tuple[Sequence[Run], Metric]
+Scored = tuple[Sequence[Run], str]
 """The runs of an encoder, and their score."""
 
 
@@ -50,21 +49,14 @@ def p_of(difference_R: np.ndarray, shift: float = 0.0) -> float:
     return min(1.0, 2 * (1 + float(min(sides))) / (1 + len(difference_R)))
 
 
-def resampled(folder: Path, metric: Metric) -> tuple[np.ndarray, int]:
-    """A run's score, or mean of scores, on resamples (R,) of its items, and their number. Raises KeyError for a score
-    without items."""
-    if isinstance(metric, str):
-        return _score(folder, metric)
-    scores, numbers = zip(*(resampled(folder, one) for one in metric), strict=True)
-    return np.mean(scores, axis=0), sum(numbers)
-
-
 @cache
-def _score(folder: Path, score: str) -> tuple[np.ndarray, int]:
+def resampled(folder: Path, score: str) -> tuple[np.ndarray, int]:
+    """A run's score on resamples (R,) of its items, and their number. Raises KeyError for a score without items."""
     behind = _items(folder)[score]
     if isinstance(behind, Items):
         return resample(behind, seed=zlib.crc32(score.encode())), len(behind.gold_N)
-    return resampled(folder, behind)
+    scores, numbers = zip(*(resampled(folder, str(one)) for one in behind), strict=True)
+    return np.mean(scores, axis=0), sum(numbers)
 
 
 @cache

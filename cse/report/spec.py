@@ -10,7 +10,6 @@
       columns:                        # each published column's name and
         STS-B: test/sts/STSB/spearman                               # the metric that fills it,
         shuffled: {metric: test/sts/average, where: {objective.shuffle: true}}      # of those runs,
-        Downstream: {metric: [test/a, [test/b/accuracy, test/b/f1]]}  # the mean of metrics (an inner list counts once),
         Text LR: {config: trainer.lr}                               # or a config value, with aggregate: best
       metric: test/sts/average        # for columns without one, or all columns if `columns` is left out; a row may
                                       # have a `metric` too
@@ -37,16 +36,12 @@ from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.eval.items import parts_of
 from cse.record.runs import Where
 from cse.report.claims import Claim, names
 from cse.report.plot import CLOSED, Plot
 from cse.report.published import Published
-from cse.score import Average
 
 Aggregate = Literal["mean", "max", "q75", "q50", "best"]
-Metric = str | Average
-"""A score's name, or a list of scores whose mean is taken; an inner list counts once."""
 
 
 class Selection(BaseModel):
@@ -55,7 +50,7 @@ class Selection(BaseModel):
     model_config = CLOSED
 
     where: Where = {}
-    metric: Metric | None = None
+    metric: str | None = None
     config: str | None = None
     aggregate: Aggregate | None = None
     tolerance: float | None = None
@@ -84,7 +79,7 @@ class Spec(BaseModel):
     table: str | None = None
     rows: dict[str, Annotated[Selection, BeforeValidator(_row)]] = {}
     columns: dict[str, Annotated[Selection, BeforeValidator(_column)]]
-    metric: Metric | None = None
+    metric: str | None = None
     aggregate: Aggregate = "mean"
     select: str | None = None
     seed: str = "seed"
@@ -105,7 +100,7 @@ class Spec(BaseModel):
         """How a cell's runs of one seed become one value."""
         return self.columns[column].aggregate or self.rows[row].aggregate or self.aggregate
 
-    def metric_of(self, row: str, column: str) -> Metric | None:
+    def metric_of(self, row: str, column: str) -> str | None:
         """The metric that fills a cell: the column's, else the row's, else the table's."""
         return self.columns[column].metric or self.rows[row].metric or self.metric
 
@@ -158,14 +153,8 @@ def mistakes_in(spec: Spec, rows: list[str], columns: list[str], published: Publ
             yield f"report.select is missing: {row}, {column} needs it to pick its best run"
         if metric is None and config is None:
             yield f"{row}, {column} has no metric: add it to the column, the row or report.metric"
-        for name in scores_in(metric):
-            if published and name.partition("/")[0] != published.split:
-                yield (
-                    f"{column} is filled by {name}, but the paper's {published.name} is of the {published.split} "
-                    "split: name a score of that split"
-                )
-
-
-def scores_in(metric: Metric | None) -> list[str]:
-    """The scores that a metric is the mean of."""
-    return parts_of([metric]) if metric else []
+        if metric and published and metric.partition("/")[0] != published.split:
+            yield (
+                f"{column} is filled by {metric}, but the paper's {published.name} is of the {published.split} split: "
+                "name a score of that split"
+            )

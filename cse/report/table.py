@@ -112,7 +112,7 @@ def as_run(group: Group) -> Config:
     """The columns of a cell that say what our runs give."""
     ours = summary(group.values.values()) if group.values else None
     return {
-        "metric": "" if group.metric is None else str(group.metric),
+        "metric": group.metric or "",
         "aggregate": group.aggregate,
         "ours": ours and ours.mean,
         "ours_sd": ours and ours.sd,
@@ -230,7 +230,7 @@ def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) 
     if len(filled) < 2:
         return []
     of = {row: summary(group.values.values()) for row, group in filled.items()}
-    first = next(iter(filled.values()))  # of a mean of several scores more is better
+    first = next(iter(filled.values()))
     sign = 1 if described(first.runs, first.metric).lower_is_better else -1
     best = min(of, key=lambda row: sign * of[row].mean)
     others = [row for row in filled if row != best]

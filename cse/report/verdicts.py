@@ -20,7 +20,7 @@ from cse.report.claims import Claim, Place, names
 from cse.report.groups import Group, Groups, compare, few_seeds, finished_runs, group_of, listed, other_setting
 from cse.report.markup import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
 from cse.report.published import Published
-from cse.report.spec import Spec, scores_in
+from cse.report.spec import Spec
 from cse.report.statistics import Effect, holm, likeness, rank_correlation
 
 COLUMNS = (
@@ -102,7 +102,7 @@ def decided(claim: Claim, parts: Sequence[Part]) -> dict[str, Any]:
     printed = max(differences, key=abs, default=None) if claim.form == "alike" else min(differences, default=None)
     is_tie = printed is not None and claim.form == "more" and abs(printed) < 1e-9
     altered = any(side.altered for part in ran for side in part.sides)
-    scores = dict.fromkeys(score for part in parts for side in part.sides for score in scores_in(side.metric))
+    scores = dict.fromkeys(side.metric for part in parts for side in part.sides if side.metric)
     return {
         "claim": claim.says,
         "source": claim.source,
@@ -165,7 +165,7 @@ def trend(runs: list[Run], claim: Claim, seed: str, confidence: float) -> Effect
 def why_not(claim: Claim, sides: Sequence[Group], spec: Spec) -> str:
     """Why these runs are no test of a claim; "" where they are one."""
     if claim.quantity:
-        instead = next((str(side.metric) for side in sides if side.metric), "ours")
+        instead = next((side.metric for side in sides if side.metric), "ours")
         return f"the paper measured {claim.quantity}, and {instead} is another score"
     if claim.within and not claim.control:
         return "the claim names no positive control: without one, runs may be alike because they learnt nothing"

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from made_up_tables import built, cell, values
 
-from cse.report.markup import NOT_RUN, PUBLISHED_ONLY
+from cse.report.markup import NOT_RUN
 
 DEV, TEST = "dev/stsb/spearman", "test/sts/average"
 
@@ -15,11 +15,11 @@ def test_statistics_over_a_grid(leave, tmp_path):
     text = """
     paper: noncontrastive
     table: table1
-    metric: &dev dev/stsb/spearman
+    metric: dev/stsb/spearman
     rows:
       Barlow Twins BERT max: {where: {objective: barlow, model: bert}, aggregate: max}
       Barlow Twins BERT q75: {where: {objective: barlow, model: bert}, aggregate: q75}
-      Barlow Twins BERT q50: {where: {objective: barlow, model: bert}, aggregate: q50, metric: [*dev, *dev]}
+      Barlow Twins BERT q50: {where: {objective: barlow, model: bert}, aggregate: q50}
     columns:
       shuffle 0.5: {where: {augmentation: shuffle, augmentation.p: 0.5}}
     """
@@ -43,30 +43,6 @@ def test_statistics_over_a_grid(leave, tmp_path):
     leave_grid(43, 71.0, 73.0)
     most = cell(built(text, tmp_path), "Barlow Twins BERT max", "shuffle 0.5")
     assert (values(most), most["runs"], most["aggregate"]) == ([79.6, 73.0], 7, "max")
-
-
-def test_an_inner_list_of_metrics_counts_once(leave, tmp_path):
-    """DeCLUTR: MRPC counts once, as the mean of its accuracy and F1; Avg. is the mean of two means."""
-    text = """
-    paper: declutr
-    table: table1
-    rows: {DeCLUTR-base: {model: roberta}}
-    columns:
-      Downstream: {metric: [test/transfer/CR/accuracy, [test/transfer/MRPC/accuracy, test/transfer/MRPC/f1]]}
-      Probing: test/probing/average
-      Avg.: {metric: [[test/transfer/CR/accuracy, [test/transfer/MRPC/accuracy, test/transfer/MRPC/f1]],
-                      test/probing/average]}
-    """
-    metrics = {"test/transfer/CR/accuracy": 90.0, "test/transfer/MRPC/accuracy": 70.0, "test/transfer/MRPC/f1": 80.0,
-               "test/probing/average": 73.8}  # fmt: skip
-    leave("a", {"seed": 1}, metrics, choices={"model": "roberta"})
-    leave("b", {"seed": 2}, {"test/probing/average": 73.8}, choices={"model": "roberta"})
-    table = built(text, tmp_path)
-    row = "DeCLUTR-base"
-    assert values(cell(table, row, "Downstream")) == [(90 + 75) / 2]
-    assert values(cell(table, row, "Avg.")) == [((90 + 75) / 2 + 73.8) / 2]
-    assert values(cell(table, row, "Probing")) == [73.8, 73.8]
-    assert cell(table, "USE", "Avg.")["verdict"] == PUBLISHED_ONLY
 
 
 def test_the_selected_hyper_parameters(leave, tmp_path):

@@ -12,7 +12,7 @@ from scipy import stats
 from cse.record.runs import Run
 from cse.report import published
 from cse.report.groups import group_of, seed_spread
-from cse.report.markup import NOT_RUN, OTHER_SETTING
+from cse.report.markup import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
 from cse.report.table import ties
 
 SIMCSE, VISUAL = [75.1, 76.9, 75.2, 74.9, 76.6], [77.0, 76.5, 77.4, 76.6, 77.3]
@@ -139,6 +139,7 @@ baseline: {DeCLUTR-small: Transformer-small}
 """
     table = built(block, leave("declutr", {"case": "declutr"}).parents[1])
     average, *counts = (cell(table, "DeCLUTR-small", column) for column in ("Avg.", "Parameters (M)", "Embed. dim."))
+    assert cell(table, "USE")["verdict"] == PUBLISHED_ONLY
     assert (average["gain_published"], average["split"]) == (pytest.approx(75.32 - 73.48), "test")
     assert [(one["gain_published"], one["split"]) for one in counts] == [(None, "none")] * 2
     text = table.table
