@@ -1,6 +1,6 @@
 """No secret of the environment ends up in a run's files, and no setting reaches a shell."""
 
-import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -53,22 +53,8 @@ def test_paths_and_other_users_of_omegaconf_can_read_the_environment(monkeypatch
     assert OmegaConf.create({"x": "${oc.env:SCRATCH}"}).x == "/scratch"
 
 
-def calls() -> list[tuple[Path, ast.Call]]:
-    """Every call in cse/."""
-    files = Path(cse.__file__).parent.rglob("*.py")
-    trees = [(file, ast.parse(file.read_text())) for file in files]
-    return [(file, node) for file, tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
-
-
-def test_the_code_unpickles_nothing_and_starts_no_shell():
-    refused = {"pickle.load", "pickle.loads", "os.system", "eval", "exec", "yaml.load", "joblib.load", "np.load"}
-    for file, call in calls():
-        name, keywords = ast.unparse(call.func), {word.arg: ast.unparse(word.value) for word in call.keywords}
-        if name == "np.load" and keywords.get("allow_pickle", "False") == "False":
-            continue  # refuses pickled arrays unless told otherwise
-        if name == "yaml.load" and ast.unparse(call.args[1]) == "yaml.CSafeLoader":
-            continue
-        assert name not in refused, f"{file}:{call.lineno} {name}"
-        assert name != "torch.load" or keywords["weights_only"] == "True", f"{file}:{call.lineno}"
-        assert keywords.get("shell", "False") == "False", f"{file}:{call.lineno}"
-        assert keywords.get("trust_remote_code", "False") == "False", f"{file}:{call.lineno}"
+def test_no_argument_lets_a_file_run_code():
+    """What ruff's rules S do not see: they refuse pickle, exec, os.system and shell=True."""
+    unsafe = re.compile(r"(allow_pickle|trust_remote_code)=(?!False)|torch\.load\((?!.*weights_only=True)|joblib\.load")
+    for file in Path(cse.__file__).parent.rglob("*.py"):
+        assert not unsafe.search(file.read_text()), file
