@@ -41,16 +41,12 @@ def exit_on_error() -> Iterator[None]:
         sys.exit(report_error(*ended))
 
 
-def asked_help(text: str, words: Sequence[str]) -> str | None:
-    """The text, if the words have --help."""
-    return text if {"-h", "--help"} & set(words) else None
-
-
-def words_or_help(text: str, answer: Callable[[str, Sequence[str]], str | None] = asked_help) -> list[str]:
-    """The words of this command line, with --config-dir's folders adopted. Prints what answer(text, words) says, and
-    exits, unless that is None."""
+def words_or_help(text: str, answer: Callable[[str, Sequence[str]], str | None] | None = None) -> list[str]:
+    """The words of this command line, with --config-dir's folders adopted. Prints what answer(text, words) says, by
+    default the text that --help asks for, and exits, unless that is None."""
     words = sys.argv[1:] = adopt_folders(as_meant(sys.argv[1:]))
-    if (shown := answer(text, words)) is not None:
+    asked = text if {"-h", "--help"} & {*words} else None
+    if (shown := answer(text, words) if answer else asked) is not None:
         print(shown)
         sys.exit(0)
     return words

@@ -114,9 +114,9 @@ def is_science(key: str) -> bool:
     return entry(key).role == "science"
 
 
-def names_a_job(key: str) -> bool:
-    """Whether the name of a job's folder depends on a key, which then may not change between two starts of the job."""
-    return is_science(key) or entry(key).named
+def names_a_job(word: str) -> bool:
+    """Whether the hash of a job's folder depends on a word, whose key then may not change between two starts."""
+    return is_science(key := key_of(word)) or entry(key).named
 
 
 def changes_a_table(key: str) -> bool:

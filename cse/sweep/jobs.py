@@ -25,12 +25,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, 
 from cse.config.commands import Evaluate
 from cse.config.compose import SWITCH, composed, without_hydra
 from cse.config.groups import PROGRAMS, file_of
-from cse.config.keys import changes_a_table, key_of
+from cse.config.keys import changes_a_table, key_of, names_a_job
 from cse.config.spelling import ONE_OF_MANY, spell_value, values_of
 from cse.config.suggest import nearest
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.sweep.words import decides, merged, name_in, root_of, short_name
+from cse.sweep.words import merged, name_in, root_of, short_name
 
 CONFIGS = {program: config for config, program in PROGRAMS.items()}
 """The config that each program composes."""
@@ -172,7 +172,7 @@ class Sweep(BaseModel):
         """A folder's name: the case, the axes, the other readable words, and a hash of all that decides what is run."""
         place = {key: place for place, key in enumerate(dict.fromkeys([*self.params, "seed"]))}
         shown, decisive = (
-            [word for word in of if decides(word) and key_of(word) != "case"] for of in (readable, whole)
+            [word for word in of if names_a_job(word) and key_of(word) != "case"] for of in (readable, whole)
         )
         shown.sort(key=lambda word: (place.get(key_of(word), len(place)), key_of(word)))
         return short_name(shown, decisive, first=values_of(readable).get("case", ""))

@@ -12,14 +12,14 @@ from cse.config.check import validate_keys
 from cse.config.commands import Starting
 from cse.config.compose import composed, explaining
 from cse.config.groups import own_folders
-from cse.config.keys import entry, key_of
+from cse.config.keys import entry, key_of, names_a_job
 from cse.config.spelling import MULTIRUN, ONE_OF_MANY, values_of
 from cse.errors import UserError, check_loads
 from cse.record.runs import Run
 from cse.run.resume import started_from
 from cse.sweep.jobs import PlannedJob, Sweep, asks_for_smoke
 from cse.sweep.jobs import read as read_sweep
-from cse.sweep.words import decides, expanded, first_values, is_axis, merged, name_in, short_name
+from cse.sweep.words import expanded, first_values, is_axis, merged, name_in, short_name
 
 LAUNCHERS = ("basic", "submitit_slurm")
 PACKAGES = {"submitit_slurm": ("submitit", "-e '.[launchers]'"), "smac": ("smac", "-e '.[smac]'")}
@@ -67,7 +67,7 @@ class Line:
 
     def own_job(self, words: list[str]) -> PlannedJob:
         """The job of a line without a sweep, whose name shows the axes, or all that decides if there are none."""
-        decisive, axes = list(filter(decides, words)), axes_of(own_words(self.words))
+        decisive, axes = list(filter(names_a_job, words)), axes_of(own_words(self.words))
         shown = [word for axis in axes for word in words if key_of(word) == axis] or decisive
         resume = ["resume=auto"] if self.program == "cse-train" else []
         return PlannedJob(short_name(shown, [self.program, *decisive]), self.program, [ONE_OF_MANY, *resume, *words])
@@ -143,7 +143,7 @@ def place_of(program: str, words: Sequence[str]) -> Path:
     folder, and jobs that are done there are not run again.
     """
     keys = axes_of(words)
-    fixed = [word for word in merged(words) if key_of(word) not in keys and decides(word)]
+    fixed = [word for word in merged(words) if key_of(word) not in keys and names_a_job(word)]
     first = "+".join(key.split(".")[-1].split("/")[-1] for key in keys)
     place = Path("multirun")
     return place / name_in(place, short_name(sorted(fixed, key=key_of), [program, *keys, *fixed], first=first))

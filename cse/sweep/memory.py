@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cse.config.keys import key_of
+from cse.config.keys import key_of, names_a_job
 from cse.config.spelling import value_of
 from cse.errors import UserError
 from cse.files import json_line, json_lines
 from cse.sweep.line import Line
-from cse.sweep.words import decides, digest, is_axis
+from cse.sweep.words import digest, is_axis
 
 Point = dict[str, Any]
 """The value of each key that is searched."""
@@ -66,7 +66,7 @@ class Memory:
 def memory_of(line: Line, row: Sequence[str]) -> Memory:
     """The memory of one of a line's searches. row: its words. Searches of one folder differ in search_each alone."""
     seed = line.search.seed if line.search else 0
-    fixed = [word for word in row if decides(word) and not is_axis(word)]
+    fixed = [word for word in row if names_a_job(word) and not is_axis(word)]
     ranges = {key_of(word): value_of(word) for word in row if is_axis(word)}
     own = line.sweep.search_each if line.sweep else []
     shared = {key_of(word): value_of(word) for word in fixed if key_of(word) not in own}

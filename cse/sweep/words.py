@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cse.config.keys import key_of, names_a_job
+from cse.config.keys import key_of
 from cse.config.spelling import overrides_of, unquoted, values_of
 
 SLUG = 80  # most characters of a folder's name before its hash
@@ -39,11 +39,6 @@ def first_values(words: Sequence[str]) -> list[str]:
 def root_of(word: str) -> str:
     """`trainer` of `trainer.lr=1e-5`."""
     return key_of(word).partition(".")[0]
-
-
-def decides(word: str) -> bool:
-    """Whether a word changes what a job computes."""
-    return names_a_job(key_of(word))
 
 
 def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -> str:
