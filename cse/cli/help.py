@@ -113,7 +113,7 @@ def table() -> str:
     """The table of groups and choices in docs/choices.md."""
     rows = [
         f"| `{group}=` | {comment} | {' '.join(f'`{choice}`' for choice in choices(group))} |"
-        for group, comment in groups("train").items()
+        for group, (_, comment) in groups("train").items()
         if choices(group) != ONE and group != "sweep"
     ]
     return "\n".join(["| group | what it is | choices |", "|---|---|---|", *rows]) + "\n"

@@ -27,16 +27,12 @@ PROVIDER = "own"
 """Hydra's name for these folders, in the files that it records."""
 
 
-def groups(config_name: str) -> dict[str, str]:
-    """The groups of a command in the order of its defaults list, each with its comment there."""
+def groups(config_name: str) -> dict[str, tuple[str, str]]:
+    """The groups of a command in the order of its defaults list: what a line chooses unless it says otherwise (a
+    choice, a list of them, or null), and the comment there."""
     text = Path(CONF_DIR, f"{config_name}.yaml").read_text(encoding="utf-8")
-    return dict(re.findall(r"^  - (\w+): [^#\n]*# (.*)$", text, re.MULTILINE))
-
-
-def defaults(config_name: str) -> dict[str, str]:
-    """What a line chooses from each group unless it says otherwise: a choice, a list of them, or null."""
-    text = Path(CONF_DIR, f"{config_name}.yaml").read_text(encoding="utf-8")
-    return dict(re.findall(r"^  - (\w+): ([^#\n]*?) *#", text, re.MULTILINE))
+    found = re.findall(r"^  - (\w+): ([^#\n]*?) *# (.*)$", text, re.MULTILINE)
+    return {group: (default, comment) for group, default, comment in found}
 
 
 def chosen(

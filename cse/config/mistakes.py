@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from cse.config.groups import choices, defaults, groups, own_folders
+from cse.config.groups import choices, groups, own_folders
 from cse.config.search import keys
 from cse.config.spelling import values_of
 from cse.config.suggest import TOPICS, closest, meant, nearest
@@ -71,7 +71,7 @@ def choices_of(words: Sequence[str], command: str) -> set[str]:
     """The GROUP=CHOICEs of a line, and "" for what every line has; all of a group that its experiment may choose."""
     typed, found = values_of(words), {""}
     is_open = {"experiment", "variant", "sweep"} & typed.keys()
-    for group, default in defaults(command).items():
+    for group, (default, _) in groups(command).items():
         named = choices(group) if is_open and group not in typed else re.findall(r"[\w/]+", typed.get(group) or default)
         found |= {f"{group}={one}" for one in named}
     return found

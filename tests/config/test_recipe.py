@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 import cse
+from cse.config.compose import composed
 from cse.config.groups import CONF_DIR, choices, first_comment
 from cse.config.recipe import sources
 from cse.errors import UserError
@@ -15,13 +15,8 @@ from cse.errors import UserError
 GROUPS = ("recipe", "recipe/augmentation", "recipe/aux_modality")
 
 
-def composed(*overrides: str):
-    with initialize_config_dir(CONF_DIR, version_base="1.3"):
-        return compose("train", list(overrides), return_hydra_config=True)
-
-
 def told(*overrides: str) -> list[str]:
-    hydra = composed(*overrides).hydra
+    hydra = composed("train", overrides).hydra
     return sources(hydra.runtime.choices, hydra.overrides.task)
 
 
@@ -124,7 +119,7 @@ PUBLISHED = [
 @pytest.mark.parametrize(("words", "values"), PUBLISHED, ids=[words for words, _ in PUBLISHED])
 def test_a_line_has_the_published_values(words, values):
     """Of the papers or, if they do not say, of the authors' code: nothing else would notice a slip in a YAML."""
-    config = composed(*words.split())
+    config = composed("train", words.split())
     assert {key: OmegaConf.select(config, key) for key in values} == values
 
 
