@@ -44,6 +44,7 @@ def test_lines_that_start_many_jobs(words, is_many):
         ("-m seed=1,2 jobs.parallel=0", "jobs.parallel=0"),
         ("-m seed=1,2 jobs.paralel=2", r"jobs\.paralel \(did you mean jobs\.parallel"),
         ("-m seed=1,2 jobs.parallel=2 hydra/launcher=submitit_slurm", "array_parallelism"),
+        ("-m seed=1,2 recipe=simcse_brt", r"recipe=simcse_brt .*mean simcse_bert"),
         ("-m seed=1,2 hydra/launcher=joblib", "hydra/launcher=joblib .*submitit_slurm"),
         ("-m seed=1 hydra/sweeper=smac", "seed=1"),
         ("-m seed=1,2 hydra/sweeper=smac hydra.sweeper.n_trials=0", "hydra.sweeper.n_trials=0"),
