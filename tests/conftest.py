@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 from hypothesis.configuration import set_hypothesis_home_dir  # noqa: E402
 from made_up import WORDS, made_up_sentences  # noqa: E402
 from made_up_wordnet import wordnet_folder  # noqa: E402, F401 (a fixture)
+from run_folders import compared, leave, runs  # noqa: E402, F401 (fixtures)
 from typed import exit_code  # noqa: E402
 
 from cse.sources.made_up import write_audio, write_images  # noqa: E402

@@ -36,6 +36,7 @@ from pydantic import BaseModel, BeforeValidator
 from cse.config.suggest import nearest
 from cse.dotted import Json
 from cse.errors import UserError
+from cse.report.markup import probability
 from cse.report.statistics import Value
 
 FOLDER = Path(__file__).parent / "published"
@@ -71,8 +72,7 @@ class Published(BaseModel):
     def p_values(self) -> dict[tuple[str, str], str]:
         """As printed, by (row, column), of the test against the row's baseline."""
         return {
-            (test["row"], test["column"]): ("" if "p" in test else "<")
-            + f"{test.get('p', test.get('p_below')):.4f}"[1:]
+            (test["row"], test["column"]): "<" * ("p_below" in test) + probability(test.get("p", test.get("p_below")))
             for test in self.tests
         }
 
