@@ -22,7 +22,7 @@ from cse.report.chosen import has, named_settings
 from cse.report.comparison import Comparison
 from cse.report.groups import Group, compare, few_seeds, group_of, listed, seed_spread
 from cse.report.markup import TIED, bounds, probability, signed
-from cse.report.notes import rest_on_other_data
+from cse.report.notes import code_of, rest_on_other_data
 from cse.report.statistics import SeedSpread, compare_pairs, holm, likeness, seeds_for, smallest_difference
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
@@ -217,9 +217,11 @@ def gate(
         assert of.effect is not None
         unlike = "they were scored on different data" if rest_on_other_data([*ours.runs, *group.runs], score) else ""
         altered = "its data are incomplete or altered" if ours.altered or group.altered else ""
+        joined = any(len(set(map(code_of, side.runs))) > 1 for side in (ours, group))
+        edited = "the runs of a setting are of different code" if joined else ""
         smaller = "" if sign * of.effect > least else "not even these runs' means are"
         unsure = "" if p < 1 - confidence else f"p {probability(p) or 'unknown'}"
-        why = unlike or altered or few_seeds([ours, group]) or smaller or unsure
+        why = unlike or altered or edited or few_seeds([ours, group]) or smaller or unsure
         passed &= not why
         gain = f"{signed(of.effect, 2)} {bounds(of.low, of.high, 2)}".strip()
         result = f"not shown, {why}" if why else f"p {probability(p)}"

@@ -131,7 +131,7 @@ def not_alike(what: str, runs: list[Run], said: list[str]) -> list[str]:
 
 
 def scored_differently(runs: list[Run]) -> list[str]:
-    """What may have changed scores and is not the same in all runs, with its values: libraries, an evaluator's
+    """What may have changed scores and is not the same in all runs, with its values: code, libraries, an evaluator's
     settings, the checksum of its data."""
     values: dict[str, dict[str, None]] = {}
     for run in runs:
@@ -144,6 +144,7 @@ def scoring(run: Run) -> dict[str, str]:
     """Everything that a run's scores depend on besides its encoder, as text."""
     versions = run.versions
     facts = {library: str(versions[library]) for library in LIBRARIES if library in versions}
+    facts |= {"code": code} if (code := code_of(run)) else {}
     facts |= {
         key: format_value(run.get(key)) for key in ("dtype", "trainer.eval_precision") if run.get(key) is not None
     }
@@ -154,6 +155,17 @@ def scoring(run: Run) -> dict[str, str]:
         facts[f"data of {evaluator}"] = checksum(source)[:8]
         facts[f"protocol of {evaluator}"] = format_value(source.get("protocol"))
     return facts
+
+
+def code_of(run: Run) -> str:
+    """The digests of the code of a run: cse's and one's own parts', before that those it had until it was resumed; ""
+    for a run of an edition that kept none."""
+    parts = [*(run.results.get("earlier_code") or []), run.results]
+    return ", then ".join(
+        "+".join(digest[:8] for digest in (part["code"], *(part.get("own_code") or {}).values()))
+        for part in parts
+        if part.get("code")
+    )
 
 
 def retrieved(runs: dict[str, Run]) -> list[str]:

@@ -154,6 +154,19 @@ def test_what_differs_within_a_setting_is_said_once(leave, compared):
     ]
 
 
+@pytest.mark.parametrize(("codes", "passed"), [("aaa", True), ("bbb", True), ("aab", False)])
+def test_a_gate_passes_no_setting_whose_code_changed_between_its_runs(leave, capsys, codes, passed):
+    """Two settings of different code are what a gate is for."""
+    for name, value, code in (("a", 70.0, codes), ("b", 60.0, "aaa")):
+        for seed in range(3):
+            score = {"dev/stsb/spearman": value + seed / 100}
+            leave(f"{name}/{seed}", {"seed": seed}, score, code=code[seed] * 16)
+    assert cse_report("runs=[runs/a,runs/b]", "gate=1", "out=out") == (not passed)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert ("not shown, the runs of a setting are of different code" in printed) is not passed
+    assert (" code (" in printed) is ("b" in codes)
+
+
 EVENTS = [{"value": 1.0, "metric": None, "index": 2.0, "level_0": 1.0}, {}, {"value": 2.0, "run": 3, "0": 1}]
 
 
