@@ -39,6 +39,10 @@ class Pairs(ScoredPairs):
             raise UserError(
                 "eval=pairs needs a file: eval.pairs.test=FILE, or eval.pairs.dev=FILE to choose a run's step"
             )
+        if dev and test and Path(dev).expanduser().resolve() == Path(test).expanduser().resolve():
+            raise UserError(
+                f"eval.pairs.dev and eval.pairs.test are the same, {test}: what chose the step tests nothing"
+            )
         if len({*columns, score}) < 3:
             raise UserError(f"eval.pairs.columns={columns} and eval.pairs.score={score}: name three columns")
         super().__init__(DataFolder("pairs", "eval.pairs", "", allow_partial=None, find=Path), (), widths)
@@ -68,5 +72,7 @@ def read_pairs(folder: DataFolder, name: str, columns: list[str | ScoreColumn], 
             rows += [
                 (words(one), words(other), float(score)) for one, other, score in read_rows(file, columns, "utf-8")
             ]
+    if empty := [number for number, (one, other, _) in enumerate(rows, 1) if not (one and other)]:
+        raise UserError(f"{name}: {len(empty)} of {len(rows)} pairs have an empty text, first pair {empty[0]}")
     folder.expect(name, len(rows), None)
     return labelled(folder, name, rows)

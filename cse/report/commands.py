@@ -43,7 +43,8 @@ def is_trial(run: Run) -> bool:
 
 def more_seeds(runs: Sequence[Run], key: str, seeds: Sequence[int], folders: Sequence[Path]) -> str:
     """The command that trains a setting's runs with three more seeds, those of other settings first; "" if it was not
-    trained. They go beside its own, or into it if it is one of several named folders; not among a search's trials.
+    trained. They go beside its own, or into it if it is one of several named folders; of a search's trial,
+    into `seeds` beside it.
 
     key: of seeds; seeds: of all settings; folders: those that were named.
     """
@@ -55,7 +56,6 @@ def more_seeds(runs: Sequence[Run], key: str, seeds: Sequence[int], folders: Seq
     of_case = words_of_case(run)  # with these its folder would not have the name that the sweep gives it
     words = [word for word in typed_words(run) if not word.startswith(f"{key}=") and word not in of_case]
     words.append(f"{key}={','.join(map(str, lacking))}")
-    if not is_trial(run):
-        place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
-        words.append(f"hydra.sweep.dir={place}")
+    place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
+    words.append(f"hydra.sweep.dir={place / 'seeds' if is_trial(run) else place}")
     return shlex.join(["cse-train", "-m", *words])

@@ -167,8 +167,7 @@ def index_of(scores: Collection[Score]) -> "list[EvalResult]":
 def refresh(best: Path, evaluation: Json, scores: Collection[Score]) -> None:
     """Put the scores of a finished cse-eval of best/ onto its card, and leave everything else there as it is.
 
-    evaluation: its results.json. A card without a table of scores is left as it is, and one that cannot be written:
-    the scores are in the evaluation's own folder.
+    evaluation: its results.json. A card that has no table of scores, or cannot be written, is left as it is.
     """
     from huggingface_hub import ModelCard
 
@@ -179,18 +178,20 @@ def refresh(best: Path, evaluation: Json, scores: Collection[Score]) -> None:
             if (table := SCORES.search(card.text)) is None:
                 log.info("card       %s has no table of scores, and stays as it is", file)
                 return
-            old = table[0].splitlines(keepends=True)
-            rows = {row.split("|")[1].strip(f" {ALTERED}"): row for row in old} | new
+            old = {row.split("|")[1].strip(f" {ALTERED}"): row for row in table[0].splitlines(keepends=True)}
+            rows = old | new
+            changed = [f"{name} (was {row.split('|')[2].strip()})" for name, row in old.items() if rows[name] != row]
+            if changed:
+                log.warning("card       not as before, by other data, versions or machine: %s", ", ".join(changed))
             card.text = SCORES.sub(lambda _: "".join(rows.values()), card.text, count=1)
             before = card.data.eval_results or []
             kept = [one for one in before if f"{one.dataset_split}/{one.dataset_type}/{one.metric_type}" not in new]
             card.data.eval_results = [*kept, *index_of(scores)] or None
             write_text(file, str(card))
             copy_mteb(best, evaluation)
+        log.info("card       %s has these scores", file)
     except (OSError, ValueError, yaml.YAMLError, UserError, RunError) as error:
         log.warning("%s does not get these scores: %s", file, error)
-        return
-    log.info("card       %s has these scores", file)
 
 
 def copy_mteb(best: Path, record: Json) -> None:

@@ -96,8 +96,12 @@ def score_into(folder: Path, cfg: DictConfig, subject: Subject, evaluators: dict
         log.info("\n%s", scores.to_table([one for one in found if one.headline], notes))
         record.trackers.finish(0, numbers)
     is_changed = (cfg.pooling, cfg.max_length, cfg.whitening.kind) != (None, None, None) or cfg.dtype != "fp32"
-    if run is not None and not is_changed and (run / "best" / "README.md").is_file() and read_run(run).status == "done":
-        refresh(run / "best", record.results, found)
+    if run is not None and not is_changed and (run / "best" / "README.md").is_file():
+        made = read_run(run).results
+        if made.get("weights_sum") not in (None, record.results["weights_sum"]):
+            log.warning("%s is not what the run left there: its card does not get these scores", run / "best")
+        elif made["status"] == "done":
+            refresh(run / "best", record.results, found)
 
 
 def run_of(cfg: DictConfig) -> Path | None:

@@ -206,6 +206,7 @@ def conclude(record: Record, parts: Parts, state: State) -> None:
         "done",
         steps=state.step,
         best_step=best_step,
+        weights_sum=state.best_sum,
         untrained=before,
         seconds=round(state.seconds, 1),
         tokens_per_second=round(state.tokens_per_second, 1),

@@ -17,6 +17,7 @@ from cse.config.spelling import spell_value
 from cse.errors import RunError, UserError
 from cse.files import make_folder, sha256
 from cse.record.heartbeat import read_beat
+from cse.record.results import code_digest
 from cse.record.runs import Run, read_run, weights_sum
 from cse.record.status import DONE, FAILED, RUNNING
 from cse.score import Score
@@ -81,13 +82,19 @@ def known_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
     if before.status == DONE:
         changes = differences(job, before)
         if not changes:
-            return Outcome(job.name, DONE_BEFORE, score_of(before))
+            return Outcome(job.name, DONE_BEFORE, score_of(before), detail=by_other_code(before))
         detail = f"{folder} is done, with {', '.join(changes[:3])}: move it away to run the job again"
         return Outcome(job.name, FAILED, detail=detail)
     if job.scores and read_run(job.scores[0]).status != DONE:
         maker = " ".join(a for a in job.scores[1].words if key_of(a) in ("sweep", "case", "seed", "smoke"))
         return Outcome(job.name, FAILED, detail=f"it scores {job.scores[0]}, which is not done: cse-train {maker}")
     return None
+
+
+def by_other_code(run: Run) -> str:
+    """The commit of the code that made a finished run, if it is not the code here; "" if it is."""
+    other = run.results.get("code") not in (None, code_digest())
+    return f"by other code than this, of commit {run.results.get('git_commit')}" * other
 
 
 def final_outcome(job: jobs.PlannedJob, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:

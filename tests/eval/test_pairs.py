@@ -71,6 +71,14 @@ def test_a_missing_file_and_no_file_at_all_are_refused(tmp_path):
         pairs()
 
 
+def test_a_pair_without_text_and_a_test_that_chooses_the_step_are_refused(file):
+    with pytest.raises(UserError, match="what chose the step tests nothing"):
+        pairs(dev=file, test=file.parent / "." / file.name)
+    file.write_text("a,b,s\na,b,1\n , b,2\n")
+    with pytest.raises(UserError, match="1 of 2 pairs have an empty text, first pair 2"):
+        ready(pairs(test=file))
+
+
 @pytest.mark.parametrize(("columns", "score"), [(("a", "a"), "s"), (("a", "s"), "s")])
 def test_a_column_is_not_read_twice(file, columns, score):
     with pytest.raises(UserError, match="name three columns"):

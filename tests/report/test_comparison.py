@@ -158,11 +158,11 @@ def test_runs_that_are_no_better_than_untrained_are_named(leave, compared):
     assert latex.count(r"$\ddagger$") == 2  # the score, and in the caption
 
 
-def test_more_seeds_are_not_put_among_a_searchs_trials(leave, compared):
+def test_more_seeds_are_put_into_a_searchs_folder_but_not_among_its_trials(leave, compared):
     folder = leave("a", {"trainer.lr": 1e-5, "seed": 1, "trainer.select": "dev/x"}, {"dev/x": 70.0})
-    assert "hydra.sweep.dir=" in (found := compared()).more_seeds(found.best)
+    assert (found := compared()).more_seeds(found.best).endswith(f"hydra.sweep.dir={folder.parent}")
     (folder.parent / ".smac").mkdir()
-    assert "hydra.sweep.dir=" not in found.more_seeds(found.best)
+    assert found.more_seeds(found.best).endswith(f"hydra.sweep.dir={folder.parent}/seeds")
 
 
 def test_retrieved_captions_stand_side_by_side(leave, compared):

@@ -103,7 +103,7 @@ def test_the_card_says_that_training_did_not_help(tmp_path, untrained, said):
     assert ("by dev/stsb/spearman is no better than the encoder before training" in about.text) == said
 
 
-def test_a_later_evaluation_refreshes_the_scores_and_nothing_else(tmp_path):
+def test_a_later_evaluation_refreshes_the_scores_and_nothing_else(tmp_path, caplog):
     made(tmp_path)
     file = tmp_path / "README.md"
     file.write_text(file.read_text().replace("library_name", "license: mit\nlibrary_name") + "\nA word of mine.\n")
@@ -117,6 +117,7 @@ def test_a_later_evaluation_refreshes_the_scores_and_nothing_else(tmp_path):
         ("dev/stsb/spearman", "80.12"), ("test/sts/STS12/spearman", "71.00"), ("test/sts/average", "64.00"),
     ]  # fmt: skip
     assert index(about) == {"dev/stsb/spearman": 80.123} | new
+    assert "versions or machine: test/sts/STS12/spearman (was 70.50), " in caplog.text
     for _ in range(2):
         card.refresh(tmp_path, evaluation, named(new, altered="sts"))
     about = ModelCard.load(file)

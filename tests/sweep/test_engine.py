@@ -18,6 +18,7 @@ from cse.config.compose import composed, without_hydra
 from cse.errors import Interrupted, UserError
 from cse.files import sha256
 from cse.record.heartbeat import Heartbeat
+from cse.record.results import code_digest
 from cse.record.runs import Run, weights_sum
 from cse.score import Score
 from cse.sweep import engine, jobs, line, process, start
@@ -93,9 +94,11 @@ def test_a_job_that_read_other_files_does_not_pass_for_done(program, tmp_path):
                "training_data": {"sha256": {str(text): sha256(text)}},
                "data": {"pairs": {"files": {str(pairs): {"sha256": sha256(pairs)}, "STS12/a.txt": {"sha256": "0"}}}},
                }  # fmt: skip
-    (tmp_path / "results.json").write_text(json.dumps(results))
     job = jobs.PlannedJob("a", program, words)
-    assert process.known_outcome(job, tmp_path).state == "done before"
+    for code, said in ((code_digest(), ""), ("0" * 16, "by other code than this, of commit 1a2b")):
+        (tmp_path / "results.json").write_text(json.dumps(results | {"code": code, "git_commit": "1a2b"}))
+        outcome = process.known_outcome(job, tmp_path)
+        assert (outcome.state, outcome.detail) == ("done before", said)
     for file in (text, pairs):
         file.write_text("as it is now")
     outcome = process.known_outcome(job, tmp_path)
