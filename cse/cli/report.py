@@ -108,7 +108,6 @@ def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
     """Show and write a sweep's runs beside its paper's table."""
     from cse.columns import latex, markdown
     from cse.report import findings, page, sweep, terminal
-    from cse.report.table import NO_CELLS
 
     result = sweep.of_sweep(config, folders, out)
     drawn = {picture.name: picture.path for picture in result.pictures if picture.path}
@@ -117,7 +116,7 @@ def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
     files = {
         "report.html": page.sweep_page(result),
         "report.md": markdown(f"{result.title}\n\n{result.subtitle}", sections) + links,
-        "report.csv": result.sections[0].frame if result.printed else NO_CELLS,
+        "report.csv": result.sections[0].frame if result.printed else None,
         "claims.csv": result.claims,
         "report.tex": latex(result.sections),
     }

@@ -15,7 +15,7 @@ from cse.config.compose import resolved
 from cse.config.groups import CONF_DIR
 from cse.config.suggest import nearest
 from cse.dotted import Config
-from cse.errors import UserError, first_line
+from cse.errors import UserError
 from cse.ranges import STRICT, Name, NonNegative, Positive
 
 TEXT = ("sweep", "out", "baseline", "where")  # never parsed as a number or a list
@@ -59,10 +59,7 @@ def settings(arguments: list[str]) -> Config:
             config[key] = value if is_name else OmegaConf.from_dotlist([argument])[key]
         except (yaml.YAMLError, OmegaConfBaseException) as error:
             raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
-    try:
-        config = resolved(validate_keys(OmegaConf.create(config), Reporting))
-    except OmegaConfBaseException as error:  # from a reference, ${...}
-        raise UserError(first_line(error)) from error
+    config = resolved(validate_keys(OmegaConf.create(config), Reporting))
     config["runs"] = config["runs"] or []
     if config["differ"] is not None and len(config["differ"]) != 2:
         raise UserError("differ=[RUN,RUN] names two runs")

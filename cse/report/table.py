@@ -38,8 +38,6 @@ COLUMNS = (
 """Of report.csv. expected_runs: planned jobs; difference: ours minus the printed number; gain: over the baseline's row,
 in this column; tied_with_best: the best of ours in its column, or not told apart from it."""
 
-NO_CELLS = pd.DataFrame(columns=list(COLUMNS), dtype=object)
-
 
 def build(
     spec: Spec,

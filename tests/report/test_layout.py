@@ -10,7 +10,6 @@ from cse.record.runs import Run
 from cse.report import layout, page
 from cse.report.published import Published
 from cse.report.table import COLUMNS as CELL
-from cse.report.table import NO_CELLS
 from cse.report.verdicts import COLUMNS
 
 
@@ -72,7 +71,7 @@ def test_more_columns_are_blocks_and_every_header_names_the_split(wide):
 
 def test_a_table_of_captions_has_no_column():
     """NonLing-CSE's Table C.1: what its models retrieved stands in the notes."""
-    assert layout.section(Published(title="Captions", split="none", columns=[]), NO_CELLS).table.empty
+    assert layout.section(Published(title="Captions", split="none", columns=[]), pd.DataFrame(columns=CELL)).table.empty
 
 
 def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):
