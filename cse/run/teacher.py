@@ -11,7 +11,7 @@ import torch
 
 from cse.data.cache import cached
 from cse.data.text import Text, digest_of
-from cse.errors import MissingResource, UserError, renaming_keys
+from cse.errors import UserError, renaming_keys
 from cse.files import sha256
 from cse.model.load import load_encoder
 from cse.model.recorded import recorded_modules
@@ -60,10 +60,7 @@ def check_teachers(objective: Objective) -> None:
 def folder_of(name: str) -> Path:
     """A teacher's folder; a hub's is downloaded. Raises MissingResource."""
     with renaming_keys(OWN_KEYS):
-        folder = Path(local_folder(name))
-        if not folder.is_dir():  # the package is there, the folder in it is not
-            raise MissingResource(f"model.name={name}: there is no such folder")
-    return folder
+        return Path(local_folder(name))
 
 
 def identity_of(name: str, pooling: str | None) -> str:

@@ -21,6 +21,7 @@ def locate(name: str) -> str:
 
     Raises MissingResource for a package or a folder that is not there, UserError for a name that is no package's.
     """
+    place = name
     if name.startswith(PACKAGE):
         package, _, inside = name.removeprefix(PACKAGE).partition("/")
         if not package.isidentifier():  # to find a.b, Python runs a
@@ -32,9 +33,9 @@ def locate(name: str) -> str:
             raise MissingResource(
                 f"model.name={name}: the package {package} is not installed; pip install -e '.[demo]'"
             )
-        return str(Path(str(spec.origin)).parent / inside)
-    if Path(name).is_dir():
-        return name
+        place = str(Path(str(spec.origin)).parent / inside)
+    if Path(place).is_dir():
+        return place
     if not HUB_NAME.fullmatch(name):
         raise MissingResource(f"model.name={name}: there is no such folder; {WORKS_HERE}")
     return name
@@ -43,7 +44,7 @@ def locate(name: str) -> str:
 def local_folder(name: str) -> str:
     """The folder of an encoder, downloaded from the hub if it is not in the cache. Raises MissingResource."""
     source = locate(name)
-    if Path(source).is_dir() or name.startswith(PACKAGE):
+    if Path(source).is_dir():
         return source
     beside, inside = Path(name).parent, f"model.name={name}"
     if beside.name and beside.is_dir():
