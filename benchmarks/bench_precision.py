@@ -62,7 +62,7 @@ def words_of(arm: str, model: str, seed: int, shared: Path, cache: str) -> list[
 def gradient(words: list[str], precision: str, folder: Path) -> tuple[float, Tensor]:
     """The first step's text loss, and the gradient of text and second modality with respect to all weights."""
     reset_precision()
-    accelerator = Accelerator(mixed_precision=precision_of(precision), cpu=True)
+    accelerator = Accelerator(mixed_precision=precision_of(precision).replace("fp32", "no"), cpu=True)
     config = composed("train", [*words, "trainer.workers=0", "eval=[]", "trainer.select=null"])
     training = Training(build(config, accelerator), accelerator, folder, identity={})
     training.start(config.seed, resume=False)

@@ -129,7 +129,7 @@ def ours(source: str, batch: int, rows: int, folder: Path, precision: str) -> tu
         f"trainer.batch_size={batch}",
         "trainer.select=null",
     ]
-    accelerator = Accelerator(mixed_precision=precision_of(precision))
+    accelerator = Accelerator(mixed_precision=precision_of(precision).replace("fp32", "no"))
     parts = build(composed("train", overrides), accelerator)
     training = Unsaved(parts, accelerator, folder, identity={})
     training.start(seed=0, resume=False)

@@ -30,7 +30,7 @@ def gpus(monkeypatch):
     return see
 
 
-@pytest.mark.parametrize(("capability", "precision"), [((7, 0), "no"), ((7, 5), "no"), ((8, 0), "bf16")])
+@pytest.mark.parametrize(("capability", "precision"), [((7, 0), "fp32"), ((7, 5), "fp32"), ((8, 0), "bf16")])
 def test_precision_auto_is_bf16_only_on_a_gpu_that_computes_in_it(capability, precision, gpus):
     gpus(1, capability)
     assert precision_of("auto") == precision
@@ -39,7 +39,7 @@ def test_precision_auto_is_bf16_only_on_a_gpu_that_computes_in_it(capability, pr
 
 @pytest.mark.parametrize(
     ("has", "precision"),
-    [({"avx2": True, "avx512_bf16": False}, "no"), ({"avx512_bf16": True}, "bf16"), ({"amx_bf16": True}, "bf16")],
+    [({"avx2": True, "avx512_bf16": False}, "fp32"), ({"avx512_bf16": True}, "bf16"), ({"amx_bf16": True}, "bf16")],
 )
 def test_precision_auto_is_bf16_only_on_a_cpu_that_computes_in_it(has, precision, gpus, monkeypatch):
     gpus(0)

@@ -248,17 +248,12 @@ def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxMod
     return aux
 
 
-def precision_of(name: str) -> str:
-    """Accelerate's name of a trainer.precision. auto: bf16 where the device computes in it, else no mixed precision."""
+def precision_of(asked: str) -> str:
+    """What trainer.precision means here. auto: bf16 where the device computes in it, else fp32. Raises UserError."""
     from cse.device import computes_bf16, count_gpus
 
-    if name == "auto":
-        return "bf16" if computes_bf16() else "no"
-    if name == "fp16" and not count_gpus():
+    if asked == "auto":
+        return "bf16" if computes_bf16() else "fp32"
+    if asked == "fp16" and not count_gpus():
         raise UserError("trainer.precision=fp16 needs a GPU: on a CPU use fp32 or bf16")
-    return "no" if name == "fp32" else name
-
-
-def precision_name(mixed_precision: str) -> str:
-    """The trainer.precision of Accelerate's name, which is "no" for fp32."""
-    return "fp32" if mixed_precision == "no" else mixed_precision
+    return asked

@@ -22,7 +22,7 @@ from cse.record.heartbeat import Heartbeat
 from cse.record.runs import read_run
 from cse.run import slurm
 from cse.run.best import recover_best, save_best, score_best
-from cse.run.build import build, make, precision_name, precision_of
+from cse.run.build import build, make, precision_of
 from cse.run.card import read_license_and_language
 from cse.run.job import Job
 from cse.run.needs import needs_of
@@ -86,7 +86,7 @@ def begin(job: Job, accelerator: Accelerator, heartbeat: Heartbeat) -> tuple[Tra
     """
     cfg, is_first = job.cfg, accelerator.is_main_process
     asked = cfg.trainer.precision
-    cfg.trainer.precision = precision_name(accelerator.mixed_precision)  # recorded, so that a resumed run keeps it
+    cfg.trainer.precision = precision_of(asked)  # recorded, so that a resumed run keeps it
     with main_process_first():  # the first tokenises, the others read its cache
         try:
             parts = build(cfg, accelerator)
@@ -131,7 +131,7 @@ def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
         config,
         kind="train",
         device=str(accelerator.device),
-        precision=precision_name(accelerator.mixed_precision),
+        precision=config["trainer"]["precision"],
         trackers=[make(node) for node in cfg.tracker.values()],
         resumed_at=training.state.step or None,
         writes=accelerator.is_main_process,
@@ -166,4 +166,4 @@ def start_processes(cfg: DictConfig) -> Accelerator:
     AcceleratorState._reset_state(reset_partial_state=True)  # several cse.train calls in one process share no state
     join_processes()
     torch.backends.cudnn.allow_tf32 = False  # cuDNN's default rounds float32 convolutions; matmul's does not
-    return Accelerator(mixed_precision=precision_of(cfg.trainer.precision))
+    return Accelerator(mixed_precision=precision_of(cfg.trainer.precision).replace("fp32", "no"))

@@ -21,7 +21,7 @@ from cse.eval.sts import ScoredPairs
 from cse.files import write_text
 from cse.record.scores import IS_ALTERED, problems_of, shown
 from cse.record.status import duration
-from cse.run.build import make, precision_name
+from cse.run.build import make
 from cse.run.card import copy_mteb, model_card
 from cse.run.job import steps_of
 from cse.run.plots import draw
@@ -38,7 +38,7 @@ log = logging.getLogger("cse")
 def announce(config: Config, training: Training, found: Overlap, asked: str) -> None:
     """Log the run in a few lines: what, on what, how long, where. asked: trainer.precision as it was typed."""
     parts, encoder, accelerator = training.parts, training.parts.encoder, training.accelerator
-    precision = precision_in_words(precision_name(accelerator.mixed_precision), asked)
+    precision = precision_in_words(config["trainer"]["precision"], asked)
     print_fields(
         **method_in_words(config),
         encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {encoder.size}",
