@@ -15,31 +15,29 @@ NOT_STARTED = Status("not started")
 
 
 def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
-    """A line for each planned job without a finished run or, if they are many, for each value of the first axis."""
+    """A line for each planned job without a finished run or, if they are many, for each value of the first axis.
+
+    A running one has its progress. (What resumes a stopped one is its sweep's own command.)
+    """
     own = [run for run in runs if not run.departures] or runs
-    if not expected:
-        statuses = [(run.folder.name, status_of(run)) for run in own]
-        return [f"{name}: {status_text(status)}" for name, status in statuses if status.state != DONE]
-    missing = [(job, status) for job in expected if (status := status_of_job(job, own)).state != DONE]
-    if len(missing) > SINGLY:
-        groups = Counter((_settings(job)[0], status.state) for job, status in missing)
+    known = [([run.folder.name], status_of(run)) for run in own]
+    if expected:
+        texts = [[f"{key}={format_value(value)}" for key, value in job.items()] for job in expected]
+        known = list(zip(texts, (status_of_job(job, own) for job in expected), strict=True))
+    missing = [(settings, status) for settings, status in known if status.state != DONE]
+    if expected and len(missing) > SINGLY:
+        groups = Counter((settings[0], status.state) for settings, status in missing)
         return [f"{setting}: {count} jobs {state}" for (setting, state), count in groups.items()]
-    return [f"{', '.join(_settings(job))}: {status_text(status)}" for job, status in missing]
+    return [
+        f"{', '.join(settings)}: {status.state}" + f", {status.detail}" * (status.state == RUNNING)
+        for settings, status in missing
+    ]
 
 
 def status_of_job(job: Where, runs: list[Run]) -> Status:
     """How far a planned job got."""
     statuses = [status_of(run) for run in runs if run.matches(job)]
     return min(statuses, key=lambda status: FURTHEST_FIRST.index(status.state), default=NOT_STARTED)
-
-
-def status_text(status: Status) -> str:
-    """A state and, for a running job, its progress. (What resumes a stopped one is its sweep's own command.)"""
-    return f"{status.state}, {status.detail}" if status.state == RUNNING else status.state
-
-
-def _settings(job: Where) -> list[str]:
-    return [f"{key}={format_value(value)}" for key, value in job.items()]
 
 
 def departures(run: Run, setting: Where) -> dict[str, str]:
