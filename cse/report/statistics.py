@@ -37,7 +37,7 @@ class Effect(NamedTuple):
     """A difference or a rank correlation, as columns of a table.
 
     effect: its size (None: nothing was compared); low, high: its interval (None: there is none); n: what it is over;
-    least: for a trend, the smallest p that its points could reach; why: there is no test (p is NaN).
+    why: it is no test.
     """
 
     effect: float | None = None
@@ -46,7 +46,6 @@ class Effect(NamedTuple):
     n: str = ""
     test: str = ""
     p: float = math.nan
-    least: float = 0.0
     why: str = ""
 
 
@@ -148,7 +147,8 @@ def rank_correlation(seeds: Sequence[Points], confidence: float) -> Effect:
         for fewest, most in ((observed, observed), (permuted.min(), permuted.max()))
     )
     test = f"Spearman within seeds, least p {least:.2g}"
-    return Effect(effect, low, high, n, test, min(1.0, float(p)), float(least))
+    why = f"its points can reach no p below {least:.2g}" if least >= 1 - confidence else ""
+    return Effect(effect, low, high, n, test, min(1.0, float(p)), why)
 
 
 def _permuted(ranked: Sequence[Sequence[np.ndarray]]) -> np.ndarray:

@@ -129,8 +129,6 @@ def tested(claim: Claim, part: Part, spec: Spec, confidence: float) -> Part:
     else:
         found = difference(part.sides, claim, confidence)
     why = why_not(claim, part.sides, spec) or found.why
-    if not why and found.least >= 1 - confidence:
-        why = f"its points can reach no p below {found.least:.2g}"
     return part._replace(found=found._replace(p=math.nan, why=why) if why else found)
 
 
