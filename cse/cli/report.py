@@ -125,7 +125,7 @@ def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
         terminal.show(section, console)
     terminal.show_claims(result.claims, console)
     for picture in result.pictures:
-        console.print(f"{picture.name}: {picture.path or picture.why_not}", style="dim")
+        console.print(f"{picture.name}: {picture.path or page.NOT_DRAWN}", style="dim")
     console.print(result.subtitle, style="dim")
     write(out, files)
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cache
 from numbers import Number
 from pathlib import Path
-from typing import ClassVar
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -26,6 +25,7 @@ from cse.report.published import Published
 from cse.report.terminal import COLOURS
 
 LONG = 100  # rows of a table that is shown in pages
+NOT_DRAWN = "Not drawn: no finished run has what it shows."
 PLOTLY = {"responsive": True, "displayModeBar": False}
 
 
@@ -36,12 +36,6 @@ class Picture:
     name: str
     path: Path | None
     claims: Sequence[str] = ()
-    why_not: ClassVar[str] = "Not drawn: no finished run has what it shows."
-
-    @property
-    def encoded(self) -> str:
-        """The file as base64; "" for None."""
-        return base64.b64encode(self.path.read_bytes()).decode() if self.path else ""
 
 
 @dataclass
@@ -76,7 +70,8 @@ def template(name: str) -> Template:
         lstrip_blocks=True,
     )
     meanings = SIGNS | {name: meaning for name, (_, meaning) in VERDICTS.items()}
-    environment.globals |= {"verdicts": COLOURS, "signs": meanings}
+    environment.globals |= {"verdicts": COLOURS, "signs": meanings, "not_drawn": NOT_DRAWN}
+    environment.filters["base64"] = lambda path: base64.b64encode(path.read_bytes()).decode()
     return environment.get_template(name)
 
 

@@ -70,21 +70,14 @@ def test_p_counts_the_resamples_on_the_rarer_side():
     assert told == pytest.approx((2 * 6 / 20, 2 * 8 / 20, 1.0))
 
 
-class Given:
-    """What an encoder of some noise makes of two tasks."""
-
-    def __init__(self, noise, seed):
-        truth, rng = np.random.default_rng(0), np.random.default_rng(seed)
-        golds = {"A": truth.normal(size=400), "B": truth.normal(size=300)}
-        self.made = {f"{task}/spearman": Items("spearman", gold + noise * rng.normal(size=len(gold)), gold)
-                     for task, gold in golds.items()}  # fmt: skip
-
-    def scores(self):
-        behind = {**self.made, "average": list(self.made)}
-        return [Score(name, 0.0, items=items).within("test/sts/") for name, items in behind.items()]
-
-    def average(self):
-        return float(np.mean([100 * spearmanr(one.values_N, one.gold_N)[0] for one in self.made.values()]))
+def given(noise, seed):
+    """What an encoder of some noise makes of two tasks: scores with their items, and the average."""
+    truth, rng = np.random.default_rng(0), np.random.default_rng(seed)
+    golds = {"A/spearman": truth.normal(size=400), "B/spearman": truth.normal(size=300)}
+    made = {name: Items("spearman", gold + noise * rng.normal(size=len(gold)), gold) for name, gold in golds.items()}
+    behind = made | {"average": list(made)}
+    average = float(np.mean([100 * spearmanr(one.values_N, one.gold_N)[0] for one in made.values()]))
+    return [Score(name, 0.0, items=items).within("test/sts/") for name, items in behind.items()], average
 
 
 @pytest.fixture
@@ -93,10 +86,9 @@ def scored(leave, monkeypatch):
     monkeypatch.setattr(resampling, "RESAMPLES", 200)  # a thousand of seven runs would take seconds
 
     def make(name, noise, seed, draw=0):
-        given = Given(noise, 10 * (seed or draw) + len(name))
+        scores, average = given(noise, 10 * (seed or draw) + len(name))
         config = {"case": name.partition("-")[0]} | ({} if seed is None else {"seed": seed})
-        folder = leave(name, config, {METRIC: given.average()})
-        keep_items(folder, given.scores())
+        keep_items(leave(name, config, {METRIC: average}), scores)
 
     return make
 
