@@ -14,7 +14,7 @@ from torch import nn
 
 from cse.config.compose import resolved
 from cse.data.overlap import Overlap, in_words, overlap
-from cse.data.readers import files_of, kind, lines_of
+from cse.data.readers import files_of, is_on_hub, kind, lines_of
 from cse.device import default_device
 from cse.errors import MissingResource, UserError, renaming_keys
 from cse.eval.items import keep_cosines, keep_items
@@ -125,6 +125,8 @@ def told_of_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | N
     try:
         cfg = validate(resumed(Origin("rerun", run), []), "train")
         text, select = build.make(cfg.data), str(cfg.trainer.select)
+        if text.path is not None and is_on_hub(text.path):  # which `find` may download
+            raise MissingResource(f"{run} learned from {text.path}, of the hub")
         text.find()
         if not (text.cache / text.digest).exists():
             raise MissingResource(f"the text of {run} is not in {text.cache}")
