@@ -110,7 +110,8 @@ def other_setting(runs: Iterable[Run], spec: Spec) -> list[str]:
 def seed_spread(groups: Iterable[Group]) -> SeedSpread | None:
     """How much seeds vary in the groups that have several; None without such a group."""
     several = [list(group.values.values()) for group in groups if len(group.values) > 1]
-    return SeedSpread(pooled_sd(several), min(map(len, several))) if several else None
+    each = [pooled_sd([values]) for values in several]
+    return SeedSpread(pooled_sd(several), min(map(len, several)), each) if several else None
 
 
 def few_seeds(sides: Sequence[Group]) -> str:

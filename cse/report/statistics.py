@@ -199,10 +199,12 @@ def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
 
 
 class SeedSpread(NamedTuple):
-    """The deviation of scores over seeds, pooled over groups, and the seeds of the smallest group, two or more."""
+    """The deviation of scores over seeds, pooled over groups and of each, and the seeds of the smallest group, two or
+    more."""
 
     sd: float
     seeds: int
+    each: Sequence[float] = ()
 
     def in_words(self, level: float) -> str:
         """What so many seeds show, and how many half of that difference needs; "" if they do not vary."""
@@ -210,4 +212,5 @@ class SeedSpread(NamedTuple):
             return ""
         least = smallest_difference(self.sd, self.seeds, level)
         needs = f"{least / 2:.2g} needs {seeds_for(least / 2, self.sd, level)}"
-        return f"a seed's sd is {self.sd:.2g}: {self.seeds} a side show {least:.2g} with 80% power, {needs}."
+        pooled = f" (pooled; {min(self.each):.2g} to {max(self.each):.2g})" if len(self.each) > 1 else ""
+        return f"a seed's sd is {self.sd:.2g}{pooled}: {self.seeds} a side show {least:.2g} with 80% power, {needs}."

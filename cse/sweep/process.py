@@ -82,7 +82,7 @@ def known_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
     if before.status == DONE:
         changes = differences(job, before)
         if not changes:
-            return Outcome(job.name, DONE_BEFORE, score_of(before), detail=by_other_code(before))
+            return Outcome(job.name, DONE_BEFORE, score_of(before), detail=doubts(before))
         detail = f"{folder} is done, with {', '.join(changes[:3])}: move it away to run the job again"
         return Outcome(job.name, FAILED, detail=detail)
     if job.scores and read_run(job.scores[0]).status != DONE:
@@ -91,17 +91,18 @@ def known_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
     return None
 
 
-def by_other_code(run: Run) -> str:
-    """The commit of the code that made a finished run, if it is not the code here; "" if it is."""
+def doubts(run: Run) -> str:
+    """What a reader of a finished run's score must know: training did not help, or other code than this made it."""
     other = run.results.get("code") not in (None, code_digest())
-    return f"by other code than this, of commit {run.results.get('git_commit')}" * other
+    code = f"by other code than this, of commit {run.results.get('git_commit')}" * other
+    return ", ".join(filter(None, ["no better than untrained" * run.no_better, code]))
 
 
 def final_outcome(job: jobs.PlannedJob, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:
     """The outcome of a job whose process ended with `code`. stopped: whether a signal was forwarded to it."""
     run = read_run(folder)
     if code == 0 and run.status == DONE:
-        return Outcome(job.name, DONE, score_of(run), seconds=seconds)
+        return Outcome(job.name, DONE, score_of(run), detail=doubts(run), seconds=seconds)
     if code > 128 or (stopped and -code in SIGNALS):  # it handled the signal, or died of it before it could
         return Outcome(job.name, INTERRUPTED, detail="run the same line again to continue")
     if code < 0:

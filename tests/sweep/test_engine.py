@@ -19,7 +19,7 @@ from cse.errors import Interrupted, UserError
 from cse.files import sha256
 from cse.record.heartbeat import Heartbeat
 from cse.record.results import code_digest
-from cse.record.runs import Run, weights_sum
+from cse.record.runs import Run, read_run, weights_sum
 from cse.score import Score
 from cse.sweep import engine, jobs, line, process, start
 
@@ -104,6 +104,18 @@ def test_a_job_that_read_other_files_does_not_pass_for_done(program, tmp_path):
     outcome = process.known_outcome(job, tmp_path)
     assert outcome.state == "failed"
     assert f"other content of {text}, other content of {pairs}" in outcome.detail
+
+
+def test_the_table_says_where_training_did_not_help(tmp_path):
+    score = {"dev/x/average": 70.0}
+    results = {
+        "status": "done",
+        "config": {"trainer": {"select": "dev/x/average"}},
+        "metrics": score,
+        "untrained": score,
+    }
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    assert process.doubts(read_run(tmp_path)) == "no better than untrained"
 
 
 def test_scores_of_a_replaced_encoder_do_not_pass_for_done(tmp_path):
