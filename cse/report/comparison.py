@@ -202,8 +202,8 @@ class Comparison:
     def legend(self) -> list[str]:
         """What the marks beside scores mean, and what chose the best trial of a search."""
         signs = {ALTERED: any(run.altered for run in self.runs), NO_BETTER: any(run.no_better for run in self.runs)}
-        of, by = f"The best was chosen among {len(self.trials)} trials by", self.best_by
-        luck = f"{of} {by}: of its trial this score is partly luck, of seeds trained later it is not."
+        chosen = f"The best of {len(self.trials)} trials was picked by its {self.best_by}"
+        luck = f"{chosen}, which is therefore partly luck; seeds trained later are free of it."
         return legend_of(signs) + ([luck] if self.trials and self.best is not None else [])
 
     @cached_property

@@ -203,7 +203,7 @@ def test_a_search_has_an_axis_of_numbers_the_best_so_far_and_a_word_on_its_luck(
     (folder.parent / ".smac").mkdir()
     comparison = compared()
     charts = draw_charts(comparison)
-    assert "among 5 trials by dev/x" in comparison.legend[0]
+    assert "of 5 trials was picked by its dev/x" in comparison.legend[0]
     assert list(charts) == ["Score by lr", "Best so far", "Training loss"]
     assert charts["Score by lr"].layout.xaxis.type == "log"
     (points,) = charts["Score by lr"].data
