@@ -13,9 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
-from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
+from cse.config import compose
 from cse.config.groups import CONF_DIR, choices
 from cse.run.build import make_objective
 from cse.types import Evaluator
@@ -34,8 +34,7 @@ def ready(evaluator: E) -> E:
 @functools.cache
 def composed(*overrides: str) -> DictConfig:
     """cse-train's config, with its `hydra` node; shared by all who ask for it."""
-    with initialize_config_dir(CONF_DIR, version_base="1.3"):
-        return compose("train", list(overrides), return_hydra_config=True)
+    return compose.composed("train", overrides)
 
 
 @functools.cache

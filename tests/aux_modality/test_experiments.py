@@ -1,9 +1,8 @@
 """VisualCSE and AudioCSE compose to the values of Table A.1 and of the authors' logs."""
 
 import pytest
-from hydra import compose, initialize_config_dir
 
-from cse.config.groups import CONF_DIR
+import cse
 
 # (aux_modality, objective, model): text batch, text lr, epochs, aux lr, omega, aux temperature, head
 VALUES = {
@@ -16,11 +15,6 @@ VALUES = {
     ("audio", "simcse", "roberta_large"): (256, 1e-5, 1, 5e-6, 0.01, 0.07, "own"),
     ("audio", "simcse_sup", "bert"): (128, 3e-5, 3, 1e-7, 100, 0.07, "text_then_own"),
 }
-
-
-def composed(*overrides: str):
-    with initialize_config_dir(CONF_DIR, version_base="1.3"):
-        return compose("train", list(overrides))
 
 
 def experiment(aux: str, objective: str, variant: str = "") -> list[str]:
@@ -38,7 +32,7 @@ def values(cfg) -> tuple:
 @pytest.mark.parametrize("key", VALUES, ids="_".join)
 def test_an_experiment_has_the_published_values(key):
     aux, objective, model = key
-    cfg = composed(*experiment(aux, objective), f"model={model}")
+    cfg = cse.compose(*experiment(aux, objective), f"model={model}")
     assert values(cfg) == VALUES[key]
     fixed = (cfg.aux_modality.loss, cfg.aux_modality.order, cfg.aux_modality.optimizer, cfg.aux_modality.schedule)
     assert fixed == ("supcon", "aux_first", "separate", "cosine")
@@ -47,7 +41,7 @@ def test_an_experiment_has_the_published_values(key):
     assert cfg.objective._target_ == "cse.objective.simcse.Simcse"
     assert cfg.objective.num_views == (3 if objective == "simcse_sup" else 2)
     assert cfg.data.name == ("nli" if objective == "simcse_sup" else "wiki1m")
-    assert composed(f"aux_modality={aux}", f"objective={objective}", f"model={model}") == cfg  # typed part by part
+    assert cse.compose(f"aux_modality={aux}", f"objective={objective}", f"model={model}") == cfg  # typed part by part
 
 
 VARIANTS = {
@@ -59,14 +53,14 @@ VARIANTS = {
 @pytest.mark.parametrize("key", VARIANTS, ids="_".join)
 def test_a_variant_changes_only_the_loss(key):
     aux, objective, _ = key
-    plain, changed = (composed(*experiment(*some), "model=bert") for some in ((aux, objective), key))
+    plain, changed = (cse.compose(*experiment(*some), "model=bert") for some in ((aux, objective), key))
     assert changed != plain
     plain.aux_modality.update(VARIANTS[key])
     assert changed == plain
 
 
 def test_cifar_changes_only_the_images():
-    cfg = composed(
+    cfg = cse.compose(
         "experiment=visualcse", "variant=cifar", "model=bert", "paths.images=/imagenet", "paths.cifar=/cifar"
     )
     assert (cfg.aux_modality.data.hub, cfg.aux_modality.data.resize) == ("uoft-cs/cifar10", 224)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from toys import composed
 
 from cse.config.groups import choices, file_of
 from cse.eval.senteval import data
@@ -70,12 +71,9 @@ def bag_of_letters() -> Encode:
 @pytest.fixture(scope="session")
 def transfer_settings() -> dict:
     """`classifiers` and `regression` as conf/eval/transfer.yaml builds them."""
-    from hydra import compose, initialize_config_dir
     from hydra.utils import instantiate
 
-    with initialize_config_dir(str(Path(__file__).parents[2] / "conf"), version_base="1.3"):
-        node = compose("train", overrides=["eval=transfer"]).eval.transfer
-    built = instantiate(node, _target_="builtins.dict")
+    built = instantiate(composed("eval=transfer").eval.transfer, _target_="builtins.dict")
     return {name: built[name] for name in ("classifiers", "regression")}
 
 

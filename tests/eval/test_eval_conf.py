@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hydra import compose, initialize_config_dir
+import toys
 from hydra.utils import get_class
 
 from cse.config.check import validate
@@ -11,20 +11,14 @@ from cse.config.compose import composed
 from cse.config.groups import CONF_DIR, choices
 from cse.errors import UserError
 
-CONF = Path(CONF_DIR)
 NAMES = choices("eval")
 
 
-@pytest.fixture(scope="module")
-def all_of_them():
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        return compose("train", overrides=[f"eval=[{','.join(NAMES)}]"]).eval
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_a_yaml_has_its_package_and_its_class(name, all_of_them):
-    assert (CONF / "eval" / f"{name}.yaml").read_text().startswith(f"# @package eval.{name}\n")
-    assert get_class(all_of_them[name]._target_).__name__ == "".join(part.capitalize() for part in name.split("_"))
+def test_a_yaml_has_its_package_and_its_class(name):
+    assert Path(CONF_DIR, "eval", f"{name}.yaml").read_text().startswith(f"# @package eval.{name}\n")
+    together = toys.composed(f"eval=[{','.join(NAMES)}]").eval
+    assert get_class(together[name]._target_).__name__ == "".join(part.capitalize() for part in name.split("_"))
 
 
 def test_a_yaml_without_its_package_is_refused():
