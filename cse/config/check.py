@@ -8,7 +8,6 @@ pydantic's words:
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
 """
 
-import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -25,6 +24,7 @@ from typing_extensions import TypedDict
 
 from cse.config.commands import BASES, BESIDE, COMMANDS, PASSED
 from cse.config.compose import SWITCH, resolved, without_hydra
+from cse.config.spelling import spell_value
 from cse.config.suggest import nearest
 from cse.dotted import Config, flattened
 from cse.errors import UserError, in_short
@@ -152,7 +152,7 @@ def setting_at(error: ErrorDetails, node: Config) -> tuple[str, str]:
             path, value = [*path, str(step)], value[step]
     if error["type"] == "missing" and isinstance(value, dict):  # and not a number of a pair
         return ".".join([*path, str(error["loc"][-1])]), ""
-    return ".".join(path), f"={shown(value)}"
+    return ".".join(path), f"={spell_value(value, quotes=False)}"
 
 
 def typed_key(key: str, written: Config) -> str:
@@ -171,15 +171,6 @@ def in_words(error: ErrorDetails, known: Sequence[str]) -> str:
         case "extra_forbidden":
             return f"there is no such setting{nearest(str(error['loc'][-1]), known)}"
     return re.sub("^(Value error, |Input (?=should))", "", error["msg"]).replace("valid tuple", "list")
-
-
-def shown(value: object) -> str:
-    """A value as it would be typed: null, true, 0.5, name, [a,b]."""
-    if isinstance(value, list):
-        return f"[{','.join(map(shown, value))}]"
-    if isinstance(value, dict):
-        return f"{{{','.join(f'{key}:{shown(child)}' for key, child in value.items())}}}"
-    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
 def parts(node: object, place: str) -> Iterator[tuple[str, Config]]:

@@ -45,7 +45,7 @@ def fit(cfg: DictConfig, typed: Iterable[str] = ()) -> None:
             if (now := value_at(cfg, key)) == value:
                 cfg.replaced.pop(key, None)
             else:
-                said = (key, spell_value(value), spell_value(now))
+                said = (key, *(spell_value(one, quotes=False) for one in (value, now)))
                 log.info("smoke      %s=%s needs real weights or data; with what is made up it is %s", *said)
 
 

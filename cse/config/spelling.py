@@ -1,5 +1,6 @@
 """From what one types to what Hydra reads: paths as typed, text in quotes, words in any order, `null` for none."""
 
+import json
 import re
 import shlex
 from collections.abc import Sequence
@@ -120,18 +121,17 @@ def spell_settings(settings: dict[str, object]) -> list[str]:
     ]
 
 
-def spell_value(value: object) -> str:
-    """A Python value as Hydra's grammar writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if value is None:
-        return "null"
+def spell_value(value: object, *, quotes: bool = True) -> str:
+    """A Python value as Hydra's grammar writes it: null, true, 0.5, [a,b]. quotes: around text that needs them."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
     if isinstance(value, list | tuple):
-        return f"[{','.join(map(spell_value, value))}]"
+        return f"[{','.join(spell_value(one, quotes=quotes) for one in value)}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{key}:{spell_value(one, quotes=quotes)}' for key, one in value.items())}}}"
     text = str(value)
-    if isinstance(value, int | float) or text.replace("_", "").isalnum():
-        return text
-    return quoted(text)
+    plain = not quotes or isinstance(value, int | float) or text.replace("_", "").isalnum()
+    return text if plain else quoted(text)
 
 
 def quoted(text: str) -> str:
