@@ -68,6 +68,8 @@ def test_what_a_sweep_reads_is_listed_fetched_and_found_where_it_was_moved(
     ("-m seed=1,2 model=minilm,bert data=nli eval=mteb", [MINILM, "nli", "mteb", "bert-base-uncased"]),
     ("sweep=whitenedcse/table4 model=minilm", [MINILM, "wiki1m", "senteval"]),
     ("cse-eval checkpoint=a/b eval=[sts]", ["a/b", "senteval"]),
+    ("objective=rankcse objective.second_teacher=mine",
+     ["bert-base-uncased", "voidism/diffcse-bert-base-uncased-sts", "mine", "wiki1m", "senteval"]),
     ("data=text data.path=x.txt eval=[] model.name=c/d", ["c/d", "x.txt"]),
 ])  # fmt: skip
 def test_a_line_says_what_it_reads(cse_data, capsys, line, names):

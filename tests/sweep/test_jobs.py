@@ -117,9 +117,3 @@ def test_a_wrong_key_of_a_sweeps_file_is_named(tmp_path, monkeypatch, content, k
 )
 def test_the_datasets_of_a_sweep(sweep, datasets):
     assert {need.dataset for need in needs_named([f"sweep={sweep}"]) if need.about} == datasets
-
-
-def test_the_encoders_of_a_line_include_its_teachers():
-    needs = needs_named(["objective=rankcse", "objective.second_teacher=mine"])
-    encoders = ["bert-base-uncased", "voidism/diffcse-bert-base-uncased-sts", "mine"]
-    assert [need.name for need in needs if need.is_encoder] == encoders
