@@ -5,23 +5,17 @@ import json
 import os
 import re
 import signal
-import subprocess
 import threading
 import time
 from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
 from typed import jobs_of
 
-from cse.config.compose import composed, without_hydra
 from cse.errors import Interrupted, UserError
-from cse.files import sha256
 from cse.record.heartbeat import Heartbeat
-from cse.record.results import code_digest
-from cse.record.runs import Run, read_run, weights_sum
 from cse.score import Score
-from cse.sweep import engine, jobs, line, process, start
+from cse.sweep import engine, line, process, start
 
 LINE = "sweep=whitenedcse/table5 tracker=none"  # m = 2, 3, 4, 5
 
@@ -67,67 +61,6 @@ def test_a_job_that_another_process_runs_is_left_alone(many, tmp_path):
         assert many(line, "fail m_2") == (0, {"m_2": "running", "m_3": "done before"})
         (folder / "heartbeat.json").unlink()
     assert many(line) == (0, {"m_2": "done", "m_3": "done before"})
-
-
-def test_a_finished_run_with_other_settings_does_not_pass_for_done(tmp_path):
-    (job,) = jobs_of("whitenedcse/table5", "tracker=none", "objective.m=2", "trainer.precision=auto")
-    config = OmegaConf.to_container(without_hydra(composed("train", job.words)), resolve=True)
-    results = {"status": "done", "config": config, "metrics": {"average": 70.0}}
-    outcomes = []
-    # "auto" is from an older version; the precision was decided by the machine
-    for change in ({"compile": "auto"}, {"precision": "bf16"}, {"workers": 7}, {"lr": 1.0}):
-        config["trainer"] |= change
-        (tmp_path / "results.json").write_text(json.dumps(results))
-        outcomes.append(process.known_outcome(job, tmp_path))
-    assert [outcome.state for outcome in outcomes] == ["done before", "done before", "done before", "failed"]
-    assert "trainer.lr=1.0 (now 3e-05)" in outcomes[-1].detail
-    assert "workers" not in outcomes[-1].detail
-
-
-@pytest.mark.parametrize("program", ["cse-train", "cse-eval"])
-def test_a_job_that_read_other_files_does_not_pass_for_done(program, tmp_path):
-    text, pairs = tmp_path / "text.txt", tmp_path / "dev.csv"
-    for file in (text, pairs):
-        file.write_text("as it was")
-    words = ["tracker=none"] if program == "cse-train" else ["checkpoint=nowhere", "eval=stsb"]
-    results = {"status": "done", "config": {"checkpoint": "nowhere"}, "metrics": {"average": 70.0},
-               "training_data": {"sha256": {str(text): sha256(text)}},
-               "data": {"pairs": {"files": {str(pairs): {"sha256": sha256(pairs)}, "STS12/a.txt": {"sha256": "0"}}}},
-               }  # fmt: skip
-    job = jobs.PlannedJob("a", program, words)
-    for code, said in ((code_digest(), ""), ("0" * 16, "by other code than this, of commit 1a2b")):
-        (tmp_path / "results.json").write_text(json.dumps(results | {"code": code, "git_commit": "1a2b"}))
-        outcome = process.known_outcome(job, tmp_path)
-        assert (outcome.state, outcome.detail) == ("done before", said)
-    for file in (text, pairs):
-        file.write_text("as it is now")
-    outcome = process.known_outcome(job, tmp_path)
-    assert outcome.state == "failed"
-    assert f"other content of {text}, other content of {pairs}" in outcome.detail
-
-
-def test_the_table_says_where_training_did_not_help(tmp_path):
-    score = {"dev/x/average": 70.0}
-    results = {
-        "status": "done",
-        "config": {"trainer": {"select": "dev/x/average"}},
-        "metrics": score,
-        "untrained": score,
-    }
-    (tmp_path / "results.json").write_text(json.dumps(results))
-    assert process.doubts(read_run(tmp_path)) == "no better than untrained"
-
-
-def test_scores_of_a_replaced_encoder_do_not_pass_for_done(tmp_path):
-    file = tmp_path / "best" / "model.safetensors"
-    file.parent.mkdir()
-    file.write_text("weights")
-    job = jobs.PlannedJob("a", "cse-eval", [f"checkpoint={tmp_path}", "eval=stsb"])
-    results = {"status": "done", "config": {"checkpoint": str(tmp_path)}, "metrics": {"average": 70.0}}
-    (tmp_path / "results.json").write_text(json.dumps({**results, "weights_sum": weights_sum(tmp_path)}))
-    assert process.known_outcome(job, tmp_path).state == "done before"
-    file.write_text("others")
-    assert process.known_outcome(job, tmp_path).state == "failed"
 
 
 def test_an_evaluation_needs_its_run_and_starts_after_it(many, tmp_path, monkeypatch, capsys):
@@ -202,39 +135,6 @@ def test_after_a_signal_running_jobs_save_and_no_other_starts(many, tmp_path, ca
     assert f"0 of 3 done, {parallel} interrupted" in capsys.readouterr().out
     assert len(list(tmp_path.rglob("starts"))) == parallel
     assert many("-m seed=1,2,3")[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("metrics", "score"),
-    [
-        ({"dev/a": 1.0, "dev/b/average": 2.0, "dev/c": 3.0}, ("dev/c", 3.0)),
-        ({"dev/a": 1.0, "dev/b/average": 2.0}, ("dev/b/average", 2.0)),
-        ({"dev/a": 1.0}, ("dev/a", 1.0)),
-        ({"dev/a": None, "dev/c": None}, None),  # null is NaN
-        ({}, None),
-    ],
-)
-def test_the_score_of_a_job_is_the_selecting_one_else_an_average(metrics, score):
-    results = {"metrics": metrics, "config": {"trainer": {"select": "dev/c"}}}
-    known = {name: value for name, value in metrics.items() if value is not None}
-    found = process.score_of(Run(Path(), "done", results["config"], {}, known, results))
-    assert (found and (found.name, found.value)) == score
-
-
-def test_wandb_gets_the_sweep_as_group_and_the_job_as_name():
-    for tracker in ("wandb", "none"):
-        job = jobs_of("whitenedcse/table5", f"tracker={tracker}")[0]
-        named = {"tracker.wandb.group='whitenedcse/table5'", f"tracker.wandb.name='{job.name}'"}
-        command = process.command_of(job, Path("/a,b/c=d"))
-        assert "hydra.run.dir='/a,b/c=d'" in command
-        assert named & set(command) == (named if tracker == "wandb" else set())
-
-
-def test_a_job_imports_nothing_from_the_working_directory(tmp_path):
-    (tmp_path / "mine.py").write_text("")
-    command = process.command_of(jobs_of("whitenedcse/table5", "tracker=none")[0], tmp_path / "job")
-    before_code = command[: command.index("-c")]
-    assert subprocess.run([*before_code, "-c", "import mine"], cwd=tmp_path, capture_output=True).returncode == 1
 
 
 def test_a_dry_run_shows_the_plan_and_starts_nothing(many, tmp_path, capsys):
