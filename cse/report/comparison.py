@@ -17,7 +17,7 @@ from cse.report.commands import command_of, is_trial, more_seeds
 from cse.report.frame import differing, format_setting, label, short_names
 from cse.report.groups import listed
 from cse.report.markup import NO_BETTER, legend_of
-from cse.report.notes import data_problems, mixed, no_better, not_alike, retrieved
+from cse.report.notes import data_problems, mixed, no_better, not_alike, retrieved, seen_in_training
 
 FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
 FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
@@ -216,7 +216,7 @@ class Comparison:
             seeds = grouped(runs, self.seed)
             if "None" not in seeds and len(runs) > len(seeds):
                 found.append(f"{name}: {len(runs)} runs of {len(seeds)} seeds, each of which counts once")
-            found += mixed(name, runs, self.seed, settings=True) + no_better(name, runs)
+            found += mixed(name, runs, self.seed, settings=True) + no_better(name, runs) + seen_in_training(name, runs)
         found += not_alike("settings", [run for _, runs in done for run in runs], found)
         if self.compared_by and not self.best_by:
             found.append("No setting is marked as the best: there is no dev score, and a test score selects nothing.")

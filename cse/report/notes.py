@@ -83,6 +83,14 @@ def no_better(name: str, runs: list[Run]) -> list[str]:
     return [f"{said} ({', '.join(dict.fromkeys(found))}), by the score that selects"] if found else []
 
 
+def seen_in_training(name: str, runs: list[Run]) -> list[str]:
+    """A line if a hundredth of the texts that runs learned from, or more, are texts that they are scored on."""
+    counts = [one for run in runs if isinstance(one := run.results.get("overlap"), dict)]
+    found = [one for one in counts if one["found"] * 100 >= max(1, one["texts"])]
+    said = dict.fromkeys(f"{one['found']:,} of {one['texts']:,}" for one in found)
+    return [f"{name}: {', '.join(said)} training texts occur in the evaluation sets"] if said else []
+
+
 def changed_texts(runs: list[Run]) -> list[str]:
     """The training data (text, images, sound) whose files were not the same in all runs, by name."""
     found: dict[str, set[str]] = {}

@@ -24,7 +24,7 @@ from cse.report.markup import (
     WITHIN_NOISE,
     legend_of,
 )
-from cse.report.notes import deviations, missing_jobs, mixed, no_better, not_alike, retrieved
+from cse.report.notes import deviations, missing_jobs, mixed, no_better, not_alike, retrieved, seen_in_training
 from cse.report.published import Published
 from cse.report.spec import Spec
 from cse.report.statistics import SeedSpread, Value, compare_seeds, holm, reach_of_noise, summary
@@ -179,7 +179,8 @@ def notes(
     done = [run for run in runs if run.status == "done"]
     lines += retrieved({row: run for row, line in spec.rows.items() for run in done if run.matches(line.where)})
     for row, line in spec.rows.items():
-        lines += no_better(row, [run for run in done if run.matches(line.where)])
+        own = [run for run in done if run.matches(line.where)]
+        lines += no_better(row, own) + seen_in_training(row, own)
     said = {column: spread.in_words(level) for column, spread in spreads.items() if spread}
     lines += [f"{column}: {words}" for column, words in said.items() if words]
     for (row, column), group in groups.items():

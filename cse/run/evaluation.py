@@ -5,6 +5,7 @@ only when there is work: --help answers without.
 """
 
 import logging
+import math
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -87,7 +88,9 @@ def score_into(folder: Path, cfg: DictConfig, subject: Subject, evaluators: dict
             dtype=cfg.dtype,
         )
         frame = scores.to_frame(found, sources, cfg.dtype, subject.described, record.results["versions"])
-        notes, problems = scores.footnotes(frame), scores.problems_of(sources)
+        notes = scores.footnotes(frame)
+        undefined = [f"{one.name} is not a number" for one in found if math.isnan(one.value)]
+        problems = scores.problems_of(sources) + undefined
         scores.write(folder, found, frame, [*notes, *problems], cfg.label or "")
         numbers = values(found)
         record.trackers.log(numbers, 0)

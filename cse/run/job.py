@@ -155,13 +155,13 @@ def check_place(folder: Path) -> None:
         raise UserError(f"hydra.run.dir={folder}: {reason or 'that is not a name'}; name a folder of yours")
 
 
-def steps_of(cfg: DictConfig) -> int | None:
-    """The steps of a composed cse-train config; None if the number of rows is not known without reading them."""
+def steps_in_words(cfg: DictConfig) -> str:
+    """How many steps a composed cse-train config makes: at most max_steps, or ?, where only reading tells the rows."""
     trainer, rows = cfg.trainer, rows_of(cfg.data)
     if rows is None:
-        return trainer.max_steps
+        return f"at most {trainer.max_steps:,}" if trainer.max_steps else "?"
     planned = max(1, round(trainer.epochs * (rows // (trainer.batch_size * trainer.accumulate))))
-    return min(trainer.max_steps or planned, planned)
+    return f"{min(trainer.max_steps or planned, planned):,}"
 
 
 def rows_of(data: DictConfig) -> int | None:

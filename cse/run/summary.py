@@ -23,7 +23,7 @@ from cse.record.scores import IS_ALTERED, problems_of, shown
 from cse.record.status import duration
 from cse.run.build import make
 from cse.run.card import copy_mteb, model_card
-from cse.run.job import steps_of
+from cse.run.job import steps_in_words
 from cse.run.plots import draw
 from cse.run.record import Record
 from cse.score import in_short, no_better, values
@@ -115,7 +115,7 @@ def print_plan(cfg: DictConfig, folder: Path) -> None:
         **method_in_words(resolved(cfg)),
         encoder=cfg.model.name,
         data=data_in_words(make(cfg.data)),
-        schedule=f"{steps_of(cfg) or '?'} steps, {schedule_in_words(make(cfg.trainer))}"
+        schedule=f"{steps_in_words(cfg)} steps, {schedule_in_words(make(cfg.trainer))}"
         f"{warmup_in_words(cfg.trainer.warmup)}",
         folder=folder,
     )

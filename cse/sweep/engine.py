@@ -25,7 +25,7 @@ from cse.record.results import command_line
 from cse.record.runs import read_run, read_runs
 from cse.record.status import DONE
 from cse.run.build import check_selection
-from cse.run.job import steps_of
+from cse.run.job import steps_in_words
 from cse.sweep.jobs import CONFIGS, PlannedJob, asks_for_smoke
 from cse.sweep.line import Line, own_words, read
 from cse.sweep.memory import in_words, memory_of
@@ -101,8 +101,7 @@ def show_plan(line: Line, planned: Sequence[PlannedJob]) -> None:
         if job.program != "cse-train":
             rows.append((job.name, "only scored"))
             continue
-        steps = steps_of(config)
-        rows.append((job.name, "a smoke test" if config.smoke else f"{steps:,}" if steps else "?"))
+        rows.append((job.name, "a smoke test" if config.smoke else steps_in_words(config)))
     print(in_columns(rows))
     times = f" x {line.search.n_trials} trials" if line.search else ""
     print(f"{line.title}: {len(planned)} job{'s' * (len(planned) != 1)}{times}, in {line.folder}")

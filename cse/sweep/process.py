@@ -82,13 +82,18 @@ def known_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
     if before.status == DONE:
         changes = differences(job, before)
         if not changes:
-            return Outcome(job.name, DONE_BEFORE, score_of(before), detail=doubts(before))
+            return done_before(job.name, before)
         detail = f"{folder} is done, with {', '.join(changes[:3])}: move it away to run the job again"
         return Outcome(job.name, FAILED, detail=detail)
     if job.scores and read_run(job.scores[0]).status != DONE:
         maker = " ".join(a for a in job.scores[1].words if key_of(a) in ("sweep", "case", "seed", "smoke"))
         return Outcome(job.name, FAILED, detail=f"it scores {job.scores[0]}, which is not done: cse-train {maker}")
     return None
+
+
+def done_before(job: str, run: Run) -> Outcome:
+    """The outcome of a job whose run an earlier start finished."""
+    return Outcome(job, DONE_BEFORE, score_of(run), detail=doubts(run))
 
 
 def doubts(run: Run) -> str:

@@ -42,9 +42,8 @@ class Start:
 
     def recall(self, runs: Sequence[Run]) -> None:
         """Put what earlier starts of a search have done before the outcomes of this one."""
-        known = {run.folder.name: process.score_of(run) for run in runs if run.status == DONE}
-        before = {name: Outcome(name, DONE_BEFORE, score) for name, score in known.items()}
-        self.outcomes = before | self.outcomes
+        done = {run.folder.name: run for run in runs if run.status == DONE}
+        self.outcomes = {name: process.done_before(name, run) for name, run in done.items()} | self.outcomes
 
     @property
     def failure(self) -> Outcome | None:

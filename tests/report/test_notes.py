@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from cse.report.notes import deviations, missing_jobs, mixed, scored_differently
+from cse.report.notes import deviations, missing_jobs, mixed, scored_differently, seen_in_training
 
 SOURCE = {"protocol": "Spearman", "files": {"sts.csv": {"sha256": "aa", "rows": 9}}, "folds": [1.0]}
 
@@ -72,3 +72,11 @@ def test_each_missing_job_has_its_state_and_a_running_one_its_progress(leave, ru
 def test_many_missing_jobs_are_counted():
     jobs = [{"case": case, "seed": seed} for case in ("a", "b") for seed in range(7)]
     assert missing_jobs([], jobs) == ["case=a: 7 jobs not started", "case=b: 7 jobs not started"]
+
+
+def test_evaluation_texts_in_the_training_text_are_told(leave, runs):
+    """Of a hundredth on: a paper's corpus has some of any benchmark's sentences."""
+    for name, found in (("a", 1), ("b", 99), ("c", 5000)):
+        leave(name, {"seed": 1}, {"dev/x": 1.0}, overlap={"texts": 10_000, "found": found, "sets": {}, "unread": []})
+    leave("d", {"seed": 1}, {"dev/x": 1.0}, overlap=None)
+    assert seen_in_training("a", runs()) == ["a: 5,000 of 10,000 training texts occur in the evaluation sets"]

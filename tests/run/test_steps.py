@@ -5,21 +5,22 @@ import re
 import pytest
 
 from cse.config.compose import composed
-from cse.run.job import steps_of
+from cse.run.job import steps_in_words
 
 
 @pytest.mark.parametrize(
     ("words", "steps"),
     [
-        (["objective=declutr"], 30_952),  # its appendix's
-        (["objective=whitenedcse", "objective.m=5"], 15_625),  # rows of 64 are wiki1m
-        (["objective=simcse_sup", "data.limit=0.5"], 3 * (137_800 // 512)),
-        (["objective=simcse", "trainer.accumulate=2", "trainer.max_steps=7"], 7),
-        (["objective=simcse", "data=text", "data.path=x"], None),
+        (["objective=declutr"], "30,952"),  # its appendix's
+        (["objective=whitenedcse", "objective.m=5"], "15,625"),  # rows of 64 are wiki1m
+        (["objective=simcse_sup", "data.limit=0.5"], f"{3 * (137_800 // 512)}"),
+        (["objective=simcse", "trainer.accumulate=2", "trainer.max_steps=7"], "7"),
+        (["objective=simcse", "data=text", "data.path=x"], "?"),
+        (["objective=simcse", "data=text", "data.path=x", "trainer.max_steps=70"], "at most 70"),
     ],
 )
 def test_steps(words, steps):
-    assert steps_of(composed("train", words)) == steps
+    assert steps_in_words(composed("train", words)) == steps
 
 
 def test_a_dry_run_without_weights_shows_the_rest_of_the_plan(small_run, cse_train, tmp_path, capsys):
@@ -27,7 +28,7 @@ def test_a_dry_run_without_weights_shows_the_rest_of_the_plan(small_run, cse_tra
     out, err = capsys.readouterr()
     told = dict(re.findall(r"^(\w+) +(.+)$", out, re.M))
     assert told["encoder"] == "no-such-model-anywhere"
-    assert told["schedule"].startswith("6 steps, batch 8, ")
+    assert told["schedule"].startswith("at most 6 steps, batch 8, ")
     assert told["folder"] == str(tmp_path / "run")
     assert "no-such-model-anywhere" in err
     assert not (tmp_path / "run").exists()
