@@ -85,8 +85,9 @@ def no_better(name: str, runs: list[Run]) -> list[str]:
 
 def seen_in_training(name: str, runs: list[Run]) -> list[str]:
     """A line if a hundredth of the texts that runs learned from, or more, are texts that they are scored on."""
-    counts = [one for run in runs if isinstance(one := run.results.get("overlap"), dict)]
-    found = [one for one in counts if one["found"] * 100 >= max(1, one["texts"])]
+    counts = [run.results.get("overlap") for run in runs]
+    known = [one for one in counts if isinstance(one, dict) and {"found", "texts"} <= one.keys()]  # older editions' not
+    found = [one for one in known if one["found"] * 100 >= max(1, one["texts"])]
     said = dict.fromkeys(f"{one['found']:,} of {one['texts']:,}" for one in found)
     return [f"{name}: {', '.join(said)} training texts occur in the evaluation sets"] if said else []
 
