@@ -290,11 +290,10 @@ def main() -> None:
         sys.exit(f"{SENTEVAL} is not there: this benchmark needs the real data")
     startup.quiet()
     config = composed("train", ["model=minilm", "eval=[sts,transfer]", f"paths.senteval={SENTEVAL}"])
-    command = " ".join(["python -m benchmarks.bench_eval", *sys.argv[1:]])
     chosen = given.tasks or [*STS_TASKS, *(TRANSFER_TASKS if given.all else QUICK)]
     for bench, known in ((bench_sts, STS_TASKS), (bench_transfer, TRANSFER_TASKS)):
         if tasks := [task for task in known if task in chosen]:
-            bench(given, config, tasks, command)
+            bench(given, config, tasks, " ".join(["python -m benchmarks.bench_eval", *sys.argv[1:]]))
 
 
 if __name__ == "__main__":
