@@ -8,7 +8,7 @@ from cse.config.keys import entry
 from cse.dotted import Json, flattened
 from cse.record.runs import Run, plain
 from cse.report.frame import format_value
-from cse.report.notes import contents_of, scoring
+from cse.report.notes import contents_of, scoring, stretches
 from cse.score import in_short
 
 ORDER = ("scores", "science", "data", "versions", "machine", "logging", "bookkeeping")
@@ -35,15 +35,15 @@ def facts(run: Run) -> Iterator[tuple[str, str, object]]:
                 yield "data", f"training data: {name}", value
     for name, digest in (results.get("inputs") or {}).items():
         yield "data", f"digest of {name}", digest
-    for name, value in {**code_of(results), **run.versions}.items():
+    for name, value in {**code_by_name(results), **run.versions}.items():
         yield "versions", name, value
     yield "machine", "device", results.get("device")
 
 
-def code_of(results: Json) -> dict[str, object]:
+def code_by_name(results: Json) -> dict[str, object]:
     """The digests of the code of a run, of that which it was resumed with, and of that before, by name."""
     found: dict[str, object] = {}
-    for part in [*(results.get("earlier_code") or []), results]:
+    for part in stretches(results):
         until = f" until step {part['until_step']}" if "until_step" in part else ""
         found |= {f"{key}{until}": part.get(key) for key in ("code", "git_commit")}
         found |= {f"code of {name}{until}": digest for name, digest in (part.get("own_code") or {}).items()}

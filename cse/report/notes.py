@@ -167,12 +167,16 @@ def scoring(run: Run) -> dict[str, str]:
 def code_of(run: Run) -> str:
     """The digests of the code of a run: cse's and one's own parts', before that those it had until it was resumed; ""
     for a run of an edition that kept none."""
-    parts = [*(run.results.get("earlier_code") or []), run.results]
     return ", then ".join(
         "+".join(digest[:8] for digest in (part["code"], *(part.get("own_code") or {}).values()))
-        for part in parts
+        for part in stretches(run.results)
         if part.get("code")
     )
+
+
+def stretches(results: Json) -> list[Json]:
+    """What a run's results say of its code: of the steps before each resume by other code, and then of the last."""
+    return [*(results.get("earlier_code") or []), results]
 
 
 def retrieved(runs: dict[str, Run]) -> list[str]:
