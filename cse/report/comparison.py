@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 
 import pandas as pd
@@ -85,8 +86,9 @@ class Comparison:
     @cached_property
     def trials(self) -> list[Run]:
         """The finished trials of a search, as they began: the first run of each setting, whose other seeds are none."""
-        done = [[run for run in of if run.status == "done" and is_trial(run)] for of in self.runs_by_setting.values()]
-        return sorted((min(of, key=begun) for of in done if of), key=begun)
+        settings = self.runs_by_setting.values()
+        done = [[(begun(run), run) for run in of if run.status == "done" and is_trial(run)] for of in settings]
+        return [run for _, run in sorted((min(of, key=itemgetter(0)) for of in done if of), key=itemgetter(0))]
 
     def label(self, setting: int) -> str:
         """The setting as text: lr=3e-05, model=bert."""

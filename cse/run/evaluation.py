@@ -26,7 +26,7 @@ from cse.model.vectors import WordVectors
 from cse.model.whitening import Whitening
 from cse.record import scores
 from cse.record.heartbeat import Heartbeat
-from cse.record.runs import read_run, weights_sum
+from cse.record.runs import Run, read_run, weights_sum
 from cse.run import build
 from cse.run.card import refresh
 from cse.run.compatible import check_scored_widths
@@ -72,7 +72,7 @@ def score_into(folder: Path, cfg: DictConfig, subject: Subject, evaluators: dict
     with Record(folder, resolved(cfg), kind="eval", device=subject.device, trackers=trackers) as record:
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
         run = run_of(cfg)
-        found_in_training = None if run is None else told_of_training(run, evaluators)
+        found_in_training = None if run is None else told_of_training(run.folder, evaluators)
         encode = MemoizedEncode(subject.encode)
         found = list(score(evaluators, encode, into=record.scores).values())
         keep_cosines(folder, "after", found)
@@ -83,7 +83,7 @@ def score_into(folder: Path, cfg: DictConfig, subject: Subject, evaluators: dict
             items=keep_items(folder, found),
             encoder=subject.described,
             weights_sum=weights_sum(cfg.checkpoint),
-            seed=read_run(run).results.get("seed") if run else None,
+            seed=run.results.get("seed") if run else None,
             overlap=found_in_training,
             dtype=cfg.dtype,
         )
@@ -99,21 +99,21 @@ def score_into(folder: Path, cfg: DictConfig, subject: Subject, evaluators: dict
         log.info("\n%s", scores.to_table([one for one in found if one.headline], notes))
         record.trackers.finish(0, numbers)
     is_changed = (cfg.pooling, cfg.max_length, cfg.whitening.kind) != (None, None, None) or cfg.dtype != "fp32"
-    if run is not None and not is_changed and (run / "best" / "README.md").is_file():
-        made = read_run(run).results
-        if made.get("weights_sum") not in (None, record.results["weights_sum"]):
-            log.warning("%s is not what the run left there: its card does not get these scores", run / "best")
-        elif made["status"] == "done":
-            refresh(run / "best", record.results, found)
+    if run is not None and not is_changed and (best := run.folder / "best").joinpath("README.md").is_file():
+        now = read_run(run.folder)  # it may have ended meanwhile
+        if now.results.get("weights_sum") not in (None, record.results["weights_sum"]):
+            log.warning("%s is not what the run left there: its card does not get these scores", best)
+        elif now.status == "done":
+            refresh(best, record.results, found)
 
 
-def run_of(cfg: DictConfig) -> Path | None:
-    """The folder of the run that is scored, by its own name or as its best/; None for any other encoder."""
+def run_of(cfg: DictConfig) -> Run | None:
+    """The run that is scored, by its own name or as its best/; None for any other encoder."""
     if cfg.checkpoint is None:
         return None
     place = Path(cfg.checkpoint).expanduser()
-    folder = place.parent if place.name == "best" else place
-    return folder if "config" in read_run(folder).results else None
+    run = read_run(place.parent if place.name == "best" else place)
+    return run if "config" in run.results else None
 
 
 def told_of_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:

@@ -24,6 +24,7 @@ from cse.score import Score
 from cse.sweep import jobs
 from cse.training.signals import SIGNALS, SignalForwarder
 
+code_here = cache(code_digest)  # it reads every file of the code: once for all jobs of a start
 DONE_BEFORE, KILLED, INTERRUPTED, NOT_RUN = "done before", "killed", "interrupted", "not run"
 
 
@@ -98,7 +99,7 @@ def done_before(job: str, run: Run) -> Outcome:
 
 def doubts(run: Run) -> str:
     """What a reader of a finished run's score must know: training did not help, or other code than this made it."""
-    other = run.results.get("code") not in (None, code_digest())
+    other = run.results.get("code") not in (None, code_here())
     code = f"by other code than this, of commit {run.results.get('git_commit')}" * other
     return ", ".join(filter(None, ["no better than untrained" * run.no_better, code]))
 
