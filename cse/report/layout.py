@@ -5,7 +5,6 @@ block with a line for each fact, under the paper's own columns.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -67,8 +66,8 @@ def grid(printed: Published, cells: pd.DataFrame) -> dict[str, list[tuple[str, s
     return lines
 
 
-def section(printed: Published, cells: pd.DataFrame, **about: Any) -> Section:
-    """The table as text, without facts that no cell has. cells: report.csv; about: further fields of the section."""
+def section(printed: Published, cells: pd.DataFrame) -> Section:
+    """The table as text, without facts that no cell has. cells: report.csv."""
     splits = {column: printed.split_of(column) for column in printed.columns}
     names = {column: column if split == "none" else f"{column} ({split})" for column, split in splits.items()}
     known = [(cell, printed.digits(cell["column"])) for cell in cells.to_dict("records")]
@@ -88,4 +87,4 @@ def section(printed: Published, cells: pd.DataFrame, **about: Any) -> Section:
         text.iloc[:, 0] = text.iloc[:, 0].mask(text.iloc[:, 0].duplicated(), "")
     text = text.set_axis(["", "" if len(names) > 2 else "score", *texts.columns], axis=1)
     bold = [(row, 2 + column) for row, column in np.argwhere(best.to_numpy()).tolist()]
-    return Section(printed.title, text, bold=bold, frame=cells, **about)
+    return Section(printed.title, text, bold=bold, frame=cells)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pandas as pd
 from scipy import stats
@@ -76,9 +77,8 @@ def build(
         for (row, column), group in groups.items()
         if group.unscored
     ]
-    return layout.section(
-        published,
-        cells,
+    return replace(
+        layout.section(published, cells),
         notes=[*published.notes, *notes(groups, spec, runs, spreads, 1 - confidence)],
         legend=legend(cells, spec, confidence),
         missing=list(dict.fromkeys(unscored + missing_jobs(runs, expected))),

@@ -1,6 +1,7 @@
 """The same table on the terminal, as Markdown, CSV, LaTeX and HTML."""
 
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -25,7 +26,7 @@ def table_of(*cells, **about):
     rows = {one["row"]: [None] * len(columns) for one in cells}
     frame = pd.DataFrame([dict.fromkeys(CELL) | {"seeds": 0, "runs": 0} | one for one in cells], dtype=object)
     printed = Published(title="A table", split="test", columns=columns, rows=rows)
-    return printed, layout.section(printed, frame, **about)
+    return printed, replace(layout.section(printed, frame), **about)
 
 
 @pytest.fixture
