@@ -117,6 +117,11 @@ class Run:
         """The metric events of metrics.jsonl, in order."""
         return metric_events(self.folder)
 
+    @property
+    def begun(self) -> float:
+        """When it logged its first score, in seconds since 1970; 0 if it does not say."""
+        return next((event.get("time") or 0.0 for event in self.events()), 0.0)
+
 
 def same(value: object, other: object) -> bool:
     """Whether a value equals another, or one of several. 32, "32" and 32.0 are the same; 1 and true are not."""

@@ -13,16 +13,14 @@ import pandas as pd
 from cse.columns import Section
 from cse.record.runs import Run, described, grouped
 from cse.record.scores import ALTERED
-from cse.record.status import DONE, STATES, counted, status_of
-from cse.report.commands import command_of, is_trial, more_seeds
-from cse.report.frame import differing, format_setting, label, short_names
+from cse.record.status import DONE, STATES, counted
+from cse.report.commands import is_trial, more_seeds
+from cse.report.frame import differing, format_setting, label, runs_frame, short_names
 from cse.report.groups import listed
 from cse.report.markup import NO_BETTER, legend_of
 from cse.report.notes import data_problems, mixed, no_better, not_alike, retrieved, seen_in_training
 
 FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
-FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
-"""Keys of results.json that are columns of runs.csv."""
 
 
 @dataclass(frozen=True)
@@ -54,19 +52,31 @@ class Comparison:
         return values.groupby(list(self.keys), sort=False).ngroup() if self.keys else pd.Series(0, self.frame.index)
 
     @cached_property
+    def left_out(self) -> pd.Series:
+        """Whether a run does not count beside the others of its setting: a search's trial, which its score may have
+        picked, where seeds were trained since."""
+        trials = self.frame["folder"].isin([str(run.folder) for run in self.trials])
+        since = ~trials & (self.frame["state"] == DONE)
+        return trials & since.groupby(self.setting).transform("any")
+
+    @cached_property
     def of_seeds(self) -> pd.DataFrame:
         """A row for each setting and seed: every score's mean over its finished runs, as a copy is no further seed."""
-        done = self.frame[self.metrics].astype(float).where(self.frame["state"] == DONE)
-        return done.groupby([self.setting, self.frame[self.seed].map(str)]).mean()
+        counts = (self.frame["state"] == DONE) & ~self.left_out
+        scores = self.frame[self.metrics].astype(float).where(counts)
+        return scores.groupby([self.setting, self.frame[self.seed].map(str)]).mean()
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """A row for each setting: (metric, mean | std) over its seeds. Sorted by best_by, else by compared_by."""
+        """A row for each setting: (metric, mean | std) over its seeds. Sorted by best_by, else by compared_by; of a
+        search, the settings with seeds trained since come first."""
         by = self.best_by or self.compared_by
         if by is None:
             return pd.DataFrame(index=self.setting.unique())
         scores = self.of_seeds.groupby(level=0).agg(["mean", "std"])
-        return scores.sort_values((by, "mean"), ascending=described(self.runs, by).lower_is_better, kind="stable")
+        scores = scores.sort_values((by, "mean"), ascending=described(self.runs, by).lower_is_better, kind="stable")
+        since = self.left_out.groupby(self.setting).any()
+        return scores.loc[(~since[scores.index]).sort_values(kind="stable").index]
 
     @property
     def best(self) -> int | None:
@@ -86,9 +96,17 @@ class Comparison:
     @cached_property
     def trials(self) -> list[Run]:
         """The finished trials of a search, as they began: the first run of each setting, whose other seeds are none."""
-        settings = self.runs_by_setting.values()
-        done = [[(begun(run), run) for run in of if run.status == "done" and is_trial(run)] for of in settings]
-        return [run for _, run in sorted((min(of, key=itemgetter(0)) for of in done if of), key=itemgetter(0))]
+        runs = zip(self.runs, self.setting, strict=True)
+        done = [(run.begun, setting, run) for run, setting in runs if run.status == "done" and is_trial(run)]
+        first: dict[int, Run] = {}
+        for _, setting, run in sorted(done, key=itemgetter(0)):
+            first.setdefault(setting, run)
+        return list(first.values())
+
+    def counted_runs(self, setting: int) -> list[Run]:
+        """The finished runs that the setting's scores are means of."""
+        runs = zip(self.runs, self.setting, self.left_out, strict=True)
+        return [run for run, number, out in runs if number == setting and run.status == "done" and not out]
 
     def label(self, setting: int) -> str:
         """The setting as text: lr=3e-05, model=bert."""
@@ -100,7 +118,7 @@ class Comparison:
 
     def mark(self, metric: str, setting: int) -> str:
         """The marks of a score on altered data, and of a run that is no better than untrained."""
-        no_better = any(run.no_better for run in self.runs_by_setting[setting])
+        no_better = any(run.no_better for run in self.counted_runs(setting))
         return f" {ALTERED}" * (metric in self.altered_in(setting)) + f" {NO_BETTER}" * no_better
 
     def score_text(self, setting: int, metric: str) -> str:
@@ -161,7 +179,8 @@ class Comparison:
     def means(self) -> pd.DataFrame:
         """settings.csv: a line for each setting, the best first, with its numbers of finished runs and of runs, every
         score's mean and deviation over seeds, the chosen ones first, and the scores on incomplete or altered data."""
-        counts = (self.frame["state"] == DONE).groupby(self.setting).agg(done="sum", runs="size")
+        done = (self.frame["state"] == DONE)[~self.left_out]
+        counts = done.groupby(self.setting).agg(done="sum", runs="size")
         scores = self.scores[list(dict.fromkeys([*self.chosen, *self.metrics]))]
         named = scores.set_axis([f"{name} sd" if of == "std" else name for name, of in scores], axis=1)
         return (
@@ -205,14 +224,13 @@ class Comparison:
         """What the marks beside scores mean, and what chose the best trial of a search."""
         signs = {ALTERED: any(run.altered for run in self.runs), NO_BETTER: any(run.no_better for run in self.runs)}
         chosen = f"The best of {len(self.trials)} trials was picked by its {self.best_by}"
-        luck = f"{chosen}, which is therefore partly luck; seeds trained later are free of it."
+        luck = f"{chosen}, which is therefore partly luck; where seeds were trained since, the mean is of those alone."
         return legend_of(signs) + ([luck] if self.trials and self.best is not None else [])
 
     @cached_property
     def notes(self) -> list[str]:
         """What a reader must know beside the numbers."""
-        groups = self.runs_by_setting.items()
-        done = [(self.label(one), [run for run in of if run.status == "done"]) for one, of in groups]
+        done = [(self.label(one), self.counted_runs(one)) for one in self.runs_by_setting]
         found = data_problems(self.runs) + retrieved({label: runs[-1] for label, runs in done if runs})
         for name, runs in done:
             seeds = grouped(runs, self.seed)
@@ -261,38 +279,13 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
         chosen=chosen if patterns else list(dict.fromkeys([*filter(None, [compared_by]), *few])),
         best_by=best_by,
         compared_by=compared_by,
-        frame=frame_of(runs, list(dict.fromkeys([*keys, seed])), metrics),
+        frame=runs_frame(runs, list(dict.fromkeys([*keys, seed])), metrics),
     )
-
-
-def begun(run: Run) -> float:
-    """When the run logged its first score, in seconds since 1970; 0 if it does not say."""
-    return next((event.get("time") or 0.0 for event in run.events()), 0.0)
 
 
 def folder_of(run: Run, folders: Sequence[Path]) -> Path:
     """The first of the searched folders that holds the run."""
     return next(folder for folder in folders if run.folder.is_relative_to(folder))
-
-
-def frame_of(runs: Sequence[Run], keys: list[str], metrics: list[str]) -> pd.DataFrame:
-    """A row for each run: its state, settings, unrounded scores, and the facts and the command behind it."""
-    rows = [
-        {
-            "folder": str(run.folder),
-            "state": status.state,
-            "why": status.detail,
-            **{key: run.get(key) for key in keys},
-            **{metric: run.metrics.get(metric) for metric in metrics},
-            "partial": " ".join(sorted(run.altered)),
-            "untrained": run.untrained,
-            **{fact: run.results.get(fact) for fact in FACTS},
-            "command": command_of(run),
-        }
-        for run, status in zip(runs, map(status_of, runs), strict=True)
-    ]
-    columns = ["folder", "state", "why", *keys, *metrics, "partial", "untrained", *FACTS, "command"]
-    return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
 def averages(metrics: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The settings in which runs differ, as columns, with short names and values as text."""
+"""Runs as a frame, and the settings in which they differ as columns, with short names and values as text."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,10 +7,15 @@ import pandas as pd
 from cse.config.keys import is_science, key_of
 from cse.dotted import flattened
 from cse.record.runs import Run, plain
+from cse.record.status import status_of
+from cse.report.commands import command_of
 
 LONG = 40  # characters of a name
 NAMES = ("case", "sweep", "label")
 """The keys that name runs."""
+
+FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
+"""Keys of results.json that are columns of runs.csv."""
 
 
 def varying(runs: Sequence[Run], seed: str) -> list[str]:
@@ -77,3 +82,23 @@ def format_value(value: object) -> str:
 def folded(text: str) -> str:
     """A long name without its middle."""
     return text if len(text) <= LONG else f"{text[: LONG // 2 - 1]}…{text[-LONG // 2 :]}"
+
+
+def runs_frame(runs: Sequence[Run], keys: list[str], metrics: list[str]) -> pd.DataFrame:
+    """A row for each run: its state, settings, unrounded scores, and the facts and the command behind it."""
+    rows = [
+        {
+            "folder": str(run.folder),
+            "state": status.state,
+            "why": status.detail,
+            **{key: run.get(key) for key in keys},
+            **{metric: run.metrics.get(metric) for metric in metrics},
+            "partial": " ".join(sorted(run.altered)),
+            "untrained": run.untrained,
+            **{fact: run.results.get(fact) for fact in FACTS},
+            "command": command_of(run),
+        }
+        for run, status in zip(runs, map(status_of, runs), strict=True)
+    ]
+    columns = ["folder", "state", "why", *keys, *metrics, "partial", "untrained", *FACTS, "command"]
+    return pd.DataFrame(rows, columns=columns, dtype=object)

@@ -19,7 +19,8 @@ from cse.columns import Section
 from cse.record.heartbeat import clock
 from cse.record.runs import Run
 from cse.report import findings, layout
-from cse.report.comparison import Comparison, frame_of
+from cse.report.comparison import Comparison
+from cse.report.frame import runs_frame
 from cse.report.markup import SIGNS, VERDICTS
 from cse.report.published import Published
 from cse.report.terminal import COLOURS
@@ -91,7 +92,7 @@ def sweep_page(report: Report) -> str:
 
 def provenance(runs: list[Run]) -> pd.DataFrame:
     """What made the numbers: every run's command, commit and device."""
-    frame = frame_of(runs, ["seed"], [])
+    frame = runs_frame(runs, ["seed"], [])
     return frame[["folder", "state", "seed", "command", "git_commit", "code", "device"]].fillna("").astype(str)
 
 

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from cse.report import terminal
+from cse.report.differences import differences
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
 
@@ -163,6 +164,23 @@ def test_more_seeds_are_put_into_a_searchs_folder_but_not_among_its_trials(leave
     assert (found := compared()).more_seeds(found.best).endswith(f"hydra.sweep.dir={folder.parent}")
     (folder.parent / ".smac").mkdir()
     assert found.more_seeds(found.best).endswith(f"hydra.sweep.dir={folder.parent}/seeds")
+
+
+def test_seeds_trained_since_a_search_replace_the_score_that_picked_its_setting(leave, compared):
+    select = {"trainer.select": "dev/x", "seed": 1}
+    folder = leave("lucky", {"trainer.lr": 1e-5, **select}, {"dev/x": 74.0}, untrained={"dev/x": 75.0})
+    leave("second", {"trainer.lr": 2e-5, **select}, {"dev/x": 73.0})
+    (folder.parent / ".smac").mkdir()
+    before = compared()
+    assert [before.score_text(one, "dev/x") for one in before.scores.index] == ["74.00 ‡", "73.00"]
+    for seed, score in ((2, 70.0), (3, 71.0)):
+        leave(f"seeds/{seed}", {"trainer.lr": 1e-5, **select, "seed": seed}, {"dev/x": score})
+    since = compared()
+    assert [since.score_text(one, "dev/x") for one in since.scores.index] == ["70.50 ± 0.71", "73.00"]
+    assert since.best == since.scores.index[0]  # not the trial with the highest score that is left
+    assert list(since.means["runs"]) == list(since.means["done"]) == [2, 1]
+    section, _ = differences(since, None, 0.95)
+    assert list(section.frame["difference"]) == [2.5]
 
 
 def test_retrieved_captions_stand_side_by_side(leave, compared):
