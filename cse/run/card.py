@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from cse.config.groups import PACKAGE_DIR
 from cse.config.keys import changes_a_table, is_verbatim, repeats_a_run
+from cse.data.overlap import in_words
 from cse.dotted import Config, Json, flattened
 from cse.errors import RunError, UserError
 from cse.files import file_lock, write_text
 from cse.record.scores import ALTERED, shown
+from cse.run.citation import bibtex, cited
 from cse.score import Score, in_short, no_better
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
@@ -66,13 +67,13 @@ SCORES = re.compile(r"(?<=\| score \| value \|\n\|---\|---\|\n)(?:\|.*\n)*")
 BODY = """\
 # {title}
 
-Trained by {program}: seed {seed}, step {step}. The command that makes it again (of paths, the last part):
+Trained by {program}: seed {seed}, step {step} of {steps}. The command that makes it again (of paths, the last part):
 
 ```sh
 {command}
 ```
 
-Trained on {data}.{architecture}
+Trained on {data}.{overlap}{architecture}
 
 <details><summary>Hyper-parameters</summary>
 
@@ -132,11 +133,13 @@ def model_card(record: Json, scores: Collection[Score]) -> str:
         title=title,
         seed=record["seed"],
         step=record.get("best_step"),
+        steps=record["total_steps"],
         program=program_in_words(record),
         architecture=f" The encoder: {shape}." if (shape := record.get("architecture")) else "",
         settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
         command=shareable(record["command"]),
         data=data_in_words(config, record.get("training_data") or {}),
+        overlap=f" {in_words(found)}." if (found := record["overlap"])["found"] else "",
         rows="".join(rows_of(scores).values()),
         untrained=f", which by {select} is no better than the encoder before training" * in_vain,
         pooling=config["model"]["pooling"] or "as the checkpoint records it",
@@ -254,7 +257,9 @@ def data_in_words(config: Config, trained: Json) -> str:
     if name in DATASETS:
         text = f"`{name}`: {DATASETS[name].about} ({DATASETS[name].licence})"
     else:
-        text = f"`{Path(str(config['data'].get('path', name))).name}`, text of the trainer's own"
+        places = config["data"].get("path") or name
+        files = ", ".join(f"`{Path(str(one)).name}`" for one in ([places] if isinstance(places, str) else places))
+        text = "{}, text of the trainer's own ({rows:,} rows, digest `{digest:.16}`)".format(files, **trained)
     if second := trained.get("aux_modality"):
         text += "; and on {items:,} {kind} of {classes} classes, with {labels} labels, from `{source}`".format(**second)
         text += f" (digest `{second['digest']}`), by the loss `{second['loss']}`"
@@ -271,28 +276,6 @@ def name_of(methods: Sequence[str]) -> str:
     """The methods as their papers write them; SimCSE beside images or sound is what VisualCSE and AudioCSE are."""
     names = [NAMES.get(one, one) for one in methods]
     return " + ".join(one for one in names if one != "SimCSE" or not {"VisualCSE", "AudioCSE"} & {*names})
-
-
-def cited(methods: Sequence[str]) -> Sequence[Json]:
-    """The works in CITATION.cff that describe the methods."""
-    return [entry for entry in references() if set(methods) & set(entry.get("keywords", []))]
-
-
-def references() -> Sequence[Json]:
-    """The references in CITATION.cff, which is in the package or, in a checkout, beside it."""
-    inside, beside = PACKAGE_DIR / "CITATION.cff", PACKAGE_DIR.parent / "CITATION.cff"
-    return yaml.safe_load((inside if inside.is_file() else beside).read_text(encoding="utf-8"))["references"]
-
-
-def bibtex(entry: Json) -> str:
-    """A reference from CITATION.cff as BibTeX."""
-    people = entry["authors"]
-    authors = " and ".join(f"{person['family-names']}, {person['given-names']}" for person in people)
-    key = f"{people[0]['family-names'].lower()}{entry['year']}{entry['keywords'][0]}"
-    return (
-        f"@inproceedings{{{key},\n  title = {{{entry['title']}}},\n  author = {{{authors}}},\n"
-        f"  booktitle = {{{entry['collection-title']}}},\n  year = {{{entry['year']}}}\n}}"
-    )
 
 
 def shareable(command: str) -> str:

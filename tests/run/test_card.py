@@ -11,7 +11,7 @@ from huggingface_hub import ModelCard
 from typed import exit_code
 
 from cse.config.groups import choices
-from cse.run import card
+from cse.run import card, citation
 from cse.score import Score
 
 CONFIG = {
@@ -37,7 +37,8 @@ def named(numbers: dict[str, float], altered: str = "no score") -> list[Score]:
 
 def made(tmp_path: Path, altered: str = "no score", **more) -> ModelCard:
     """The card of a run with SCORES."""
-    record = {"config": CONFIG, "seed": 3, "best_step": 125, "command": "cse-train objective=barlow", "data": {}}
+    record = {"config": CONFIG, "seed": 3, "best_step": 125, "command": "cse-train objective=barlow", "data": {},
+              "total_steps": 250, "overlap": {"texts": 9, "found": 0, "sets": {}, "unread": []}}  # fmt: skip
     (tmp_path / "README.md").write_text(card.model_card(record | more, named(SCORES, altered)))
     return ModelCard.load(tmp_path / "README.md")
 
@@ -87,6 +88,16 @@ def test_the_card_names_no_place_of_this_machine(tmp_path):
     assert str(tmp_path) not in about.content
     assert "imagenet" not in about.text  # of the second modality, whose folder was given
     assert "'data.path=[x.txt,y.txt]' paths.senteval=s" in about.text
+
+
+def test_own_text_is_told_apart_and_texts_that_are_scored_too_are_counted(tmp_path):
+    own = CONFIG | {"data": {"name": "text", "path": ["/home/me/a.txt", "/home/me/b.txt"]}}
+    learned = {"training_data": {"rows": 1200, "digest": "0123456789abcdef" * 2}}
+    seen = {"overlap": {"texts": 1200, "found": 7, "sets": {"pairs": 7}, "unread": []}}
+    text = made(tmp_path, config=own, **learned, **seen).text
+    assert "seed 3, step 125 of 250." in text
+    assert "`a.txt`, `b.txt`, text of the trainer's own (1,200 rows, digest `0123456789abcdef`)." in text
+    assert "7 of 1,200 training texts occur in the evaluation sets (pairs 7)." in text
 
 
 def test_altered_scores_are_marked_and_shown_to_no_leaderboard(tmp_path):
@@ -170,7 +181,7 @@ def test_a_run_leaves_all_that_is_shared(small_run, cse_train, senteval, tmp_pat
 
 
 def test_every_published_objective_is_cited():
-    known = {choice for entry in card.references() for choice in entry["keywords"]}
+    known = {choice for entry in citation.references() for choice in entry["keywords"]}
     assert known == {*choices("objective"), *choices("aux_modality")} - {"mlm", "none"}
 
 
