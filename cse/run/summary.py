@@ -43,6 +43,7 @@ def announce(config: Config, training: Training, found: Overlap, asked: str) -> 
         **method_in_words(config),
         encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {encoder.size}",
         data=data_in_words(parts.batches.text, len(parts.batches.rows)),
+        cut=cut_in_words(parts.batches),
         views=views_in_words(parts.batches, config["choices"]["augmentation"]),
         overlap=in_words(found) if parts.evaluators else "",
         selection=selection_in_words(parts.trainer.select, parts.evaluators, parts.evaluators),
@@ -162,6 +163,15 @@ def data_in_words(text: Text, rows: int | None = None) -> str:
         f", scores {text.scores.name}" if text.scores else "",
     ]
     return "".join(words)
+
+
+def cut_in_words(batches: Batches) -> str:
+    """How many rows have a text of as many tokens as a view may have, or more, of which the rest is lost; "" for none,
+    and for text that each view tokenises anew."""
+    text, most = batches.text, batches.max_length
+    full = [np.diff(ids.offsets)[text.chosen[batches.rows]] >= most for ids in text.token_ids]
+    count = np.count_nonzero(np.any(full, axis=0))
+    return f"{count:,} rows have {most} tokens or more, of which {most} are kept (trainer.max_length)" if count else ""
 
 
 def views_in_words(batches: Batches, choice: str) -> str:

@@ -40,3 +40,13 @@ def test_the_header_names_the_file_its_columns_and_the_views(
     lines = capsys.readouterr().out.splitlines()
     assert f"data       text, 16 rows of {pairs}, columns {columns}" in lines
     assert f"views      {views}" in lines
+
+
+def test_rows_whose_texts_are_cut_are_counted(small_run, cse_train, tmp_path, capsys):
+    text = tmp_path / "text.txt"
+    text.write_text("a\n" * 12 + "a a a a a a a a\n" * 4)
+    given = [*small_run, f"data.path={text}", "eval=[]", "trainer.max_steps=1", "dry_run=true"]
+    for length, said in (("8", "4 rows have 8 tokens or more, of which 8 are kept"), ("40", None)):
+        assert cse_train([*given, f"trainer.max_length={length}"]) == 0
+        lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("cut ")]
+        assert said in lines[0] if said else not lines
