@@ -7,6 +7,7 @@ import pandas as pd
 from cse.config.keys import entry
 from cse.dotted import Json, flattened
 from cse.record.runs import Run, plain
+from cse.report.commands import program_of
 from cse.report.frame import format_value
 from cse.report.notes import contents_of, scoring, stretches
 from cse.score import in_short
@@ -51,9 +52,13 @@ def code_by_name(results: Json) -> dict[str, object]:
 
 
 def what_differs(runs: Sequence[Run]) -> pd.DataFrame:
-    """A line for each fact that is not the same in two runs, as text."""
+    """A line for each fact that is not the same in two runs, as text: of a training and an evaluation, which have other
+    settings, for each that both have, and for each score."""
     known = [{(kind, name): value for kind, name, value in facts(run) if value is not None} for run in runs]
-    names = sorted(set().union(*known), key=lambda fact: (ORDER.index(fact[0]), fact[1]))
+    found, both = set().union(*known), known[0].keys() & known[1].keys()
+    if len(set(map(program_of, runs))) > 1:
+        found = {(kind, name) for kind, name in found if kind == "scores" or (kind, name) in both}
+    names = sorted(found, key=lambda fact: (ORDER.index(fact[0]), fact[1]))
     lines = [
         (*name, *(format_value(of[name]) if name in of else ABSENT for of in known))
         for name in names

@@ -111,6 +111,15 @@ def test_what_differs_has_headings_that_fit_a_terminal(leave, tmp_path, capsys):
     assert all(name in table.read_text().splitlines()[0] for name in names)
 
 
+def test_of_a_training_and_an_evaluation_the_settings_of_one_alone_do_not_differ(leave, capsys):
+    leave("run", {"trainer.lr": 1e-5, "seed": 1, "batch_size": 8}, {"dev/x": 70.0})
+    leave("scored", {"checkpoint": "run", "seed": 2, "batch_size": 8}, {"dev/x": 71.0, "test/y": 1.0})
+    assert cse_report("differ=[runs/run,runs/scored]") == 0
+    lines = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    listed = [line for line in lines if line and line[0] in ("scores", "science", "data", "machine")]
+    assert listed == [["scores", "dev/x"], ["scores", "test/y"], ["science", "seed"]]
+
+
 def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(leave):
     """`lr=5` is the folder of the better runs, and the setting of the others."""
     for name, lr, value in (("lr=5", 1.0, 80.0), ("other", 5.0, 70.0)):
