@@ -178,7 +178,8 @@ class Comparison:
     @cached_property
     def means(self) -> pd.DataFrame:
         """settings.csv: a line for each setting, the best first, with its numbers of finished runs and of runs, every
-        score's mean and deviation over seeds, the chosen ones first, and the scores on incomplete or altered data."""
+        score's mean and deviation over seeds, the chosen ones first, the scores on incomplete or altered data, and what
+        else a reader must know."""
         done = (self.frame["state"] == DONE)[~self.left_out]
         counts = done.groupby(self.setting).agg(done="sum", runs="size")
         scores = self.scores[list(dict.fromkeys([*self.chosen, *self.metrics]))]
@@ -189,6 +190,7 @@ class Comparison:
             .assign(
                 folder=list(map(self.place, named.index)),
                 partial=[" ".join(filter(self.altered_in(one).__contains__, self.metrics)) for one in named.index],
+                remarks=["; ".join(self.remarks(one)) for one in named.index],
             )
         )
 
@@ -227,17 +229,21 @@ class Comparison:
         luck = f"{chosen}, which is therefore partly luck; where seeds were trained since, the mean is of those alone."
         return legend_of(signs) + ([luck] if self.trials and self.best is not None else [])
 
+    def remarks(self, setting: int) -> list[str]:
+        """What a reader must know of the runs of a setting."""
+        runs = self.counted_runs(setting)
+        seeds = grouped(runs, self.seed)
+        copied = "None" not in seeds and len(runs) > len(seeds)
+        copies = [f"{len(runs)} runs of {len(seeds)} seeds, each of which counts once"] * copied
+        return [*copies, *mixed(runs, self.seed, settings=True), *no_better(runs), *seen_in_training(runs)]
+
     @cached_property
     def notes(self) -> list[str]:
         """What a reader must know beside the numbers."""
-        done = [(self.label(one), self.counted_runs(one)) for one in self.runs_by_setting]
-        found = data_problems(self.runs) + retrieved({label: runs[-1] for label, runs in done if runs})
-        for name, runs in done:
-            seeds = grouped(runs, self.seed)
-            if "None" not in seeds and len(runs) > len(seeds):
-                found.append(f"{name}: {len(runs)} runs of {len(seeds)} seeds, each of which counts once")
-            found += mixed(name, runs, self.seed, settings=True) + no_better(name, runs) + seen_in_training(name, runs)
-        found += not_alike("settings", [run for _, runs in done for run in runs], found)
+        done = {one: self.counted_runs(one) for one in self.runs_by_setting}
+        found = data_problems(self.runs) + retrieved({self.label(one): runs[-1] for one, runs in done.items() if runs})
+        found += [f"{self.label(one)}: {remark}" for one in done for remark in self.remarks(one)]
+        found += not_alike("settings", [run for runs in done.values() for run in runs], found)
         if self.compared_by and not self.best_by:
             found.append("No setting is marked as the best: there is no dev score, and a test score selects nothing.")
         return found

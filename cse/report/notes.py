@@ -60,7 +60,7 @@ def deviations(setting: Where, runs: list[Run]) -> list[str]:
     return [f"Not the paper's setting: {line}" for line in lines if line]
 
 
-def mixed(name: str, runs: list[Run], seed: str, settings: bool) -> list[str]:
+def mixed(runs: list[Run], seed: str, settings: bool) -> list[str]:
     """A line if runs of one cell were scored differently, trained on different files under one name or, if `settings`
     count, differ in more than their seed."""
     if len(runs) < 2:
@@ -73,23 +73,23 @@ def mixed(name: str, runs: list[Run], seed: str, settings: bool) -> list[str]:
         and "seed" not in key.rpartition(".")[2]
     ]
     differing = [*keys, *changed_texts(runs), *scored_differently(runs)]
-    return [f"{name}: joins runs that differ in {'; '.join(differing)}"] if differing else []
+    return [f"joins runs that differ in {'; '.join(differing)}"] if differing else []
 
 
-def no_better(name: str, runs: list[Run]) -> list[str]:
+def no_better(runs: list[Run]) -> list[str]:
     """A line if runs kept a step that is no better than their encoder before training."""
     found = [f"{run.untrained:.2f}" for run in runs if run.no_better]
-    said = f"{name}: {len(found)} of {len(runs)} runs are no better than untrained"
+    said = f"{len(found)} of {len(runs)} runs are no better than untrained"
     return [f"{said} ({', '.join(dict.fromkeys(found))}), by the score that selects"] if found else []
 
 
-def seen_in_training(name: str, runs: list[Run]) -> list[str]:
+def seen_in_training(runs: list[Run]) -> list[str]:
     """A line if a hundredth of the texts that runs learned from, or more, are texts that they are scored on."""
     counts = [run.results.get("overlap") for run in runs]
     known = [one for one in counts if isinstance(one, dict) and {"found", "texts"} <= one.keys()]  # older editions' not
     found = [one for one in known if one["found"] * 100 >= max(1, one["texts"])]
     said = dict.fromkeys(f"{one['found']:,} of {one['texts']:,}" for one in found)
-    return [f"{name}: {', '.join(said)} training texts occur in the evaluation sets"] if said else []
+    return [f"{', '.join(said)} training texts occur in the evaluation sets"] if said else []
 
 
 def changed_texts(runs: list[Run]) -> list[str]:

@@ -112,7 +112,7 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = (), doubt: str
     runs = comparison.frame.astype(object).drop(columns="folder")  # a long name would push the scores out of sight
     runs.insert(runs.columns.get_loc("partial"), "folder", list(map(comparison.name, comparison.runs)))
     other_scores = [name for name in comparison.metrics if name not in comparison.chosen]
-    hidden = [*other_scores, *(f"{name} sd" for name in other_scores)]
+    hidden = [*other_scores, *(f"{name} sd" for name in other_scores), "remarks"]  # which the notes have too
     charts = draw_charts(comparison)
     return template("runs.html").render(
         title=comparison.title,

@@ -180,11 +180,12 @@ def notes(
     lines += retrieved({row: run for row, line in spec.rows.items() for run in done if run.matches(line.where)})
     for row, line in spec.rows.items():
         own = [run for run in done if run.matches(line.where)]
-        lines += no_better(row, own) + seen_in_training(row, own)
+        lines += [f"{row}: {remark}" for remark in no_better(own) + seen_in_training(own)]
     said = {column: spread.in_words(level) for column, spread in spreads.items() if spread}
     lines += [f"{column}: {words}" for column, words in said.items() if words]
     for (row, column), group in groups.items():
-        lines += mixed(f"{row}, {column}", group.runs, spec.seed, settings=group.aggregate == "mean")
+        joined = mixed(group.runs, spec.seed, settings=group.aggregate == "mean")
+        lines += [f"{row}, {column}: {remark}" for remark in joined]
     return lines + not_alike("cells", [run for group in groups.values() for run in group.runs], lines)
 
 

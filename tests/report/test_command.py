@@ -187,9 +187,9 @@ def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
         assert "Smoke runs" in (mixed_runs / "out" / name).read_text()
     assert (mixed_runs / "out/runs.csv").read_text().count("\n") == 1 + 5
     assert (mixed_runs / "out/settings.csv").read_text().splitlines() == [
-        "lr,done,runs,dev/x,dev/x sd,folder,partial",
-        '2,2,2,73.5,0.7071067811865476,"x/lr=2,seed_*",',
-        '1,2,2,72.5,0.7071067811865476,"x/lr=1,seed_*",',
+        "lr,done,runs,dev/x,dev/x sd,folder,partial,remarks",
+        '2,2,2,73.5,0.7071067811865476,"x/lr=2,seed_*",,',
+        '1,2,2,72.5,0.7071067811865476,"x/lr=1,seed_*",,',
     ]
     latex = (mixed_runs / "out/report.tex").read_text()
     assert all(told in latex for told in (r"\label{tab:out}", r"\textbf{73.50", "Scores on dev by lr: mean"))

@@ -161,6 +161,9 @@ def test_what_differs_within_a_setting_is_said_once(leave, compared):
     assert [note.partition(" (")[0] for note in compared().notes] == [
         f"lr={lr}: joins runs that differ in data of stsb" for lr in (1, 2)
     ]
+    assert [remark.partition(" (")[0] for remark in compared().means["remarks"]] == [
+        "joins runs that differ in data of stsb"
+    ] * 2
 
 
 @pytest.mark.parametrize(("codes", "passed"), [("aaa", True), ("bbb", True), ("aab", False)])
