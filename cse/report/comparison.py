@@ -151,6 +151,7 @@ class Comparison:
         has_seeds = any(self.scores[metric, "std"].notna().any() for metric in self.chosen)
         spread = ": mean ± standard deviation over seeds" if has_seeds else ""
         best = ", the best of each column in bold" if self.best_cells else ""
+        best += f"; *: the best by {self.best_by}" if self.best is not None else ""
         return Section(
             f"{self.title}: {self.counted}",
             self.table(),
