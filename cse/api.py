@@ -46,6 +46,9 @@ if TYPE_CHECKING:  # importing cse does not import numpy and torch
     from cse.eval.function import ScoringFunction
     from cse.model.encoder import Encoder
 
+OF_EVALUATORS = ("eval", "splits", "paths", "allow_partial")
+"""The settings of cse-eval, or the nodes that they are in, that are not of the encoder or of what is written."""
+
 
 @dataclass(frozen=True)
 class TrainingRun:
@@ -110,7 +113,8 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     UserError before any work and before a file is written, or RunError if the run cannot go on. Several jobs (-m,
     sweep=) need the command line.
 
-    eval={"mine": function} adds the function's scores to those of the line's evaluators, on both splits; with
+    eval={"mine": function} adds the function's scores, of which higher is better, to those of the line's evaluators, on
+    both splits; with
     "trainer.select=dev/mine/NAME" one of them selects the step.
     """
     with _job("train", words, settings, folder) as job:
@@ -159,8 +163,9 @@ def evaluate(
 
     encoder: what `load` takes, a run, anything with an `encode` (a sentence-transformers model), or a function from n
     texts to (n, D). eval: the evaluators, or the command's own word, "eval=[stsb,sts]", or {name: function}, each a
-    function (encode, split) -> {name: number}. words, settings: other settings of cse-eval, such as splits=["test"] or
-    "paths.senteval=FOLDER". Raises UserError, or one MissingResource that names all missing data.
+    function (encode, split) -> {name: number}. words, settings: those of cse-eval that are the evaluators', such as
+    splits=["test"] or "paths.senteval=FOLDER". Raises UserError, for others too, or one MissingResource that names all
+    missing data.
     """
     from cse.eval.score import MemoizedEncode, checked, score
     from cse.score import values
@@ -172,7 +177,13 @@ def evaluate(
     else:
         settings = {"eval": eval if isinstance(eval, str) else list(eval), **settings}
     with startup.alone(), _functions(settings) as own:
-        cfg = _composed("evaluate", _spelled("evaluate", _given(words, settings)), own)[0]
+        spelled = _spelled("evaluate", _given(words, settings))
+        if idle := [word for word in spelled if key_of(word).partition(".")[0] not in OF_EVALUATORS]:
+            raise UserError(
+                f"cse.evaluate scores an encoder as it is, and {idle[0]} has no effect: load it as it is to be, "
+                "cse.load(NAME, pooling), or use cse-eval"
+            )
+        cfg = _composed("evaluate", spelled, own)[0]
         evaluators = build_evaluators(cfg.eval, cfg.splits)
         named = encoder.best if isinstance(encoder, TrainingRun) else encoder
         part = load(named) if isinstance(named, str | Path) else named

@@ -215,6 +215,12 @@ def test_an_encode_that_returns_no_vectors_is_refused(senteval, encode, found):
         cse.evaluate(encode, "stsb", f"paths.senteval={senteval}", allow_partial=True, splits=["dev"])
 
 
+@pytest.mark.parametrize("word", ["pooling=cls", "max_length=4", "whitening.kind=pca", "model=bert", "smoke=true"])
+def test_a_setting_of_an_encoder_is_refused_where_the_encoder_is_given(tiny_bert, word):
+    with pytest.raises(UserError, match=f"{word} has no effect"):
+        cse.evaluate(tiny_bert, "stsb", word)
+
+
 def test_any_encode_can_be_evaluated(senteval, tiny_bert):
     told = [f"paths.senteval={senteval}", "allow_partial=true"]
     encoder = cse.load(tiny_bert, pooling="cls")
