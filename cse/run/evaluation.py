@@ -98,8 +98,8 @@ def score_into(folder: Path, cfg: DictConfig, subject: Subject, evaluators: dict
         notes += [*problems[:1], f"all {len(found)} scores and {len(problems)} problems: {folder / 'scores.md'}"]
         log.info("\n%s", scores.to_table([one for one in found if one.headline], notes))
         record.trackers.finish(0, numbers)
-    is_changed = (cfg.pooling, cfg.max_length, cfg.whitening.kind) != (None, None, None) or cfg.dtype != "fp32"
-    if run is not None and not is_changed and (best := run.folder / "best").joinpath("README.md").is_file():
+    as_it_is = (cfg.pooling, cfg.max_length, cfg.whitening.kind, cfg.dtype) == (None, None, None, "fp32")
+    if run is not None and as_it_is and not cfg.smoke and (best := run.folder / "best").joinpath("README.md").is_file():
         now = read_run(run.folder)  # it may have ended meanwhile
         if now.results.get("weights_sum") not in (None, record.results["weights_sum"]):
             log.warning("%s is not what the run left there: its card does not get these scores", best)
@@ -153,6 +153,8 @@ def load(cfg: DictConfig) -> Subject:
     if cfg.checkpoint is None:
         encoder: Encoder = build.make(cfg.model)
     else:
+        if cfg.model.pooling != cfg.pooling:
+            raise UserError(f"model.pooling={cfg.model.pooling} is of model=; beside checkpoint= it is pooling=")
         with renaming_keys({"model.name=": "checkpoint=", "model.pooling=": "pooling="}):
             encoder = load_encoder(folder_of(cfg.checkpoint), cfg.pooling)
     if cfg.max_length is not None:

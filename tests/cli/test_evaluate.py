@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made_up import Rows, pairs
+from safetensors.torch import load_file, save_file
 from scipy.stats import spearmanr
 
 from cse.eval.items import read_items
@@ -48,6 +49,18 @@ def test_a_run_scores_as_it_did_when_it_ended(small_run, cse_train, cse_eval, tm
     assert results(tmp_path / "third")["overlap"] is None
 
 
+def test_a_card_gets_no_scores_of_a_smoke_test_and_of_other_weights(small_run, cse_train, cse_eval, tmp_path, capsys):
+    assert cse_train(small_run) == 0
+    best = tmp_path / "run/best"
+    card = (best / "README.md").read_text()
+    assert cse_eval(f"checkpoint={tmp_path}/run", "smoke=true") == 0
+    weights = load_file(best / "model.safetensors")
+    save_file({name: tensor * 2 for name, tensor in weights.items()}, best / "model.safetensors")
+    assert cse_eval(f"checkpoint={tmp_path}/run", f"hydra.run.dir={tmp_path}/other") == 0
+    assert f"{best} is not what the run left there" in "".join(capsys.readouterr())
+    assert (best / "README.md").read_text() == card
+
+
 def test_a_sentence_transformers_folder(cse_eval, tiny_bert, tmp_path, senteval):
     """Made by sentence-transformers itself, and scored by its own encode, pair by pair."""
     from sentence_transformers import SentenceTransformer
@@ -66,6 +79,7 @@ def test_a_configured_encoder(cse_eval, tiny_bert, tmp_path):
     assert cse_eval("model=bert", f"model.name={tiny_bert}", "model.pooling=mean", "model.num_layers=1") == 0
     assert cse_eval(f"checkpoint={tiny_bert}", "pooling=mean", f"hydra.run.dir={tmp_path}/two_layers") == 0
     assert results(tmp_path / "eval")["metrics"] != results(tmp_path / "two_layers")["metrics"]
+    assert cse_eval(f"checkpoint={tiny_bert}", "pooling=mean", "model.pooling=cls") == 2
 
 
 def test_word_vectors(cse_eval, word_vectors, tmp_path, senteval):
