@@ -37,7 +37,7 @@ class MemoizedEncode:
             raise UserError(f"an evaluator called encode({texts!r:.60}): give it a list of texts")
         new = sum(text not in self.rows for text in set(texts))
         if self.limit is not None and len(self.rows) + new > self.limit:
-            return self.encode(texts)
+            return self._encoded(texts)
         self.add(texts)
         return np.stack([self.rows[text] for text in texts])
 
@@ -45,12 +45,19 @@ class MemoizedEncode:
         """Encode, in one call, the texts that are not known yet."""
         unknown = [text for text in dict.fromkeys(texts) if text not in self.rows]
         if unknown:
-            self.rows.update(zip(unknown, self.encode(unknown), strict=True))
+            self.rows.update(zip(unknown, self._encoded(unknown), strict=True))
+
+    def _encoded(self, texts: list[str]) -> np.ndarray:
+        """(n, D). Raises UserError for vectors that no score can be of."""
+        vectors_nD = self.encode(texts)
+        if count := int(np.count_nonzero(~np.isfinite(vectors_nD).all(axis=1))):
+            raise UserError(f"the encoder returned NaN or infinity for {count:,} of {len(texts):,} texts")
+        return vectors_nD
 
 
 def checked(encode: Callable[[list[str]], Any]) -> Encode:
-    """An `encode` that somebody else wrote. It raises UserError unless it returns a vector of finite numbers for each
-    text, and not the same one for all."""
+    """An `encode` that somebody else wrote. It raises UserError unless it returns a vector of numbers for each text,
+    and not the same one for all."""
     if not callable(encode):
         raise UserError(f"{encode!r} is no encoder: a name, an object with encode, or a function of texts is needed")
 
@@ -63,12 +70,12 @@ def checked(encode: Callable[[list[str]], Any]) -> Encode:
         except ValueError as error:
             raise UserError(f"the encoder returned no array ({first_line(error)})") from error
         of_numbers = rows.ndim == 2 and len(rows) == len(texts) and np.issubdtype(rows.dtype, np.number)
-        if not of_numbers or not np.isfinite(rows).all():
-            what = f"shape {rows.shape}, {rows.dtype}" if not of_numbers else "NaN or infinity"
+        if not of_numbers:
+            what = f"shape {rows.shape}, {rows.dtype}"
             raise UserError(
                 f"the encoder returned {what} for {len(texts)} texts: a vector of numbers for each is needed"
             )
-        if len(texts) > 1 and (rows == rows[0]).all():
+        if len(set(texts)) > 1 and (rows == rows[0]).all():
             raise UserError(
                 f"the encoder returned the same vector for each of {len(texts)} texts: nothing can be scored"
             )

@@ -70,6 +70,13 @@ def test_each_text_is_encoded_once_unless_there_are_too_many_to_keep(limit, batc
     assert [call.args[0] for call in encode.call_args_list] == batches
 
 
+@pytest.mark.parametrize("limit", [None, 0])
+def test_vectors_that_are_no_numbers_are_not_scored(limit):
+    found = np.array([[1.0, 2.0], [np.inf, 0.0], [0.0, 0.0]])
+    with pytest.raises(UserError, match="infinity for 1 of 3 texts"):
+        MemoizedEncode(lambda texts: found, limit)(["a", "b", "c"])
+
+
 @pytest.mark.parametrize(
     ("lower", "value", "best", "expected"),
     [
