@@ -63,7 +63,7 @@ class Retrieval(Evaluator):
         what = "a folder of image captions (image TAB index TAB caption: " + ", ".join(rows) + ")"
         self.ks, self.search, self.queries = ks, search, queries
         self.folder = DataFolder(captions, "paths.captions", what, allow_partial)
-        self.parts = {str(split): names for split, names in parts.items()}
+        self.parts = {str(split): list(dict.fromkeys(names)) for split, names in parts.items()}
         self.rows, self.splits, self.top_k = rows, tuple(parts), top_k
         self.files: dict[str, list[Caption]] = {}
         self.hits: Hits = {}
@@ -91,12 +91,15 @@ class Retrieval(Evaluator):
             self.hits = top_k(queries_QD, searched_ND, self.queries, searched, self.top_k)
             for query, hits in self.hits.items():
                 log.info("%s", "\n".join([query, *(f"  {value:.3f}  {caption}" for value, caption in hits)]))
-        ranks = ranks_of_same_image(own_ND, np.array([image for image, _ in rows]))
-        about = partial(Score, rows=len(captions), altered=self.folder.altered)
+        image_N = np.unique([image for image, _ in rows], return_inverse=True)[1]
+        several_N = np.bincount(image_N)[image_N] > 1
+        ranks = ranks_of_same_image(own_ND, image_N)[several_N]
+        unit_N = np.unique(image_N[several_N], return_inverse=True)[1]
+        about = partial(Score, rows=len(ranks), altered=self.folder.altered)
         scores = []
         for k in self.ks:
             hits_N = (ranks <= k).astype(np.uint8)
-            items = Items("accuracy", hits_N, np.ones_like(ranks))
+            items = Items("accuracy", hits_N, np.ones_like(ranks), unit_N[None])
             scores.append(about(f"recall@{k}", 100 * float(hits_N.mean()), unit="recall, %", items=items))
         median = float(np.median(ranks))
         return [*scores, about("median_rank", median, unit="median rank", lower_is_better=True)]
@@ -135,20 +138,19 @@ def top_k(queries_QD: np.ndarray, corpus_ND: np.ndarray, queries: list[str], cor
     return hits
 
 
-def ranks_of_same_image(vectors_ND: np.ndarray, images: np.ndarray) -> np.ndarray:
-    """The rank of the nearest caption of the same image, 1 or more, for each caption whose image has another one.
+def ranks_of_same_image(vectors_ND: np.ndarray, image_N: np.ndarray) -> np.ndarray:
+    """The rank (N,) of the nearest other caption of the same image, 1 or more; of no meaning where there is none.
 
     It is 1 + the number of captions of other images that are at least as near.
     """
     unit_ND = unit_rows(vectors_ND)
-    image_N = torch.from_numpy(np.unique(images, return_inverse=True)[1])
+    images_N = torch.from_numpy(image_N)
     chunks = torch.arange(len(unit_ND)).split(max(1, MAX_COSINES // len(unit_ND)))
     ranks = []
     for rows_B in track(chunks, "chunk"):
         cosines_BN = unit_ND[rows_B] @ unit_ND.T
-        same_BN = image_N[rows_B, None] == image_N
+        same_BN = images_N[rows_B, None] == images_N
         own_BN = torch.arange(len(unit_ND)) == rows_B[:, None]
         best_B1 = cosines_BN.masked_fill(~same_BN | own_BN, -torch.inf).amax(1, keepdim=True)
-        nearer_B = ((cosines_BN >= best_B1) & ~same_BN).sum(1)
-        ranks.append((1 + nearer_B)[best_B1[:, 0] > -torch.inf])
+        ranks.append(1 + ((cosines_BN >= best_B1) & ~same_BN).sum(1))
     return torch.cat(ranks).numpy()

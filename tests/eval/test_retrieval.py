@@ -46,15 +46,16 @@ def cosine(x: np.ndarray, y: np.ndarray) -> float:
 def test_ranks_are_those_of_a_loop_for_any_chunk(monkeypatch, chunk):
     monkeypatch.setattr(retrieval, "MAX_COSINES", chunk)
     rng = np.random.default_rng(0)
-    images = np.array(["a", "b", "a", "c", "b", "a", "d", "c"])
+    images = np.array([0, 1, 0, 2, 1, 0, 3, 2])
     vectors = rng.standard_normal((8, 4))
-    expected = []
+    expected = {}
     for i in range(8):
         same = [cosine(vectors[i], vectors[j]) for j in range(8) if j != i and images[j] == images[i]]
         other = [cosine(vectors[i], vectors[j]) for j in range(8) if images[j] != images[i]]
-        if same:  # "d" has one caption: no positive, no query
-            expected.append(1 + sum(value >= max(same) for value in other))
-    assert ranks_of_same_image(vectors, images).tolist() == expected
+        if same:  # image 3 has one caption: no positive, no query
+            expected[i] = 1 + sum(value >= max(same) for value in other)
+    ranks = ranks_of_same_image(vectors, images)
+    assert {i: ranks[i] for i in expected} == expected
 
 
 def test_a_perfect_encoder_has_rank_1_and_a_collapsed_one_the_worst():
@@ -86,6 +87,14 @@ def test_recall_of_each_split_and_the_hits_of_the_search(folder, bag_of_letters)
     assert test["recall@5"] > 0
     assert ({one.rows for one in of_dev}, found.source()["searched"]) == ({18}, 26)
     assert [len(hits) for hits in found.source()["top"].values()] == [2, 2]
+
+
+def test_the_captions_of_an_image_are_one_unit_and_one_alone_is_no_query(folder, bag_of_letters):
+    (folder / "val.tsv").write_text((folder / "val.tsv").read_text() + "alone.jpg\t0\ta caption\n")
+    recall, *_ = ready(evaluator(folder, rows={"val.tsv": 19, "test.tsv.gz": 8}))(bag_of_letters, "dev")
+    assert (recall.rows, len(recall.items.values_N)) == (18, 18)
+    assert recall.items.units_UN.shape == (1, 18)
+    assert len(np.unique(recall.items.units_UN)) == 6
 
 
 def test_missing_and_damaged_captions_are_named(folder):
