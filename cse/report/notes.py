@@ -8,6 +8,7 @@ from cse.record.runs import Run, Where, same
 from cse.record.scores import LIBRARIES, checksum, problems_of
 from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Status, status_of
 from cse.report.frame import format_value, varying
+from cse.score import in_short
 
 SINGLY = 12  # jobs, or problems, that are named one by one; of more jobs each group is counted
 FURTHEST_FIRST = (DONE, RUNNING, STOPPED, FAILED)  # the state of a job with several runs is the first of these
@@ -78,7 +79,7 @@ def mixed(runs: list[Run], seed: str, settings: bool) -> list[str]:
 
 def no_better(runs: list[Run]) -> list[str]:
     """A line if runs kept a step that is no better than their encoder before training."""
-    found = [f"{run.untrained:.2f}" for run in runs if run.no_better]
+    found = [in_short(run.untrained) for run in runs if run.no_better and run.untrained is not None]
     said = f"{len(found)} of {len(runs)} runs are no better than untrained"
     return [f"{said} ({', '.join(dict.fromkeys(found))}), by the score that selects"] if found else []
 
@@ -124,9 +125,12 @@ def rest_on_other_data(runs: list[Run], score: str) -> bool:
     first, *others = [{name: file.get("sha256") for name, file in of.get("files", {}).items()} for of in sources]
 
     def differs(files: dict[str, str]) -> bool:
-        if shared := first.keys() & files.keys():  # a run that scored one split has read fewer
-            return any(first[name] != files[name] for name in shared)
-        return bool(first and files) and set(first.values()).isdisjoint(files.values())
+        if any(first[name] != files[name] for name in first.keys() & files.keys()):
+            return True
+        ours, theirs = (
+            {one[name] for name in one.keys() - other.keys()} for one, other in ((first, files), (files, first))
+        )
+        return bool(ours and theirs) and ours.isdisjoint(theirs)  # a run that scored one split has read fewer
 
     return any(map(differs, others))
 
