@@ -35,7 +35,7 @@ def is_on_hub(path: str) -> bool:
 
 
 def files_of(path: Path, key: str = "data.path") -> list[Path]:
-    """The file, or the readable files of a folder, sorted by name. key: the setting that names it.
+    """The file, or the readable files of a folder that are not hidden, sorted by name. key: the setting that names it.
 
     Raises MissingResource if `path` does not exist, UserError if there is no file to read or one is empty.
     """
@@ -43,6 +43,9 @@ def files_of(path: Path, key: str = "data.path") -> list[Path]:
         raise MissingResource(f"{key}={path}: there is no such file or folder")
     inside = path.rglob("*") if path.is_dir() else [path]
     files = sorted(file for file in inside if file.is_file() and (kind(file) in KINDS or file == path))
+    files = [
+        file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)
+    ]  # editors' copies
     if not files:
         raise UserError(f"{key}={path}: no {', '.join(KINDS)} file (or .gz of one) is in this folder")
     for file in files:
@@ -162,6 +165,11 @@ def _table(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
     begin = 1
     try:
         for row in reader:
+            if reader.line_num > begin and kind(file) == ".tsv":  # many have no quoting, and a quote that opens a text
+                raise UserError(
+                    f"{file}, line {begin}: a quote opens here and is closed in line {reader.line_num}, which makes "
+                    "one row of them: if that is meant, write the file as .csv or .jsonl, else without the quote"
+                )
             if row:  # not an empty line
                 yield f"line {begin}", row
             begin = reader.line_num + 1

@@ -221,6 +221,11 @@ class Text:
             return self._hub()
         if self.scores and self.columns is None:
             raise UserError(f"data.scores={self.scores.name} needs data.columns=[A,B], the columns of text beside it")
+        if self.split != "train" or self.subset:
+            raise UserError(
+                f"data.split={self.split}, data.subset={self.subset}: they are of a dataset on the hub; {self.path} is "
+                "of this machine, and all of it is read: name the file"
+            )
         files = files_of(Path(self.path).expanduser())
         self._hash(files)
         parts = [read_rows(file, self.to_read, self.encoding) for file in files]

@@ -53,7 +53,8 @@ def test_plain_text_skips_blank_lines(tmp_path):
 
 
 def test_a_folder_is_its_files_in_order(tmp_path):
-    for name in ("b.txt", "a.jsonl.gz", "ignored.md", "c.txt/d.csv"):
+    names = ("b.txt", "a.jsonl.gz", "ignored.md", "c.txt/d.csv", ".ipynb_checkpoints/b-checkpoint.txt", "c.txt/.d.csv")
+    for name in names:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
     found = [file.relative_to(tmp_path).as_posix() for file in files_of(tmp_path)]
@@ -66,6 +67,7 @@ def test_a_folder_is_its_files_in_order(tmp_path):
     ("a.csv", HEADER + "one,two\nthree\n", "line 3"), ("a.csv", "", ""), ("a.doc", "one\n", ""),
     ("a.csv", HEADER + 'one,two\nthree,"four\nfive,six\n', "line 3.*quote"),
     ("a.csv", HEADER + 'one,"two\nthree,four\nfive,"six"\n', "line 2"),
+    ("a.tsv", 'first\tsecond\n"one\ttwo\t3\nthree"\tfour\n', "line 2: a quote .* line 3"),
     ("a.tsv", 'first\tsecond\none\t"two" three\n', "line 2"), ("a.csv", "first,first,second\na,b,c\n", "first"),
     ("a.csv", "first\tsecond\none\ttwo\n", r"'first\\tsecond'"), ("a.jsonl", JSON + '{"first": }\n', "line 2"),
     ("a.jsonl", JSON + '{"first": "c"}\n', "line 2: .*second"), ("a.jsonl", JSON + '"first, second"\n', "line 2"),

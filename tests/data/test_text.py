@@ -140,6 +140,9 @@ def test_a_source_that_is_missing_or_too_short_is_named(tmp_path, prepared):
         Text("text", str(tmp_path)).prepare()
     with pytest.raises(UserError, match=r"a\.txt"):
         prepared(["one row"])
+    for part in ({"split": "validation"}, {"subset": "all"}):
+        with pytest.raises(UserError, match="of a dataset on the hub"):
+            Text("text", str(tmp_path), str(tmp_path / "a.txt"), **part).find()
 
 
 @pytest.mark.parametrize("kind", ["file", "corpus"])
