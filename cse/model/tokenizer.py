@@ -139,4 +139,6 @@ class Tokenizer:
         rules.pop("padding", None)
         if self.prefix:
             rules["prefix"] = self.prefix
+        if self.hf.truncation_side != "right":
+            rules["truncation_side"] = self.hf.truncation_side
         return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()

@@ -37,7 +37,7 @@ def test_a_digest_tells_encoders_and_their_lengths_apart(bag_of_letters):
         return encoder_digest(lambda texts: bag_of_letters([" ".join(text.split()[:words]) for text in texts]))
 
     found = [encoder_digest(bag_of_letters), encoder_digest(lambda texts: bag_of_letters(texts) * (1 + 1e-6))]
-    found += map(cut_at, (31, 32, 127, 128, 511, 512))
+    found += map(cut_at, (31, 32, 127, 128, 511, 512, 4096, 8192))
     assert len(set(found)) == len(found)
     assert encoder_digest(bag_of_letters) == found[0]
 

@@ -118,6 +118,9 @@ def test_a_prefix_goes_before_every_text_and_into_the_export(tiny, tmp_path, kin
     expected = plain.encode(["kafel migor: " + text for text in TEXTS])
     np.testing.assert_array_equal(exported(told, tmp_path / "best", TEXTS), expected)
     assert told.tokenizer.key() != plain.tokenizer.key()
+    before = plain.tokenizer.key()
+    plain.tokenizer.hf.truncation_side = "left"
+    assert plain.tokenizer.key() != before
 
 
 def test_weights_in_bfloat16_give_float32_embeddings(tiny):
