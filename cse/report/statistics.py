@@ -184,7 +184,8 @@ def power(difference: float, sd: float, seeds: int, level: float = 0.05) -> floa
 def smallest_difference(sd: float, seeds: int, level: float = 0.05) -> float:
     """The smallest difference that `seeds` on each side detect with 80% power."""
     error = sd * math.sqrt(2 / seeds)
-    return error * float(optimize.brentq(lambda size: power(size * error, sd, seeds, level) - 0.8, 1e-3, 30))
+    enough = next(size for size in (30.0 * 2**n for n in count()) if power(size * error, sd, seeds, level) > 0.8)
+    return error * float(optimize.brentq(lambda size: power(size * error, sd, seeds, level) - 0.8, 1e-3, enough))
 
 
 def seeds_for(difference: float, sd: float, level: float = 0.05) -> int:

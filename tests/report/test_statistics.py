@@ -110,6 +110,11 @@ def test_differences_and_seeds_have_known_values_and_invert_each_other(sd, seeds
     assert seeds_for(found * 0.99, sd) == seeds + 1
 
 
+def test_two_seeds_a_side_have_a_smallest_difference_at_any_level():
+    for level in (0.05, 0.05 / 100, 1e-6):
+        assert power(smallest_difference(0.2, 2, level), 0.2, 2, level) == pytest.approx(0.8, abs=1e-6)
+
+
 def test_the_pooled_deviation_weighs_groups_by_degrees_of_freedom():
     """Squares around the means 2 and 11: 2 with one degree of freedom, 6 with two."""
     assert pooled_sd([[1.0, 3.0], [10.0, 10.0, 13.0]]) == pytest.approx(math.sqrt((2 + 6) / 3))
