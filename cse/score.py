@@ -98,8 +98,13 @@ def no_better(scores: Mapping[str, Score], name: str, before: Mapping[str, float
 
 
 def in_short(value: float) -> str:
-    """A score as tables show it: two decimals, four below 1."""
-    return f"{value:.2f}" if abs(value) >= 1 or value == 0 else f"{value:z.4f}"
+    """A score as tables show it."""
+    return f"{value:z.{decimals(value)}f}"
+
+
+def decimals(value: float) -> int:
+    """How many decimals tables show of a score: two, four below 1."""
+    return 2 if not 0 < abs(value) < 1 else 4
 
 
 class DataFile(TypedDict, total=False):

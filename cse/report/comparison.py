@@ -19,6 +19,7 @@ from cse.report.frame import differing, format_setting, label, runs_frame, short
 from cse.report.groups import listed
 from cse.report.markup import NO_BETTER, legend_of
 from cse.report.notes import data_problems, mixed, no_better, not_alike, retrieved, seen_in_training
+from cse.score import decimals, in_short
 
 FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
 
@@ -124,8 +125,8 @@ class Comparison:
     def score_text(self, setting: int, metric: str) -> str:
         """mean ± sd, marked if data was altered; "" without a run."""
         mean, sd = self.scores.loc[setting, metric]
-        spread = "" if pd.isna(sd) else f" ± {sd:.2f}"
-        return "" if pd.isna(mean) else f"{mean:z.2f}{spread}{self.mark(metric, setting)}"
+        spread = "" if pd.isna(sd) else f" ± {sd:.{decimals(mean)}f}"
+        return "" if pd.isna(mean) else f"{in_short(mean)}{spread}{self.mark(metric, setting)}"
 
     @cached_property
     def values(self) -> pd.DataFrame:
@@ -178,9 +179,8 @@ class Comparison:
 
     @cached_property
     def means(self) -> pd.DataFrame:
-        """settings.csv: a line for each setting, the best first, with its numbers of finished runs and of runs, every
-        score's mean and deviation over seeds, the chosen ones first, the scores on incomplete or altered data, and what
-        else a reader must know."""
+        """settings.csv: a line for each setting, the best first: its numbers of finished and of all runs, every score's
+        mean and deviation over seeds, the chosen ones first, the scores on altered data, and other remarks."""
         done = (self.frame["state"] == DONE)[~self.left_out]
         counts = done.groupby(self.setting).agg(done="sum", runs="size")
         scores = self.scores[list(dict.fromkeys([*self.chosen, *self.metrics]))]

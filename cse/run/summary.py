@@ -250,11 +250,11 @@ def print_scores(record: Record, untrained: Mapping[str, float]) -> None:
         numbers = [untrained.get(name, math.nan), score.value]
         rows.append((name, *numbers))
         if score.headline:
-            cells = [*map(in_short, numbers), f"{score.value - numbers[0]:+.2f}"]
+            cells = [*map(in_short, numbers), f"{'+' * (score.value > numbers[0])}{in_short(score.value - numbers[0])}"]
             headline.append((shown(score), *("" if "nan" in cell else cell for cell in cells)))
     record.trackers.table("scores", columns, rows)
     if headline:
-        log.info("\n%s", in_columns([(*columns, "gain"), *headline], right=range(1, len(columns) + 1)))
+        log.info("\n%s", in_columns([(*columns, "change"), *headline], right=range(1, len(columns) + 1)))
         if any(score.altered for score in record.scores.values()):
             log.info("%s", IS_ALTERED)
         if note := record.results["config"]["note"]:

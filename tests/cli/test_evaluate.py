@@ -12,6 +12,7 @@ import pytest
 from made_up import Rows, pairs
 from safetensors.torch import load_file, save_file
 from scipy.stats import spearmanr
+from typed import exit_code
 
 from cse.eval.items import read_items
 from cse.record.scores import checksum
@@ -53,7 +54,8 @@ def test_a_card_gets_no_scores_of_a_smoke_test_and_of_other_weights(small_run, c
     assert cse_train(small_run) == 0
     best = tmp_path / "run/best"
     card = (best / "README.md").read_text()
-    assert cse_eval(f"checkpoint={tmp_path}/run", "smoke=true") == 0
+    made_up = ["eval=stsb", "smoke=true", f"hydra.run.dir={tmp_path}/smoke"]  # pairs, as no folder of data is typed
+    assert exit_code("cse-eval", f"checkpoint={tmp_path}/run", *made_up) == 0
     weights = load_file(best / "model.safetensors")
     save_file({name: tensor * 2 for name, tensor in weights.items()}, best / "model.safetensors")
     assert cse_eval(f"checkpoint={tmp_path}/run", f"hydra.run.dir={tmp_path}/other") == 0

@@ -197,7 +197,7 @@ def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
 
 def test_latex_says_once_what_names_of_scores_share_and_has_signs_for_hyphens(leave, folder):
     for lr in (1e-5, 3e-5):
-        leave(f"{lr}", {"trainer.lr": lr}, {"dev/x/loss-1": -lr * 1e5, "dev/x/y/z": -0.001})
+        leave(f"{lr}", {"trainer.lr": lr}, {"dev/x/loss-1": -lr * 1e5, "dev/x/y/z": -0.00001})
     assert cse_report("runs=runs", "metrics=[dev/x/y/z,dev/x/loss-1]", "out=out") == 0
     latex = (folder / "out/report.tex").read_text()
     assert r"\caption{Scores on dev/x by lr, the best of each column in bold; *: the best by dev/x/y/z.}" in latex

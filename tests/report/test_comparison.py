@@ -183,6 +183,12 @@ def test_seeds_trained_since_a_search_replace_the_score_that_picked_its_setting(
     assert list(section.frame["difference"]) == [2.5]
 
 
+def test_scores_below_one_have_four_decimals(leave, compared):
+    for seed, isotropy in ((1, 0.0012), (2, 0.0014)):
+        leave(f"{seed}", {"seed": seed}, {"test/geometry/isotropy": isotropy})
+    assert compared().score_text(0, "test/geometry/isotropy") == "0.0013 ± 0.0001"
+
+
 def test_retrieved_captions_stand_side_by_side(leave, compared):
     """NonLing-CSE's Table C.1 of any runs, also where they were asked other things."""
     asked = {"a": {"dog": [[0.9, "a dog"], [0.8, "dogs"]], "cat": [[0.7, "a cat"]]}, "b": {"dog": [[0.6, "a hog"]]}}
