@@ -205,7 +205,7 @@ def _job(command: str, words: Sequence[str], settings: dict[str, object], folder
             if asked and Path(asked).resolve() != place.resolve():
                 raise UserError(f"{origin} continues in that folder: leave out {asked}, or start a new run with rerun=")
         check_place(place)
-        typed = resume.whole_line(origin, spelled) if origin else given
+        typed = resume.whole_line(origin, spelled, config) if origin else given
         job = Job(without_hydra(config), typed, place)
         with logging_to(job.log_file, [PROGRAMS[command], *typed]):
             if origin is None:

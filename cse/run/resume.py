@@ -18,8 +18,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from cse.config.compose import composed, is_group, resolved, without_hydra
 from cse.config.groups import CONF_DIR, choices, groups, own_folders
-from cse.config.keys import KEYS, entry, is_science, key_of
-from cse.config.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, values_of
+from cse.config.groups import chosen as groups_chosen
+from cse.config.keys import KEYS, changes_a_table, entry, is_science, key_of
+from cse.config.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, spell, spell_value, values_of
 from cse.config.spelling import typed as as_typed
 from cse.dotted import Config, Json, flattened
 from cse.errors import UserError
@@ -42,7 +43,7 @@ MODE = "tracker.wandb.mode"
 READ_BY = ("data", "augmentation", "aux_modality", "model", "objective")
 """The groups whose settings decide what a run reads: if one was changed, the inputs may be others."""
 
-READ_WITH = {"model.": "model.name", "objective.teacher_pooling": "objective.teacher="}
+READ_WITH = {"model.": "model.name", "augmentation.": "model.name", "objective.teacher_pooling": "objective.teacher="}
 """Settings that change the digest of an input even if its files are the same: {key: the input's name}."""
 
 
@@ -83,12 +84,17 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
     trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # with keys that are newer than the run
     config = OmegaConf.create({**recorded, "trainer": trainer, "hydra": fresh.hydra})
     restore_references(config, fresh)
+    made = groups_chosen("train", fresh.hydra.runtime.choices, chosen, map(str, fresh.get("eval") or {}))
     for one in chosen:
         group = key_of(one)
         if not group.startswith("hydra"):
             if group not in recorded or group not in fresh:
                 raise UserError(f"{one} cannot be chosen with {origin}: leave it out, or start a new run")
             config[group] = fresh[group]
+            OmegaConf.update(config, f"choices.{group}", made.get(group))
+            if changes_a_table(group):
+                others = f"then {origin} with {one}: trainer.* and all other groups are that run's"
+                config.sources = [*config.get("sources", []), others]
     for key in (key for key in KEYS if entry(key).once):
         OmegaConf.update(config, key, OmegaConf.select(fresh, key))
     for name, here in fresh.paths.items():  # a folder of another machine
@@ -103,12 +109,20 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
     return config
 
 
-def whole_line(origin: Origin, words: Sequence[str]) -> list[str]:
-    """The words that start the run without the origin's folder, as typed: that run's own words, then these."""
+def whole_line(origin: Origin, words: Sequence[str], config: DictConfig) -> list[str]:
+    """The words that start the run without the origin's folder, as typed: that run's own words, then these, and where
+    these choose from a group, whose recipe gives other values, those of the config."""
     given = [word for word in words if key_of(word) != origin.word]
     keys = {"resume", "rerun", *map(key_of, given)}
-    own = [word for word in read_run(origin.folder).overrides if key_of(word) not in keys]
+    replaced = tuple(f"{group}." for group in map(key_of, given) if is_group(group) and changes_a_table(group))
+    before = read_run(origin.folder).overrides
+    own = [word for word in before if key_of(word) not in keys and not key_of(word).startswith(replaced)]
     line = [*(word for word in own if word == ONE_OF_MANY or not key_of(word).startswith("hydra")), *given]
+    if replaced and not config.smoke:
+        made = flattened(resolved(without_hydra(composed("train", spell(line, "train")))))
+        now = flattened(resolved(without_hydra(config)))
+        differ = [key for key in now if changes_a_table(key) and key in made and made[key] != now[key]]
+        line += [f"{key}={spell_value(now[key])}" for key in differ]
     return line if ONE_OF_MANY in line else list(map(as_typed, line))  # a sweep's job has paths in quotes
 
 

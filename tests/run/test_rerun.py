@@ -57,6 +57,22 @@ def test_one_change_in_a_new_folder_on_the_same_bytes(cse_train, tmp_path, capsy
     assert not (tmp_path / "third").exists()
 
 
+def test_another_method_is_recorded_with_the_line_that_makes_it(cse_train, tmp_path, capsys):
+    """Its recipe's batch and rate are not taken, so the line has the first run's."""
+    assert cse_train("rerun=first", "objective=vicreg", "augmentation=shuffle", "hydra.run.dir=second") == 0
+    out = capsys.readouterr().out
+    assert "objective  vicreg, augmentation shuffle" in out
+    assert "then rerun=first with objective=vicreg" in out
+    results = json.loads((tmp_path / "second/results.json").read_text())
+    assert results["config"]["choices"]["objective"] == "vicreg"
+    assert "# VICReg from" in (tmp_path / "second/best/README.md").read_text()
+    words = [word for word in shlex.split(results["command"])[1:] if not word.startswith("hydra.run.dir")]
+    assert cse_train(*words, "hydra.run.dir=third") == 0
+    assert exit_code("cse-report", "differ=[second,third]", "out=out") == 0
+    told = (tmp_path / "out" / "differ.csv").read_text()
+    assert not [line for line in told.splitlines() if line.startswith(("science", "scores"))]
+
+
 def test_changes_of_the_code_are_kept_and_other_code_is_warned_of(cse_train, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("cse.record.results.git", lambda *words: "a patch\n" if words[0] == "diff" else "")
     monkeypatch.setattr("cse.run.resume.code_digest", lambda: "another")
@@ -125,7 +141,8 @@ def test_a_damaged_checkpoint_is_one_sentence(cse_train, tmp_path, capsys, chang
 
 
 def test_another_objective_may_have_another_teacher_or_pool_it_otherwise(cse_train, tiny_bert):
-    words = ["objective=gist", f"objective.teacher={tiny_bert}", "objective.teacher_pooling=mean"]
+    words = ["objective=gist", f"objective.teacher={tiny_bert}", "objective.teacher_pooling=mean",
+             "objective.num_views=2"]  # fmt: skip
     assert cse_train("rerun=first", *words, "hydra.run.dir=second") == 0
     assert cse_train("rerun=second", "objective=simcse", "hydra.run.dir=third") == 0
     assert cse_train("rerun=second", "model.pooling=mean", "objective.teacher_pooling=cls", "hydra.run.dir=fourth") == 0
