@@ -98,6 +98,8 @@ class Objective(nn.Module, ABC):
     """The fewest rows of a batch: 2 where the loss compares rows, or takes statistics over them."""
     averages_positives: bool = False
     """Whether view 1 may have several rows for each row of view 0, whose mean is the positive (DeCLUTR's spans)."""
+    third_is_negative: bool = False
+    """Whether view 2 is a hard negative, which is a column of its own."""
     reads_scores: bool = False
     """Whether it learns from a score of each row, targets_B."""
     teachers: Mapping[str, float] = {}

@@ -54,6 +54,7 @@ class Gist(Objective):
     """
 
     min_rows = 2
+    third_is_negative = True
 
     def __init__(
         self,

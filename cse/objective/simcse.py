@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
 from cse.equation import equation
+from cse.errors import UserError
 from cse.objective.blockwise import blockwise
 from cse.ranges import NonNegative, Positive
 from cse.tensors import full_precision
@@ -53,6 +54,7 @@ class Simcse(Objective):
     """
 
     min_rows = 2
+    third_is_negative = True
 
     def __init__(
         self,
@@ -70,6 +72,8 @@ class Simcse(Objective):
         self.temperature = temperature
         self.head: nn.Module = head(dim)
         self.keep_head = keep_head
+        if hard_negative_weight and num_views < 3:
+            raise UserError(f"objective.hard_negative_weight={hard_negative_weight} needs objective.num_views=3")
         self.hard_negative_weight = hard_negative_weight
         self.mlm_weight = mlm_weight
 

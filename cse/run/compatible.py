@@ -42,12 +42,19 @@ def check_views(augmentation: Augmentation, text: Text, objective: type[Objectiv
     views = f"{objective.__name__} wants {wanted} views of a row"
     if augmentation.positives > 1 and wanted > 1 and not objective.averages_positives:
         raise UserError(f"{objective.__name__} pairs one text with one: set augmentation.positives=1")
-    if augmentation.needs_columns and text.num_columns == 1 and wanted > 1:
+    has_negatives = wanted > 2 and objective.third_is_negative
+    if text.num_columns == 1 and wanted > 1 and (augmentation.needs_columns or has_negatives):
         if text.path and text.columns is None and Path(text.path).expanduser().exists():
             text.find()  # raises an error that names the columns, if the file has any
+        why = "the third a hard negative" if has_negatives else "and augmentation=none takes each from a column"
+        instead = "objective.num_views=2" if has_negatives else "augmentation=dropout (as SimCSE does)"
         raise UserError(
-            f"{views}, and augmentation=none takes each from a column of its own, but data={text.name} has one column: "
-            f"use augmentation=dropout (as SimCSE does), or data with {wanted} columns"
+            f"{views}, {why}, but data={text.name} has one column: use {instead}, or data with {wanted} columns"
+        )
+    if augmentation.positives > 1 and text.num_columns > 1:
+        raise UserError(
+            f"augmentation.positives={augmentation.positives} are of one text, and data={text.name} has "
+            f"{text.num_columns} columns: augmentation.positives=1, or name one column"
         )
     if 1 < text.num_columns < wanted:
         fewer = f", or objective.num_views={text.num_columns}" if "num_views" in settings else ""

@@ -160,7 +160,7 @@ def steps_in_words(cfg: DictConfig) -> str:
     trainer, rows = cfg.trainer, rows_of(cfg.data)
     if rows is None:
         return f"at most {trainer.max_steps:,}" if trainer.max_steps else "?"
-    planned = max(1, round(trainer.epochs * (rows // (trainer.batch_size * trainer.accumulate))))
+    planned = max(1, round(trainer.epochs * (rows // trainer.batch_size) / trainer.accumulate))
     return f"{min(trainer.max_steps or planned, planned):,}"
 
 

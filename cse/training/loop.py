@@ -70,13 +70,13 @@ class Training:
             self.modules["momentum"] = MomentumEncoder(parts.encoder, parts.objective.momentum)
         for module in self.modules.values():
             module.to(accelerator.device)
-        self.epoch_steps = batches.steps_per_epoch // trainer.accumulate
-        if self.epoch_steps == 0:
+        self.epoch_steps = batches.steps_per_epoch / trainer.accumulate
+        if self.epoch_steps < 1:
             raise UserError(f"trainer.accumulate={trainer.accumulate}: an epoch has {batches.steps_per_epoch} batches")
         self.planned = max(1, round(trainer.epochs * self.epoch_steps))
         self.steps = min(trainer.max_steps or self.planned, self.planned)
-        check_settings(trainer, parts.encoder, accelerator.mixed_precision)
         schedule = trainer.schedule_steps or self.planned
+        check_settings(trainer, parts.encoder, accelerator.mixed_precision, beyond=self.steps - schedule)
         self.update = Update(parts, self.modules, accelerator, steps=schedule, seed=batches.seed)
         self.eval_every = in_steps(trainer.eval_every, schedule)
         self.watched = watched(trainer, parts.evaluators)
@@ -128,6 +128,7 @@ class Training:
                 "each draws its own masks": True,
                 "trainer.gather_scale=paper scales gradients by their number": self.trainer.gather_scale == "paper",
                 "images or sound are compared within each": self.parts.aux is not None,
+                "an epoch's last batch is cut to a multiple of it, or left out": not self.trainer.drop_last,
             }
             log.info(
                 "processes  %d instead of %d: the global batch stays, but %s: other numbers than without the stop",
@@ -183,7 +184,7 @@ class Training:
     def encode(self) -> MemoizedEncode:
         """This step's encoder as it is scored, with its test head; each text is encoded once."""
         if self.encoding is None or self.encoding[0] != self.state.step:
-            head = self.parts.objective.test_head()
+            head = self.parts.objective.test_head() if self.state.step else None  # before training it is random
             encode = partial(self.parts.encoder.encode, head=head, precision=self.eval_precision)
             self.encoding = self.state.step, MemoizedEncode(encode)
         return self.encoding[1]

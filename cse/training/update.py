@@ -159,11 +159,17 @@ def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> N
         raise UserError(f"{key}={wrong}: no parameter has that in its name; there is {known[-1]}, for example")
 
 
-def check_settings(trainer: Trainer, encoder: Encoder, precision: str) -> None:
-    """Raise UserError where the gradient could be wrong, a warm-up be ignored, or attention not compute.
+def check_settings(trainer: Trainer, encoder: Encoder, precision: str, beyond: int = 0) -> None:
+    """Raise UserError where the gradient could be wrong, steps change nothing, a setting be ignored, or attention not
+    compute.
 
-    precision: Accelerate's.
+    precision: Accelerate's. beyond: how many steps more than the schedule the run has.
     """
+    if beyond > 0 and trainer.schedule in ("linear", "cosine"):
+        raise UserError(
+            f"trainer.schedule_steps={trainer.schedule_steps}: the rate is 0 after them, and the run has {beyond} "
+            "steps more: set as many as the run has (a run that has begun keeps its schedule: start a new one)"
+        )
     if trainer.compile and (trainer.chunk is not None or trainer.chunk_tokens is not None):
         raise UserError(
             "trainer.compile=true with trainer.chunk or trainer.chunk_tokens: a chunk is encoded twice, and compiled "
@@ -174,6 +180,8 @@ def check_settings(trainer: Trainer, encoder: Encoder, precision: str) -> None:
             f"trainer.warmup={trainer.warmup}: trainer.schedule=slanted_triangular has its own, a tenth of the steps: "
             "set trainer.warmup=0, or trainer.schedule=linear"
         )
+    if trainer.stop_early and None in (trainer.select, trainer.patience):
+        raise UserError("trainer.stop_early=true needs trainer.patience=N and a trainer.select whose score it watches")
     if encoder.needs_autocast and precision == "no":
         raise UserError(
             f"model.attention={encoder.backbone.config._attn_implementation} computes in bf16 and fp16 alone, and this "

@@ -64,6 +64,24 @@ def test_max_steps_keeps_the_schedule_and_without_selection_the_last_step_is_kep
     assert "dev/stsb/spearman" in results["metrics"]
 
 
+def test_an_epoch_of_accumulated_batches_is_all_of_the_text(small_run, cse_train, tmp_path):
+    """80 sentences, batch 8, 3 of them an update: 2 epochs are 20 batches, and so 7 updates."""
+    more = ["data.limit=80", "trainer.accumulate=3", "trainer.epochs=2", "trainer.max_steps=null"]
+    assert cse_train([*small_run, *more]) == 0
+    epochs = [event["train/epoch"] for event in events(tmp_path / "run") if "train/epoch" in event]
+    np.testing.assert_allclose(epochs, [3 * step / 10 for step in range(1, 8)])
+
+
+def test_the_untrained_encoder_is_scored_without_a_new_head(small_run, cse_train, tmp_path):
+    before = []
+    for seed in (1, 2):
+        folder = tmp_path / f"{seed}"
+        more = [f"seed={seed}", "objective.keep_head=true", "trainer.max_steps=2", f"hydra.run.dir={folder}"]
+        assert cse_train([*small_run, *more]) == 0
+        before.append(json.loads((folder / "results.json").read_text())["untrained"]["dev/stsb/spearman"])
+    assert before[0] == pytest.approx(before[1], abs=1e-4)
+
+
 @pytest.mark.parametrize("more", [
     ["trainer.warmup=0.1", "trainer.eval_every=0.1"], ["trainer.warmup=3", "trainer.eval_every=3"],
     ["trainer.warmup=0.3", "trainer.eval_every=0.3", "trainer.schedule_steps=10"],
@@ -77,6 +95,16 @@ def test_a_fraction_is_a_share_of_the_schedule_rounded_up(small_run, cse_train, 
     np.testing.assert_allclose(rates, [3e-5 * share for share in (0, 1 / 3, 2 / 3, *falling)])
     assert [event["step"] for event in events(tmp_path / "run") if "dev/stsb/spearman" in event] == [0, 3, 6]
     assert "warm-up 3 steps" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "named"), [
+    ("objective.hard_negative_weight=1", "needs objective.num_views=3"),
+    ("trainer.stop_early=true trainer.patience=null", "needs trainer.patience=N"),
+    ("trainer.schedule_steps=2", "the rate is 0 after them"),
+])  # fmt: skip
+def test_a_setting_without_effect_is_refused(small_run, cse_train, capsys, words, named):
+    assert cse_train([*small_run, *words.split()]) == 2
+    assert named in capsys.readouterr().err
 
 
 def test_a_preview_prints_views_without_data_for_scores(small_run, cse_train, tmp_path, capsys):

@@ -35,8 +35,10 @@ def test_a_corpus_with_too_few_columns_for_an_objective_is_refused(objective, da
     text, augmentation = instantiate(of_data.data), instantiate(cfg.augmentation)
     kind, columns = get_class(cfg.objective._target_), columns_of(data)
     assert text.num_columns == columns
+    wanted = kind.views_of(cfg.objective)
     own_columns = cfg.hydra.runtime.choices.augmentation == "none"  # each view is a column
-    too_few = own_columns if columns == 1 else columns < kind.views_of(cfg.objective)
+    own_columns |= kind.third_is_negative and wanted > 2
+    too_few = own_columns if columns == 1 else augmentation.positives > 1 or columns < wanted
     with pytest.raises(UserError, match=f"data={data}") if too_few else nullcontext():
         check_views(augmentation, text, kind, cfg.objective)
 
@@ -54,8 +56,7 @@ def test_a_loss_that_reads_scores_needs_a_column_of_them_and_no_other_may_have_o
 
 @pytest.mark.parametrize(("line", "named"), [
     ("model=bert objective=simcse_sup data=wikiauto", "data=wikiauto has 2 columns"),
-    ("model.name=MODERNBERT model.pooling=mean data=wiki1m", "trains without dropout"),
-    ("model.name=BERT data=wiki1m trainer.max_length=1000", "trainer.max_length=70 at most"),
+    ("objective=simcse_sup augmentation=dropout data=wiki1m", "use objective.num_views=2, or data with 3 columns"),
 ])  # fmt: skip
 def test_nothing_is_downloaded_before_the_refusal(toy_hub, tiny, small_run, cse_train, tmp_path, capsys, line, named):
     kept = [word for word in small_run if not word.startswith(("model", "data"))]

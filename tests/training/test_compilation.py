@@ -121,7 +121,7 @@ def test_a_gpu_computes_the_same(tiny_bert):
     check_same(load_encoder(tiny_bert, "cls", dropout=0.0).cuda(), "simcse", "inductor", "cuda")
 
 
-FINE = {"compile": False, "chunk": None, "chunk_tokens": None, "warmup": 0, "schedule": "linear"}
+FINE = {"compile": False, "chunk": None, "chunk_tokens": None, "warmup": 0, "schedule": "linear", "stop_early": False}
 
 
 REFUSED = ({"compile": True, "chunk": 4}, {"compile": True, "chunk_tokens": 64},

@@ -24,7 +24,7 @@ def test_a_resumed_run_ends_with_the_same_bits(small_run, tmp_path, cse_train, o
     """Stopped by max_steps and resumed with more, with two batches an update, and Barlow's running moments. Both are
     scored every 3 of 12 planned steps, after 2 of warm-up."""
     line = [*small_run, "trainer.lr=1e-3", "trainer.eval_every=0.25", "trainer.warmup=0.1", "trainer.accumulate=2"]
-    line += [f"objective={objective}", *toy_of("objective", objective, 32)]
+    line += [f"objective={objective}", "trainer.epochs=1", *toy_of("objective", objective, 32)]
     straight = train_to(cse_train, line, tmp_path / "straight", 12)
     assert_same_run(straight, train_to(cse_train, line, tmp_path / "paused", 6, 12))
 
@@ -43,6 +43,14 @@ def test_a_finished_run_keeps_its_checkpoint_without_tensors(small_run, tmp_path
     with unchanged(run):
         assert cse_train([f"resume={run}", "trainer.max_steps=6"]) == 2
     assert "trainer.keep_last=true" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_another_protocol_of_the_score_that_selects_is_refused(small_run, tmp_path, cse_train, capsys):
+    assert cse_train([*small_run, "trainer.max_steps=2"]) == 0
+    resumed = [f"resume={tmp_path}/run", "trainer.max_steps=4"]
+    assert cse_train([*resumed, "eval.stsb.widths=[4]"]) == 2
+    assert "eval.stsb.widths=[] (now [4])" in capsys.readouterr().err
+    assert cse_train(resumed) == 0
 
 
 def test_training_goes_on_while_last_is_written(tmp_path, monkeypatch):
