@@ -125,8 +125,16 @@ def changes_a_table(key: str) -> bool:
 
 
 def identity(config: Mapping[str, object]) -> dict[str, object]:
-    """The settings, by dotted key, that a resumed run must share with the run it continues. config: resolved."""
-    return {key: value for key, value in flattened(config).items() if entry(key).fixed}
+    """The settings, by dotted key, that a resumed run must share with the run it continues: the fixed ones, and those
+    of the evaluator whose score selects, but for where its data is. config: resolved."""
+    flat = flattened(config)
+    _, chooser, *_ = f"{flat.get('trainer.select')}//".split("/")
+    places = [value for key, value in flat.items() if key.startswith("paths.") or key == "allow_partial"]
+    return {
+        key: value
+        for key, value in flat.items()
+        if entry(key).fixed or (key.startswith(f"eval.{chooser}.") and value not in places and not is_verbatim(key))
+    }
 
 
 def key_of(word: str) -> str:

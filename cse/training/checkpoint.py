@@ -182,8 +182,9 @@ def check_same(folder: Path, about: Json, identity: Json, inputs: dict[str, str]
     about: the JSON of last/. identity: the settings that must not change. inputs: digests of all that the run learns
     from. dev_data: for each evaluator that scores dev, the digests of its files: they chose the best step so far.
     """
-    before, known, scored = about["identity"], about["inputs"], about["dev_data"]
-    # Older runs lack CONFIGURATION; WEIGHTS need not agree, as last/ has the weights.
+    known, scored = about["inputs"], about["dev_data"]
+    before = {key: value for key, value in identity.items() if key.startswith("eval.")} | about["identity"]
+    # Older runs lack these settings, and CONFIGURATION; WEIGHTS need not agree, as last/ has the weights.
     known = {CONFIGURATION: inputs.get(CONFIGURATION), **known, WEIGHTS: inputs.get(WEIGHTS)}
     changed = [f"{key}={before.get(key)} (now {identity[key]})" for key in identity if before.get(key) != identity[key]]
     changed += [name for name in sorted(known.keys() | inputs.keys()) if known.get(name) != inputs.get(name)]

@@ -58,3 +58,10 @@ def test_a_run_goes_on_with_the_same_science_on_any_number_of_processes():
     trainer = {"lr": 1.0, "max_steps": 3, "workers": 2, "log_every": 1, "devices": 2, "chunk": 8}
     config = {"trainer": trainer, "seed": 1, "eval": {"sts": {}}, "paths": {"cache": "x"}, "resume": None, "note": "n"}
     assert set(identity(config)) == {"trainer.lr", "trainer.chunk", "seed"}
+
+
+def test_the_evaluator_that_selects_is_the_same_wherever_its_data_is():
+    stsb = {"without": "sts", "senteval": "x", "allow_partial": True}
+    config = {"trainer": {"select": "dev/stsb/spearman"}, "paths": {"senteval": "x"}, "allow_partial": True,
+              "eval": {"stsb": stsb, "pairs": {"score": "s"}}}  # fmt: skip
+    assert set(identity(config)) == {"trainer.select", "eval.stsb.without"}
