@@ -4,6 +4,7 @@ It has the older layout, which all of them read: module types `sentence_transfor
 safetensors.
 """
 
+import copy
 import json
 from pathlib import Path
 
@@ -131,6 +132,22 @@ def pooler_of(encoder: Encoder, head: nn.Module | None) -> dict[str, torch.Tenso
         return linear_of(head)
     dtype = encoder.backbone.dtype
     return {"weight": torch.eye(encoder.dim, dtype=dtype), "bias": torch.zeros(encoder.dim, dtype=dtype)}
+
+
+def check_head(head: nn.Module, dim: int) -> None:
+    """Raise UserError for a kept head that best/ cannot hold, as sentence-transformers reads it: anything but one
+    linear layer, dim -> dim, and tanh."""
+    linears = [module for module in head.modules() if isinstance(module, nn.Linear)]
+    own, x_BD = copy.deepcopy(head).cpu().float().eval(), torch.linspace(-1, 1, 2 * dim).view(2, dim)
+    with torch.no_grad():
+        if len(linears) == 1 and linears[0].out_features == dim:
+            y_BD = torch.tanh(copy.deepcopy(linears[0]).cpu().float()(x_BD))
+            if torch.allclose(own(x_BD), y_BD, atol=1e-5):
+                return
+    raise UserError(
+        f"objective.keep_head=true: best/ holds a linear layer and tanh, and objective.head is {type(head).__name__}, "
+        "which is another function: drop it after training (objective.keep_head=false)"
+    )
 
 
 def linear_of(head: nn.Module) -> dict[str, torch.Tensor]:

@@ -142,6 +142,7 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
     """
     from accelerate.utils import set_seed
 
+    from cse.model.export import check_head
     from cse.run.teacher import check_teachers
 
     dropout = None if augmentation is None else augmentation.model_dropout
@@ -154,6 +155,8 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
             )
         encoder.unit_length = False  # best/ is what was trained
         objective = make_objective(cfg.objective, encoder.dim)
+        if (kept := objective.test_head()) is not None:
+            check_head(kept, encoder.dim)
         check_teachers(objective)
         if objective.masking == "first" and encoder.pooling == "mask":
             raise UserError(

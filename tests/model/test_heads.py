@@ -4,6 +4,8 @@ import pytest
 import torch
 from torch import nn
 
+from cse.errors import UserError
+from cse.model.export import check_head
 from cse.model.heads import DeclutrHead, MLPHead, Projector
 
 
@@ -20,6 +22,15 @@ def test_mlp_head_is_tanh_of_a_linear_layer_initialised_like_bert():
     assert torch.equal(bias, torch.zeros(256))
     assert weight.std().item() == pytest.approx(0.02, rel=0.02)  # 65,536 draws: the standard error is 0.3 %
     torch.testing.assert_close(head(x_BD), torch.tanh(x_BD @ weight.T))
+
+
+def test_only_a_head_that_best_can_hold_is_kept():
+    check_head(MLPHead(8), 8)
+    check_head(nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Tanh()), 8)
+    for other in (nn.Sequential(nn.Linear(8, 8), nn.ReLU()), nn.Sequential(nn.LayerNorm(8), MLPHead(8)),
+                  nn.Linear(8, 4), nn.Sequential(MLPHead(8), MLPHead(8)), nn.Identity()):  # fmt: skip
+        with pytest.raises(UserError, match="which is another function"):
+            check_head(other, 8)
 
 
 def test_projector_has_the_size_of_vicregs():
