@@ -27,6 +27,9 @@ from cse.sources.encoder import PACKAGE
 
 log = logging.getLogger("cse")
 
+OF_SEPARATE = tuple(f"aux_modality.{key}" for key in ("lr", "schedule", "weight_decay", "no_decay", "clip", "order"))
+"""Settings of aux_modality.optimizer=separate alone."""
+
 ABOUT = f"# {RUN}: this run's settings as data. cse-train resume=FOLDER reads them, and lays what is typed over them.\n"
 
 
@@ -61,6 +64,9 @@ class Job:
         make_folder(Path(self.cfg.paths.cache), "paths.cache")
         if self.trains and not self.cfg.data.preview:  # a preview scores nothing
             check_selection(self.cfg)
+        idle = [word for word in self.words if key_of(word) in OF_SEPARATE]
+        if idle and OmegaConf.select(self.cfg, "aux_modality.optimizer") == "joint":
+            raise UserError(f"{idle[0]} has no effect with aux_modality.optimizer=joint, which is the text's optimizer")
 
     def check_unused(self) -> None:
         """Raise UserError if the folder holds a run or scores that this one would replace."""
