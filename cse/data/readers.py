@@ -43,9 +43,8 @@ def files_of(path: Path, key: str = "data.path") -> list[Path]:
         raise MissingResource(f"{key}={path}: there is no such file or folder")
     inside = path.rglob("*") if path.is_dir() else [path]
     files = sorted(file for file in inside if file.is_file() and (kind(file) in KINDS or file == path))
-    files = [
-        file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)
-    ]  # editors' copies
+    # editors keep copies of their own there
+    files = [file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)]
     if not files:
         raise UserError(f"{key}={path}: no {', '.join(KINDS)} file (or .gz of one) is in this folder")
     for file in files:

@@ -26,7 +26,7 @@ from cse.run.card import copy_mteb, model_card
 from cse.run.job import steps_in_words
 from cse.run.plots import draw
 from cse.run.record import Record
-from cse.score import in_short, no_better, values
+from cse.score import decimals, in_short, no_better, values
 from cse.training.forecast import STEPS, forecast
 from cse.training.loop import Training
 from cse.training.settings import Parts, State, Trainer
@@ -250,7 +250,8 @@ def print_scores(record: Record, untrained: Mapping[str, float]) -> None:
         numbers = [untrained.get(name, math.nan), score.value]
         rows.append((name, *numbers))
         if score.headline:
-            cells = [*map(in_short, numbers), f"{'+' * (score.value > numbers[0])}{in_short(score.value - numbers[0])}"]
+            change = f"{score.value - numbers[0]:+z.{decimals(score.value)}f}"
+            cells = [*map(in_short, numbers), change]
             headline.append((shown(score), *("" if "nan" in cell else cell for cell in cells)))
     record.trackers.table("scores", columns, rows)
     if headline:
