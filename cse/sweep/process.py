@@ -12,8 +12,9 @@ from functools import cache
 from pathlib import Path
 
 from cse.config.compose import resolved, without_hydra
-from cse.config.keys import identity, is_science, key_of
+from cse.config.keys import changes_a_table, identity, key_of
 from cse.config.spelling import spell_value
+from cse.dotted import flattened
 from cse.errors import RunError, UserError
 from cse.files import make_folder, sha256
 from cse.record.heartbeat import read_beat
@@ -147,22 +148,20 @@ def differences(job: jobs.PlannedJob, run: Run) -> list[str]:
 
     Then what it read that has changed; for a cse-eval job, first whether the encoder that it scored has been replaced.
     """
-    if job.program != "cse-train":
-        known, name = run.results.get("weights_sum"), run.get("checkpoint")
-        other = known and weights_sum(name) not in (known, None)
-        return [f"other weights in checkpoint={name}"] * bool(other) + changed_files(run)
+    known, name = run.results.get("weights_sum"), run.get("checkpoint")
+    other = [f"other weights in checkpoint={name}"] * bool(known and weights_sum(name) not in (known, None))
     config = job.composed()
     if config.smoke:  # its settings were shrunk
-        return changed_files(run)
+        return other + changed_files(run)
     now, before = (
-        {key: value for key, value in identity(settings).items() if is_science(key)}
+        identity(settings) | {key: value for key, value in flattened(settings).items() if changes_a_table(key)}
         for settings in (resolved(without_hydra(config)), run.config)
     )
     if before.get("trainer.compile") == "auto":  # an older version compiled where it could; the loss is the same
         before.pop("trainer.compile")
     decided = {key for key in now if now[key] == "auto"}  # by the machine that ran it, as the run records
     changed = [key for key in now if key in before and before[key] != now[key] and key not in decided]
-    return [f"{key}={before[key]} (now {now[key]})" for key in changed] + changed_files(run)
+    return [*other, *(f"{key}={before[key]} (now {now[key]})" for key in changed), *changed_files(run)]
 
 
 def changed_files(run: Run) -> list[str]:

@@ -36,7 +36,8 @@ def test_a_job_that_read_other_files_does_not_pass_for_done(program, tmp_path):
     for file in (text, pairs):
         file.write_text("as it was")
     words = ["tracker=none"] if program == "cse-train" else ["checkpoint=nowhere", "eval=stsb"]
-    results = {"status": "done", "config": {"checkpoint": "nowhere"}, "metrics": {"average": 70.0},
+    config = {} if program == "cse-train" else {"checkpoint": "nowhere"}
+    results = {"status": "done", "config": config, "metrics": {"average": 70.0},
                "training_data": {"sha256": {str(text): sha256(text)}},
                "data": {"pairs": {"files": {str(pairs): {"sha256": sha256(pairs)}, "STS12/a.txt": {"sha256": "0"}}}},
                }  # fmt: skip
@@ -50,6 +51,19 @@ def test_a_job_that_read_other_files_does_not_pass_for_done(program, tmp_path):
     outcome = process.known_outcome(job, tmp_path)
     assert outcome.state == "failed"
     assert f"other content of {text}, other content of {pairs}" in outcome.detail
+
+
+def test_a_job_that_ended_after_other_steps_or_scored_another_model_does_not_pass_for_done(tmp_path):
+    """Where a YAML has changed since, or the run was resumed for more steps."""
+    for program, words, config in (
+        ("cse-train", ["trainer.max_steps=5000"], {"trainer": {"max_steps": 100}}),
+        ("cse-eval", ["model=minilm"], {"model": {"name": "org/another"}}),
+    ):
+        done = {"status": "done", "config": config, "metrics": {"average": 70.0}}
+        (tmp_path / "results.json").write_text(json.dumps(done))
+        outcome = process.known_outcome(jobs.PlannedJob("a", program, words), tmp_path)
+        assert outcome.state == "failed"
+        assert "100 (now 5000)" in outcome.detail or "model.name=org/another (now " in outcome.detail
 
 
 def test_the_table_says_where_training_did_not_help(tmp_path):
