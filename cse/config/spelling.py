@@ -30,6 +30,9 @@ UNREAD = tuple(
 )
 """Keys of Hydra's own runs and logs, which nothing here reads."""
 
+SENTENCES = ("label", "note")
+"""The keys whose commas separate no values."""
+
 NOT_PATHS = {"resume": ("null", "auto"), "hydra.run.dir": (), "hydra.sweep.dir": ()}
 """The values of a path's key that are not a path. For all other such keys it is null alone."""
 
@@ -79,7 +82,8 @@ def quote_path(word: str, many: bool) -> str:
         raise UserError(f"{word}: a path is used as it is typed, and $ is not expanded: type the path itself")
     if value in NOT_PATHS.get(key_of(word), ("null",)):
         return word
-    pieces = value.split(",") if many and not entry(key_of(word)).of_line else [value]
+    several = many and key_of(word) not in SENTENCES and not entry(key_of(word)).of_line
+    pieces = value.split(",") if several else [value]
     pieces = [f"{Path.home()}{piece[1:]}" if piece.startswith("~/") else piece for piece in pieces]
     return f"{key}{equals}{','.join(map(quote_name, pieces))}"
 

@@ -67,7 +67,8 @@ class Line:
 
     def own_job(self, words: list[str]) -> PlannedJob:
         """The job of a line without a sweep, whose name shows the axes, or all that decides if there are none."""
-        decisive, axes = list(filter(names_a_job, words)), axes_of(own_words(self.words))
+        axes = axes_of(own_words(self.words))
+        decisive = [word for word in words if names_a_job(word) or key_of(word) in axes]
         shown = [word for axis in axes for word in words if key_of(word) == axis] or decisive
         resume = ["resume=auto"] if self.program == "cse-train" else []
         return PlannedJob(short_name(shown, [self.program, *decisive]), self.program, [ONE_OF_MANY, *resume, *words])
@@ -95,6 +96,9 @@ def is_many(words: Sequence[str]) -> bool:
 def read(typed: Sequence[str], program: str) -> Line:
     """Parse a line. Raises UserError if it cannot start jobs, MissingResource if it needs a package that is missing."""
     words = [word for word in typed if word not in MULTIRUN]
+    if idle := [word for word in words if key_of(word).startswith(("hydra.run.", "hydra.sweep."))
+                and key_of(word) != "hydra.sweep.dir"]:  # fmt: skip
+        raise UserError(f"{idle[0]} has no effect on a line of many jobs, whose folder is hydra.sweep.dir=FOLDER")
     if origin := started_from(words):
         raise UserError(f"{origin} starts one run: leave out -m and sweep=, and give each key one value")
     if "RANK" in os.environ:

@@ -37,6 +37,7 @@ def test_a_word_is_read_as_it_was_meant(word, meant):
         ("data.path=a.txt", ["data.path=a.txt"]),
         ("data.path=null paths.images=a,b", ["data.path=null", "paths.images='a,b'"]),
         ("-m data.path=1.10,b hydra.sweep.dir=a,b", ["data.path='1.10',b", "hydra.sweep.dir='a,b'", "-m"]),
+        ("-m note=tuned,twice label=a,b", ["note='tuned,twice'", "label='a,b'", "-m"]),
         ("eval=[ü]", ["eval=[ü]"]),
         ("+seed=1 ++trainer.lr=2 +hydra.job.x=3", ["seed=1", "trainer.lr=2", "+hydra.job.x=3"]),
         ("data.path=~/x.txt", [f"data.path={Path.home()}/x.txt"]),

@@ -42,6 +42,8 @@ def test_lines_that_start_many_jobs(words, is_many):
         ("-m seed=1,2 resume=outputs/x", "resume=outputs/x"),
         ("-m seed=1,2 rerun=outputs/x", "rerun=outputs/x"),
         ("-m seed=1,2 jobs.parallel=0", "jobs.parallel=0"),
+        ("-m seed=1,2 hydra.run.dir=mine", "hydra.run.dir=mine has no effect"),
+        ("-m seed=1,2 hydra.sweep.dirr=mine", "hydra.sweep.dirr=mine has no effect"),
         ("-m seed=1,2 jobs.paralel=2", r"jobs\.paralel \(did you mean jobs\.parallel"),
         ("-m seed=1,2 jobs.parallel=2 hydra/launcher=submitit_slurm", "array_parallelism"),
         ("-m seed=1,2 recipe=simcse_brt", r"recipe=simcse_brt .*mean simcse_bert"),
@@ -110,6 +112,12 @@ def test_a_folder_of_the_same_hash_is_the_jobs_whatever_it_shows(tmp_path, there
     (tmp_path / older).mkdir()
     assert first_of_line() == (older if name else new)
     assert name is None or new == name.replace("HASH", hashed)
+
+
+def test_jobs_that_differ_in_what_decides_nothing_are_told_apart(many):
+    both = ["devices_1", "devices_2"]
+    assert many("-m trainer.devices=1,2 seed=1 hydra.sweep.dir=here") == (0, dict.fromkeys(both, "done"))
+    assert many("-m trainer.devices=1,2 seed=1 hydra.sweep.dir=here") == (0, dict.fromkeys(both, "done before"))
 
 
 def test_a_line_with_one_seed_more_finds_the_first(many):
