@@ -8,6 +8,7 @@ import yaml
 from omegaconf import OmegaConf
 
 from cse.record.runs import read_runs
+from cse.report.chosen import with_origin
 from cse.report.comparison import compare_runs
 
 LOWER = ("alignment", "uniformity", "median_rank", "loss")  # names of scores that are better when lower
@@ -64,6 +65,7 @@ def compared(tmp_path):
 
     def make(*folders, metrics=()):
         folders = folders or [tmp_path / "runs"]
-        return compare_runs(read_runs(folders), folders, metrics, "seed")
+        runs = with_origin(read_runs(folders), {str(folder): [folder] for folder in folders})
+        return compare_runs(runs, folders, metrics, "seed")
 
     return make

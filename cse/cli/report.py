@@ -140,11 +140,11 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     from cse.columns import latex, markdown
     from cse.record.runs import read_runs
     from cse.report import differences, page, terminal
-    from cse.report.chosen import above, having, places
+    from cse.report.chosen import above, having, places, with_origin
     from cse.report.comparison import compare_runs
 
-    named = [places(folder) for folder in folders]
-    runs = read_runs([place for of in named for place in of])
+    named = {str(folder): places(folder) for folder in folders}
+    runs = with_origin(read_runs([place for of in named.values() for place in of]), named)
     folders = list(dict.fromkeys(map(above, folders)))
     runs = having(runs, config["where"], config["seed"]) if runs and config["where"] else runs
     if not runs:
@@ -161,7 +161,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     baseline, confidence, least = (config[key] for key in ("baseline", "confidence", "gate"))
     passed, gated = True, dict[frozenset[int], str]()
     if least is not None:
-        first = named[0] if len(named) > 1 else []
+        first = next(iter(named.values())) if len(named) > 1 else []
         passed, gated = differences.gate(comparison, least, baseline, confidence, first)
     label = f"{out.name}-differences"
     gaps, doubt = differences.differences(comparison, baseline, confidence, config["within"], label, gated)

@@ -65,7 +65,12 @@ def settings(arguments: list[str]) -> Config:
         raise UserError("differ=[RUN,RUN] names two runs")
     if not config["sweep"] and not config["runs"] and not config["differ"]:
         raise UserError("nothing to report: give sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
-    of_runs = next((key for key in ("where", "baseline", "gate", "within", "differ") if config[key] is not None), None)
+    of_sweep: Config = {
+        "metrics": [],
+        "seed": "seed",
+        **dict.fromkeys(("where", "baseline", "gate", "within", "differ")),
+    }
+    of_runs = next((key for key, unset in of_sweep.items() if config[key] != unset), None)
     if config["sweep"] and of_runs:
         raise UserError(f"{of_runs}={config[of_runs]} is for runs=FOLDER; a sweep's rows are compared with its paper's")
     return config

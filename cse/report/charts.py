@@ -57,7 +57,8 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
         charts["Best so far"] = with_menu(so_far, xaxis_title="trial")
     if others := [key for key in keys if key not in axes][:2]:
         names = [escape(comparison.keys[key]) for key in others]
-        charts["Score by setting"] = with_menu(
+        joined = [escape(comparison.keys[key]) for key in keys if key not in others]
+        charts["Score by setting" + f", over all {', '.join(joined)}" * bool(joined)] = with_menu(
             {metric: by_setting(comparison, others, colours, metric) for metric in scored},
             xaxis={"title": names[0], "type": "category"},
             yaxis={"title": names[1], "type": "category"} if len(names) > 1 else {},

@@ -2,7 +2,8 @@
 
 import glob
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
@@ -24,6 +25,18 @@ def above(folder: Path) -> Path:
     return Path(*takewhile(lambda part: not glob.has_magic(part), folder.parts))
 
 
+def with_origin(runs: Sequence[Run], named: Mapping[str, Sequence[Path]]) -> list[Run]:
+    """The runs, of several folders or globs, with the innermost that names each as its setting `origin`, which tells
+    the same settings before and after a change of the code apart. named: the places of each."""
+    names = {place: name for name, places in named.items() for place in places}
+    if len(named) < 2:
+        return list(runs)
+    inner = [
+        max((one for one in names if run.folder.is_relative_to(one)), key=lambda at: len(at.parts)) for run in runs
+    ]
+    return [replace(run, config={"origin": names[at], **run.config}) for run, at in zip(runs, inner, strict=True)]
+
+
 def named_settings(words: str) -> dict[str, list[str]]:
     """The values of each key in KEY=VALUE,OTHER,KEY=VALUE: as in a sweep, OTHER is one more value of the key before it.
     Brackets may stand around a key's values, or around all."""
@@ -37,8 +50,10 @@ def named_settings(words: str) -> dict[str, list[str]]:
 
 
 def has(run: Run, key: str, values: Sequence[str]) -> bool:
-    """Whether the run has the setting with one of the values, which may be written as in a table."""
-    return same(run.get(key), values) or (run.has(key) and format_setting(run, key) in values)
+    """Whether the run has the setting with one of the values, which may be written as in a table: the end of a path."""
+    if same(run.get(key), values) or (run.has(key) and format_setting(run, key) in values):
+        return True
+    return any(f"/{run.get(key)}".endswith(f"/{value}") for value in values)
 
 
 def having(runs: Sequence[Run], where: str, seed: str) -> list[Run]:

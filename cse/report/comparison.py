@@ -15,7 +15,7 @@ from cse.record.runs import Run, described, grouped
 from cse.record.scores import ALTERED
 from cse.record.status import DONE, STATES, counted
 from cse.report.commands import is_trial, more_seeds
-from cse.report.frame import differing, format_setting, label, runs_frame, short_names
+from cse.report.frame import differing, format_settings, runs_frame, short_names
 from cse.report.groups import listed
 from cse.report.markup import NO_BETTER, legend_of
 from cse.report.notes import data_problems, mixed, no_better, not_alike, retrieved, seen_in_training
@@ -110,8 +110,9 @@ class Comparison:
         return [run for run, number, out in runs if number == setting and run.status == "done" and not out]
 
     def label(self, setting: int) -> str:
-        """The setting as text: lr=3e-05, model=bert."""
-        return label(self.runs_by_setting[setting][0], self.keys)
+        """The setting as text: lr=3e-05, model=bert; all if there are no keys."""
+        values = self.values.loc[setting].rename(self.keys)
+        return ", ".join(f"{name}={value}" for name, value in values.items() if value != "") or "all"
 
     def altered_in(self, setting: int) -> set[str]:
         """The scores that a run of the setting has on incomplete or altered data."""
@@ -131,8 +132,9 @@ class Comparison:
     @cached_property
     def values(self) -> pd.DataFrame:
         """A row for each setting, sorted as `scores`: its value of each key that differs, as text."""
-        rows = [[format_setting(self.runs_by_setting[one][0], key) for key in self.keys] for one in self.scores.index]
-        return pd.DataFrame(rows, index=self.scores.index, columns=list(self.keys), dtype=object)
+        runs = [self.runs_by_setting[one][0] for one in self.scores.index]
+        texts = {key: format_settings(runs, key) for key in self.keys}
+        return pd.DataFrame(texts, index=self.scores.index, columns=list(self.keys), dtype=object)
 
     def table(self) -> pd.DataFrame:
         """A line for each setting, the best one starred, with the chosen scores. All cells are text."""
@@ -262,9 +264,6 @@ class Comparison:
 
 def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed: str) -> Comparison:
     """Compare runs. patterns: the scores that tables show (test/sts/*); []: all if they are few, else the averages."""
-    if len(folders) > 1:  # tells the same settings in two folders apart, as before and after a change of the code
-        origins = [folder_of(run, folders) for run in runs]
-        runs = [replace(run, config={"origin": at, **run.config}) for run, at in zip(runs, origins, strict=True)]
     begun = [run for run in runs if "config" in run.results] or list(runs)  # the others have not said anything yet
     done = [run for run in runs if run.status == "done"]
     # a score without a split is not ours, and may have the name of a column of runs.csv
@@ -291,8 +290,8 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
 
 
 def folder_of(run: Run, folders: Sequence[Path]) -> Path:
-    """The first of the searched folders that holds the run."""
-    return next(folder for folder in folders if run.folder.is_relative_to(folder))
+    """The innermost of the searched folders that holds the run."""
+    return max((one for one in folders if run.folder.is_relative_to(one)), key=lambda folder: len(folder.parts))
 
 
 def averages(metrics: Sequence[str]) -> list[str]:

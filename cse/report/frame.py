@@ -1,10 +1,10 @@
 """Runs as a frame, and the settings in which they differ as columns, with short names and values as text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
-from cse.config.keys import is_science, key_of
+from cse.config.keys import is_science, is_verbatim, key_of
 from cse.dotted import flattened
 from cse.record.runs import Run, plain
 from cse.record.status import status_of
@@ -38,8 +38,10 @@ def differing(runs: Sequence[Run], seed: str) -> list[str]:
     frame = pd.DataFrame({key: [repr(plain(run.get(key))) for run in runs] for key in [*told, seed]})
     chosen: list[str] = []
     for key in told:
-        of_case = frame.groupby([*(one for one in chosen if one in ("case", "sweep")), seed])[key].nunique()
-        if frame[key].nunique() > 1 and ("case" not in chosen or (of_case > 1).any()):
+        cases = [one for one in chosen if one in ("case", "sweep")]
+        cases += [seed] * is_verbatim(key)  # checkpoint= names the run of each seed
+        varies = frame.groupby(cases)[key].nunique() if "case" in cases else frame[key].agg(["nunique"])
+        if frame[key].nunique() > 1 and (varies > 1).any():
             chosen.append(key)
     return chosen
 
@@ -54,15 +56,20 @@ def short_names(keys: Sequence[str], dot: str = ".") -> dict[str, str]:
     return names
 
 
-def label(run: Run, keys: Mapping[str, str]) -> str:
-    """A run's setting as `lr=3e-05, model=bert`; `all` if there are no keys. keys: {dotted key: its short name}."""
-    return ", ".join(f"{name}={format_setting(run, key)}" for key, name in keys.items() if run.has(key)) or "all"
-
-
 def format_setting(run: Run, key: str) -> str:
     """A run's value in a table; "" if it has no such setting."""
     form = format_value if key in NAMES else format_short  # figure3 is one of several
     return form(run.get(key)) if run.has(key) else ""
+
+
+def format_settings(runs: Sequence[Run], key: str) -> list[str]:
+    """`format_setting` of each run; of paths that have the same last part, as much as tells them apart."""
+    texts = [format_setting(run, key) for run in runs]
+    whole = [format_value(run.get(key)) if run.has(key) else "" for run in runs]
+    if len(set(texts)) == len(set(whole)):
+        return texts
+    ends = short_names(list(dict.fromkeys(whole)), "/")
+    return [ends[one] for one in whole]
 
 
 def format_short(value: object) -> str:

@@ -130,6 +130,8 @@ def test_every_number_may_have_an_exponent(key):
         (["runs=[a"], "runs=[a"),
         (["runs=runs", "metrics=[a"], "metrics=[a"),
         (["runs=runs", "gate=???"], "gate=???"),
+        (["sweep=whitenedcse/table4", "metrics=[dev/*]"], "is for runs=FOLDER"),
+        (["sweep=whitenedcse/table4", "seed=data.seed"], "is for runs=FOLDER"),
         (["runs=runs", "confidence=95"], "confidence=95:"),
         (["runs=${nowhere}"], "nowhere"),
     ],

@@ -8,8 +8,11 @@ import shutil
 import pytest
 from rich.console import Console
 
+from cse.record.runs import read_runs
 from cse.report import terminal
+from cse.report.chosen import having, places, with_origin
 from cse.report.differences import differences
+from cse.report.frame import format_setting
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
 
@@ -181,6 +184,25 @@ def test_seeds_trained_since_a_search_replace_the_score_that_picked_its_setting(
     assert list(since.means["runs"]) == list(since.means["done"]) == [2, 1]
     section, _ = differences(since, None, 0.95)
     assert list(section.frame["difference"]) == [2.5]
+
+
+def test_paths_of_one_name_are_told_apart(leave, compared, runs):
+    for version, score in (("v1", 70.0), ("v2", 60.0)):
+        leave(version, {"data.path": f"data/{version}/train.txt", "seed": 1}, {"dev/x": score})
+    comparison = compared()
+    assert list(comparison.values["data.path"]) == ["v1/train.txt", "v2/train.txt"]
+    assert comparison.label(comparison.best) == "path=v1/train.txt"
+    assert [run.folder.name for run in having(runs(), "path=v2/train.txt", "seed")] == ["v2"]
+
+
+def test_runs_keep_what_names_them_apart_also_globs_and_a_folder_in_another(leave, tmp_path):
+    for name in ("old_1", "old_2", "new_1", "new_2", "all/1", "all/inner/2"):
+        leave(name, {"seed": int(name[-1])}, {"dev/x": 1.0})
+    folder = tmp_path / "runs"
+    for named, expected in ((["old_*", "new_*"], ["new_*", "old_*"]), (["all", "all/inner"], ["all", "inner"])):
+        where = {one: places(folder / one) for one in named}
+        found = with_origin(read_runs([place for of in where.values() for place in of]), where)
+        assert sorted({format_setting(run, "origin") for run in found}) == expected
 
 
 def test_scores_below_one_have_four_decimals(leave, compared):

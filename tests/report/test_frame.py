@@ -38,6 +38,13 @@ def test_what_nobody_typed_is_no_column_but_is_told(leave, compared):
     assert comparison.notes == ["all: joins runs that differ in trainer.clip"]
 
 
+def test_what_was_typed_for_some_seeds_of_a_case_is_a_column(columns):
+    lines = [(["case=a", f"seed={seed}"], {"case": "a", "seed": seed, "trainer.lr": 1}) for seed in (1, 2)]
+    lines += [(["case=b", "seed=1"], {"case": "b", "seed": 1, "trainer.lr": 1})]
+    lines += [(["case=a", "seed=3", "trainer.lr=2"], {"case": "a", "seed": 3, "trainer.lr": 2})]
+    assert columns(*lines) == ["case", "trainer.lr"]
+
+
 def test_runs_of_several_sweeps_are_told_apart_by_their_sweep(columns):
     """Whose own settings nobody typed."""
     lines = [

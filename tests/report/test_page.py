@@ -188,7 +188,7 @@ def test_many_numbers_are_no_categories_beside_another_key(leave, compared):
     for number in range(8):
         leave(f"{number}", {"data.limit": 10 + number % 2, "trainer.lr": 1e-5 * 2**number}, {"dev/x": 70.0 + number})
     charts = draw_charts(compared())
-    assert [box.x[0] for box in charts["Score by setting"].data] == ["10", "11"]
+    assert [box.x[0] for box in charts["Score by setting, over all lr"].data] == ["10", "11"]
     assert "Score by lr" in charts
 
 
