@@ -10,7 +10,8 @@ of its words) and one form:
 
     PLACE   {row: NAME, column: NAME}   in the published table; a list means several, a key that is left out means all
                                         that the report fills: `more: {column: shuffled}` is about every row
-            {where: {case: small_both}, metric: dev/declutr/average}         runs by their config, for figures
+            {where: {case: small_both}, metric: dev/declutr/average}         runs by their config, for figures; of
+                                        another sweep, if `where` names a case that this one lacks, and that sweep
     at: KEY                             with `where`: at each value of this config key
 
 Runs by their config are compared over the settings that both places were run with: the values of the sweep's axes that

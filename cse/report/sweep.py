@@ -17,7 +17,6 @@ from cse.errors import UserError
 from cse.record.runs import Run, read_runs, same
 from cse.record.status import counted, status_of
 from cse.report import figures, published
-from cse.report.claims import names
 from cse.report.comparison import compare_runs
 from cse.report.groups import groups_of
 from cse.report.notes import deviations, missing_jobs
@@ -73,17 +72,29 @@ def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected
 
 
 def runs_of_sweep(sweep: jobs.Sweep, spec: Spec, folders: list[Path], config: Config) -> list[Run]:
-    """The runs in the folders, which may hold other tables' too: without cases that neither the sweep nor its claims
-    name.
+    """The sweep's own runs in the folders, which may hold other tables' too: of sweeps that share its folder, and of
+    its cases. Of other runs only those whose case a claim names and the sweep has not.
 
     The sweep's own folder need not exist yet. Raises UserError for a named folder that does not exist.
     """
     runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
-    if not sweep.cases:
-        return runs
-    wheres = [place.get("where", {}) for claim in spec.claims for place in claim.places]  # may name another sweep's
-    cases = [None, *sweep.cases, *(name for where in wheres for name in names(where.get("case")))]
-    return [run for run in runs if run.get("case") in cases]
+    wheres = [place.get("where", {}) for claim in spec.claims for place in claim.places]
+    named = [where for where in wheres if "case" in where]
+    folder_of, known = cache(lambda name: jobs.read(name).folder), choices("sweep")
+
+    def counts(run: Run) -> bool:
+        case, name = run.get("case"), sweep_of(run, sweep.name)
+        if case not in sweep.cases and any(run.matches(where) for where in named):
+            return True
+        is_own = name == sweep.name or name not in known or folder_of(name) == sweep.folder
+        return is_own and (not sweep.cases or case in (None, *sweep.cases))
+
+    return [run for run in runs if counts(run)]
+
+
+def sweep_of(run: Run, otherwise: str) -> str:
+    """The sweep that its line named."""
+    return next((unquoted(word) for word in run.overrides if word.startswith("sweep=")), otherwise)
 
 
 def read_sweep(sweep: str) -> tuple[jobs.Sweep, Config, str]:
@@ -116,7 +127,7 @@ def mark_departures(runs: list[Run], sweep: str, seed: str) -> list[Run]:
     read, own, known = cache(jobs.read), cache(configuration), choices("sweep")
 
     def departures(run: Run) -> tuple[str, ...]:
-        name = next((unquoted(o) for o in run.overrides if o.startswith("sweep=")), sweep)
+        name = sweep_of(run, sweep)
         if name not in known:
             return (f"sweep={name}",)
         overrides = [o for o in read(name).departures(run.overrides) if key_of(o) != seed]

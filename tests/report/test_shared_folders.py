@@ -11,6 +11,7 @@ from made_up_tables import parsed
 from omegaconf import OmegaConf
 from typed import exit_code, jobs_of
 
+from cse.cli.reporting import settings
 from cse.config.groups import SWEEPS_DIR, choices
 from cse.record.runs import Run
 from cse.report import sweep as compared
@@ -72,6 +73,24 @@ def test_every_report_reads_a_folder_with_the_runs_of_all(folder, tmp_path, monk
         assert "not in the sweep" not in out, sweep.name
         if len(some_jobs(sweep)) != FEW and sweep.sweeper == "basic":
             assert "not started" not in out, sweep.name
+
+
+@pytest.mark.parametrize(
+    ("counted", "others"),
+    [
+        (["whitenedcse/table5 objective.m=2"], ["whitenedcse/table6 case=positives_3"]),  # m = 3 without whitening
+        (["study2/documents case=mlm"], ["study2/methods case=mlm"]),
+        (["nonling/figure2", "nonling/table4 case=visual_bert"],  # Table 1's, which a claim names
+         ["nonling/table3 case=visual_bert", "nonling/table6"]),
+    ],
+)  # fmt: skip
+def test_runs_of_other_sweeps_do_not_count(counted, others, tmp_path):
+    """They lie beside the sweep's own, and cases and settings of several sweeps have the same names."""
+    for line in counted + others:
+        leave(jobs_of(*line.split())[0], tmp_path / "runs" / line, {"test/sts/average": 60.0})
+    words = [f"sweep={counted[0].split()[0]}", f"runs={tmp_path}"]
+    report = compared.of_sweep(settings(words), [tmp_path], tmp_path)
+    assert [str(run.folder.relative_to(tmp_path / "runs")) for run in report.runs] == counted
 
 
 def test_a_run_of_a_sweep_that_is_gone_is_a_departure():
