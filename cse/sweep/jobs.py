@@ -162,10 +162,10 @@ class Sweep(BaseModel):
         return PlannedJob(slug, "cse-eval", line, (folder, trained))
 
     def departures(self, words: Sequence[str]) -> list[str]:
-        """The words of a run that change a table and that neither the axes nor the cases contain."""
+        """The words of a run that change a table and that neither the axes nor its case contain."""
         axes = {"case", "checkpoint", *self.params}
-        of_cases = {word for case in self.cases.values() for word in case.set}
-        rest = [word for word in words if not word.startswith("~") and word not in of_cases]
+        case = self.cases.get(values_of(words).get("case", ""), Case())
+        rest = [word for word in words if not word.startswith("~") and word not in case.set]
         return [word for word in rest if key_of(word) not in axes and changes_a_table(key_of(word))]
 
     def slug(self, readable: Sequence[str], whole: Sequence[str]) -> str:

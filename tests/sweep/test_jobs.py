@@ -74,6 +74,13 @@ def test_departures_are_the_decisive_overrides_beyond_the_sweep():
     assert table.departures([*own, *more]) == ["trainer.max_steps=60", "trainer.lr=1"]
 
 
+def test_a_word_of_another_case_is_a_departure():
+    table = jobs.read("whitenedcse/table6")
+    assert "objective.m=3" in table.cases["positives_3"].set
+    assert table.departures(table.job(["case=positives_3"]).words) == []
+    assert table.departures(table.job(["case=whitening", "objective.m=3"]).words) == ["objective.m=3"]
+
+
 def test_an_evaluation_finds_the_run_it_scores():
     """Its checkpoint is the other sweep's folder for the same seed and model, and it gets no keys of training."""
     more = ["seed=3", "model=minilm", "trainer.max_steps=9", "eval.transfer.tasks=[CR]"]
