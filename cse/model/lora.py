@@ -31,20 +31,25 @@ class Lora(TypedDict):
 def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
     """Add a new adapter to the backbone and freeze everything else.
 
-    Raises MissingResource without peft, and UserError where no layer has a name of `targets`.
+    Raises MissingResource without peft, and UserError where no linear layer, or another layer, has a name of `targets`.
     """
     try:
         from peft import LoraConfig
+        from peft.tuners.lora import Linear
+        from peft.tuners.tuners_utils import BaseTunerLayer
     except ImportError as error:
         raise MissingResource("model.lora needs peft: pip install -e '.[lora]'") from error
-    targets = lora.get("targets") or "all-linear"
+    targets = [*map(str, lora.get("targets") or [])] or "all-linear"
+    linear = {name.rpartition(".")[2] for name, layer in backbone.named_modules() if isinstance(layer, nn.Linear)}
+    refusal = UserError(f"model.lora.targets={targets}: the encoder's linear layers are {', '.join(sorted(linear))}")
     dropout = lora.get("dropout", 0.0)
     config = LoraConfig(r=lora["r"], lora_alpha=lora["alpha"], lora_dropout=dropout, target_modules=targets)
     try:
         backbone.add_adapter(config, ADAPTER)
     except ValueError as error:  # no module of these names
-        names = {name.rpartition(".")[2] for name, layer in backbone.named_modules() if isinstance(layer, nn.Linear)}
-        raise UserError(f"model.lora.targets={targets}: the encoder's are {', '.join(sorted(names))}") from error
+        raise refusal from error
+    if any(isinstance(layer, BaseTunerLayer) and not isinstance(layer, Linear) for layer in backbone.modules()):
+        raise refusal  # an embedding, whose update `merged` does not add
 
 
 def merged(backbone: PreTrainedModel) -> dict[str, Tensor]:

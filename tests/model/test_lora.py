@@ -1,5 +1,7 @@
 """Low-rank adapters: only they are trained, and merged weights equal base plus adapter."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -67,6 +69,13 @@ def test_impossible_settings_of_an_adapter_are_refused(lora, key):
         validate(composed(f"model.lora={lora}", "data=text", "data.path=x"), "train")
 
 
-def test_targets_that_the_model_lacks_are_refused(tiny):
-    with pytest.raises(UserError, match=r"model\.lora\.targets"):
-        load_encoder(tiny("bert"), "cls", lora={"r": 4, "alpha": 8, "targets": ["q_proj"]})
+@pytest.mark.parametrize("targets", [["q_proj"], ["query", "word_embeddings"]])
+def test_targets_that_are_no_linear_layers_are_refused(tiny, targets):
+    with pytest.raises(UserError, match=r"model\.lora\.targets.*query"):
+        load_encoder(tiny("bert"), "cls", lora={"r": 4, "alpha": 8, "targets": targets})
+
+
+def test_targets_of_the_command_line_are_exported(small_run, cse_train, tmp_path):
+    assert cse_train([*small_run, "model.lora={r:4,alpha:8,targets:[query,value]}", "trainer.max_steps=2"]) == 0
+    adapter = json.loads((tmp_path / "run/best/adapter/adapter_config.json").read_text())
+    assert sorted(adapter["target_modules"]) == ["query", "value"]
