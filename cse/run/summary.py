@@ -226,7 +226,7 @@ def conclude(record: Record, parts: Parts, state: State) -> None:
     write_text(folder / "best" / "README.md", model_card(record.results, record.scores.values()))
     copy_mteb(folder / "best", record.results)
     if test := {name: score for name, score in metrics.items() if name.startswith("test/")}:
-        trackers.log(test, state.step)  # dashboards draw a curve of one point
+        trackers.log(test, best_step)  # dashboards draw a curve of one point
     for name, path in draw(folder, parts.trainer.select, best_step, record.results["seed"]).items():
         trackers.image(f"plots/{name}", path, state.step)
     print_scores(record, before)

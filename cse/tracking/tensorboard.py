@@ -21,7 +21,7 @@ class Tensorboard:
 
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
         """Metrics of one step, by name."""
-        self.step = step
+        self.step = max(self.step, step)
         for name, value in metrics.items():
             self.writer.add_scalar(name, value, step)
 
@@ -38,7 +38,8 @@ class Tensorboard:
 
     def finish(self, exit_code: int, summary: Json) -> None:
         """Write the run's row in HParams: its configuration and the numbers of its summary."""
-        scores = {name: float(value) for name, value in summary.items() if isinstance(value, (int, float))}
+        numbers = {name: value for name, value in summary.items() if isinstance(value, (int, float))}
+        scores = {f"hparam/{name}": float(value) for name, value in numbers.items()}  # no points of the scores' curves
         settings = flattened(self.config).items()  # HParams holds numbers and text
         hparams = {key: value if isinstance(value, (bool, int, float, str)) else str(value) for key, value in settings}
         hparams["status"] = "failed" if exit_code else "done"

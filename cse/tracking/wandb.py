@@ -131,7 +131,7 @@ class Wandb:
         """Log the metrics of one step, by name."""
         self.run.log({**metrics, "train/step": step})
         scores = {name: value for name, value in metrics.items() if name.startswith("dev/") and not math.isnan(value)}
-        if scores and self.run.settings.mode != "disabled":
+        if scores and step > 0 and self.run.settings.mode != "disabled":  # step 0 is the untrained encoder's
             best = self.known["best"]
             best |= {
                 name: (min if name in lower_is_better else max)(value, best.get(name, value))
@@ -150,7 +150,7 @@ class Wandb:
 
     def finish(self, exit_code: int, summary: Json) -> None:
         """Close the run with its scores; wait at most finish_timeout seconds for the upload."""
-        self.run.summary.update({**summary, **self.known["best"]})  # `summary` has the dev scores of one step
+        self.run.summary.update({**self.known["best"], **summary})  # `summary` has the scores of the step that is kept
         best, where = self.folder / "best", self.where
         if self.artifact and exit_code == 0 and best.is_dir():  # cse-eval leaves none
             self.run.log_artifact(str(best), f"best-{self.run.id}", "model")

@@ -25,10 +25,13 @@ def test_curves_plots_tables_and_hparams_are_read_back(tmp_path, read):
     run.log({"train/loss": 0.25}, 2)
     run.image("loss", tmp_path / "loss.png", 2)
     run.table("scores", ["task", "score"], [["STS12", 70.1]])
-    run.finish(0, {"test/sts/average": 76.25, "note": "text is no score"})
+    run.log({"test/sts/average": 76.25}, 1)  # of the best step
+    run.finish(0, {"test/sts/average": 76.25, "dev/stsb/spearman": 79.0, "note": "text is no score"})
     events = read(tmp_path)
     assert [(e.step, e.value) for e in events.Scalars("train/loss")] == [(1, 0.5), (2, 0.25)]
-    assert events.Scalars("test/sts/average")[0].value == 76.25
+    assert [(e.step, e.value) for e in events.Scalars("test/sts/average")] == [(1, 76.25)]
+    assert [(e.step, e.value) for e in events.Scalars("dev/stsb/spearman")] == [(1, 79.0)]
+    assert [(e.step, e.value) for e in events.Scalars("hparam/dev/stsb/spearman")] == [(2, 79.0)]
     assert events.Tags()["images"] == ["loss"]
     assert b"| STS12 | 70.1 |" in events.Tensors("scores/text_summary")[0].tensor_proto.string_val[0]
     plugin = events.summary_metadata["_hparams_/session_start_info"].plugin_data.content
