@@ -84,6 +84,7 @@ class Encoder(nn.Module):
     def described(self) -> str:
         """How a text becomes a vector, in words: pooling, template, head, unit length and the longest text."""
         about = [f"{self.pooling} pooling", *["in a template"] * bool(self.tokenizer.template_length)]
+        about += [f"after {self.tokenizer.prefix!r}"] * bool(self.tokenizer.prefix)
         about += ["its dense head"] * (self.head is not None)
         return ", ".join([*about, *["unit length"] * self.unit_length, f"at most {self.tokenizer.longest} tokens"])
 

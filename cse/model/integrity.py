@@ -104,7 +104,7 @@ def longest_text(name: str, recorded: int | None, tokenizer: PreTrainedTokenizer
     recorded: max_seq_length of sentence-transformers, or None. positions: None for any number. Raises UserError where
     there is no room for a token of text.
     """
-    longest = int(min(recorded or LONGEST, positions or LONGEST, tokenizer.model_max_length, LONGEST))
+    longest = int(min(recorded or tokenizer.model_max_length, positions or LONGEST, LONGEST))
     if longest <= tokenizer.num_special_tokens_to_add():
         raise UserError(
             f"model.name={name} leaves no room for text in {longest} tokens (model_max_length of "

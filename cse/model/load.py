@@ -67,7 +67,8 @@ def load_encoder(
     it may record; pooler is CLS through the checkpoint's own pooler (supervised SimCSE as released). dropout: the
     probability of every dropout in the stack, None keeps the checkpoint's. mlm: load the language-model head too.
     packed: on a CPU, where the architecture is known, all weights are trained and nothing is checkpointed. lora: what
-    Lora takes. prefix, template: None keeps the checkpoint's. conf/model/_base.yaml says the rest.
+    Lora takes. template: None keeps the checkpoint's; prefix: so does None, where pooling is None too.
+    conf/model/_base.yaml says the rest.
 
     Raises MissingResource if the weights cannot be had, UserError if they do not fit.
     """
@@ -97,6 +98,7 @@ def read_checkpoint(name: str, pooling: str | None, changes: Mapping[str, Any], 
     changes: of the configuration, as `configure` takes them. weights: dtype and attn_implementation, as from_pretrained
     takes them. The rest, and the errors, are those of load_encoder.
     """
+    from tokenizers import normalizers
     from transformers import AutoConfig, AutoTokenizer
 
     from cse.model import integrity
@@ -114,6 +116,9 @@ def read_checkpoint(name: str, pooling: str | None, changes: Mapping[str, Any], 
             raise UserError(f"model.name={name}: its dense head is for vectors of another width")
         layers, own_dropout = config.num_hidden_layers, configure(config, ending.pooling, name=name, **changes)
         hf_tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        if ending.lowercase:
+            core = hf_tokenizer.backend_tokenizer
+            core.normalizer = normalizers.Sequence([normalizers.Lowercase(), *filter(None, [core.normalizer])])
         kind: Head = "mlm" if mlm else "pooler" if ending.pooling == OWN else None
         has_all = config.num_hidden_layers == layers
         backbone, head = read_weights(name, folder, {**weights, "config": config}, head=kind, has_all_layers=has_all)
@@ -154,6 +159,8 @@ def configure(
             f"model.name={name}: {config.model_type} is an encoder with a decoder, which cse does not train: use an "
             "encoder (model=roberta) or a decoder (model=qwen3_embedding)"
         )
+    if config.model_type in ARCHITECTURES and config.is_decoder:  # it is trained as an encoder, and saved as one
+        config.is_decoder = False
     if num_layers is not None:
         if not 1 <= num_layers <= config.num_hidden_layers:
             raise UserError(f"model.num_layers={num_layers}: {name} has 1 to {config.num_hidden_layers}")

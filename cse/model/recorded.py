@@ -28,13 +28,14 @@ ACTIVATIONS = {"Tanh": nn.Tanh, "Identity": nn.Identity, "ReLU": nn.ReLU}
 @dataclass(frozen=True)
 class Ending:
     """pooling; head: the trained one; unit_length: whether vectors are scaled to length 1; longest: the most tokens of
-    a text, None for as many as the model reads; prefix: put before every text."""
+    a text, None for as many as the model reads; prefix: put before every text; lowercase: whether texts are."""
 
     pooling: str
     head: nn.Sequential | None = None
     unit_length: bool = False
     longest: int | None = None
     prefix: str = ""
+    lowercase: bool = False
 
 
 def recorded_modules(folder: Path) -> Ending | None:
@@ -46,7 +47,13 @@ def recorded_modules(folder: Path) -> Ending | None:
         return None
     modules = json.loads((folder / "modules.json").read_bytes())
     place = {module["type"].rpartition(".")[2]: folder / module["path"] for module in modules}
-    if [*place] != [kind for kind in MODULES if kind in place] or len(place) < len(modules) or "Pooling" not in place:
+    is_own = any(not module["type"].startswith("sentence_transformers.") for module in modules)
+    if (
+        is_own
+        or [*place] != [kind for kind in MODULES if kind in place]
+        or len(place) < len(modules)
+        or "Pooling" not in place
+    ):
         kinds = [module["type"] for module in modules]
         raise UserError(f"{folder}/modules.json: {kinds}: cse loads {', '.join(MODULES)}, once each, in this order")
     pooling = pooling_kind(place["Pooling"] / "config.json")
@@ -56,9 +63,16 @@ def recorded_modules(folder: Path) -> Ending | None:
     settings: Json = {}
     for file in (*folder.glob("sentence_*_config.json"), *folder.glob("config_sentence_transformers.json")):
         settings |= json.loads(file.read_bytes())
+    if (width := settings.get("truncate_dim")) is not None:
+        raise UserError(f"{folder} records truncate_dim={width}, which cse does not read: take it out of its config")
     prefix = (settings.get("prompts") or {}).get(settings.get("default_prompt_name"), "")
+    if prefix and json.loads((place["Pooling"] / "config.json").read_bytes()).get("include_prompt") is False:
+        raise UserError(
+            f"{folder} pools without its prompt (include_prompt), which cse does not do: take one of them out"
+        )
     head = dense_head(place["Dense"]) if "Dense" in place else None
-    return Ending(pooling, head, "Normalize" in place, settings.get("max_seq_length"), prefix)
+    longest, lowercase = settings.get("max_seq_length"), bool(settings.get("do_lower_case"))
+    return Ending(pooling, head, "Normalize" in place, longest, prefix, lowercase)
 
 
 def pooling_kind(file: Path) -> str:
@@ -87,6 +101,8 @@ def dense_head(folder: Path) -> nn.Sequential:
     from safetensors.torch import load_file
 
     config = json.loads((folder / "config.json").read_bytes())
+    if config.get("use_residual"):
+        raise UserError(f"{folder}/config.json: a Dense module with use_residual, which cse does not have")
     weights = {name.removeprefix("linear."): value for name, value in load_file(folder / "model.safetensors").items()}
     if not all(value.isfinite().all() for value in weights.values()):
         raise UserError(f"{folder}/model.safetensors holds NaN or infinity: it is damaged")

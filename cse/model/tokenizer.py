@@ -34,7 +34,7 @@ class Tokenizer:
         self.hf = hf
         if hf.pad_token_id is None:
             hf.pad_token = hf.eos_token
-        self.longest, self.positions = min(longest, hf.model_max_length), positions
+        self.longest, self.positions = longest, positions
         self.prefix = prefix
         self.templates: list[template.Around] = []
         self._words: dict[str, list[int]] = {}

@@ -7,9 +7,12 @@ from functools import partial
 from pathlib import Path
 
 import damaged
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save
+from sentence_transformers import SentenceTransformer
+from tiny_encoders import exported
 
 from cse.errors import UserError
 from cse.model.load import load_encoder
@@ -72,7 +75,11 @@ def test_a_missing_slow_or_foreign_tokenizer_is_refused(checkpoint, changes):
 def layout(*modules: str, **configs: dict) -> dict:
     """The files of a sentence-transformers layout. configs: by folder (2_Dense), CLS for the others."""
     folders = ["" if kind == "Transformer" else f"{n}_{kind}" for n, kind in enumerate(modules)]
-    listed = [{"type": f"st.models.{kind}", "path": folder} for kind, folder in zip(modules, folders, strict=True)]
+    places = enumerate(zip(modules, folders, strict=True))
+    listed = [
+        {"idx": n, "name": f"{n}", "type": f"sentence_transformers.models.{kind}", "path": folder}
+        for n, (kind, folder) in places
+    ]
     files = {f"{folder}/config.json": configs.get(folder, CLS) for folder in folders if folder}
     return {"modules.json": json.dumps(listed)} | files
 
@@ -104,6 +111,11 @@ RECORDED = {
     "dense: another width": dense(torch.zeros(8, 40), in_features=40),
     "dense: NaN": dense(torch.full((8, 32), torch.nan)),
     "dense: announced": dense(torch.zeros(8, 32), in_features=10**7, out_features=10**7),
+    "dense: residual": dense(torch.zeros(32, 32), use_residual=True),
+    "a class of one's own": {**POOLED, "modules.json": POOLED["modules.json"].replace("sentence_transformers", "my")},
+    "narrower vectors": POOLED | {"config_sentence_transformers.json": {"truncate_dim": 8}},
+    "a prompt that is not pooled": layout("Transformer", "Pooling", **{"1_Pooling": CLS | {"include_prompt": False}})
+    | {"config_sentence_transformers.json": {"prompts": {"a": "b: "}, "default_prompt_name": "a"}},
     "prompts are a list": POOLED | {"config_sentence_transformers.json": {"prompts": ["a"]}},
 }
 
@@ -126,6 +138,18 @@ def test_a_length_that_leaves_no_room_for_text_is_refused(checkpoint, file, key,
         assert load_encoder(str(folder), None).tokenizer.longest == 3
     else:
         refused(folder, None)
+
+
+def test_lower_case_and_the_longest_text_are_read_as_sentence_transformers_reads_them(checkpoint, tmp_path):
+    bert, tokenizer = {"do_lower_case": True, "max_seq_length": 8}, {"model_max_length": 4}
+    pooled = layout("Transformer", "Pooling", **{"1_Pooling": CLS | {"word_embedding_dimension": 32}})
+    folder = checkpoint(pooled | {"sentence_bert_config.json": bert, "tokenizer_config.json": tokenizer})
+    texts = ["KADAN lofel migor", "perzu stamon triler nudan kafel"]
+    encoder = load_encoder(str(folder), None)
+    assert encoder.tokenizer.longest == 8
+    expected = SentenceTransformer(str(folder), device="cpu").encode(texts)
+    np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
+    np.testing.assert_allclose(exported(encoder, tmp_path / "best", texts), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("kinds", [
