@@ -67,7 +67,10 @@ def _embed(backbone: "PreTrainedModel", tokens: Tokens) -> tuple[Tensor, Places]
     mask_BT = tokens.mask_BT
     batch, longest = mask_BT.shape
     index_N = mask_BT.flatten().nonzero()[:, 0]
-    positions_BT = mask_BT.cumsum(1) - 1 + first_position(backbone.config)
+    positions_BT = mask_BT.cumsum(1) - 1
+    if first := first_position(backbone.config):  # RoBERTa's, for which a literal <pad> has no place of its own
+        real_BT = mask_BT * (tokens.ids_BT != first - 1)
+        positions_BT = torch.where(real_BT > 0, real_BT.cumsum(1) - 1 + first, first - 1)
     hidden_1ND = cast("bert.BertModel", backbone).embeddings(
         input_ids=tokens.ids_BT.flatten()[index_N][None], position_ids=positions_BT.flatten()[index_N][None]
     )

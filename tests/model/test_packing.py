@@ -1,8 +1,12 @@
 """The packed forward equals the plain one: same rows, same gradients."""
 
+import json
+import shutil
+
+import numpy as np
 import pytest
 import torch
-from tiny_encoders import random_tokens
+from tiny_encoders import exported, random_tokens
 
 from cse.model.load import load_encoder
 
@@ -28,6 +32,18 @@ def test_packed_equals_plain(request, folder, pooling, masked, lengths):
     assert plain_grads.keys() == packed_grads.keys()
     for name, grad in plain_grads.items():
         torch.testing.assert_close(packed_grads[name], grad, rtol=1e-7, atol=1e-9, msg=name)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_a_literal_padding_token_and_a_decoders_flag_change_nothing(tiny, kind, tmp_path):
+    """Which a text may have, and a configuration; best/ is read by transformers as it was trained."""
+    folder = shutil.copytree(tiny(kind), tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"is_decoder": True}))
+    packed, plain = (load_encoder(str(folder), "mean", packed=packed) for packed in (True, False))
+    texts = [f"kadan {packed.tokenizer.hf.pad_token} lofel migor", "perzu"]
+    np.testing.assert_allclose(packed.encode(texts), plain.encode(texts), atol=1e-6)
+    np.testing.assert_allclose(exported(packed, tmp_path / "best", texts), plain.encode(texts), atol=1e-6)
 
 
 @pytest.mark.parametrize("folder", ["tiny_bert", "tiny_roberta"])
