@@ -45,6 +45,16 @@ class Stsb(Text):
         self.rows = partial(self.pairs, Path(self.copy))
         super().find()
 
+    def prepare(self) -> None:
+        """See Text. Raises UserError for another number of pairs than the official one."""
+        super().prepare()
+        number = len(self.texts[0])
+        if number != STSB_ROWS["train"] and not self.allow_partial:
+            raise UserError(
+                f"{self.copy} has {number:,} pairs, not the official {STSB_ROWS['train']:,}: restore it, or set "
+                "allow_partial=true to train on what is there"
+            )
+
     def pairs(self, file: Path) -> Iterator[tuple[str, ...]]:
         """The cells of each row: texts, and the score as text. Raises UserError for a damaged line."""
         number = 0
@@ -55,8 +65,3 @@ class Stsb(Text):
             texts = tuple(fields[FIELDS[name]].strip() for name in self.column_names)
             score = (self.scores.cell(fields[FIELDS["score"]], f"{file}, line {number}"),) if self.scores else ()
             yield *texts, *score
-        if number != STSB_ROWS["train"] and not self.allow_partial:
-            raise UserError(
-                f"{file} has {number:,} pairs, not the official {STSB_ROWS['train']:,}: restore it, or set "
-                "allow_partial=true to train on what is there"
-            )
