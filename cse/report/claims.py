@@ -15,7 +15,8 @@ of its words) and one form:
     at: KEY                             with `where`: at each value of this config key
 
 Runs by their config are compared over the settings that both places were run with: the values of the sweep's axes that
-the claim does not name. What was tried on one side alone does not count for it.
+the claim does not name and, of lists of one length, the same place in the list. What was tried on one side alone does
+not count for it, nor a seed that lacks some of it; a trend has the values of its key at which all of a list was run.
 
     control: SAYS       of a claim with `within`: one without, in the same report, which must HOLD first
     quantity: TEXT      what the paper measured, if none of our scores is that: such a claim is never judged

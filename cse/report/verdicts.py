@@ -9,6 +9,7 @@ one word of cse.report.markup, by its difference, p and control (`word`): NOT JU
 import math
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,12 +34,14 @@ published_effect: the printed difference that supports the claim least; publishe
 
 class Part(NamedTuple):
     """One comparison, or one trend. sides: the runs of its left and right, or of the trend; lacks: what a side without
-    scores needs; printed: the paper's left minus right; found: ours (p NaN: no test, as its `why` says)."""
+    scores needs; printed: the paper's left minus right; partly: what a side with scores lacks; found: ours (p NaN: no
+    test, as its `why` says)."""
 
     name: str
     sides: tuple[Group, ...]
     lacks: tuple[str, ...] = ()
     printed: float | None = None
+    partly: tuple[str, ...] = ()
     found: Effect = Effect()
 
 
@@ -111,7 +114,7 @@ def decided(claim: Claim, parts: Sequence[Part]) -> dict[str, Any]:
         "part": one.name if ran and len(parts) > 1 else "",
         "parts_measured": len(judged or ran),
         "parts": len(parts),
-        "missing": "; ".join(dict.fromkeys(lack for part in parts for lack in part.lacks)),
+        "missing": "; ".join(dict.fromkeys(lack for part in parts for lack in part.lacks + part.partly)),
         "published_effect": printed,
         "published_supports": None if printed is None or is_tie else claim.is_borne_out(printed),
         "why_not_judged": "; ".join(dict.fromkeys(part.found.why for part in ran if part.found.why)),
@@ -122,7 +125,7 @@ def decided(claim: Claim, parts: Sequence[Part]) -> dict[str, Any]:
 
 def tested(claim: Claim, part: Part, spec: Spec, confidence: float) -> Part:
     """The part with its effect and p (NaN, with a reason, if it is no test)."""
-    if part.lacks:
+    if part.lacks or not all(side.values for side in part.sides):
         return part
     if claim.along:
         found = trend(part.sides[0].runs, claim, spec.seed, confidence)
@@ -185,12 +188,17 @@ def parts_of(claim: Claim, spec: Spec, printed: Published | None, groups: Groups
 
 
 def _trend(claim: Claim, spec: Spec, runs: list[Run]) -> Part:
-    """The runs of a trend that have a number on both axes."""
-    finished = finished_runs(claim.left["where"], spec, runs)
-    on_axis = [run for run in finished if isinstance(plain(run.get(claim.along)), float)]
-    group = group_of(on_axis, claim.left["metric"], spec.seed)
+    """The runs of a trend that have a number on both axes, where all that its place lists were run."""
+    where, metric = claim.left["where"], claim.left["metric"]
+    finished = finished_runs(where, spec, runs)
+    on_axis = [run for run in finished if metric in run.metrics and isinstance(plain(run.get(claim.along)), float)]
+    points = [f"{claim.along}={plain(run.get(claim.along)):g} of {spec.seed}={run.get(spec.seed)}" for run in on_axis]
+    lines = _lines(where)
+    whole, rest = _whole(on_axis, points, [_line(run, lines) for run in on_axis])
+    group = group_of(whole, metric, spec.seed)
     few = len(group.runs) < 3 or len({plain(run.get(claim.along)) for run in group.runs}) < 2
-    return Part("", (group,), ("three points, at two values or more",) if few else ())
+    lacks = ("three points, at two values or more",) if few else ()
+    return Part("", (group,), lacks, partly=_lacking(where, on_axis, rest))
 
 
 def _of_table(claim: Claim, spec: Spec, table: Published, groups: Groups) -> list[Part]:
@@ -226,22 +234,62 @@ def _cells_at(place: Place, spec: Spec) -> list[tuple[str, tuple[str, str]]]:
 
 def _matched(name: str, claim: Claim, at: Where, spec: Spec, runs: list[Run]) -> Part:
     """The runs of both places in the settings that both were run with: the values of the sweep's axes that the claim
-    does not name. What was tried on one side alone does not count for it."""
+    does not name and, of lists of one length, the same place in the list. What was tried on one side alone does not
+    count for it, nor a seed that lacks what its side's others were run with."""
     wheres = [{**place["where"], **at} for place in claim.places]
     metrics = [place["metric"] for place in claim.places]
     axes = [axis for axis in spec.axes if axis not in {*wheres[0], *wheres[1]}]
+    lines = [_lines(where) for where in wheres]
+    paired = len(lines[0]) == len(lines[1])
 
-    def setting(run: Run) -> tuple[str, ...]:
-        return tuple(str(plain(run.get(axis))) for axis in axes)
+    def cell(run: Run, side: int) -> tuple[tuple[str, ...], int]:
+        return tuple(str(plain(run.get(axis))) for axis in axes), _line(run, lines[side])
+
+    def setting(run: Run, side: int) -> object:
+        return cell(run, side) if paired else cell(run, side)[0]
 
     finished = [finished_runs(where, spec, runs) for where in wheres]
     scored = [[run for run in of if metric in run.metrics] for metric, of in zip(metrics, finished, strict=True)]
-    both = set.intersection(*({setting(run) for run in of} for of in scored))
+    both = set.intersection(*({setting(run, side) for run in of} for side, of in enumerate(scored)))
     sides, lacks = [], []
-    for where, metric, of, found in zip(wheres, metrics, finished, scored, strict=True):
-        sides.append(group_of([run for run in found if not all(scored) or setting(run) in both], metric, spec.seed))
-        lack = ", ".join(f"{key}={' or '.join(names(value)) or value}" for key, value in where.items())
+    partly: list[str] = []
+    for side, (where, metric, of, found) in enumerate(zip(wheres, metrics, finished, scored, strict=True)):
+        shared = [run for run in found if not all(scored) or setting(run, side) in both]
+        seeds = [f"{spec.seed}={run.get(spec.seed)}" for run in shared]
+        whole, rest = _whole(shared, seeds, [cell(run, side) for run in shared])
+        sides.append(group_of(whole, metric, spec.seed))
+        partly += _lacking(where, found, rest)
         apart = all(scored) and not both
-        if not sides[-1].values:
-            lacks.append(lack + (f" with the same {', '.join(axes)}" if apart else f" with {metric}" if of else ""))
-    return Part(name, tuple(sides), tuple(lacks))
+        if not shared:
+            needs = f" with the same {', '.join(axes)}" if apart else f" with {metric}" if of else ""
+            lacks.append(_said(where) + needs)
+    return Part(name, tuple(sides), tuple(lacks), partly=tuple(partly))
+
+
+def _lines(where: Where) -> list[Where]:
+    """A place's values, each of a list by itself."""
+    lists = [value if isinstance(value, list) else [value] for value in where.values()]
+    return [dict(zip(where, values, strict=True)) for values in product(*lists)]
+
+
+def _line(run: Run, lines: list[Where]) -> int:
+    """Which of a place's values the run has."""
+    return next(number for number, line in enumerate(lines) if run.matches(line))
+
+
+def _whole(runs: list[Run], units: list[str], cells: Sequence[object]) -> tuple[list[Run], list[str]]:
+    """The runs of those units, such as seeds, that were run in every cell that one was; the other units."""
+    every, ran = {*cells}, set(zip(units, cells, strict=True))
+    partial = [unit for unit in dict.fromkeys(units) if not ran.issuperset((unit, cell) for cell in every)]
+    return [run for run, unit in zip(runs, units, strict=True) if unit not in partial], partial
+
+
+def _lacking(where: Where, runs: list[Run], partial: list[str]) -> tuple[str, ...]:
+    """What a place that has runs lacks: values that it lists, and the rest of the units that are not whole."""
+    unrun = [_said(line) for line in _lines(where) if runs and not any(run.matches(line) for run in runs)]
+    return (*unrun, *([f"{_said(where)}: the rest of {listed(partial)}"] if partial else []))
+
+
+def _said(where: Where) -> str:
+    """A place's values in words."""
+    return ", ".join(f"{key}={' or '.join(names(value)) or value}" for key, value in where.items())

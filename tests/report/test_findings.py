@@ -13,6 +13,7 @@ from cse.report import findings, statistics
 from cse.report.claims import FORMS
 from cse.report.markup import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
 from cse.report.sweep import of_sweep
+from cse.sweep import jobs
 
 TEST = "test/sts/average"
 
@@ -217,6 +218,33 @@ def test_sides_without_a_setting_in_common_are_not_compared(figure):
     _, smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("eda_0.1", 2e-5, 60.0))
     assert smallest.verdict == NOT_RUN
     assert "the same case, model, objective.lambd" in smallest.missing
+
+
+ALL = [(seed, share) for seed in (1, 2, 3) for share in (0.2, 0.6, 1.0)]
+REST = "case=small_both or base_both"
+
+
+@pytest.mark.parametrize(
+    ("of_base", "verdict", "effect", "lacks", "trend", "trend_lacks"),
+    [
+        (ALL, HOLDS, 3, "", NOT_SEEN, ""),
+        ([], HOLDS, 3, "case=base_both, data.limit=0.2; ", HOLDS, "case=base_both"),  # small is compared with small
+        (ALL[:3], NOT_JUDGED, 2.9, f"{REST}, data.limit=0.2: the rest of seed=2, seed=3; ",
+         NOT_JUDGED, f"{REST}: the rest of data.limit=0.2 of seed=2, "),
+        (ALL[::3], HOLDS, 3, "case=base_both, data.limit=0.6; ",
+         NOT_RUN, f"three points, at two values or more; {REST}: the rest of data.limit=0.6 of seed=1, "),
+    ],
+)  # fmt: skip
+def test_missing_jobs_make_no_unlike_mixtures(leave, runs, of_base, verdict, effect, lacks, trend, trend_lacks):
+    """DeCLUTR's Figure 3: base encoders are 10 points better, both losses 3. Of base_both some seeds and shares ran."""
+    for case, gain in {"small_mlm": 0, "small_both": 3, "base_mlm": 10, "base_both": 13}.items():
+        for seed, share in of_base if case == "base_both" else ALL:
+            config = {"case": case, "seed": seed, "data.limit": share}
+            leave(f"{case}-{share}-{seed}", config, {"dev/declutr/average": 60 + gain + 0.5 * share + seed / 10})
+    better, *_, rises = judged_claims(*parsed(jobs.read("declutr/figure3").report), runs()).itertuples()
+    assert (better.verdict, better.effect) == (verdict, pytest.approx(effect))
+    assert better.missing.startswith(lacks)
+    assert (rises.verdict, rises.missing[: len(trend_lacks)]) == (trend, trend_lacks)
 
 
 PARTIAL = """
