@@ -15,6 +15,7 @@ from cse.dotted import Config
 from cse.record.runs import Run, described, grouped, plain, read_cosines
 from cse.record.scores import IS_ALTERED
 from cse.report import published
+from cse.report.groups import without_trials
 from cse.report.plot import Plot
 from cse.report.published import PublishedFigure
 from cse.report.spec import Spec
@@ -27,7 +28,7 @@ INSIDE = 6  # names that fit into the axes; a longer legend is put beside them
 
 
 def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
-    """The figure, or None if no finished run has what it shows.
+    """The figure, or None if no finished run has what it shows. Of each series, trials are left out as for a claim.
 
     Raises UserError if it shows another split than the paper's figure.
     """
@@ -35,7 +36,7 @@ def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
     if printed:
         plot.check_split(printed.split)
     done = [run for run in runs if run.status == "done" and run.matches(plot.where)]
-    series = {name: group for name, group in series_of(plot, spec, done).items() if group}
+    series = {name: without_trials(of, spec) for name, of in series_of(plot, spec, done).items() if of}
     figure = DRAW[plot.kind](plot, series, printed) if series else None
     if figure is None:
         return None
@@ -65,13 +66,11 @@ def series_of(plot: Plot, spec: Spec, runs: list[Run]) -> Series:
 def frame_of(series: Series, **axes: str) -> pd.DataFrame:
     """A row for each run with a number on every axis; the index has its series.
 
-    axes: a config key or a score for each column; a key that is null is 0 (no noise).
+    axes: a config key or a score for each column.
     """
 
     def value(run: Run, name: str) -> object:
-        if "/" in name:  # a score, not a key
-            return run.metrics.get(name)
-        return 0.0 if run.get(name) is None else plain(run.get(name))
+        return run.metrics.get(name) if "/" in name else plain(run.get(name))  # a score, or a key
 
     rows = [[name, *(value(run, axis) for axis in axes.values())] for name, runs in series.items() for run in runs]
     frame = pd.DataFrame(rows, columns=["series", *axes]).set_index("series")

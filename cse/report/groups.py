@@ -74,9 +74,13 @@ def groups_of(spec: Spec, runs: list[Run]) -> Groups:
 
 
 def finished_runs(where: Where, spec: Spec, runs: list[Run]) -> list[Run]:
-    """The finished runs that match. If some have the sweep's own settings, trials with others are left out."""
-    finished = [run for run in runs if run.status == "done" and run.matches(where)]
-    return [run for run in finished if not departures(run, spec.setting)] or finished
+    """The finished runs that match, without trials."""
+    return without_trials([run for run in runs if run.status == "done" and run.matches(where)], spec)
+
+
+def without_trials(runs: list[Run], spec: Spec) -> list[Run]:
+    """The runs with the sweep's own settings, if some have these; else all."""
+    return [run for run in runs if not departures(run, spec.setting)] or runs
 
 
 def best_run(runs: Sequence[Run], select: str) -> Run:

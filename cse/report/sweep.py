@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from itertools import filterfalse
 from pathlib import Path
 
 import yaml
@@ -37,16 +38,16 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     spec = parse(block, printed, where, tolerance=config["tolerance"])
     spec = spec.model_copy(update={"axes": tuple(key for key in sweep.settings if key != spec.seed)})
     folders = folders or [sweep.place([])]  # where `cse-train sweep=...` puts them
-    runs = mark_departures(runs_of_sweep(sweep, spec, folders, config), sweep.name, spec.seed)
+    own, others = (mark_departures(of, sweep.name, spec.seed) for of in runs_of_sweep(sweep, spec, folders, config))
+    runs = own + others
     expected = planned(sweep)
-    groups = groups_of(spec, runs)
-    sections = [build(spec, printed, groups, runs, expected, config["confidence"], config["sweep"])] if printed else []
+    groups = groups_of(spec, own)
+    sections = [build(spec, printed, groups, own, expected, config["confidence"], config["sweep"])] if printed else []
     if runs and not any(group.values for group in groups.values()):  # beside each other, at least
         label = f"{config['sweep']}-runs" if printed else config["sweep"]
         sections.append(beside_each_other(runs, folders, spec, [] if printed else expected, label))
     paper = published.read(spec.paper)
-    own = paper["tables"].get(block.get("table"), {})  # may have a paper and link of its own
-    paper = {**paper, **own}
+    paper = {**paper, **paper["tables"].get(block.get("table"), {})}  # a table may have a paper and link of its own
     states = counted([status_of(run).state for run in runs]) if runs else "No run"
     return Report(
         title=config["sweep"],
@@ -55,7 +56,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         start=f"cse-train sweep={config['sweep']}",
         printed=printed,
         sections=sections,
-        pictures=[draw(plot, spec, runs, out) for plot in spec.figures],
+        pictures=[draw(plot, spec, own, out) for plot in spec.figures],
         runs=runs,
         claims=judge_claims(spec, printed, groups, runs, config["confidence"]),
     )
@@ -71,9 +72,9 @@ def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected
     return replace(found.section(label), title=found.counted, notes=said + found.notes, missing=missing)
 
 
-def runs_of_sweep(sweep: jobs.Sweep, spec: Spec, folders: list[Path], config: Config) -> list[Run]:
+def runs_of_sweep(sweep: jobs.Sweep, spec: Spec, folders: list[Path], config: Config) -> tuple[list[Run], list[Run]]:
     """The sweep's own runs in the folders, which may hold other tables' too: of sweeps that share its folder, and of
-    its cases. Of other runs only those whose case a claim names and the sweep has not.
+    its cases. And the others of which only a claim speaks, as it names their case, which the sweep has not.
 
     The sweep's own folder need not exist yet. Raises UserError for a named folder that does not exist.
     """
@@ -82,14 +83,15 @@ def runs_of_sweep(sweep: jobs.Sweep, spec: Spec, folders: list[Path], config: Co
     named = [where for where in wheres if "case" in where]
     folder_of, known = cache(lambda name: jobs.read(name).folder), choices("sweep")
 
-    def counts(run: Run) -> bool:
-        case, name = run.get("case"), sweep_of(run, sweep.name)
-        if case not in sweep.cases and any(run.matches(where) for where in named):
-            return True
-        is_own = name == sweep.name or name not in known or folder_of(name) == sweep.folder
-        return is_own and (not sweep.cases or case in (None, *sweep.cases))
+    def is_own(run: Run) -> bool:
+        name = sweep_of(run, sweep.name)
+        shares = name == sweep.name or name not in known or folder_of(name) == sweep.folder
+        return shares and (not sweep.cases or run.get("case") in (None, *sweep.cases))
 
-    return [run for run in runs if counts(run)]
+    def is_named(run: Run) -> bool:
+        return run.get("case") not in sweep.cases and any(run.matches(where) for where in named)
+
+    return list(filter(is_own, runs)), [run for run in filterfalse(is_own, runs) if is_named(run)]
 
 
 def sweep_of(run: Run, otherwise: str) -> str:

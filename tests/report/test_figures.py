@@ -61,6 +61,15 @@ def test_nli_size_with_the_papers_point_and_line(leave, runs):
     assert points(star) == [(275601, 81.57)]
 
 
+def test_a_trial_and_a_key_without_a_number_are_not_drawn(leave, runs):
+    """As the claims have it: the mean is of the sweep's own runs, and all rows (null) are not 0 of them."""
+    for rows, steps, score in [(10_000, None, 70), (20_000, None, 71), (10_000, 10, 20), (None, None, 75)]:
+        leave(f"{rows}-{steps}", {"data.rows": rows, "trainer.max_steps": steps}, {"test/sts/average": score})
+    text = yaml.safe_load("{kind: curve, name: it, x: data.rows, y: test/sts/average, log: true}")
+    figure = figures.draw(plot.Plot(**text), spec(setting={"trainer.max_steps": None}), runs())
+    assert points(figure.axes[0].lines[0]) == [(10_000, 70), (20_000, 71)]
+
+
 HEADS = (
     "{kind: curve, name: heads, x: width, y: dev/declutr/average, level: [none], series: "
     "{none: {kind: none}, ReLU: {kind: relu}}}"
