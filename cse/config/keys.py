@@ -84,6 +84,9 @@ KEYS: dict[str, Key] = {
 TEACHERS = ("objective.teacher", "objective.second_teacher")
 """The keys that name encoders which an objective learns from."""
 
+SENTENCES = ("label", "note")
+"""The keys whose commas separate no values."""
+
 VERBATIM = (
     *("resume", "rerun", "checkpoint", "paths", "hydra.run.dir", "hydra.sweep.dir", "whitening.fit", "model.name"),
     *("data.path", "data.cache_dir", "data.rows.file", "data.rows.folder", "eval.coco.folder", "eval.probing.folder"),
@@ -91,7 +94,7 @@ VERBATIM = (
     *("augmentation.cache_dir", "augmentation.wordnet_dir", "aux_modality.weights", "aux_modality.data.folder"),
     *("aux_modality.data.hub", "aux_modality.data.files", "aux_modality.data.cache"),
     *TEACHERS,
-    *("label", "note"),
+    *SENTENCES,
 )
 """The keys whose value is or may be a file, a folder, a name on the hub or a sentence: it is used as it is typed, and
 never parsed."""
@@ -129,12 +132,14 @@ def identity(config: Mapping[str, object]) -> dict[str, object]:
     of the evaluator whose score selects, but for where its data is. config: resolved."""
     flat = flattened(config)
     _, chooser, *_ = f"{flat.get('trainer.select')}//".split("/")
-    places = [value for key, value in flat.items() if key.startswith("paths.") or key == "allow_partial"]
-    return {
-        key: value
-        for key, value in flat.items()
-        if entry(key).fixed or (key.startswith(f"eval.{chooser}.") and value not in places and not is_verbatim(key))
-    }
+    places = [value for key, value in flat.items() if key.startswith("paths.") and value is not None]
+
+    def is_protocol(key: str, value: object) -> bool:
+        return key.startswith(f"eval.{chooser}.") and not (
+            is_verbatim(key) or key.endswith(".allow_partial") or value in places
+        )
+
+    return {key: value for key, value in flat.items() if entry(key).fixed or is_protocol(key, value)}
 
 
 def key_of(word: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.config.groups import choices
-from cse.config.keys import entry, is_verbatim, key_of
+from cse.config.keys import SENTENCES, entry, is_verbatim, key_of
 from cse.errors import UserError
 
 if TYPE_CHECKING:  # hydra is imported only to read a word
@@ -29,9 +29,6 @@ UNREAD = tuple(
     for key in ("verbose", "job_logging", "hydra_logging", "callbacks", "output_subdir", "job.chdir", "job.env_")
 )
 """Keys of Hydra's own runs and logs, which nothing here reads."""
-
-SENTENCES = ("label", "note")
-"""The keys whose commas separate no values."""
 
 NOT_PATHS = {"resume": ("null", "auto"), "hydra.run.dir": (), "hydra.sweep.dir": ()}
 """The values of a path's key that are not a path. For all other such keys it is null alone."""

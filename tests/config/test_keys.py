@@ -3,7 +3,7 @@
 import pytest
 from omegaconf import OmegaConf
 
-from cse.config.compose import composed
+from cse.config.compose import composed, resolved, without_hydra
 from cse.config.groups import choices
 from cse.config.keys import KEYS, changes_a_table, entry, identity, is_science, names_a_job, repeats_a_run
 from cse.dotted import flattened
@@ -65,3 +65,8 @@ def test_the_evaluator_that_selects_is_the_same_wherever_its_data_is():
     config = {"trainer": {"select": "dev/stsb/spearman"}, "paths": {"senteval": "x"}, "allow_partial": True,
               "eval": {"stsb": stsb, "pairs": {"score": "s"}}}  # fmt: skip
     assert set(identity(config)) == {"trainer.select", "eval.stsb.without"}
+    usual, changed = (
+        resolved(without_hydra(composed("train", [f"eval.stsb.without={one}"]))) for one in ("null", "sts")
+    )
+    assert identity(usual).keys() == identity(changed).keys()
+    assert [key for key, value in identity(usual).items() if identity(changed)[key] != value] == ["eval.stsb.without"]
