@@ -34,7 +34,7 @@ from cse.record.events import metric_events
 from cse.record.results import read_finished
 from cse.run import resume, startup
 from cse.run.build import build_evaluators
-from cse.run.job import Job, check_place, fit, folder_of
+from cse.run.job import Job, check_place, check_typed, fit, folder_of
 from cse.run.launch import launched
 from cse.run.logs import logging_to
 from cse.run.needs import check_named
@@ -114,8 +114,7 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     sweep=) need the command line.
 
     eval={"mine": function} adds the function's scores, of which higher is better, to those of the line's evaluators, on
-    both splits; with
-    "trainer.select=dev/mine/NAME" one of them selects the step.
+    both splits; with "trainer.select=dev/mine/NAME" one of them selects the step.
     """
     with _job("train", words, settings, folder) as job:
         from cse.run.run import run
@@ -205,6 +204,7 @@ def _job(command: str, words: Sequence[str], settings: dict[str, object], folder
             if asked and Path(asked).resolve() != place.resolve():
                 raise UserError(f"{origin} continues in that folder: leave out {asked}, or start a new run with rerun=")
         check_place(place)
+        check_typed(config, given)
         typed = resume.whole_line(origin, spelled, config) if origin else given
         job = Job(without_hydra(config), typed, place)
         with logging_to(job.log_file, [PROGRAMS[command], *typed]):

@@ -64,9 +64,6 @@ class Job:
         make_folder(Path(self.cfg.paths.cache), "paths.cache")
         if self.trains and not self.cfg.data.preview:  # a preview scores nothing
             check_selection(self.cfg)
-        idle = [word for word in self.words if key_of(word) in OF_SEPARATE]
-        if idle and OmegaConf.select(self.cfg, "aux_modality.optimizer") == "joint":
-            raise UserError(f"{idle[0]} has no effect with aux_modality.optimizer=joint, which is the text's optimizer")
 
     def check_unused(self) -> None:
         """Raise UserError if the folder holds a run or scores that this one would replace."""
@@ -120,6 +117,13 @@ def fit(cfg: DictConfig, command: str, chosen: Mapping[str, str | None], words: 
             cfg.sources = recipe.sources(chosen, words)
         cfg.choices = groups.chosen(command, chosen, words, map(str, cfg.eval))
     smoke.fit(cfg, map(key_of, typed_by_hand(words)))
+
+
+def check_typed(cfg: DictConfig, typed: Sequence[str]) -> None:
+    """Raise UserError for a word of the line that nothing reads beside its other settings."""
+    idle = [word for word in typed if key_of(word) in OF_SEPARATE]
+    if idle and OmegaConf.select(cfg, "aux_modality.optimizer") == "joint":
+        raise UserError(f"{idle[0]} has no effect with aux_modality.optimizer=joint, which is the text's optimizer")
 
 
 def check_evaluation(cfg: DictConfig) -> None:

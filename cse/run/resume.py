@@ -43,7 +43,11 @@ MODE = "tracker.wandb.mode"
 READ_BY = ("data", "augmentation", "aux_modality", "model", "objective")
 """The groups whose settings decide what a run reads: if one was changed, the inputs may be others."""
 
-READ_WITH = {"model.": "model.name", "augmentation.": "model.name", "objective.teacher_pooling": "objective.teacher="}
+READ_WITH = {
+    "model.": "model.name",
+    "augmentation.": "the configuration of model.name",
+    "objective.teacher_pooling": "objective.teacher=",
+}
 """Settings that change the digest of an input even if its files are the same: {key: the input's name}."""
 
 
@@ -92,9 +96,9 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
                 raise UserError(f"{one} cannot be chosen with {origin}: leave it out, or start a new run")
             config[group] = fresh[group]
             OmegaConf.update(config, f"choices.{group}", made.get(group))
-            if changes_a_table(group):
-                others = f"then {origin} with {one}: trainer.* and all other groups are that run's"
-                config.sources = [*config.get("sources", []), others]
+    if new := [one for one in chosen if changes_a_table(key_of(one))]:
+        others = f"then {origin} with {' '.join(new)}: what was not typed is that run's"
+        config.sources = [*config.get("sources", []), others]
     for key in (key for key in KEYS if entry(key).once):
         OmegaConf.update(config, key, OmegaConf.select(fresh, key))
     for name, here in fresh.paths.items():  # a folder of another machine
@@ -119,6 +123,8 @@ def whole_line(origin: Origin, words: Sequence[str], config: DictConfig) -> list
     own = [word for word in before if key_of(word) not in keys and not key_of(word).startswith(replaced)]
     line = [*(word for word in own if word == ONE_OF_MANY or not key_of(word).startswith("hydra")), *given]
     if replaced and not config.smoke:
+        kept = choices_of(settings_of(origin), line)  # groups that the new choice would replace
+        line = [*(word for word in kept if changes_a_table(key_of(word))), *line]
         made = flattened(resolved(without_hydra(composed("train", spell(line, "train")))))
         now = flattened(resolved(without_hydra(config)))
         differ = [key for key in now if changes_a_table(key) and key in made and made[key] != now[key]]

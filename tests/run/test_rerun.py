@@ -57,15 +57,23 @@ def test_one_change_in_a_new_folder_on_the_same_bytes(cse_train, tmp_path, capsy
     assert not (tmp_path / "third").exists()
 
 
-def test_another_method_is_recorded_with_the_line_that_makes_it(cse_train, tmp_path, capsys):
-    """Its recipe's batch and rate are not taken, so the line has the first run's."""
-    assert cse_train("rerun=first", "objective=vicreg", "augmentation=shuffle", "hydra.run.dir=second") == 0
+@pytest.mark.parametrize(("words", "method", "name"), [
+    ("objective=vicreg augmentation=shuffle", "vicreg, augmentation shuffle", "VICReg"),
+    ("objective=gist objective.teacher=BERT objective.teacher_pooling=mean objective.num_views=2",
+     "gist, augmentation dropout", "GISTEmbed"),
+])  # fmt: skip
+def test_another_method_is_recorded_with_the_line_that_makes_it(
+    cse_train, tmp_path, capsys, tiny_bert, words, method, name
+):
+    """Its recipe's batch and rate are not taken, nor the augmentation that it brings: the line has the first run's."""
+    words = words.replace("BERT", str(tiny_bert)).split()
+    assert cse_train("rerun=first", *words, "hydra.run.dir=second") == 0
     out = capsys.readouterr().out
-    assert "objective  vicreg, augmentation shuffle" in out
-    assert "then rerun=first with objective=vicreg" in out
+    assert f"objective  {method}" in out
+    assert "then rerun=first with objective=" in out
     results = json.loads((tmp_path / "second/results.json").read_text())
-    assert results["config"]["choices"]["objective"] == "vicreg"
-    assert "# VICReg from" in (tmp_path / "second/best/README.md").read_text()
+    assert results["config"]["choices"]["objective"] == method.partition(",")[0]
+    assert f"# {name} from" in (tmp_path / "second/best/README.md").read_text()
     words = [word for word in shlex.split(results["command"])[1:] if not word.startswith("hydra.run.dir")]
     assert cse_train(*words, "hydra.run.dir=third") == 0
     assert exit_code("cse-report", "differ=[second,third]", "out=out") == 0
