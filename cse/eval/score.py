@@ -24,11 +24,12 @@ MAX_MEMOIZED = 200_000  # texts: the seven STS tasks have 29,469, all SentEval t
 class MemoizedEncode:
     """An `encode` that encodes each distinct text once, for an encoder whose weights do not change.
 
-    limit: the most texts to keep; larger sets (MTEB, probing) are not kept at all. None: no limit.
+    limit: the most texts to keep; larger sets (MTEB, probing) are not kept at all. None: no limit. finite: whether
+    vectors with NaN or infinity are refused (a training run says itself that it diverges).
     """
 
-    def __init__(self, encode: Encode, limit: int | None = MAX_MEMOIZED):
-        self.encode, self.limit = encode, limit
+    def __init__(self, encode: Encode, limit: int | None = MAX_MEMOIZED, *, finite: bool = True):
+        self.encode, self.limit, self.finite = encode, limit, finite
         self.rows: dict[str, np.ndarray] = {}
 
     def __call__(self, texts: list[str]) -> np.ndarray:
@@ -49,8 +50,8 @@ class MemoizedEncode:
 
     def _encoded(self, texts: list[str]) -> np.ndarray:
         """(n, D). Raises UserError for vectors that no score can be of."""
-        vectors_nD = self.encode(texts)
-        if count := int(np.count_nonzero(~np.isfinite(vectors_nD).all(axis=1))):
+        vectors_nD = np.asarray(self.encode(texts))
+        if self.finite and (count := int(np.count_nonzero(~np.isfinite(vectors_nD).all(axis=1)))):
             raise UserError(f"the encoder returned NaN or infinity for {count:,} of {len(texts):,} texts")
         return vectors_nD
 

@@ -140,7 +140,7 @@ def check_head(head: nn.Module, dim: int) -> None:
     linears = [module for module in head.modules() if isinstance(module, nn.Linear)]
     own, x_BD = copy.deepcopy(head).cpu().float().eval(), torch.linspace(-1, 1, 2 * dim).view(2, dim)
     with torch.no_grad():
-        if len(linears) == 1 and linears[0].out_features == dim:
+        if len(linears) == 1 and linears[0].weight.shape == (dim, dim) and linears[0].bias is not None:
             y_BD = torch.tanh(copy.deepcopy(linears[0]).cpu().float()(x_BD))
             if torch.allclose(own(x_BD), y_BD, atol=1e-5):
                 return

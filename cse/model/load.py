@@ -116,13 +116,13 @@ def read_checkpoint(name: str, pooling: str | None, changes: Mapping[str, Any], 
             raise UserError(f"model.name={name}: its dense head is for vectors of another width")
         layers, own_dropout = config.num_hidden_layers, configure(config, ending.pooling, name=name, **changes)
         hf_tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        if ending.lowercase:
-            core = hf_tokenizer.backend_tokenizer
-            core.normalizer = normalizers.Sequence([normalizers.Lowercase(), *filter(None, [core.normalizer])])
         kind: Head = "mlm" if mlm else "pooler" if ending.pooling == OWN else None
         has_all = config.num_hidden_layers == layers
         backbone, head = read_weights(name, folder, {**weights, "config": config}, head=kind, has_all_layers=has_all)
         integrity.check_tokenizer(name, hf_tokenizer, backbone)
+        if ending.lowercase:
+            core = hf_tokenizer.backend_tokenizer
+            core.normalizer = normalizers.Sequence([normalizers.Lowercase(), *filter(None, [core.normalizer])])
         integrity.check_forward(name, backbone)
         if changes["bidirectional"]:
             integrity.check_bidirectional(backbone)

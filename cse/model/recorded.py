@@ -54,8 +54,10 @@ def recorded_modules(folder: Path) -> Ending | None:
         or len(place) < len(modules)
         or "Pooling" not in place
     ):
-        kinds = [module["type"] for module in modules]
-        raise UserError(f"{folder}/modules.json: {kinds}: cse loads {', '.join(MODULES)}, once each, in this order")
+        kinds, known = [module["type"] for module in modules], ", ".join(MODULES)
+        raise UserError(
+            f"{folder}/modules.json: {kinds}: cse loads sentence-transformers' {known}, once each, in this order"
+        )
     pooling = pooling_kind(place["Pooling"] / "config.json")
     if "WordWeights" in place:
         check_reads_mask(place["WordWeights"] / "config.json", pooling)

@@ -169,9 +169,10 @@ def cut_in_words(batches: Batches) -> str:
     """How many rows have a text of as many tokens as a view may have, or more, of which the rest is lost; "" for none,
     and for text that each view tokenises anew."""
     text, most = batches.text, batches.max_length
-    full = [np.diff(ids.offsets)[text.chosen[batches.rows]] >= most for ids in text.token_ids]
-    count = np.count_nonzero(np.any(full, axis=0))
-    return f"{count:,} rows have {most} tokens or more, of which {most} are kept (trainer.max_length)" if count else ""
+    read = [ids for column, ids in enumerate(text.token_ids) if column in batches.columns]
+    full = [np.diff(ids.offsets)[text.chosen[batches.rows]] >= most for ids in read]
+    count, kept = np.count_nonzero(np.any(full, axis=0)), most - batches.tokenizer.template_length
+    return f"{count:,} rows have {kept} tokens or more, of which {kept} are kept (trainer.max_length)" if count else ""
 
 
 def views_in_words(batches: Batches, choice: str) -> str:

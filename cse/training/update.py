@@ -168,7 +168,7 @@ def check_settings(trainer: Trainer, encoder: Encoder, precision: str, beyond: i
     if beyond > 0 and trainer.schedule in ("linear", "cosine"):
         raise UserError(
             f"trainer.schedule_steps={trainer.schedule_steps}: the rate is 0 after them, and the run has {beyond} "
-            "steps more: set as many as the run has (a run that has begun keeps its schedule: start a new one)"
+            "steps more: give it as many as the run has (one that has begun keeps its schedule: start a new one)"
         )
     if trainer.compile and (trainer.chunk is not None or trainer.chunk_tokens is not None):
         raise UserError(

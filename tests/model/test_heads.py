@@ -28,7 +28,8 @@ def test_only_a_head_that_best_can_hold_is_kept():
     check_head(MLPHead(8), 8)
     check_head(nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Tanh()), 8)
     for other in (nn.Sequential(nn.Linear(8, 8), nn.ReLU()), nn.Sequential(nn.LayerNorm(8), MLPHead(8)),
-                  nn.Linear(8, 4), nn.Sequential(MLPHead(8), MLPHead(8)), nn.Identity()):  # fmt: skip
+                  nn.Linear(8, 4), nn.Sequential(nn.Linear(8, 8, bias=False), nn.Tanh()), nn.Identity(),
+                  nn.Sequential(nn.Linear(16, 8), nn.Tanh()), nn.Sequential(MLPHead(8), MLPHead(8))):  # fmt: skip
         with pytest.raises(UserError, match="which is another function"):
             check_head(other, 8)
 
