@@ -222,9 +222,9 @@ class Text:
         if self.scores and self.columns is None:
             raise UserError(f"data.scores={self.scores.name} needs data.columns=[A,B], the columns of text beside it")
         if self.split != "train" or self.subset:
+            idle = f"data.subset={self.subset}" if self.subset else f"data.split={self.split}"
             raise UserError(
-                f"data.split={self.split}, data.subset={self.subset}: they are of a dataset on the hub; {self.path} is "
-                "of this machine, and all of it is read: name the file"
+                f"{idle} is of a dataset on the hub; {self.path} is of this machine, and read whole: name the file"
             )
         files = files_of(Path(self.path).expanduser())
         self._hash(files)

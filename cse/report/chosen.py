@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
+from cse.config.keys import is_verbatim
 from cse.errors import UserError
 from cse.record.runs import Run, same
 from cse.report.frame import differing, format_setting, short_names
@@ -53,7 +54,7 @@ def has(run: Run, key: str, values: Sequence[str]) -> bool:
     """Whether the run has the setting with one of the values, which may be written as in a table: the end of a path."""
     if same(run.get(key), values) or (run.has(key) and format_setting(run, key) in values):
         return True
-    return any(f"/{run.get(key)}".endswith(f"/{value}") for value in values)
+    return is_verbatim(key) and any(f"/{run.get(key) or ''}".endswith(f"/{value}") for value in values)
 
 
 def having(runs: Sequence[Run], where: str, seed: str) -> list[Run]:

@@ -65,7 +65,7 @@ def format_setting(run: Run, key: str) -> str:
 def format_settings(runs: Sequence[Run], key: str) -> list[str]:
     """`format_setting` of each run; of paths that have the same last part, as much as tells them apart."""
     texts = [format_setting(run, key) for run in runs]
-    whole = [format_value(run.get(key)) if run.has(key) else "" for run in runs]
+    whole = [format_value(run.get(key)).removesuffix("/best") if run.has(key) else "" for run in runs]
     if len(set(texts)) == len(set(whole)):
         return texts
     ends = short_names(list(dict.fromkeys(whole)), "/")

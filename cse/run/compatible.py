@@ -54,7 +54,7 @@ def check_views(augmentation: Augmentation, text: Text, objective: type[Objectiv
     if augmentation.positives > 1 and text.num_columns > 1:
         raise UserError(
             f"augmentation.positives={augmentation.positives} are of one text, and data={text.name} has "
-            f"{text.num_columns} columns: augmentation.positives=1, or name one column"
+            f"{text.num_columns} columns: set augmentation.positives=1, or one column in data.columns"
         )
     if 1 < text.num_columns < wanted:
         fewer = f", or objective.num_views={text.num_columns}" if "num_views" in settings else ""

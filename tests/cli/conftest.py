@@ -16,8 +16,8 @@ def cse_eval(tmp_path, senteval) -> Callable[..., int]:
     def call(*arguments: str) -> int:
         partial = ["eval=stsb", "allow_partial=true"]
         chosen = [] if any(argument.startswith("eval=") for argument in arguments) else partial
-        usual = [*chosen, f"paths.senteval={senteval}",
-                 f"paths.cache={tmp_path}/cache", f"hydra.run.dir={tmp_path}/eval"]  # fmt: skip
+        place = [] if "-m" in arguments else [f"hydra.run.dir={tmp_path}/eval"]
+        usual = [*chosen, f"paths.senteval={senteval}", f"paths.cache={tmp_path}/cache", *place]
         return exit_code("cse-eval", *usual, *arguments)
 
     return call

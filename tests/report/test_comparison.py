@@ -8,6 +8,7 @@ import shutil
 import pytest
 from rich.console import Console
 
+from cse.errors import UserError
 from cse.record.runs import read_runs
 from cse.report import terminal
 from cse.report.chosen import having, places, with_origin
@@ -193,6 +194,8 @@ def test_paths_of_one_name_are_told_apart(leave, compared, runs):
     assert list(comparison.values["data.path"]) == ["v1/train.txt", "v2/train.txt"]
     assert comparison.label(comparison.best) == "path=v1/train.txt"
     assert [run.folder.name for run in having(runs(), "path=v2/train.txt", "seed")] == ["v2"]
+    with pytest.raises(UserError, match="none of the 2 runs"):
+        having(runs(), "data.other=None", "seed")
 
 
 def test_runs_keep_what_names_them_apart_also_globs_and_a_folder_in_another(leave, tmp_path):

@@ -139,12 +139,10 @@ def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(leave):
         ({"dev.csv": "1"}, 3, 2, "data are incomplete or altered"),
         ({"dev.csv": "2"}, 3, None, "they were scored on different data"),
         ({"third.csv": "2"}, 3, None, "they were scored on different data"),
-        ({"shared.csv": "3", "third.csv": "2"}, 3, None, "they were scored on different data"),
     ],
 )
 def test_few_seeds_and_altered_or_other_data_pass_no_gate(leave, capsys, files, seeds, altered, told):
-    of_b = {"dev.csv": "1"} | ({"shared.csv": "3"} if "shared.csv" in files else {})
-    for name, value, read in (("a", 80.0, files), ("b", 70.0, of_b)):
+    for name, value, read in (("a", 80.0, files), ("b", 70.0, {"dev.csv": "1"})):
         data = {"stsb": {"files": {file: {"sha256": digest} for file, digest in read.items()}}}
         for seed in range(seeds):
             about = {"altered": "stsb"} if (name, seed) == ("a", altered) else {"data": data}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from cse.report.notes import deviations, missing_jobs, mixed, scored_differently, seen_in_training
+from cse.report.notes import deviations, missing_jobs, mixed, rest_on_other_data, scored_differently, seen_in_training
 
 SOURCE = {"protocol": "Spearman", "files": {"sts.csv": {"sha256": "aa", "rows": 9}}, "folds": [1.0]}
 
@@ -43,6 +43,14 @@ def test_other_text_or_images_under_one_name_are_noticed(leave, runs, named, abo
     assert mixed(runs()[:2], "seed", settings=False) == []
     (line,) = mixed(runs(), "seed", settings=False)
     assert named in line
+
+
+@pytest.mark.parametrize(("score", "other"), [("test/pairs/t/spearman", True), ("dev/pairs/dev/spearman", False)])
+def test_a_file_that_is_shared_says_nothing_of_the_tests(leave, runs, score, other):
+    for name in ("a", "b"):
+        files = {"dev.csv": {"sha256": "1"}, f"{name}/t.csv": {"sha256": name}}
+        leave(name, {"seed": 1}, {score: 1.0}, data={"pairs": {"files": files}})
+    assert rest_on_other_data(runs(), score) == other
 
 
 def test_what_all_runs_depart_in_is_one_line(leave, runs):
