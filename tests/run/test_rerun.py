@@ -58,7 +58,7 @@ def test_one_change_in_a_new_folder_on_the_same_bytes(cse_train, tmp_path, capsy
 
 
 @pytest.mark.parametrize(("words", "method", "name"), [
-    ("objective=vicreg augmentation=shuffle", "vicreg, augmentation shuffle", "VICReg"),
+    ("objective=dcl augmentation=shuffle", "dcl, augmentation shuffle", "DCL"),
     ("objective=gist objective.teacher=BERT objective.teacher_pooling=mean objective.num_views=2",
      "gist, augmentation dropout", "GISTEmbed"),
 ])  # fmt: skip
