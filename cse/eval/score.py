@@ -24,12 +24,11 @@ MAX_MEMOIZED = 200_000  # texts: the seven STS tasks have 29,469, all SentEval t
 class MemoizedEncode:
     """An `encode` that encodes each distinct text once, for an encoder whose weights do not change.
 
-    limit: the most texts to keep; larger sets (MTEB, probing) are not kept at all. None: no limit. finite: whether
-    vectors with NaN or infinity are refused (a training run says itself that it diverges).
+    limit: the most texts to keep; larger sets (MTEB, probing) are not kept at all. None: no limit.
     """
 
-    def __init__(self, encode: Encode, limit: int | None = MAX_MEMOIZED, *, finite: bool = True):
-        self.encode, self.limit, self.finite = encode, limit, finite
+    def __init__(self, encode: Encode, limit: int | None = MAX_MEMOIZED):
+        self.encode, self.limit = encode, limit
         self.rows: dict[str, np.ndarray] = {}
 
     def __call__(self, texts: list[str]) -> np.ndarray:
@@ -38,7 +37,7 @@ class MemoizedEncode:
             raise UserError(f"an evaluator called encode({texts!r:.60}): give it a list of texts")
         new = sum(text not in self.rows for text in set(texts))
         if self.limit is not None and len(self.rows) + new > self.limit:
-            return self._encoded(texts)
+            return self.encode(texts)
         self.add(texts)
         return np.stack([self.rows[text] for text in texts])
 
@@ -46,19 +45,27 @@ class MemoizedEncode:
         """Encode, in one call, the texts that are not known yet."""
         unknown = [text for text in dict.fromkeys(texts) if text not in self.rows]
         if unknown:
-            self.rows.update(zip(unknown, self._encoded(unknown), strict=True))
+            self.rows.update(zip(unknown, self.encode(unknown), strict=True))
 
-    def _encoded(self, texts: list[str]) -> np.ndarray:
-        """(n, D). Raises UserError for vectors that no score can be of."""
-        vectors_nD = np.asarray(self.encode(texts))
-        if self.finite and (count := int(np.count_nonzero(~np.isfinite(vectors_nD).all(axis=1)))):
+
+def finite(encode: Encode) -> Encode:
+    """The same `encode`, but it raises UserError for vectors with NaN or infinity, which no score can be of.
+
+    Not for a run that trains, which says itself that it diverges.
+    """
+
+    def vectors_of(texts: list[str]) -> np.ndarray:
+        vectors_nD = encode(texts)
+        if count := int(np.count_nonzero(~np.isfinite(vectors_nD).all(axis=1))):
             raise UserError(f"the encoder returned NaN or infinity for {count:,} of {len(texts):,} texts")
         return vectors_nD
 
+    return vectors_of
+
 
 def checked(encode: Callable[[list[str]], Any]) -> Encode:
-    """An `encode` that somebody else wrote. It raises UserError unless it returns a vector of numbers for each text,
-    and not the same one for all."""
+    """An `encode` that somebody else wrote. It raises UserError unless it returns a vector of finite numbers for each
+    text, and not the same one for all."""
     if not callable(encode):
         raise UserError(f"{encode!r} is no encoder: a name, an object with encode, or a function of texts is needed")
 
@@ -82,7 +89,7 @@ def checked(encode: Callable[[list[str]], Any]) -> Encode:
             )
         return rows
 
-    return vectors_of
+    return finite(vectors_of)
 
 
 def check_source(name: str, evaluator: Evaluator) -> None:

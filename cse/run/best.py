@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 
 from cse.errors import UserError
 from cse.eval.items import keep_cosines, keep_items
-from cse.eval.score import MemoizedEncode, score
+from cse.eval.score import MemoizedEncode, finite, score
 from cse.files import checksum, read_json, recover, replaced_folder, write_json
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
@@ -84,7 +84,7 @@ def score_best(
 
     known: vectors of texts by the encoder that was exported. If a sample of them agrees with best/, all are reused.
     """
-    encode = MemoizedEncode(load_encoder(str(record.folder / "best"), pooling=None).to(device).encode)
+    encode = MemoizedEncode(finite(load_encoder(str(record.folder / "best"), pooling=None).to(device).encode))
     sample = list(known)[:SAMPLE]
     if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=ALIKE):
         encode.rows.update(known)

@@ -19,7 +19,7 @@ from cse.data.readers import files_of, is_on_hub, kind, lines_of
 from cse.device import default_device
 from cse.errors import MissingResource, UserError, renaming_keys
 from cse.eval.items import keep_cosines, keep_items
-from cse.eval.score import MemoizedEncode, score
+from cse.eval.score import MemoizedEncode, finite, score
 from cse.model.encoder import Encoder
 from cse.model.load import DTYPES, load_encoder
 from cse.model.vectors import WordVectors
@@ -73,7 +73,7 @@ def score_into(folder: Path, cfg: DictConfig, subject: Subject, evaluators: dict
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
         run = run_of(cfg)
         found_in_training = None if run is None else told_of_training(run.folder, evaluators)
-        encode = MemoizedEncode(subject.encode)
+        encode = MemoizedEncode(finite(subject.encode))
         found = list(score(evaluators, encode, into=record.scores).values())
         keep_cosines(folder, "after", found)
         sources = {name: one.source() for name, one in evaluators.items()}

@@ -186,7 +186,7 @@ class Training:
         if self.encoding is None or self.encoding[0] != self.state.step:
             head = self.parts.objective.test_head() if self.state.step else None  # before training it is random
             encode = partial(self.parts.encoder.encode, head=head, precision=self.eval_precision)
-            self.encoding = self.state.step, MemoizedEncode(encode, finite=False)
+            self.encoding = self.state.step, MemoizedEncode(encode)
         return self.encoding[1]
 
     @property
@@ -240,7 +240,7 @@ class Training:
             try:  # a signal ends scoring at once, as that changes no weights
                 with lead_encoding(self.encode(), partial(signals.waiting, True)) as encode, signals.waiting(False):
                     watched = {key: self.parts.evaluators[key] for key in self.watched}
-                    scores = score(watched, MemoizedEncode(encode, finite=False), "dev", level=logging.DEBUG)
+                    scores = score(watched, MemoizedEncode(encode), "dev", level=logging.DEBUG)
             except Interrupted as error:
                 stopped = error.code - 128
             if not stopped:

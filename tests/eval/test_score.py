@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cse.errors import UserError
-from cse.eval.score import MemoizedEncode, check_scores, check_source, mean_of, score
+from cse.eval.score import MemoizedEncode, check_scores, check_source, finite, mean_of, score
 from cse.score import Items, Score
 from cse.types import Evaluator
 
@@ -74,7 +74,7 @@ def test_each_text_is_encoded_once_unless_there_are_too_many_to_keep(limit, batc
 def test_vectors_that_are_no_numbers_are_not_scored(limit):
     found = np.array([[1.0, 2.0], [np.inf, 0.0], [0.0, 0.0]])
     with pytest.raises(UserError, match="infinity for 1 of 3 texts"):
-        MemoizedEncode(lambda texts: found, limit)(["a", "b", "c"])
+        MemoizedEncode(finite(lambda texts: found), limit)(["a", "b", "c"])
 
 
 @pytest.mark.parametrize(
