@@ -2,7 +2,7 @@
 
 import glob
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -32,10 +32,12 @@ def with_origin(runs: Sequence[Run], named: Mapping[str, Sequence[Path]]) -> lis
     names = {place: name for name, places in named.items() for place in places}
     if len(named) < 2:
         return list(runs)
-    inner = [
-        max((one for one in names if run.folder.is_relative_to(one)), key=lambda at: len(at.parts)) for run in runs
-    ]
-    return [replace(run, config={"origin": names[at], **run.config}) for run, at in zip(runs, inner, strict=True)]
+    return [replace(run, config={"origin": names[folder_of(run, names)], **run.config}) for run in runs]
+
+
+def folder_of(run: Run, folders: Iterable[Path]) -> Path:
+    """The innermost of these folders that holds the run."""
+    return max((one for one in folders if run.folder.is_relative_to(one)), key=lambda folder: len(folder.parts))
 
 
 def named_settings(words: str) -> dict[str, list[str]]:

@@ -14,6 +14,7 @@ from cse.columns import Section
 from cse.record.runs import Run, described, grouped
 from cse.record.scores import ALTERED
 from cse.record.status import DONE, STATES, counted
+from cse.report.chosen import folder_of
 from cse.report.commands import is_trial, more_seeds
 from cse.report.frame import differing, format_settings, runs_frame, short_names
 from cse.report.groups import listed
@@ -63,8 +64,7 @@ class Comparison:
     @cached_property
     def of_seeds(self) -> pd.DataFrame:
         """A row for each setting and seed: every score's mean over its finished runs, as a copy is no further seed."""
-        counts = (self.frame["state"] == DONE) & ~self.left_out
-        scores = self.frame[self.metrics].astype(float).where(counts)
+        scores = self.frame[self.metrics].astype(float).where((self.frame["state"] == DONE) & ~self.left_out)
         return scores.groupby([self.setting, self.frame[self.seed].map(str)]).mean()
 
     @cached_property
@@ -104,10 +104,13 @@ class Comparison:
             first.setdefault(setting, run)
         return list(first.values())
 
-    def counted_runs(self, setting: int) -> list[Run]:
-        """The finished runs that the setting's scores are means of."""
-        runs = zip(self.runs, self.setting, self.left_out, strict=True)
-        return [run for run, number, out in runs if number == setting and run.status == "done" and not out]
+    @cached_property
+    def counted_runs(self) -> dict[int, list[Run]]:
+        """The finished runs that each setting's scores are means of."""
+        found: dict[int, list[Run]] = {one: [] for one in self.runs_by_setting}
+        for run, number, out in zip(self.runs, self.setting, self.left_out, strict=True):
+            found[number] += [run] * (run.status == "done" and not out)
+        return found
 
     def label(self, setting: int) -> str:
         """The setting as text: lr=3e-05, model=bert; all if there are no keys."""
@@ -120,7 +123,7 @@ class Comparison:
 
     def mark(self, metric: str, setting: int) -> str:
         """The marks of a score on altered data, and of a run that is no better than untrained."""
-        no_better = any(run.no_better for run in self.counted_runs(setting))
+        no_better = any(run.no_better for run in self.counted_runs[setting])
         return f" {ALTERED}" * (metric in self.altered_in(setting)) + f" {NO_BETTER}" * no_better
 
     def score_text(self, setting: int, metric: str) -> str:
@@ -193,7 +196,7 @@ class Comparison:
             .assign(
                 folder=list(map(self.place, named.index)),
                 partial=[" ".join(filter(self.altered_in(one).__contains__, self.metrics)) for one in named.index],
-                remarks=["; ".join(self.remarks(one)) for one in named.index],
+                remarks=["; ".join(self.remarks[one]) for one in named.index],
             )
         )
 
@@ -232,20 +235,23 @@ class Comparison:
         luck = f"{chosen}, which is therefore partly luck; where seeds were trained since, the mean is of those alone."
         return legend_of(signs) + ([luck] if self.trials and self.best is not None else [])
 
-    def remarks(self, setting: int) -> list[str]:
-        """What a reader must know of the runs of a setting."""
-        runs = self.counted_runs(setting)
-        seeds = grouped(runs, self.seed)
-        copied = "None" not in seeds and len(runs) > len(seeds)
-        copies = [f"{len(runs)} runs of {len(seeds)} seeds, each of which counts once"] * copied
-        return [*copies, *mixed(runs, self.seed, settings=True), *no_better(runs), *seen_in_training(runs)]
+    @cached_property
+    def remarks(self) -> dict[int, list[str]]:
+        """What a reader must know of the runs of each setting."""
+        found = {}
+        for one, runs in self.counted_runs.items():
+            seeds = grouped(runs, self.seed)
+            copies = [f"{len(runs)} runs of {len(seeds)} seeds, each of which counts once"]
+            copies *= "None" not in seeds and len(runs) > len(seeds)
+            found[one] = copies + mixed(runs, self.seed, settings=True) + no_better(runs) + seen_in_training(runs)
+        return found
 
     @cached_property
     def notes(self) -> list[str]:
         """What a reader must know beside the numbers."""
-        done = {one: self.counted_runs(one) for one in self.runs_by_setting}
+        done = self.counted_runs
         found = data_problems(self.runs) + retrieved({self.label(one): runs[-1] for one, runs in done.items() if runs})
-        found += [f"{self.label(one)}: {remark}" for one in done for remark in self.remarks(one)]
+        found += [f"{self.label(one)}: {remark}" for one, remarks in self.remarks.items() for remark in remarks]
         found += not_alike("settings", [run for runs in done.values() for run in runs], found)
         if self.compared_by and not self.best_by:
             found.append("No setting is marked as the best: there is no dev score, and a test score selects nothing.")
@@ -287,11 +293,6 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
         compared_by=compared_by,
         frame=runs_frame(runs, list(dict.fromkeys([*keys, seed])), metrics),
     )
-
-
-def folder_of(run: Run, folders: Sequence[Path]) -> Path:
-    """The innermost of the searched folders that holds the run."""
-    return max((one for one in folders if run.folder.is_relative_to(one)), key=lambda folder: len(folder.parts))
 
 
 def averages(metrics: Sequence[str]) -> list[str]:

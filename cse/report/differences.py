@@ -141,7 +141,7 @@ def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float) -> 
 
 def scored(comparison: Comparison, setting: int, score: str) -> Group:
     """The finished runs of a setting that have the score."""
-    return group_of(comparison.counted_runs(setting), score, comparison.seed)
+    return group_of(comparison.counted_runs[setting], score, comparison.seed)
 
 
 def seeds_to_tell(difference: float, sd: float, level: float) -> str:
