@@ -18,6 +18,7 @@ from cse.dotted import Config
 from cse.errors import UserError
 from cse.ranges import STRICT, Name, NonNegative, Positive
 
+OF_RUNS = ("metrics", "seed", "where", "baseline", "gate", "within", "differ")  # which a sweep's report does not read
 TEXT = ("sweep", "out", "baseline", "where")  # never parsed as a number or a list
 
 
@@ -44,7 +45,8 @@ def settings(arguments: list[str]) -> Config:
 
     Raises UserError for an unknown key, for a value that the key cannot have, and if there is nothing to report.
     """
-    config = yaml.safe_load((Path(CONF_DIR) / "reporting.yaml").read_text(encoding="utf-8"))
+    defaults = yaml.safe_load((Path(CONF_DIR) / "reporting.yaml").read_text(encoding="utf-8"))
+    config = dict(defaults)
     for argument in arguments:
         key, equals, value = argument.partition("=")
         if key not in config:
@@ -65,12 +67,7 @@ def settings(arguments: list[str]) -> Config:
         raise UserError("differ=[RUN,RUN] names two runs")
     if not config["sweep"] and not config["runs"] and not config["differ"]:
         raise UserError("nothing to report: give sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
-    of_sweep: Config = {
-        "metrics": [],
-        "seed": "seed",
-        **dict.fromkeys(("where", "baseline", "gate", "within", "differ")),
-    }
-    of_runs = next((key for key, unset in of_sweep.items() if config[key] != unset), None)
+    of_runs = next((key for key in OF_RUNS if config[key] != defaults[key]), None)
     if config["sweep"] and of_runs:
         raise UserError(f"{of_runs}={config[of_runs]} is for runs=FOLDER; a sweep's rows are compared with its paper's")
     return config

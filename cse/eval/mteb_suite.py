@@ -168,9 +168,8 @@ def metric(task: AbsTask) -> str:
 
 def encoder_digest(encode: Encode) -> str:
     """What identifies an encoder: 16 hex digits over the bytes of its vectors of PROBES."""
-    vectors_ND = np.concatenate(
-        [encode(PROBES[:-1]), encode(PROBES[-1:])]
-    )  # the long one apart: it would pad the others
+    short_ND, long_1D = encode(PROBES[:-1]), encode(PROBES[-1:])  # apart, as the long one would pad the others
+    vectors_ND = np.concatenate([short_ND, long_1D])
     return hashlib.sha256(np.ascontiguousarray(vectors_ND, np.float32).tobytes()).hexdigest()[:16]
 
 

@@ -46,43 +46,42 @@ def recorded_modules(folder: Path) -> Ending | None:
     if not (folder / "modules.json").is_file():
         return None
     modules = json.loads((folder / "modules.json").read_bytes())
-    place = {module["type"].rpartition(".")[2]: folder / module["path"] for module in modules}
-    is_own = any(not module["type"].startswith("sentence_transformers.") for module in modules)
-    if (
-        is_own
-        or [*place] != [kind for kind in MODULES if kind in place]
-        or len(place) < len(modules)
-        or "Pooling" not in place
-    ):
+    place = {kind_of(module["type"]): folder / module["path"] for module in modules}
+    if [*place] != [kind for kind in MODULES if kind in place] or len(place) < len(modules) or "Pooling" not in place:
         kinds, known = [module["type"] for module in modules], ", ".join(MODULES)
         raise UserError(
             f"{folder}/modules.json: {kinds}: cse loads sentence-transformers' {known}, once each, in this order"
         )
-    pooling = pooling_kind(place["Pooling"] / "config.json")
-    if "WordWeights" in place:
-        check_reads_mask(place["WordWeights"] / "config.json", pooling)
-        pooling = "mask"
     settings: Json = {}
     for file in (*folder.glob("sentence_*_config.json"), *folder.glob("config_sentence_transformers.json")):
         settings |= json.loads(file.read_bytes())
     if (width := settings.get("truncate_dim")) is not None:
         raise UserError(f"{folder} records truncate_dim={width}, which cse does not read: take it out of its config")
     prefix = (settings.get("prompts") or {}).get(settings.get("default_prompt_name"), "")
-    if prefix and json.loads((place["Pooling"] / "config.json").read_bytes()).get("include_prompt") is False:
-        raise UserError(
-            f"{folder} pools without its prompt (include_prompt), which cse does not do: take one of them out"
-        )
+    pooling = pooling_kind(place["Pooling"] / "config.json", prefix)
+    if "WordWeights" in place:
+        check_reads_mask(place["WordWeights"] / "config.json", pooling)
+        pooling = "mask"
     head = dense_head(place["Dense"]) if "Dense" in place else None
     longest, lowercase = settings.get("max_seq_length"), bool(settings.get("do_lower_case"))
     return Ending(pooling, head, "Normalize" in place, longest, prefix, lowercase)
 
 
-def pooling_kind(file: Path) -> str:
+def kind_of(module: str) -> str:
+    """Pooling, of a class of sentence-transformers; the whole name of any other class."""
+    return module.rpartition(".")[2] if module.startswith("sentence_transformers.") else module
+
+
+def pooling_kind(file: Path, prefix: str) -> str:
     """cls, mean or last, from a Pooling module's config in either spelling (booleans up to 5.x, pooling_mode later).
 
-    Raises UserError for another pooling.
+    Raises UserError for another pooling, and for one that leaves out the tokens of the prefix.
     """
     config = json.loads(file.read_bytes())
+    if prefix and config.get("include_prompt") is False:
+        raise UserError(
+            f"{file} pools without the prompt (include_prompt), which cse does not do: take one of them out"
+        )
     chosen = [key for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
     kind = config.get("pooling_mode", chosen[0] if len(chosen) == 1 else None)
     if kind not in MODES:

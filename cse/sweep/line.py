@@ -96,8 +96,8 @@ def is_many(words: Sequence[str]) -> bool:
 def read(typed: Sequence[str], program: str) -> Line:
     """Parse a line. Raises UserError if it cannot start jobs, MissingResource if it needs a package that is missing."""
     words = [word for word in typed if word not in MULTIRUN]
-    if idle := [word for word in words if key_of(word).startswith(("hydra.run.", "hydra.sweep."))
-                and key_of(word) != "hydra.sweep.dir"]:  # fmt: skip
+    of_folders = [word for word in words if key_of(word).startswith(("hydra.run.", "hydra.sweep."))]
+    if idle := [word for word in of_folders if key_of(word) != "hydra.sweep.dir"]:
         raise UserError(f"{idle[0]} has no effect on a line of many jobs, whose folder is hydra.sweep.dir=FOLDER")
     if origin := started_from(words):
         raise UserError(f"{origin} starts one run: leave out -m and sweep=, and give each key one value")

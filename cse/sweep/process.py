@@ -149,7 +149,8 @@ def differences(job: jobs.PlannedJob, run: Run) -> list[str]:
     Then what it read that has changed; for a cse-eval job, first whether the encoder that it scored has been replaced.
     """
     known, name = run.results.get("weights_sum"), run.get("checkpoint")
-    other = [f"other weights in checkpoint={name}"] * bool(known and weights_sum(name) not in (known, None))
+    replaced = name is not None and known is not None and weights_sum(name) not in (known, None)
+    other = [f"other weights in checkpoint={name}"] * replaced
     config = job.composed()
     if config.smoke:  # its settings were shrunk
         return other + changed_files(run)
