@@ -7,6 +7,7 @@ PROTOCOL.md says what is judged, and how. A block of which a run is missing is n
 """
 
 import argparse
+from collections.abc import Sequence
 from functools import cache
 from io import StringIO
 from pathlib import Path
@@ -16,6 +17,7 @@ import pandas as pd
 import yaml
 
 from benchmarks.results import table
+from benchmarks.study2.answer import ANSWER, DOUBTS, PICTURE
 from cse.files import sha256
 from cse.record.runs import Run, read_run
 from cse.record.status import DONE, RUNNING
@@ -53,29 +55,6 @@ CLAIMS = [
     ("DeCLUTR's two losses are better than the contrastive one alone", "documents/declutr", "documents/contrastive"),
     ("DeCLUTR's two losses are better than MLM alone", "documents/declutr", "documents/mlm"),
 ]
-
-
-PICTURE = """\
-<picture>
-  <source media="(prefers-color-scheme: dark)" srcset="../../docs/_static/study2_dark.png">
-  <img alt="Each arm's ten seeds, their mean and its interval" src="../../docs/_static/study2.png" width="700">
-</picture>"""
-ANSWER = """\
-**The augmentation; and which objective is better depends on it.** Token shuffle instead of dropout is worth
-{gain[simcse]:+.2f} points to SimCSE, {gain[barlow]:+.2f} to Barlow Twins and {gain[vicreg25]:+.2f} to VICReg;
-with it these two are better than SimCSE, by {above[barlow_shuffle]:.2f} and {above[vicreg25_shuffle]:.2f},
-with dropout worse, by {above[barlow_dropout]:.2f} and {above[vicreg25_dropout]:.2f}.
-Whether whitening, images, sound or DeCLUTR's losses help is not known yet.
-
-Claims 1 to 4 hold. The gains of Barlow Twins and VICReg, and their distance to SimCSE with dropout, are described: no
-claim was registered about them."""
-DOUBTS = """\
-- On the selection pairs, which chose the rates, SimCSE's arms are alike: {dev[simcse_dropout]:.2f} with dropout,
-  {dev[simcse_shuffle]:.2f} with shuffle. Its gain is one on the tests.
-- Barlow Twins with dropout has the rate that two tuning seeds favoured, 1e-3; with 3e-4 the first study had
-  68.74 ± 1.31, so three of its points below the others may be the rate's. It is a side of no claim.
-- One small encoder that a sentence encoder's tuning has shaped, 80 steps, Wikipedia sentences, STS alone. The
-  replication on a second encoder is not run; it is not pooled and not judged."""
 
 
 class Judged(NamedTuple):
@@ -125,47 +104,55 @@ def read(file: Path | StringIO) -> pd.DataFrame:
 
 
 def finished(runs: pd.DataFrame, role: str) -> pd.DataFrame:
-    """The finished runs of a role on encoder 1; of one that was made again, the last."""
+    """The finished runs of a role on encoder 1; of one that was made again, the last. Counted ones from other weights
+    are others."""
     rows = runs[(runs.role == role) & (runs.encoder == "encoder1") & (runs.state == DONE)]
-    return rows.drop_duplicates(["arm", "seed", "rate"], keep="last")
+    return rows.drop_duplicates(["arm", "seed", "rate", *["weights"] * (role == "counted")], keep="last")
 
 
-def seeds_of(runs: pd.DataFrame, arm: str) -> dict[str, float]:
-    """The outcome of an arm's counted runs on encoder 1, by seed."""
+def alike(runs: pd.DataFrame, arms: Sequence[str]) -> pd.DataFrame:
+    """The arms' counted runs by which they can be compared: at each seed the last from weights that all of them had."""
     counted = finished(runs, "counted")
+    mine = counted[counted.arm.isin(arms)].sort_values("arm", key=lambda names: names.map(arms.index), kind="stable")
+    shared = mine.groupby(["seed", "weights"]).arm.transform("nunique") == len(arms)
+    return mine[shared].drop_duplicates(["arm", "seed"], keep="last")
+
+
+def seeds_of(counted: pd.DataFrame, arm: str) -> dict[str, float]:
+    """The outcome of an arm's runs, by seed."""
     mine = counted[counted.arm == arm]
     return {str(int(seed)): value for seed, value in zip(mine.seed, mine.average, strict=True)}
 
 
-def complete(runs: pd.DataFrame) -> list[str]:
-    """The arms of the blocks of which every arm has all its seeds, each seed's arms from the same weights."""
-    counted, there = finished(runs, "counted"), []
-    for block in BLOCKS:
-        seeds = counted[counted.arm.isin(block)].groupby("seed")
-        is_whole = len(seeds) == len(SEEDS) and (seeds.arm.nunique() == len(block)).all()
-        if is_whole and (seeds.weights.nunique() == 1).all():
-            there += block
-    return there
+def complete(runs: pd.DataFrame) -> pd.DataFrame:
+    """The counted runs of the blocks of which every arm has all its seeds."""
+    blocks = [alike(runs, block) for block in BLOCKS]
+    return pd.concat([block for block in blocks if block.seed.nunique() == len(SEEDS)] or [runs[:0]])
+
+
+def compared(runs: pd.DataFrame, more: str, less: str) -> Effect:
+    """Welch's comparison of two arms; empty unless the blocks of both are complete."""
+    both = alike(runs, (more, less))
+    if not {more, less} <= set(complete(runs).arm) or both.seed.nunique() < len(SEEDS):
+        return Effect()
+    return compare_seeds(seeds_of(both, more), seeds_of(both, less), 0.95)
+
+
+def verdict_of(difference: float | None, p: float) -> str:
+    """The protocol's word."""
+    if difference is None:
+        return "not complete"
+    return "NOT SEEN" if p > 0.05 else "HOLDS" if difference > 0 else "FAILS"
 
 
 def judged(runs: pd.DataFrame) -> list[Judged]:
     """The ten claims. One whose arms are not complete has no difference, and counts as p = 1."""
-    there = complete(runs)
-    found = [
-        compare_seeds(seeds_of(runs, more), seeds_of(runs, less), 0.95) if {more, less} <= set(there) else Effect()
-        for _, more, less in CLAIMS
-    ]
+    found = [compared(runs, more, less) for _, more, less in CLAIMS]
     corrected = holm([1.0 if effect.effect is None else effect.p for effect in found])
-    claims = []
-    for (says, *_), effect, p in zip(CLAIMS, found, corrected, strict=True):
-        if effect.effect is None:
-            verdict = "not complete"
-        elif p > 0.05:
-            verdict = "NOT SEEN"
-        else:
-            verdict = "HOLDS" if effect.effect > 0 else "FAILS"
-        claims.append(Judged(says, effect, p, verdict))
-    return claims
+    return [
+        Judged(says, effect, p, verdict_of(effect.effect, p))
+        for (says, *_), effect, p in zip(CLAIMS, found, corrected, strict=True)
+    ]
 
 
 def tuned(runs: pd.DataFrame) -> pd.DataFrame:
@@ -201,7 +188,7 @@ def names() -> dict[str, str]:
 
 def described(text: str, runs: pd.DataFrame) -> str:
     """A text with the first block's numbers: the gain by shuffle, the distance to SimCSE, the selection score."""
-    means = finished(runs, "counted").groupby("arm")[["average", "dev"]].mean()
+    means = complete(runs).groupby("arm")[["average", "dev"]].mean()
     score = means.average
     gain = {one: score[f"{one}_shuffle"] - score[f"{one}_dropout"] for one in THREE}
     above = {arm: abs(score[arm] - score[f"simcse_{arm.partition('_')[2]}"]) for arm in BLOCKS[0]}
@@ -232,19 +219,18 @@ def page(runs: pd.DataFrame) -> str:
     claims, there = judged(runs), complete(runs)
     counts = runs.groupby(["role", "state"]).size()
     started = ", ".join(f"{count} {role} {state}" for (role, state), count in counts.items()) or "none"
-    counted = finished(runs, "counted")
-    arms = [row_of_arm(counted[counted.arm == arm]) for arm in there]
-    arms += [row_of_arm(mine) for _, mine in finished(runs, "baseline").groupby("arm")]
+    arms = [row_of_arm(mine) for _, mine in there.groupby("arm", sort=False)]
+    untouched = [row_of_arm(mine) for _, mine in finished(runs, "baseline").groupby("arm")]
     judgements = [[one.says, *numbers_of(one), one.verdict] for one in claims]
     rates = tuned(runs)
     grid = [[arm, *(found.get(rate, "") for rate in rates.columns)] for arm, found in marked(rates).items()]
     parts = [
         "# Which part helps: the objective, the augmentation or the second modality?",
-        *([described(ANSWER, runs), PICTURE] if there else ["No block is complete, so nothing is read or judged yet."]),
+        *([described(ANSWER, runs), PICTURE] if arms else ["No block is complete, so nothing is read or judged yet."]),
         "By `python -m benchmarks.study2` from [runs.csv](runs.csv), by the rules of the [protocol](PROTOCOL.md).\n"
         f"Runs started: {started}.",
         *(["## Arms", "Outcome: the average of seven STS tests; ten seeds, but for the untouched encoder.",
-           table(["arm", "rate", "STS average", "alignment", "uniformity"], arms)] if arms else []),
+           table(["arm", "rate", "STS average", "alignment", "uniformity"], arms + untouched)] if arms else []),
         "## Claims",
         "Welch's test, two-sided; p raw, and by Holm over all ten, in which a claim that is not complete counts as 1.",
         table(["claim", "difference, 95 % interval", "p raw, by Holm", "verdict"], judgements),
@@ -253,7 +239,7 @@ def page(runs: pd.DataFrame) -> str:
            f"(but for {LOWEST:g}, where every grid ends);\n"
            "neither: no block has the arm, as VICReg's other weights (`vicreg25`) score higher.",
            table(["arm", *(f"{rate:g}" for rate in rates.columns)], grid)] if len(grid) else []),
-        *(["## What this cannot say", described(DOUBTS, runs)] if there else []),
+        *(["## What this cannot say", described(DOUBTS, runs)] if arms else []),
     ]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
@@ -263,12 +249,13 @@ def draw(runs: pd.DataFrame) -> None:
     from matplotlib import pyplot
     from scipy import stats
 
-    arms = sorted(complete(runs), key=lambda arm: float(pd.Series(seeds_of(runs, arm)).mean()))
+    there = complete(runs)
+    arms = there.groupby("arm").average.mean().sort_values().index
     for name, (ink, paper, colour) in LOOKS.items():
         figure, axes = pyplot.subplots(figsize=(8, 0.8 + 0.35 * len(arms)), layout="constrained", facecolor=paper)
         axes.set_facecolor(paper)
         for place, arm in enumerate(arms):
-            values = pd.Series(seeds_of(runs, arm))
+            values = there[there.arm == arm].average
             reach = stats.t.ppf(0.975, len(values) - 1) * values.sem()
             axes.plot(values, [place] * len(values), "o", color=colour, alpha=0.35, markersize=4)
             axes.errorbar(values.mean(), place, xerr=reach, fmt="o", color=colour, capsize=3)
@@ -291,7 +278,7 @@ def main() -> None:
         runs = collect(given.collect, runs)
         runs.to_csv(file, index=False)
     (HERE / "RESULTS.md").write_text(page(runs), encoding="utf-8")
-    if complete(runs):
+    if len(complete(runs)):
         draw(runs)
 
 

@@ -39,16 +39,34 @@ def test_a_difference_of_two_points_is_seen_and_none_is_not():
 
 def test_a_block_that_lacks_a_run_is_not_read():
     runs = made_up(dict.fromkeys(study2.BLOCKS[0], 70.0)).iloc[:-1]
-    assert study2.complete(runs) == []
+    assert study2.complete(runs).empty
     assert {one.verdict for one in study2.judged(runs)} == {"not complete"}
     assert "70." not in study2.page(runs).partition("## Rates")[0]
 
 
 def test_a_block_of_which_one_seed_has_two_starts_is_not_read():
     runs = made_up(dict.fromkeys(study2.BLOCKS[0], 70.0))
-    assert study2.complete(runs) == study2.BLOCKS[0]
-    assert study2.complete(runs.assign(weights=[*runs.weights[:-1], "elsewhere"])) == []
-    assert study2.complete(runs.assign(weights=runs.seed.astype(str))) == study2.BLOCKS[0]
+    assert [*study2.complete(runs).arm.unique()] == study2.BLOCKS[0]
+    assert study2.complete(runs.assign(weights=[*runs.weights[:-1], "elsewhere"])).empty
+    assert [*study2.complete(runs.assign(weights=runs.seed.astype(str))).arm.unique()] == study2.BLOCKS[0]
+
+
+def test_both_sides_of_a_claim_start_from_the_same_weights_at_each_seed():
+    first = made_up(dict.fromkeys(study2.BLOCKS[0], 70.0))
+    second = made_up(dict.fromkeys(study2.BLOCKS[1], 72.0))
+    late = first[(first.arm == "simcse_dropout") & (first.seed > 25)]
+    second = second.assign(weights=["elsewhere" if seed > 25 else "be45af5d" for seed in second.seed])
+    again = late.assign(weights="elsewhere", average=late.average + 20)
+    claims = {one.says: one for one in study2.judged(pd.concat([first, second, again]))}
+    there = study2.complete(pd.concat([first, second, again]))
+    assert [*there.arm.unique()] == study2.BLOCKS[0] + study2.BLOCKS[1]
+    assert there[there.arm == "simcse_dropout"].average.max() < 80  # block 1's own
+    assert claims["SimCSE with shuffle is better than SimCSE with dropout"].verdict == "NOT SEEN"
+    whitened = claims["WhitenedCSE is better than SimCSE"].found.effect
+    assert whitened is not None
+    assert abs(whitened - (72 - 80)) < 1  # five of its ten SimCSE runs are 20 points higher
+    without = {one.says: one.verdict for one in study2.judged(pd.concat([first, second]))}
+    assert without["WhitenedCSE is better than SimCSE"] == "not complete"
 
 
 def test_the_smaller_of_two_like_rates_is_chosen_and_an_edge_is_marked():
