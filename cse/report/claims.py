@@ -25,8 +25,8 @@ A claim is judged (`cse.report.verdicts`) only on its own score, by runs in the 
 seeds on each trained side: by Welch's test, chosen beforehand. Against an encoder that is only scored, and so has no
 seeds, the test is a one-sample t test. Two such encoders are compared by a paired bootstrap over items. `alike` is two
 one-sided tests against `within`, `more` with a margin the lower of the two, and both need their control. A trend is a
-rank correlation, permuted within seeds, of at least three of them; it is judged if its points could reach a p below the
-level. Everything else is NOT JUDGED, with the reason.
+rank correlation of at least three runs, permuted within each seed and each value of a list; it is judged if its points
+could reach a p below the level. Everything else is NOT JUDGED, with the reason.
 
 A claim with several parts (every row, every value) holds if every part does: its p is the largest of theirs. It is
 contradicted by its worst part, whose p is multiplied by their number. Each part has a verdict of its own: HOLDS if the

@@ -121,16 +121,16 @@ ORDERS = 2_000_000  # up to so many orders are all counted, else PERMUTATIONS of
 PERMUTATIONS = 9_999
 
 
-def rank_correlation(seeds: Sequence[Points], confidence: float) -> Effect:
-    """Spearman's correlation of the points (x, y) of several seeds, ranked and centred within each seed.
+def rank_correlation(series: Sequence[Points], confidence: float) -> Effect:
+    """Spearman's correlation of the points (x, y) of several series, such as seeds, ranked and centred within each.
 
-    Tested by permutations within seeds: of all orders if they are few, else of 9,999. (The t approximation gives three
+    Tested by permutations within them: of all orders if they are few, else of 9,999. (The t approximation gives three
     points in order a p of 0, though one order in six is like theirs.) With two or more degrees of freedom it has an
     interval (Fisher's z).
     """
-    ranked = [[stats.rankdata(axis) - (len(of) + 1) / 2 for axis in zip(*of, strict=True)] for of in seeds if of]
-    number = sum(map(len, seeds))
-    n = f"{number} points" + (f" of {len(seeds)} seeds" if len(seeds) > 1 else "")
+    ranked = [[stats.rankdata(axis) - (len(of) + 1) / 2 for axis in zip(*of, strict=True)] for of in series]
+    number = sum(map(len, series))
+    n = f"{number} points" + (f" in {len(series)} series" if len(series) > 1 else "")
     spread = math.sqrt(sum(x @ x for x, _ in ranked) * sum(y @ y for _, y in ranked))
     if number < 3 or not spread:
         return Effect(0.0, n=n, test="none", why="too few points")
@@ -146,13 +146,13 @@ def rank_correlation(seeds: Sequence[Points], confidence: float) -> Effect:
         2 * min(np.mean(permuted >= most - 1e-9), np.mean(permuted <= fewest + 1e-9))
         for fewest, most in ((observed, observed), (permuted.min(), permuted.max()))
     )
-    test = f"Spearman within seeds, least p {least:.2g}"
+    test = f"Spearman within series, least p {least:.2g}"
     why = f"its points can reach no p below {least:.2g}" if least >= 1 - confidence else ""
     return Effect(effect, low, high, n, test, min(1.0, float(p)), why)
 
 
 def _permuted(ranked: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
-    """The sum of products over seeds, for orders of y within each seed; the observed order is among them."""
+    """The sum of products over series, for orders of y within each; the observed order is among them."""
     if math.prod(math.factorial(min(len(x), 12)) for x, _ in ranked) <= ORDERS:
         total = np.zeros(1)
         for x, y in ranked:

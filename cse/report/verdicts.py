@@ -155,11 +155,12 @@ def difference(sides: Sequence[Group], claim: Claim, confidence: float) -> Effec
 
 
 def trend(runs: list[Run], claim: Claim, seed: str, confidence: float) -> Effect:
-    """The rank correlation of runs' scores with a config key; of `falls`, turned. seed: the key of seeds."""
+    """The rank correlation of runs' scores with a config key, within each seed and each of the place's values, such as
+    encoders; of `falls`, turned. seed: the key of seeds."""
     sign = 1 if claim.form == "rises" else -1
-    metric = claim.left["metric"]
-    of_seeds = grouped(runs, seed).values()
-    points = [[(sign * plain(run.get(claim.along)), run.metrics[metric]) for run in of] for of in of_seeds]
+    metric, lines = claim.left["metric"], _lines(claim.left["where"])
+    series = [[run for run in of if run.matches(line)] for of in grouped(runs, seed).values() for line in lines]
+    points = [[(sign * plain(run.get(claim.along)), run.metrics[metric]) for run in of] for of in series if of]
     return rank_correlation(points, confidence)
 
 

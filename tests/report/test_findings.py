@@ -227,7 +227,7 @@ REST = "case=small_both or base_both"
 @pytest.mark.parametrize(
     ("of_base", "verdict", "effect", "lacks", "trend", "trend_lacks"),
     [
-        (ALL, HOLDS, 3, "", NOT_SEEN, ""),
+        (ALL, HOLDS, 3, "", HOLDS, ""),  # though base is above small at every share
         ([], HOLDS, 3, "case=base_both, data.limit=0.2; ", HOLDS, "case=base_both"),  # small is compared with small
         (ALL[:3], NOT_JUDGED, 2.9, f"{REST}, data.limit=0.2: the rest of seed=2, seed=3; ",
          NOT_JUDGED, f"{REST}: the rest of data.limit=0.2 of seed=2, "),
