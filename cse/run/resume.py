@@ -244,7 +244,7 @@ def nodes_in(tree: object, key: str = "") -> Iterator[tuple[str, Any]]:
 def check_same_inputs(config: Config, training: "Training") -> None:
     """For rerun=: raise UserError, naming the first, if an input's bytes are not those of the run that is run again.
 
-    A file of another name is what the line asked for; the same file with other content is refused.
+    The same file with other content is refused. A file of another name is what the line asked for; it may be a copy.
     """
     from cse.training.checkpoint import explain_damage, read_about, state_of
     from cse.training.settings import CONFIGURATION, WEIGHTS
@@ -276,7 +276,10 @@ def check_same_inputs(config: Config, training: "Training") -> None:
         raise UserError(
             f"rerun={folder}: {differ[0]}{more} changed since that run: put back what was there, or start a new run"
         )
-    log.info("rerun      %s: the same %d inputs, by digest", folder, len(about["inputs"]))
+    read = set(training.inputs.values())
+    other = [name for name, digest in about["inputs"].items() if digest not in read]
+    but = f"; other ones in place of {', '.join(other)}" * bool(other)
+    log.info("rerun      %s: the same %d inputs, by digest%s", folder, len(about["inputs"]) - len(other), but)
     warn_of_other_code("rerun", read_run(folder).results, config)
 
 

@@ -184,14 +184,15 @@ class Training:
     def encode(self) -> MemoizedEncode:
         """This step's encoder as it is scored, with its test head; each text is encoded once."""
         if self.encoding is None or self.encoding[0] != self.state.step:
-            head = self.parts.objective.test_head() if self.state.step else None  # before training it is random
-            encode = partial(self.parts.encoder.encode, head=head, precision=self.eval_precision)
+            encode = self.parts.encoder.encode  # untrained: without the random head; in fp32, beside best/'s scores
+            if self.state.step:
+                encode = partial(encode, head=self.parts.objective.test_head(), precision=self.eval_precision)
             self.encoding = self.state.step, MemoizedEncode(encode)
         return self.encoding[1]
 
     @property
     def eval_precision(self) -> Precision:
-        """Of the encoder in dev scores. auto: bf16 on a CPU that trains in it, else fp32."""
+        """Of dev scores in training. auto: bf16 on a CPU that trains in it, else fp32."""
         asked, accelerator = self.trainer.eval_precision, self.accelerator
         if asked != "auto":
             return asked

@@ -45,6 +45,18 @@ def test_the_best_step_is_kept_whichever_way_its_score_turns(small_run, cse_trai
     assert ("no better than untrained" in capsys.readouterr().out) == (best(untrained, *curve) == untrained)
 
 
+def test_before_and_after_are_scored_in_one_precision(small_run, cse_train, tmp_path):
+    select = "dev/geometry/uniformity"
+    still = ["trainer.lr=1e-12", "trainer.max_steps=2", "trainer.eval_precision=bf16"]
+    assert cse_train([*small_run, "eval=[geometry]", f"trainer.select={select}", *still]) == 0
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    events = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    rounded = [event[select] for event in events if select in event][-1]
+    exact = pytest.approx(results["untrained"][select], rel=1e-6)
+    assert results["metrics"][select] == exact
+    assert rounded != exact
+
+
 @pytest.mark.parametrize("same", [True, False])
 def test_vectors_of_the_last_evaluation_are_reused_only_if_best_gives_the_same(
     small_run, cse_train, tmp_path, encoded_again, monkeypatch, same

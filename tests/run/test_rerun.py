@@ -57,6 +57,16 @@ def test_one_change_in_a_new_folder_on_the_same_bytes(cse_train, tmp_path, capsy
     assert not (tmp_path / "third").exists()
 
 
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [("", "the same 4 inputs, by digest\n"), ("x\n", "the same 3 inputs, by digest; other ones in place of lines.txt")],
+)
+def test_text_of_another_name_is_named_unless_it_is_a_copy(cse_train, tmp_path, capsys, added, said):
+    (tmp_path / "moved.txt").write_text((tmp_path / "lines.txt").read_text() + added)
+    assert cse_train("rerun=first", "data.path=moved.txt", "trainer.max_steps=1", "hydra.run.dir=second") == 0
+    assert said in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("words", "method", "name"), [
     ("objective=dcl augmentation=shuffle", "dcl, augmentation shuffle", "DCL"),
     ("objective=gist objective.teacher=BERT objective.teacher_pooling=mean objective.num_views=2",
