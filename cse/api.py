@@ -231,7 +231,8 @@ def _given(words: Sequence[str], settings: dict[str, object]) -> list[str]:
     """Words and keywords as typed, without --config-dir, whose folders are adopted. Raises UserError for no words."""
     if wrong := [word for word in words if not isinstance(word, str)]:
         raise UserError(f'{wrong[0]!r:.60}: give words, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}')
-    return [*adopt_folders(words), *spell_settings(flattened(settings))]
+    own = adopt_folders(words)
+    return [*own, *spell_settings(flattened(settings), own)]
 
 
 def _spelled(command: str, given: Sequence[str]) -> list[str]:

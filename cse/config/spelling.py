@@ -114,11 +114,14 @@ def replace_null(words: list[str], command: str) -> list[str]:
     return [*(f"{key}={value}" for key, value in selection.items() if key not in last), *words]
 
 
-def spell_settings(settings: dict[str, object]) -> list[str]:
-    """Keyword arguments as words: seed=3, splits=["test"], and paths as they are."""
+def spell_settings(settings: dict[str, object], words: Sequence[str] = ()) -> list[str]:
+    """Keyword arguments as words: seed=3, splits=["test"], and paths as they are. words: those beside them, of which
+    one may name the evaluator of `eval.test`."""
+    plain = [f"{key}={spell_value(value)}" for key, value in settings.items()]
+    named = [word.partition("=")[0] for word in name_evaluator([*words, *plain])[len(words) :]]
     return [
         f"{key}={value if is_verbatim(key) and isinstance(value, str | Path) else spell_value(value)}"
-        for key, value in settings.items()
+        for key, value in zip(named, settings.values(), strict=True)
     ]
 
 

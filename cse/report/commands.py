@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
-from itertools import count, islice
+from itertools import count, islice, pairwise
 from pathlib import Path
 
 from cse.config.groups import choices
@@ -33,7 +33,13 @@ def words_of_case(run: Run) -> list[str]:
 
 def command_of(run: Run) -> str:
     """The command that repeats the run elsewhere, quoted for a shell."""
-    return shlex.join([program_of(run), *typed_words(run)])
+    return shlex.join([program_of(run), *own_choices(run), *typed_words(run)])
+
+
+def own_choices(run: Run) -> list[str]:
+    """The --config-dir FOLDERs that the run was started with."""
+    line = pairwise(shlex.split(run.results.get("command") or ""))
+    return [word for flag, folder in line if flag == "--config-dir" for word in (flag, folder)]
 
 
 def is_trial(run: Run) -> bool:
@@ -58,4 +64,4 @@ def more_seeds(runs: Sequence[Run], key: str, seeds: Sequence[int], folders: Seq
     words.append(f"{key}={','.join(map(str, lacking))}")
     place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
     words.append(f"hydra.sweep.dir={place / 'seeds' if is_trial(run) else place}")
-    return shlex.join(["cse-train", "-m", *words])
+    return shlex.join(["cse-train", *own_choices(run), "-m", *words])

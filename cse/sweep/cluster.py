@@ -154,8 +154,11 @@ def parameters_of(line: Line) -> dict[str, Any]:
             raise UserError(f"hydra.launcher.{key}={value}: give {NUMBERS[key]} from {lowest} on")
         if isinstance(value, str) and not value.isprintable():
             raise UserError(f"hydra.launcher.{key}={value!r}: give text of one line")
-        if key == "additional_parameters" and not isinstance(value, dict):
-            raise UserError(f"hydra.launcher.{key}={value}: give '{{OPTION: VALUE}}'")
+        if key == "additional_parameters":
+            if not isinstance(value, dict):
+                raise UserError(f"hydra.launcher.{key}={value}: give '{{OPTION: VALUE}}'")
+            if own := [name for option in value if (name := str(option).replace("-", "_")) in PARAMETERS]:
+                raise UserError(f"hydra.launcher.{key}={value}: write hydra.launcher.{own[0]}=VALUE")
         if key == "python" and "py" not in str(value).rpartition(" ")[2]:
             raise UserError(f"hydra.launcher.{key}={value}: let it end in an interpreter, as in '{value} python3'")
         if key in LINES and isinstance(value, str):
@@ -196,7 +199,7 @@ def show(line: Line, planned: Sequence[PlannedJob]) -> None:
     processes = max(devices, nodes * parameters.get("tasks_per_node", 1))
     of_job = f"{nodes * gpus}" if gpus else "none by gpus_per_node or gres"
     print(f"\nSLURM: jobs {count}, GPUs a job {of_job}, processes of each {processes}; {asked}")
-    if not any("gpu" in key or key in ("gres", "additional_parameters") for key in parameters):
+    if not any("gpu" in key or key == "gres" for key in [*parameters, *parameters.get("additional_parameters", {})]):
         print("no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one")
     if parameters.get("cpus_per_task") is None:
         print("sbatch gives each process one core: hydra.launcher.cpus_per_task=8 asks for more")

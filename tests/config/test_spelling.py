@@ -75,6 +75,13 @@ def test_a_path_is_taken_as_it_is_typed(name, tmp_path, monkeypatch):
         assert started_from(spell([word], "train")) == ("resume", Path(folder))
 
 
+def test_a_path_of_the_only_evaluator_is_one_as_a_keyword_too():
+    for given in (spell_settings({"eval": "pairs", "eval.test": "my test.csv"}),
+                  spell_settings({"eval": ["pairs"], "eval.test": "my test.csv"}),
+                  ["eval=pairs", *spell_settings({"eval.test": "my test.csv"}, ["eval=pairs"])]):  # fmt: skip
+        assert OverridesParser.create().parse_override(spell(given, "evaluate")[1]).value() == "my test.csv"
+
+
 def test_a_path_is_not_interpolated():
     with pytest.raises(UserError, match=r"data\.path"):
         spell(["data.path=${paths.cache}/x"], "train")

@@ -93,6 +93,13 @@ def test_the_command_of_a_sweeps_run_names_its_case_and_not_what_that_sets(leave
     assert line[2:-1] == ["sweep=whitenedcse/figure3", "case=simcse_bert", "smoke=true", "seed=2,3,4"]
 
 
+def test_more_seeds_of_a_choice_of_ones_own_need_its_folder(leave, compared):
+    words = ["--config-dir", "own/conf", "objective=mine", "seed=1"]
+    found = compared(leave("a", {"seed": 1, "trainer.lr": 1.0}, {"dev/stsb/spearman": 7.0}, overrides=words))
+    line = shlex.split(found.more_seeds(found.best))
+    assert line[:-1] == ["cse-train", "--config-dir", "own/conf", "-m", "objective=mine", "seed=2,3,4"]
+
+
 def test_patterns_choose_the_scores_and_a_dev_score_the_best(leave, grid_of_runs, compared):
     """However test scores rank the settings."""
     leave("lucky", {"trainer.lr": 1.0, "seed": 1}, {"test/sts/STS12/a": 99.0, "dev/stsb/spearman": 1.0})

@@ -139,7 +139,8 @@ def line_of(*launch: str) -> line.Line:
     ("nodes=-5", "nodes"), ("max_num_timeout=x", "max_num_timeout"), ("array_parallelism=0", "array_parallelism"),
     ("partitoin=gpu", "partition"), ("time=5", "timeout_min"), ("gpus=1", "gpus_per_node"),
     ("gpus_per_node=a100:0", "gpus_per_node"), ("conda=x", "setup and python"), ("mem_gb=64G", "gigabytes"),
-    ("additional_parameters=x", "OPTION"), ("python='conda run -n cse'", "interpreter"),
+    ("additional_parameters=x", "OPTION"), ("additional_parameters={mail-type: END}", "write hydra.launcher.mail_type"),
+    ("python='conda run -n cse'", "interpreter"),
 ])  # fmt: skip
 def test_values_cannot_add_lines_to_the_script_and_numbers_are_checked(word, named):
     with pytest.raises(UserError, match=named):
