@@ -16,7 +16,7 @@ import yaml
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
-from cse.config.compose import composed, is_group, resolved, without_hydra
+from cse.config.compose import composed, explaining, is_group, resolved, without_hydra
 from cse.config.groups import CONF_DIR, choices, groups, own_folders
 from cse.config.groups import chosen as groups_chosen
 from cse.config.keys import KEYS, changes_a_table, entry, is_science, key_of
@@ -84,7 +84,8 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
     chosen = [one for one in typed if is_group(key_of(one)) or key_of(one).startswith("hydra")]
     overrides = [one for one in typed if one not in chosen]
     places = [one for one in words if is_rerun and key_of(one) in ("resume", "hydra.run.dir")]
-    fresh = composed("train", [*choices_of(recorded, chosen), *chosen, *places])  # what conf/ gives for these choices
+    kept = choices_of(recorded, chosen)
+    fresh = composed("train", [*kept, *chosen, *places])  # what conf/ gives for these choices
     trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # with keys that are newer than the run
     config = OmegaConf.create({**recorded, "trainer": trainer, "hydra": fresh.hydra})
     restore_references(config, fresh)
@@ -108,7 +109,8 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
     if OmegaConf.select(config, MODE) in ("auto", "online") and (now := OmegaConf.select(fresh, MODE)) is not None:
         OmegaConf.update(config, MODE, now)  # WANDB_MODE may have changed
     config.resume, config.rerun = (fresh.resume, str(origin.folder)) if is_rerun else ("auto", None)
-    override(config, overrides)
+    with explaining([*kept, *words], "train"):
+        override(config, overrides)
     refuse_foreign_parts(origin, config, fresh, words)
     return config
 

@@ -89,6 +89,8 @@ def test_another_method_is_recorded_with_the_line_that_makes_it(
     assert exit_code("cse-report", "differ=[second,third]", "out=out") == 0
     told = (tmp_path / "out" / "differ.csv").read_text()
     assert not [line for line in told.splitlines() if line.startswith(("science", "scores"))]
+    assert cse_train("rerun=second", "objective.mlm_weight=0.1") == 2
+    assert "there is no key objective.mlm_weight; objective.mlm_weight belongs to" in capsys.readouterr().err
 
 
 def test_changes_of_the_code_are_kept_and_other_code_is_warned_of(cse_train, tmp_path, monkeypatch, capsys):
