@@ -69,6 +69,11 @@ def differences(
     if few := few_seeds([*trained[:1], *(group for group in groups if group.only_scored)]):
         notes.append(f"No verdict: {few}.")
         frame[["alike", "paired_alike"]] = ""
+    seeds = base.values.keys()
+    unlike = [seeds & group.values.keys() for group in compared if group.values.keys() != seeds]
+    if len(most := max(unlike, key=len, default=set())) > 1:
+        same = f"where={comparison.seed}={','.join(sorted(most))}"
+        notes.append(f"Not paired where the sides have other seeds: {same} compares those that two of them share.")
     if left := len(ranked) - len(groups):
         notes.append(f"{left} further settings, which rank lower, are not compared.")
     by = "" if score == comparison.best_by else f" by {comparison.best_by}"

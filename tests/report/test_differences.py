@@ -221,6 +221,10 @@ def test_the_same_seeds_are_compared_in_pairs_and_for_likeness(leave, compared):
     assert row["alike_p"] > 0.05 > row["paired_alike_p"]
     assert (row["alike"], row["paired_alike"]) == ("not shown", "yes")
     assert {"paired p", "alike", "paired alike"} <= set(found.table)
+    assert not [note for note in found.notes if "paired" in note]
+    leave("fp32-9", {"trainer.precision": "fp32", "seed": 9}, {"dev/stsb/spearman": 71.0})
+    (note,) = (note for note in differences(compared(), "precision=fp32", 0.95)[0].notes if "paired" in note)
+    assert "where=seed=0,1,2,3,4 " in note
 
 
 def test_settings_further_apart_than_the_margin_are_not_alike(three_rates, compared):
