@@ -58,12 +58,18 @@ CLAIMS = [
 
 
 class Judged(NamedTuple):
-    """A claim: its difference of means with Welch's interval and p, p by Holm over all ten, and the word for it."""
+    """A claim: its difference of means with Welch's interval and p, and p by Holm over all ten."""
 
     says: str
     found: Effect
     corrected: float
-    verdict: str
+
+    @property
+    def verdict(self) -> str:
+        """The protocol's word."""
+        if self.found.effect is None:
+            return "not complete"
+        return "NOT SEEN" if self.corrected > 0.05 else "HOLDS" if self.found.effect > 0 else "FAILS"
 
 
 @cache
@@ -138,21 +144,11 @@ def compared(runs: pd.DataFrame, more: str, less: str) -> Effect:
     return compare_seeds(seeds_of(both, more), seeds_of(both, less), 0.95)
 
 
-def verdict_of(difference: float | None, p: float) -> str:
-    """The protocol's word."""
-    if difference is None:
-        return "not complete"
-    return "NOT SEEN" if p > 0.05 else "HOLDS" if difference > 0 else "FAILS"
-
-
 def judged(runs: pd.DataFrame) -> list[Judged]:
     """The ten claims. One whose arms are not complete has no difference, and counts as p = 1."""
     found = [compared(runs, more, less) for _, more, less in CLAIMS]
     corrected = holm([1.0 if effect.effect is None else effect.p for effect in found])
-    return [
-        Judged(says, effect, p, verdict_of(effect.effect, p))
-        for (says, *_), effect, p in zip(CLAIMS, found, corrected, strict=True)
-    ]
+    return [Judged(says, effect, p) for (says, *_), effect, p in zip(CLAIMS, found, corrected, strict=True)]
 
 
 def tuned(runs: pd.DataFrame) -> pd.DataFrame:
