@@ -110,10 +110,10 @@ def read(file: Path | StringIO) -> pd.DataFrame:
 
 
 def finished(runs: pd.DataFrame, role: str) -> pd.DataFrame:
-    """The finished runs of a role on encoder 1; of one that was made again, the last. Counted ones from other weights
-    are others."""
+    """The finished runs of a role on encoder 1; of one that was made again, the last. From other weights it is another,
+    but in tuning."""
     rows = runs[(runs.role == role) & (runs.encoder == "encoder1") & (runs.state == DONE)]
-    return rows.drop_duplicates(["arm", "seed", "rate", *["weights"] * (role == "counted")], keep="last")
+    return rows.drop_duplicates(["arm", "seed", "rate", *["weights"] * (role != "tuning")], keep="last")
 
 
 def alike(runs: pd.DataFrame, arms: Sequence[str]) -> pd.DataFrame:
@@ -216,7 +216,8 @@ def page(runs: pd.DataFrame) -> str:
     counts = runs.groupby(["role", "state"]).size()
     started = ", ".join(f"{count} {role} {state}" for (role, state), count in counts.items()) or "none"
     arms = [row_of_arm(mine) for _, mine in there.groupby("arm", sort=False)]
-    untouched = [row_of_arm(mine) for _, mine in finished(runs, "baseline").groupby("arm")]
+    starts = finished(runs, "baseline")
+    untouched = [row_of_arm(mine) for _, mine in starts[starts.weights.isin(there.weights)].groupby("arm")]
     judgements = [[one.says, *numbers_of(one), one.verdict] for one in claims]
     rates = tuned(runs)
     grid = [[arm, *(found.get(rate, "") for rate in rates.columns)] for arm, found in marked(rates).items()]
