@@ -1,5 +1,6 @@
 """What depends on a machine's GPUs, on made-up machines."""
 
+from itertools import groupby
 from types import SimpleNamespace
 
 import pytest
@@ -74,8 +75,8 @@ def test_dev_scores_are_in_bf16_where_a_cpu_trains_in_it_and_test_scores_never(
 
     monkeypatch.setattr(Encoder, "encode", recording)
     assert cse_train([*small_run, "trainer.max_steps=1", f"trainer.precision={precision}"]) == 0
-    assert used[0] == precision  # dev at step 0
-    assert used[-1] == "fp32"
+    changes = [key for key, _ in groupby(used)]
+    assert changes == (["fp32", "bf16", "fp32"] if precision == "bf16" else ["fp32"])  # untrained, step 1, best/
 
 
 def test_more_processes_than_gpus_are_refused_before_any_work(gpus, cse_train, small_run, tmp_path, capsys):
