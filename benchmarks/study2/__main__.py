@@ -137,16 +137,17 @@ def complete(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def compared(runs: pd.DataFrame, more: str, less: str) -> Effect:
-    """Welch's comparison of two arms; empty unless the blocks of both are complete."""
+    """Welch's comparison of two arms; empty if they have not all seeds from the same weights."""
     both = alike(runs, (more, less))
-    if not {more, less} <= set(complete(runs).arm) or both.seed.nunique() < len(SEEDS):
+    if both.seed.nunique() < len(SEEDS):
         return Effect()
     return compare_seeds(seeds_of(both, more), seeds_of(both, less), 0.95)
 
 
 def judged(runs: pd.DataFrame) -> list[Judged]:
     """The ten claims. One whose arms are not complete has no difference, and counts as p = 1."""
-    found = [compared(runs, more, less) for _, more, less in CLAIMS]
+    there = set(complete(runs).arm)
+    found = [compared(runs, more, less) if {more, less} <= there else Effect() for _, more, less in CLAIMS]
     corrected = holm([1.0 if effect.effect is None else effect.p for effect in found])
     return [Judged(says, effect, p) for (says, *_), effect, p in zip(CLAIMS, found, corrected, strict=True)]
 
@@ -182,9 +183,9 @@ def names() -> dict[str, str]:
     return found
 
 
-def described(text: str, runs: pd.DataFrame) -> str:
+def described(text: str, there: pd.DataFrame) -> str:
     """A text with the first block's numbers: the gain by shuffle, the distance to SimCSE, the selection score."""
-    means = complete(runs).groupby("arm")[["average", "dev"]].mean()
+    means = there.groupby("arm")[["average", "dev"]].mean()
     score = means.average
     gain = {one: score[f"{one}_shuffle"] - score[f"{one}_dropout"] for one in THREE}
     above = {arm: abs(score[arm] - score[f"simcse_{arm.partition('_')[2]}"]) for arm in BLOCKS[0]}
@@ -223,7 +224,7 @@ def page(runs: pd.DataFrame) -> str:
     grid = [[arm, *(found.get(rate, "") for rate in rates.columns)] for arm, found in marked(rates).items()]
     parts = [
         "# Which part helps: the objective, the augmentation or the second modality?",
-        *([described(ANSWER, runs), PICTURE] if arms else ["No block is complete, so nothing is read or judged yet."]),
+        *([described(ANSWER, there), PICTURE] if arms else ["No block is complete, so nothing is read or judged yet."]),
         "By `python -m benchmarks.study2` from [runs.csv](runs.csv), by the rules of the [protocol](PROTOCOL.md).\n"
         f"Runs started: {started}.",
         *(["## Arms", "Outcome: the average of seven STS tests; ten seeds, but for the untouched encoder.",
@@ -236,7 +237,7 @@ def page(runs: pd.DataFrame) -> str:
            f"(but for {LOWEST:g}, where every grid ends);\n"
            "neither: no block has the arm, as VICReg's other weights (`vicreg25`) score higher.",
            table(["arm", *(f"{rate:g}" for rate in rates.columns)], grid)] if len(grid) else []),
-        *(["## What this cannot say", described(DOUBTS, runs)] if arms else []),
+        *(["## What this cannot say", described(DOUBTS, there)] if arms else []),
     ]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
