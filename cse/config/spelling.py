@@ -118,10 +118,10 @@ def spell_settings(settings: dict[str, object], words: Sequence[str] = ()) -> li
     """Keyword arguments as words: seed=3, splits=["test"], and paths as they are. words: those beside them, of which
     one may name the evaluator of `eval.test`."""
     plain = [f"{key}={spell_value(value)}" for key, value in settings.items()]
-    named = [word.partition("=")[0] for word in name_evaluator([*words, *plain])[len(words) :]]
+    named = name_evaluator([*words, *plain])[len(words) :]
     return [
-        f"{key}={value if is_verbatim(key) and isinstance(value, str | Path) else spell_value(value)}"
-        for key, value in zip(named, settings.values(), strict=True)
+        f"{key}={value}" if is_verbatim(key := word.partition("=")[0]) and isinstance(value, str | Path) else word
+        for word, value in zip(named, settings.values(), strict=True)
     ]
 
 

@@ -85,9 +85,8 @@ class Start:
         print(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}")
         if searched and self.best and self.best.score:
             like = sum(one.score == self.best.score for one in self.outcomes.values()) - 1
-            print(
-                f"best trial: {self.best.job}, {in_words(self.best.score)}{f', and {like} more like it' * bool(like)}"
-            )
+            tied = f", and {like} more like it" * bool(like)
+            print(f"best trial: {self.best.job}, {in_words(self.best.score)}{tied}")
         if done:
             print(f"every score of each job, and how they compare:\n  {report}")
 
