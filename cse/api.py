@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Protocol, get_args, runtime_checkable
 
 from omegaconf import DictConfig
 
-from cse.config.compose import composed, explaining, refuse_words, without_hydra
+from cse.config.compose import composed, explaining, without_hydra
 from cse.config.groups import PROGRAMS, adopt_folders
 from cse.config.keys import key_of
 from cse.config.spelling import MULTIRUN, ONE_OF_MANY, spell, spell_settings, values_of
@@ -255,7 +255,6 @@ def _composed(
 
     with explaining(words, command):
         origin = resume.started_from(words) if command == "train" else None
-        refuse_words(words)
         all_words = [*words, *own]
         config = composed(command, all_words) if origin is None else resume.resumed(origin, all_words)
         if runs:

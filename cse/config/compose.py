@@ -15,7 +15,7 @@ from omegaconf.basecontainer import BaseContainer
 from cse.config.groups import CONF_DIR, SWEEPS_DIR, choices
 from cse.config.keys import key_of
 from cse.config.mistakes import explain, no_choice
-from cse.config.spelling import value_of
+from cse.config.spelling import parsed, value_of
 from cse.dotted import Config
 from cse.errors import UserError
 
@@ -24,17 +24,19 @@ SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "fal
 
 
 def composed(command: str, words: Sequence[str]) -> DictConfig:
-    """The config that these words give, with Hydra's own node in it. command: "train" or "evaluate"."""
+    """The config that these words give, with Hydra's own node in it. command: "train" or "evaluate".
+
+    Raises UserError for words that Hydra would ignore, or fail on.
+    """
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
+    refuse_words(words)
     outer = GlobalHydra.instance().hydra  # of a notebook or a test
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(CONF_DIR, version_base="1.3"):
             return compose(command, list(words), return_hydra_config=True)
-    except (TypeError, AttributeError) as error:  # Hydra's, for a list or a number in place of a choice
-        raise UserError(f"{' '.join(words)}: cannot be composed: {error}") from error
     finally:
         GlobalHydra.instance().hydra = outer
 
@@ -56,13 +58,22 @@ def is_group(key: str) -> bool:
 
 
 def refuse_words(words: Sequence[str]) -> None:
-    """Raise UserError for a setting without a key, and for a recipe that does not exist, which Hydra ignores."""
+    """Raise UserError for a setting without a key, a number in place of a choice, on which Hydra fails, and a recipe
+    that does not exist, which Hydra ignores."""
     for word in words:
         group = key_of(word).partition("@")[0]
         if not group and not word.startswith("-"):
             raise UserError(f"{word}: there is no key in it; a setting is KEY=VALUE, without blanks")
-        if group.partition("/")[0] == "recipe" and value_of(word) not in choices(group):
+        unknown = group.partition("/")[0] == "recipe" and value_of(word) not in choices(group)
+        if unknown or ("=" in word and is_group(group) and not names_choices(word)):
             raise UserError(no_choice(group, value_of(word)))
+
+
+def names_choices(word: str) -> bool:
+    """Whether the value of a group's word can be a choice, or several; what Hydra refuses by itself can."""
+    override = parsed(word)
+    value = "" if override is None or override.is_sweep_override() else override.value()
+    return all(isinstance(one, str) for one in value) if isinstance(value, list) else isinstance(value, str | dict)
 
 
 @contextmanager

@@ -55,6 +55,8 @@ def no_key(key: str, words: Sequence[str], command: str) -> str:
     of_line = [one for one, having in known.items() if chosen.intersection(having)]
     if topic := TOPICS.get(key.rpartition(".")[2]):
         return f"there is no key {key}; {topic}"
+    if key in groups(command):  # which was given a mapping
+        return f"{key}={{...}}: there is no such key in it; write each setting as {key}.KEY=VALUE"
     if (command, key) == ("evaluate", "model.name"):
         return f"there is no key {key}; the encoder to score is checkpoint=FOLDER or its name on the hub"
     alike = re.compile(rf"eval\.\w+\.{re.escape(key.rpartition('.')[2])}")

@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from cse.columns import in_columns
 from cse.config.check import validate
-from cse.config.compose import is_group, refuse_words
+from cse.config.compose import is_group
 from cse.config.keys import key_of
 from cse.config.mistakes import explain
 from cse.config.spelling import overrides_of, typed
@@ -172,7 +172,6 @@ def check_search(job: PlannedJob, rows: Sequence[Sequence[str]]) -> None:
 
 def check(job: PlannedJob) -> None:
     """Compose a job and check all its settings. Raises UserError, or Hydra's error for an unknown key or choice."""
-    refuse_words(job.words)
     config = validate(job.composed(), CONFIGS[job.program])
     if job.program == "cse-train" and not config.smoke:  # a smoke test selects by a score of its own
         check_selection(config)
