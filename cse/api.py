@@ -154,27 +154,24 @@ def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
 
 def evaluate(
     encoder: str | Path | TrainingRun | Encodes | Callable[[list[str]], np.ndarray],
-    eval: str | Sequence[str] | Mapping[str, ScoringFunction],
-    *words: str,
+    *words: str | Sequence[str] | Mapping[str, ScoringFunction],
     **settings: object,
 ) -> dict[str, float]:
     """Every score of an encoder, by name (`test/sts/average`, x100), as `cse-eval` computes it. Writes nothing.
 
     encoder: what `load` takes, a run, anything with an `encode` (a sentence-transformers model), or a function from n
-    texts to (n, D). eval: the evaluators, or the command's own word, "eval=[stsb,sts]", or {name: function}, each a
-    function (encode, split) -> {name: number}. words, settings: those of cse-eval that are the evaluators', such as
-    splits=["test"] or "paths.senteval=FOLDER". Raises UserError, for others too, or one MissingResource that names all
-    missing data.
+    texts to (n, D). words, settings: those of cse-eval that are the evaluators', such as splits=["test"] or
+    "paths.senteval=FOLDER"; the first word may be the value of `eval`: "stsb", ["stsb", "sts"], or {name: function},
+    each a function (encode, split) -> {name: number}. Raises UserError, for others too, or one MissingResource that
+    names all missing data.
     """
     from cse.eval.score import MemoizedEncode, checked, score
     from cse.score import values
 
-    if isinstance(eval, Mapping) or callable(eval):
-        words, settings = ("eval=[]", *words), {"eval": eval, **settings}
-    elif isinstance(eval, str) and eval.startswith("eval="):
-        words = (eval, *words)
-    else:
-        settings = {"eval": eval if isinstance(eval, str) else list(eval), **settings}
+    if words and not (isinstance(words[0], str) and "=" in words[0]):
+        settings, words = dict(eval=words[0], **settings), words[1:]
+    if isinstance(settings.get("eval"), Mapping):
+        words = ("eval=[]", *words)
     with startup.alone(), _functions(settings) as own:
         spelled = _spelled("evaluate", _given(words, settings))
         if idle := [word for word in spelled if key_of(word).partition(".")[0] not in OF_EVALUATORS]:
@@ -227,11 +224,11 @@ def _functions(settings: dict[str, object]) -> AbstractContextManager[list[str]]
     return known(functions)
 
 
-def _given(words: Sequence[str], settings: dict[str, object]) -> list[str]:
+def _given(words: Sequence[object], settings: dict[str, object]) -> list[str]:
     """Words and keywords as typed, without --config-dir, whose folders are adopted. Raises UserError for no words."""
     if wrong := [word for word in words if not isinstance(word, str)]:
         raise UserError(f'{wrong[0]!r:.60}: give words, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}')
-    own = adopt_folders(words)
+    own = adopt_folders([str(word) for word in words])
     return [*own, *spell_settings(flattened(settings), own)]
 
 

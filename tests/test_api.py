@@ -228,6 +228,7 @@ def test_any_encode_can_be_evaluated(senteval, tiny_bert):
     assert set(by_object) == {"dev/stsb/spearman", "dev/stsb/pearson"}
     assert cse.evaluate(encoder.encode, "stsb", *told, splits=["dev"]) == by_object
     assert cse.evaluate(encoder.encode, "eval=[stsb]", *told, splits=["dev"]) == by_object
+    assert cse.evaluate(encoder.encode, *told, eval="stsb", splits=["dev"]) == by_object
 
     class Peer:
         def encode(self, sentences, **options) -> np.ndarray:

@@ -213,9 +213,9 @@ def test_every_block_of_python_works(code, world, monkeypatch, tmp_path):
     def trained(*words, **settings):
         return train(*words, "smoke=true", folder=tmp_path / "run", **settings)
 
-    def scored(encoder, eval, *words, **settings):
+    def scored(encoder, *words, **settings):
         here = [f"paths.senteval={world}/SENTEVAL/downstream", "allow_partial=true"]
-        return evaluate(encoder, eval, *words, *here, **settings)
+        return evaluate(encoder, *words, *here, **settings)
 
     monkeypatch.setattr(api, "train", trained)
     monkeypatch.setattr(api, "evaluate", scored)
