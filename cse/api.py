@@ -28,7 +28,7 @@ from cse.config.groups import PROGRAMS, adopt_folders
 from cse.config.keys import key_of
 from cse.config.spelling import MULTIRUN, ONE_OF_MANY, spell, spell_settings, values_of
 from cse.dotted import flattened
-from cse.errors import UserError
+from cse.errors import UserError, renaming_keys
 from cse.ranges import AnyPooling
 from cse.record.events import metric_events
 from cse.record.results import read_finished
@@ -146,7 +146,7 @@ def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
 
     if pooling not in (None, *get_args(AnyPooling)):
         raise UserError(f"pooling={pooling}: should be one of {', '.join(get_args(AnyPooling))}")
-    with startup.environment_kept():
+    with startup.environment_kept(), renaming_keys({"model.name=": "", "model.pooling=": "pooling="}):
         startup.settle_hub()
         startup.quiet()
         return load_encoder(folder_of(name), pooling).eval()

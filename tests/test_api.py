@@ -215,6 +215,11 @@ def test_an_encode_that_returns_no_vectors_is_refused(senteval, encode, found):
         cse.evaluate(encode, "stsb", f"paths.senteval={senteval}", allow_partial=True, splits=["dev"])
 
 
+def test_load_names_its_own_arguments(tiny_bert):
+    with pytest.raises(UserError, match=f"^{tiny_bert} records no pooling: say pooling=cls"):
+        cse.load(tiny_bert)
+
+
 @pytest.mark.parametrize("word", ["pooling=cls", "max_length=4", "whitening.kind=pca", "model=bert", "smoke=true"])
 def test_a_setting_of_an_encoder_is_refused_where_the_encoder_is_given(tiny_bert, word):
     with pytest.raises(UserError, match=f"{word} has no effect"):

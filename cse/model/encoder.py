@@ -185,7 +185,9 @@ class Encoder(nn.Module):
         normalize_embeddings: to length 1, whatever `unit_length` is. show_progress_bar: on a terminal or in a notebook.
         Raises TypeError for what is no text, ValueError for a batch_size below 1 or any other precision.
         """
-        texts = [sentences] if isinstance(sentences, str) else list(sentences)
+        if isinstance(sentences, Mapping) or getattr(sentences, "ndim", 1) > 1:
+            raise TypeError(f"sentences is a {type(sentences).__name__}: give one column's texts, sentences['text']")
+        texts = [sentences] if isinstance(sentences, str) else list(sentences)  # of a table: the names of its columns
         for number, text in enumerate(texts):
             if not isinstance(text, str):
                 raise TypeError(f"sentences[{number}] must be a str, not {type(text).__name__}: {text!r:.80}")

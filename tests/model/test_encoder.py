@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from tiny_encoders import exported, tokens_of
@@ -38,10 +39,10 @@ def test_encode_takes_what_sentence_transformers_takes(tiny_bert):
     from sentence_transformers import SentenceTransformer
 
     ours, theirs = load_encoder(tiny_bert, "mean"), SentenceTransformer(tiny_bert, device="cpu")
-    for given in (TEXTS[0], "", TEXTS, tuple(TEXTS), np.array(TEXTS), dict.fromkeys(TEXTS)):
+    for given in (TEXTS[0], "", TEXTS, tuple(TEXTS), np.array(TEXTS)):
         for normalize_embeddings in (False, True):
             options = {"normalize_embeddings": normalize_embeddings, "batch_size": 2, "show_progress_bar": True}
-            expected = theirs.encode(list(given) if isinstance(given, dict) else given, **options)
+            expected = theirs.encode(given, **options)
             np.testing.assert_allclose(ours.encode(given, **options), expected, atol=1e-6)
     np.testing.assert_array_equal(ours.encode(text for text in TEXTS), ours.encode(sentences=TEXTS))
     assert ours.encode([]).shape == ours.encode(iter([])).shape == (0, ours.dim)
@@ -68,6 +69,15 @@ def test_encode_refuses_what_is_no_text_and_settings_that_are_none(tiny_bert, wr
     for option, value in (("batch_size", 0), ("batch_size", -1), ("precision", "int8")):
         with pytest.raises(ValueError, match=f"^{option}="):
             encoder.encode(TEXTS, **{option: value})
+
+
+def test_encode_refuses_a_table_and_takes_its_column(tiny_bert):
+    encoder = load_encoder(tiny_bert, "mean")
+    columns = {"a": TEXTS, "b": TEXTS}
+    for table in (columns, pd.DataFrame(columns), np.array([TEXTS])):
+        with pytest.raises(TypeError, match=type(table).__name__):
+            encoder.encode(table)
+    assert np.array_equal(encoder.encode(pd.DataFrame(columns)["a"]), encoder.encode(TEXTS))
 
 
 def test_encode_sees_each_distinct_sentence_once(tiny_bert, monkeypatch):
