@@ -65,7 +65,7 @@ def refuse_words(words: Sequence[str]) -> None:
         if not group and not word.startswith("-"):
             raise UserError(f"{word}: there is no key in it; a setting is KEY=VALUE, without blanks")
         unknown = group.partition("/")[0] == "recipe" and value_of(word) not in choices(group)
-        if unknown or ("=" in word and is_group(group) and not names_choices(word)):
+        if unknown or ("=" in word and (is_group(group) or "/" in group) and not names_choices(word)):
             raise UserError(no_choice(group, value_of(word)))
 
 

@@ -88,5 +88,6 @@ def no_choice(group: str, choice: str, command: str = "train") -> str:
     own = f"; {INSTEAD[command][group].format(choice)}" if group in INSTEAD[command] else ""
     near = "" if own and re.search(r"[-/.]", choice) else nearest(choice, choices(group))  # a file's or the hub's name
     yours = "" if own_folders() else "; a choice of your own needs --config-dir FOLDER"
-    rest = f"--help {group} lists all" if near else f"it has {', '.join(choices(group))}"
+    known = choices(group)  # none of Hydra's own groups
+    rest = f"it has {', '.join(known)}" if known and not near else f"--help {group.rpartition('/')[2]} lists all"
     return f"{group}={choice} is not a choice{near}{own}; {rest}{yours}"

@@ -39,6 +39,7 @@ TRAINING = [  # (settings, words that the sentence has to contain)
     ("model=null", "model=null model.name=null"),
     ("eval=[true]", "eval=[true] stsb"),
     ("objective={a:1}", "objective.KEY=VALUE"),
+    ("hydra/sweeper=null", "hydra/sweeper=null sweeper"),
     ("model._target_=os.system", "model"),
     ("model._target_=nothing.at.all", "model._target_"),
     ("aux_modality.lr=1", "aux_modality.lr"),
