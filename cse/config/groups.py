@@ -101,6 +101,11 @@ def own_folders() -> list[Path]:
     return [Path(folder) for folder in os.environ.get(OWN, "").split(os.pathsep) if folder]
 
 
+def config_dirs() -> list[str]:
+    """The words that name these folders: --config-dir FOLDER for each."""
+    return [word for folder in own_folders() for word in ("--config-dir", str(folder))]
+
+
 def adopt_folders(arguments: Sequence[str]) -> list[str]:
     """Add the folders of --config-dir to the user's own. Returns the arguments without it.
 

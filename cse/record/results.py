@@ -15,7 +15,7 @@ import yaml
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
 
-from cse.config.groups import CONF_DIR, PACKAGE_DIR, own_folders
+from cse.config.groups import CONF_DIR, PACKAGE_DIR, config_dirs
 from cse.dotted import Config, Json, flattened
 from cse.errors import UserError
 from cse.files import sha256
@@ -108,8 +108,7 @@ def scores_of(scores: Mapping[str, Score]) -> Json:
 
 def command_line() -> str:
     """The command line of this process, quoted for a shell."""
-    own = [word for folder in own_folders() for word in ("--config-dir", str(folder))]
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:], *own])
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:], *config_dirs()])
 
 
 def git(*words: str) -> str:

@@ -157,7 +157,8 @@ def parameters_of(line: Line) -> dict[str, Any]:
         if key == "additional_parameters":
             if not isinstance(value, dict):
                 raise UserError(f"hydra.launcher.{key}={value}: give '{{OPTION: VALUE}}'")
-            if own := [name for option in value if (name := str(option).replace("-", "_")) in PARAMETERS]:
+            names = [str(option).replace("-", "_") for option in value]
+            if own := [ours for name in names if (ours := OUR_WORDS.get(name, name)) in PARAMETERS]:
                 raise UserError(f"hydra.launcher.{key}={value}: write hydra.launcher.{own[0]}=VALUE")
         if key == "python" and "py" not in str(value).rpartition(" ")[2]:
             raise UserError(f"hydra.launcher.{key}={value}: let it end in an interpreter, as in '{value} python3'")

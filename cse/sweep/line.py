@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from cse.config.check import validate_keys
 from cse.config.commands import Starting
 from cse.config.compose import composed, explaining
-from cse.config.groups import own_folders
+from cse.config.groups import config_dirs
 from cse.config.keys import entry, key_of, names_a_job
 from cse.config.spelling import MULTIRUN, ONE_OF_MANY, values_of
 from cse.errors import UserError, check_loads
@@ -79,8 +79,7 @@ class Line:
         if self.sweep and any(self.sweep.shows(name) for run in done for name in run.metrics):
             elsewhere = words if self.folder != self.sweep.place([]) else []
             apart = [f"out=reports/smoke/{self.sweep.name}"] if asks_for_smoke(self.words) else []
-            own = [word for folder in own_folders() for word in ("--config-dir", str(folder))]
-            words = [f"sweep={self.sweep.name}", *elsewhere, *apart, *own]
+            words = [f"sweep={self.sweep.name}", *elsewhere, *apart, *config_dirs()]
         return shlex.join(["cse-report", *words])
 
 

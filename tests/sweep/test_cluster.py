@@ -140,6 +140,7 @@ def line_of(*launch: str) -> line.Line:
     ("partitoin=gpu", "partition"), ("time=5", "timeout_min"), ("gpus=1", "gpus_per_node"),
     ("gpus_per_node=a100:0", "gpus_per_node"), ("conda=x", "setup and python"), ("mem_gb=64G", "gigabytes"),
     ("additional_parameters=x", "OPTION"), ("additional_parameters={mail-type: END}", "write hydra.launcher.mail_type"),
+    ("additional_parameters={time: 60}", "write hydra.launcher.timeout_min"),
     ("python='conda run -n cse'", "interpreter"),
 ])  # fmt: skip
 def test_values_cannot_add_lines_to_the_script_and_numbers_are_checked(word, named):
