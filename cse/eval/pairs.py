@@ -7,7 +7,7 @@ from typing import Annotated
 
 from annotated_types import Len
 
-from cse.data.readers import files_of, read_rows
+from cse.data.readers import KINDS, files_of, kind, read_rows
 from cse.data.scores import ScoreColumn
 from cse.errors import UserError, renaming_keys
 from cse.eval.files import DataFolder
@@ -57,7 +57,9 @@ class Pairs(ScoredPairs):
 
 def name_of(file: str) -> str:
     """What the scores of a file are called: its name without its ending, as one word."""
-    return re.sub(r"\W+", "_", Path(file).name.partition(".")[0])
+    ending = kind(Path(file))
+    name = Path(file).name.removesuffix(".gz").removesuffix(ending if ending in KINDS else "")
+    return re.sub(r"\W+", "_", name)
 
 
 def read_pairs(folder: DataFolder, name: str, columns: list[str | ScoreColumn], key: str) -> Examples:

@@ -101,9 +101,7 @@ def compare(left: Group, right: Group, confidence: float, shift: float = 0.0) ->
     if not left.aggregate == right.aggregate == "mean":
         return found
     over_items = compare_items((left.runs, left.metric), (right.runs, right.metric), confidence, shift)
-    if over_items is None:
-        return found._replace(why="encoders that are only scored need their test items")
-    return over_items._replace(effect=found.effect)
+    return found._replace(why=over_items.why) if over_items.why else over_items._replace(effect=found.effect)
 
 
 def other_setting(runs: Iterable[Run], spec: Spec) -> list[str]:

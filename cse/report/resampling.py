@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -30,16 +31,18 @@ Scored = tuple[Sequence[Run], str]
 """The runs of an encoder, and their score."""
 
 
-def compare_items(left: Scored, right: Scored, confidence: float, shift: float = 0.0) -> Effect | None:
-    """Left minus right over test items; None if a run did not keep its items, or the score has none."""
+def compare_items(left: Scored, right: Scored, confidence: float, shift: float = 0.0) -> Effect:
+    """Left minus right over test items; without a test if a run did not keep its items, the score has none, or the
+    sides have not the same."""
     try:
-        left_R, right_R = (
-            np.mean([resampled(run.folder, metric)[0] for run in runs], axis=0) for runs, metric in (left, right)
-        )
+        sides = [[resampled(run.folder, metric) for run in runs] for runs, metric in (left, right)]
     except KeyError:
-        return None
+        return Effect(why="encoders that are only scored need their test items")
+    if len({one.truth for side in sides for one in side}) > 1:
+        return Effect(why="their test items are not the same")
+    left_R, right_R = (np.mean([one.scores_R for one in side], axis=0) for side in sides)
     low, high = np.quantile(left_R - right_R, ((1 - confidence) / 2, (1 + confidence) / 2))
-    n = f"{resampled(left[0][0].folder, left[1])[1]:,} items"
+    n = f"{sides[0][0].items:,} items"
     return Effect(low=float(low), high=float(high), n=n, test=OVER_ITEMS, p=p_of(left_R - right_R, shift))
 
 
@@ -49,14 +52,23 @@ def p_of(difference_R: np.ndarray, shift: float = 0.0) -> float:
     return min(1.0, 2 * (1 + float(min(sides))) / (1 + len(difference_R)))
 
 
+class Resampled(NamedTuple):
+    """A score on resamples of its items, their number, and a checksum of their truth."""
+
+    scores_R: np.ndarray
+    items: int
+    truth: int
+
+
 @cache
-def resampled(folder: Path, score: str) -> tuple[np.ndarray, int]:
-    """A run's score on resamples (R,) of its items, and their number. Raises KeyError for a score without items."""
+def resampled(folder: Path, score: str) -> Resampled:
+    """A run's score on resamples of its items. Raises KeyError for a score without items."""
     behind = _items(folder)[score]
     if isinstance(behind, Items):
-        return resample(behind, seed=zlib.crc32(score.encode())), len(behind.gold_N)
-    scores, numbers = zip(*(resampled(folder, str(one)) for one in behind), strict=True)
-    return np.mean(scores, axis=0), sum(numbers)
+        scores_R = resample(behind, seed=zlib.crc32(score.encode()))
+        return Resampled(scores_R, len(behind.gold_N), zlib.crc32(behind.gold_N.tobytes()))
+    scores, numbers, truths = zip(*(resampled(folder, str(one)) for one in behind), strict=True)
+    return Resampled(np.mean(scores, axis=0), sum(numbers), hash(truths))
 
 
 @cache

@@ -6,7 +6,7 @@ import pytest
 from toys import ready
 
 from cse.errors import MissingResource, UserError
-from cse.eval.pairs import Pairs
+from cse.eval.pairs import Pairs, name_of
 from cse.score import values
 
 ROWS = [("a b", "a b c", 4), ("x y", "p q", 0), ("a", "a", 5), ("m n", "m k", -1)]
@@ -35,6 +35,13 @@ def test_a_file_is_scored_as_a_task_of_its_own(file, bag_of_letters):
     assert values(found)["pairs/spearman"] == pytest.approx(expected)
     assert [one.name for one in found] == ["pairs/spearman", "pairs/pearson"]
     assert {one.rows for one in found} == {4}
+
+
+@pytest.mark.parametrize(("file", "name"), [
+    ("pairs.csv", "pairs"), ("my.v1.csv", "my_v1"), ("my.v2.csv.gz", "my_v2"), ("folder.v1", "folder_v1"),
+])  # fmt: skip
+def test_scores_are_named_after_the_file(file, name):
+    assert name_of(f"/somewhere.else/{file}") == name
 
 
 def test_each_split_has_its_file_and_a_folder_is_all_its_files(file, tmp_path, bag_of_letters):

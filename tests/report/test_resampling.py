@@ -130,6 +130,16 @@ def test_encoders_that_are_only_scored_need_their_items(leave, finding):
     assert "test items" in one.why_not_judged
 
 
+def test_items_of_other_truth_are_not_compared(leave, finding):
+    gold = np.arange(40.0)
+    for name, truth in (("good", gold), ("bad", -gold)):
+        folder = leave(f"{name}-1", {"case": name}, {METRIC: 10.0})
+        keep_items(folder, [Score(METRIC, 10.0, items=Items("spearman", gold, truth))])
+    one = finding("good", "bad")
+    assert (one.verdict, one.test) == (NOT_JUDGED, "none")
+    assert "not the same" in one.why_not_judged
+
+
 def test_runs_draw_the_same_items(scored, runs):
     scored("good-1", 0.3, 1)
     scored("same-1", 0.3, 1)
