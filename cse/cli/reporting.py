@@ -46,13 +46,16 @@ def settings(arguments: list[str]) -> Config:
     Raises UserError for an unknown key, for a value that the key cannot have, and if there is nothing to report.
     """
     defaults = yaml.safe_load((Path(CONF_DIR) / "reporting.yaml").read_text(encoding="utf-8"))
-    config = dict(defaults)
+    config, given = dict(defaults), set[str]()
     for argument in arguments:
         key, equals, value = argument.partition("=")
         if key not in config:
             raise UserError(f"{argument}: there is no key {key}{nearest(key, list(config))}")
         if not equals:
             raise UserError(f"{argument}: type {key}=VALUE")
+        if key in given:
+            raise UserError(f"{argument}: {key}= is there twice; give it once (where=KEY=VALUE,KEY=VALUE)")
+        given.add(key)
         if "${" in value:
             raise UserError(f"{argument}: $ is not expanded: type the value itself")
         is_name = key in TEXT or (key == "runs" and value != "null" and (value[:1], value[-1:]) != ("[", "]"))

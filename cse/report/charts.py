@@ -137,7 +137,7 @@ def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
 
 def by_setting(comparison: Comparison, keys: Sequence[str], colours: pd.Series, metric: str) -> list:
     """For one key, every seed with quartiles, mean and deviation; for two, a heat map of means, with deviations."""
-    scores = comparison.of_seeds[metric].dropna().rename("score").rename_axis(["setting", "seed"]).reset_index()
+    scores = comparison.of_seeds[metric].dropna().rename("score").droplevel(1).rename_axis("setting").reset_index()
     scores = scores.join(comparison.values[keys].apply(categories), on="setting")
     scores["mark"] = [comparison.mark(metric, setting) for setting in scores["setting"]]
     if len(keys) == 1:

@@ -11,6 +11,7 @@ the difference is less than `within`, and p of it, by Holm too; gate: what it sa
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import compress
 from pathlib import Path
 
 import pandas as pd
@@ -57,18 +58,18 @@ def differences(
         return None, ""
     base, *compared = groups = [scored(comparison, one, score) for one in [reference, *others]]
     spread, level = seed_spread(groups) or SeedSpread(0.0, 0), (1 - confidence) / len(others)
+    sides = [(not base.only_scored) + (not group.only_scored) for group in compared]  # with seeds
     frame = comparison.values.loc[others].assign(score=score, reference=comparison.label(reference))
     frame = frame.join(tested(base, compared, confidence, within).set_index(frame.index))
     frame["seeds_to_tell"] = [
-        "" if p < 1 - confidence else seeds_to_tell(size, spread.sd, level)
-        for size, p in zip(frame["difference"], frame["p_holm"], strict=True)
+        "" if p < 1 - confidence else seeds_to_tell(size, spread.sd, level, of)
+        for size, p, of in zip(frame["difference"], frame["p_holm"], sides, strict=True)
     ]
     frame["gate"] = [(gated or {}).get(frozenset((one, reference)), "") for one in others]
-    notes = list(filter(None, [spread.in_words(level)]))
-    trained = sorted((group for group in groups if not group.only_scored), key=lambda group: len(group.values))
-    if few := few_seeds([*trained[:1], *(group for group in groups if group.only_scored)]):
-        notes.append(f"No verdict: {few}.")
-        frame[["alike", "paired_alike"]] = ""
+    notes = list(filter(None, [spread.in_words(level, max(1, *sides))]))
+    without, few = without_verdict(base, compared)
+    frame.loc[without, ["alike", "paired_alike"]] = ""
+    notes += [f"No verdict: {few}."] * bool(few)
     seeds = base.values.keys()
     unlike = [seeds & group.values.keys() for group in compared if group.values.keys() != seeds]
     if len(most := max(unlike, key=len, default=set())) > 1:
@@ -149,13 +150,26 @@ def scored(comparison: Comparison, setting: int, score: str) -> Group:
     return group_of(comparison.counted_runs[setting], score, comparison.seed)
 
 
-def seeds_to_tell(difference: float, sd: float, level: float) -> str:
-    """The seeds a side that show such a difference with 80% power; "" if nothing tells how much seeds vary."""
-    if not sd or not difference:
+def without_verdict(base: Group, others: Sequence[Group]) -> tuple[list[bool], str]:
+    """Which of the others have, or are compared with, too few seeds for a verdict, and a line that says so."""
+    without = [bool(few_seeds([base, group])) for group in others]
+    if not any(without):
+        return without, ""
+    groups = [base, *compress(others, without)]
+    trained = sorted((group for group in groups if not group.only_scored), key=lambda group: len(group.values))
+    few = few_seeds([*trained[:1], *(group for group in groups if group.only_scored)])
+    return without, few if all(without) else f"{few}, in {sum(without)} of {len(without)} comparisons"
+
+
+def seeds_to_tell(difference: float, sd: float, level: float, sides: int) -> str:
+    """The seeds a side that show such a difference with 80% power; "" if nothing tells how much seeds vary.
+
+    sides: those that have seeds."""
+    if not sd or not difference or not sides:
         return ""
-    if smallest_difference(sd, MOST_SEEDS, level) > abs(difference):
+    if smallest_difference(sd, MOST_SEEDS, level, sides) > abs(difference):
         return f"more than {MOST_SEEDS:,}"
-    return str(seeds_for(abs(difference), sd, level))
+    return str(seeds_for(abs(difference), sd, level, sides))
 
 
 def setting_named(comparison: Comparison, name: str) -> int:

@@ -5,6 +5,7 @@ rough, and the t interval shows it by its width.
 """
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -85,7 +86,8 @@ def compare_seeds(
     n = n if of_one else f"{n} seeds"
     if not (np.ptp(a) or np.ptp(b)):
         return Effect(effect, n=n, test="none", why="the scores do not vary")
-    tested = stats.ttest_1samp(a - b - shift, 0) if of_one else stats.ttest_ind(a - shift, b, equal_var=False)
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # one side does not vary
+        tested = stats.ttest_1samp(a - b - shift, 0) if of_one else stats.ttest_ind(a - shift, b, equal_var=False)
     low, high = (float(bound) + shift for bound in tested.confidence_interval(confidence))
     return Effect(effect, low, high, n, "one-sample t" if of_one else "Welch", float(tested.pvalue))
 
@@ -172,25 +174,29 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return p.tolist()
 
 
-def power(difference: float, sd: float, seeds: int, level: float = 0.05) -> float:
+def power(difference: float, sd: float, seeds: int, level: float = 0.05, sides: int = 2) -> float:
     """How often a two-sided t test with `seeds` on each side detects a difference and its sign (noncentral t).
 
-    The scores of both sides have the same deviation over seeds.
+    The scores of both sides have the same deviation over seeds. sides: 1 if the other is one score without seeds.
     """
-    freedom, shift = 2 * seeds - 2, difference / (sd * math.sqrt(2 / seeds))
+    freedom, shift = sides * (seeds - 1), difference / (sd * math.sqrt(sides / seeds))
     return float(stats.nct.sf(stats.t.ppf(1 - level / 2, freedom), freedom, shift))
 
 
-def smallest_difference(sd: float, seeds: int, level: float = 0.05) -> float:
+def smallest_difference(sd: float, seeds: int, level: float = 0.05, sides: int = 2) -> float:
     """The smallest difference that `seeds` on each side detect with 80% power."""
-    error = sd * math.sqrt(2 / seeds)
-    enough = next(size for size in (30.0 * 2**n for n in count()) if power(size * error, sd, seeds, level) > 0.8)
-    return error * float(optimize.brentq(lambda size: power(size * error, sd, seeds, level) - 0.8, 1e-3, enough))
+    error = sd * math.sqrt(sides / seeds)
+
+    def short_of(size: float) -> float:
+        return power(size * error, sd, seeds, level, sides) - 0.8
+
+    enough = next(size for size in (30.0 * 2**n for n in count()) if short_of(size) > 0)
+    return error * float(optimize.brentq(short_of, 1e-3, enough))
 
 
-def seeds_for(difference: float, sd: float, level: float = 0.05) -> int:
+def seeds_for(difference: float, sd: float, level: float = 0.05, sides: int = 2) -> int:
     """The seeds on each side that detect a difference with 80% power; at least 2."""
-    return next(seeds for seeds in count(2) if power(difference, sd, seeds, level) >= 0.8)
+    return next(seeds for seeds in count(2) if power(difference, sd, seeds, level, sides) >= 0.8)
 
 
 def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
@@ -207,11 +213,12 @@ class SeedSpread(NamedTuple):
     seeds: int
     each: Sequence[float] = ()
 
-    def in_words(self, level: float) -> str:
+    def in_words(self, level: float, sides: int = 2) -> str:
         """What so many seeds show, and how many half of that difference needs; "" if they do not vary."""
         if not self.sd:
             return ""
-        least = smallest_difference(self.sd, self.seeds, level)
-        needs = f"{least / 2:.2g} needs {seeds_for(least / 2, self.sd, level)}"
+        least = smallest_difference(self.sd, self.seeds, level, sides)
+        needs = f"{least / 2:.2g} needs {seeds_for(least / 2, self.sd, level, sides)}"
+        of = "a side" if sides == 2 else "seeds"
         pooled = f" (pooled; {min(self.each):.2g} to {max(self.each):.2g})" if len(self.each) > 1 else ""
-        return f"a seed's sd is {self.sd:.2g}{pooled}: {self.seeds} a side show {least:.2g} with 80% power, {needs}."
+        return f"a seed's sd is {self.sd:.2g}{pooled}: {self.seeds} {of} show {least:.2g} with 80% power, {needs}."

@@ -9,6 +9,7 @@ from scipy import stats
 from typed import exit_code
 
 from cse.report.differences import differences
+from cse.report.statistics import seeds_for
 
 SCORES = {
     "1e-05": [70.0, 70.3, 70.1, 69.9],
@@ -225,6 +226,30 @@ def test_the_same_seeds_are_compared_in_pairs_and_for_likeness(leave, compared):
     leave("fp32-9", {"trainer.precision": "fp32", "seed": 9}, {"dev/stsb/spearman": 71.0})
     (note,) = (note for note in differences(compared(), "precision=fp32", 0.95)[0].notes if "paired" in note)
     assert "where=seed=0,1,2,3,4 " in note
+
+
+def test_a_setting_of_few_seeds_leaves_the_others_their_verdict(three_rates, leave, compared):
+    for seed in (0, 1):
+        leave(f"few-{seed}", {"trainer.lr": 1e-3, "seed": seed}, {"dev/stsb/spearman": 60.0 + seed})
+    found = differences(compared(), "lr=3e-05", 0.95, within=0.5)[0]
+    assert {lr: row["alike"] for lr, row in by_rate(found).items()} == {"0.0001": "not shown", "1e-05": "no", "0.001": ""}
+    assert "No verdict: too few seeds (2): each trained side needs 3, in 1 of 3 comparisons." in found.notes
+
+
+def test_seeds_beside_an_encoder_that_is_only_scored_are_those_of_a_one_sample_test(leave, compared):
+    for seed, value in enumerate([70.0, 71.0, 70.4, 70.6, 69.9]):
+        leave(f"mine-{seed}", {"case": "mine", "seed": seed}, {"dev/stsb/spearman": value})
+    leave("theirs", {"case": "theirs"}, {"dev/stsb/spearman": 70.2})
+    found = differences(compared(), "case=theirs", 0.95)[0]
+    (row,) = found.frame.to_dict("records")
+    sd = stats.tstd([70.0, 71.0, 70.4, 70.6, 69.9])
+    assert int(row["seeds_to_tell"]) == seeds_for(row["difference"], sd, sides=1)
+    assert " 5 seeds show " in found.notes[0]
+
+
+def test_seeds_may_be_another_key(three_rates, tmp_path):
+    assert cse_report("runs=runs", "seed=trainer.lr", "out=out") == 0
+    assert cse_report("runs=runs", "where=seed=1", "where=seed=2") == 2
 
 
 def test_settings_further_apart_than_the_margin_are_not_alike(three_rates, compared):

@@ -110,6 +110,15 @@ def test_differences_and_seeds_have_known_values_and_invert_each_other(sd, seeds
     assert seeds_for(found * 0.99, sd) == seeds + 1
 
 
+def test_against_one_score_the_power_is_that_of_a_one_sample_test():
+    found = smallest_difference(0.816, 5, sides=1)
+    assert found == pytest.approx(1.37, abs=0.005)
+    drawn = np.random.default_rng(0).normal(found, 0.816, (20_000, 5))
+    assert (stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05).mean() == pytest.approx(0.8, abs=0.01)
+    assert seeds_for(found * 1.0001, 0.816, sides=1) == 5
+    assert power(found, 0.816, 5) < 0.7  # of two sides that both vary
+
+
 def test_two_seeds_a_side_have_a_smallest_difference_at_any_level():
     for level in (0.05, 0.05 / 100, 1e-6):
         assert power(smallest_difference(0.2, 2, level), 0.2, 2, level) == pytest.approx(0.8, abs=1e-6)
