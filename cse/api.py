@@ -102,6 +102,8 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
 
     Raises UserError for a word that it would refuse.
     """
+    if command not in PROGRAMS:
+        raise UserError(f"command={command}: should be one of {', '.join(PROGRAMS)}")
     with startup.environment_kept():
         return without_hydra(_composed(command, _spelled(command, _given(words, settings)))[0])
 
@@ -136,7 +138,7 @@ def evaluate_into(*words: str, folder: str | Path | None = None, **settings: obj
     return job.folder
 
 
-def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
+def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> Encoder:
     """The encoder of a run's folder, a sentence-transformers or Hugging Face folder, or a hub name, in eval mode.
 
     pooling: None is what the checkpoint records, with its head and unit length; the encoder's `described` says which.
@@ -144,6 +146,10 @@ def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
     """
     from cse.model.load import load_encoder
 
+    if isinstance(name, TrainingRun):
+        name = name.best
+    if not isinstance(name, str | Path):
+        raise UserError(f"{name!r:.60}: name an encoder: a folder, or its name on the hub")
     if pooling not in (None, *get_args(AnyPooling)):
         raise UserError(f"pooling={pooling}: should be one of {', '.join(get_args(AnyPooling))}")
     with startup.environment_kept(), renaming_keys({"model.name=": "", "model.pooling=": "pooling="}):
@@ -169,7 +175,9 @@ def evaluate(
     from cse.score import values
 
     if words and not (isinstance(words[0], str) and "=" in words[0]):
-        settings, words = dict(eval=words[0], **settings), words[1:]
+        if "eval" in settings:
+            raise UserError(f"eval={settings['eval']}: the first word is the evaluator already, {words[0]}")
+        settings, words = {"eval": words[0], **settings}, words[1:]
     if isinstance(settings.get("eval"), Mapping):
         words = ("eval=[]", *words)
     with startup.alone(), _functions(settings) as own:
@@ -181,8 +189,7 @@ def evaluate(
             )
         cfg = _composed("evaluate", spelled, own)[0]
         evaluators = build_evaluators(cfg.eval, cfg.splits)
-        named = encoder.best if isinstance(encoder, TrainingRun) else encoder
-        part = load(named) if isinstance(named, str | Path) else named
+        part = load(encoder) if isinstance(encoder, str | Path | TrainingRun) else encoder
         encode = checked(part.encode if isinstance(part, Encodes) else part)
         return values(score(evaluators, MemoizedEncode(encode), level=logging.DEBUG).values())
 

@@ -15,7 +15,7 @@ import torch
 import yaml
 
 import cse
-from cse.errors import UserError
+from cse.errors import MissingResource, UserError
 from cse.run import startup
 
 
@@ -213,6 +213,18 @@ def test_a_dry_run_leaves_nothing(words, tmp_path, capsys):
 def test_an_encode_that_returns_no_vectors_is_refused(senteval, encode, found):
     with pytest.raises(UserError, match=found):
         cse.evaluate(encode, "stsb", f"paths.senteval={senteval}", allow_partial=True, splits=["dev"])
+
+
+def test_load_takes_a_run_and_refuses_what_names_no_encoder(tiny_bert):
+    for wrong in (None, 3, ["a"]):
+        with pytest.raises(UserError, match="name an encoder"):
+            cse.load(wrong)
+    with pytest.raises(UserError, match="first word is the evaluator already"):
+        cse.evaluate(tiny_bert, "stsb", eval="sts")
+    with pytest.raises(UserError, match="command=eval"):
+        cse.compose(command="eval")
+    with pytest.raises(MissingResource, match="no such file"):
+        cse.train("experiment=demo", "data=text", "data.path=" + 300 * "x")
 
 
 def test_load_names_its_own_arguments(tiny_bert):

@@ -3,7 +3,8 @@
 import json
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Number
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,12 @@ NOT_PATHS = {"resume": ("null", "auto"), "hydra.run.dir": (), "hydra.sweep.dir":
 
 TEXT = re.compile(r"(?!.*\s[\w.]+=)[^'\"\[\]{}(),$\\]+", re.DOTALL)
 """A value that must be text if Hydra cannot read it: not a list, not a mapping, and without a second KEY=."""
+
+
+AS_TYPED = re.compile(r"\d+|null|true|false")
+"""Text that Python may give for a number, as seed="3", a switch or nothing."""
+WORD = re.compile(r"(?!(null|true|false|nan|inf)$)[a-z_]\w*", re.ASCII | re.IGNORECASE)
+"""Text that Hydra reads as this text, without quotes."""
 
 
 def spell(words: Sequence[str], command: str, *, many: bool = False) -> list[str]:
@@ -117,7 +124,13 @@ def replace_null(words: list[str], command: str) -> list[str]:
 def spell_settings(settings: dict[str, object], words: Sequence[str] = ()) -> list[str]:
     """Keyword arguments as words: seed=3, splits=["test"], and paths as they are. words: those beside them, of which
     one may name the evaluator of `eval.test`."""
-    plain = [f"{key}={spell_value(value)}" for key, value in settings.items()]
+    for key, value in settings.items():
+        if is_verbatim(key) and isinstance(value, list | tuple):
+            raise UserError(f"{key}: give one, not a {type(value).__name__}")
+        if not (value is None or isinstance(value, str | Path | Number | list | tuple | Mapping)):
+            raise UserError(f"{key}: give text, a number, a list or a mapping, not a {type(value).__name__}")
+    texts = [str(value) if AS_TYPED.fullmatch(str(value)) else spell_value(value) for value in settings.values()]
+    plain = [f"{key}={text}" for key, text in zip(settings, texts, strict=True)]
     named = name_evaluator([*words, *plain])[len(words) :]
     return [
         f"{key}={value}" if is_verbatim(key := word.partition("=")[0]) and isinstance(value, str | Path) else word
@@ -134,8 +147,7 @@ def spell_value(value: object, *, quotes: bool = True) -> str:
     if isinstance(value, dict):
         return f"{{{','.join(f'{key}:{spell_value(one, quotes=quotes)}' for key, one in value.items())}}}"
     text = str(value)
-    plain = not quotes or isinstance(value, int | float) or text.replace("_", "").isalnum()
-    return text if plain else quoted(text)
+    return text if not quotes or isinstance(value, Number) or WORD.fullmatch(text) else quoted(text)
 
 
 def quoted(text: str) -> str:

@@ -7,6 +7,7 @@ UserError with the file and the line (for Parquet the row).
 import csv
 import gzip
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +32,7 @@ Columns = Sequence[str | ScoreColumn]
 def is_on_hub(path: str) -> bool:
     """Whether data.path means OWNER/NAME on the hub, not a file or folder."""
     local = Path(path).expanduser()
-    return not local.exists() and path.count("/") == 1 and not local.suffix and not path.startswith(".")
+    return not os.path.exists(local) and path.count("/") == 1 and not local.suffix and not path.startswith(".")
 
 
 def files_of(path: Path, key: str = "data.path") -> list[Path]:
@@ -39,7 +40,7 @@ def files_of(path: Path, key: str = "data.path") -> list[Path]:
 
     Raises MissingResource if `path` does not exist, UserError if there is no file to read or one is empty.
     """
-    if not path.exists():
+    if not os.path.exists(path):  # False, too, for a name that is too long
         raise MissingResource(f"{key}={path}: there is no such file or folder")
     inside = path.rglob("*") if path.is_dir() else [path]
     files = sorted(file for file in inside if file.is_file() and (kind(file) in KINDS or file == path))

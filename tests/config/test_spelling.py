@@ -3,6 +3,8 @@
 import shlex
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
@@ -96,9 +98,26 @@ def test_a_group_without_a_choice_is_refused(word):
 
 
 @pytest.mark.parametrize(
-    "value", [3, 1e-5, True, None, "bert", "a b", "it's", "C:\\x", "a\\", "\\'", ["dev", "te st"], (1, 2), ""]
-)
+    "value",
+    [3, 1e-5, np.float32(1e-5), True, None, "bert", "a b", "größe", "it's", "C:\\x", "a\\", "\\'", "", (1, 2),
+     ["dev", "te st"], ["1_000", "1e5", "null", "nan", "größe"]],
+)  # fmt: skip
 def test_hydra_reads_a_keywords_value_back(value):
     (word,) = spell_settings({"key": value})
     read = OverridesParser.create().parse_override(word).value()
     assert [str(one) for one in read] == list(map(str, value)) if isinstance(value, list | tuple) else read == value
+
+
+@pytest.mark.parametrize("settings", [
+    {"data.path": ["a.txt", "b.txt"]}, {"eval.test": pd.DataFrame({"a": [1]})}, {"data.columns": np.array(["a"])},
+])  # fmt: skip
+def test_a_keyword_that_no_word_can_say_is_refused(settings):
+    ((key, value),) = settings.items()
+    with pytest.raises(UserError, match=f"^{key}: give .* not a {type(value).__name__}"):
+        spell_settings({"eval": "pairs"} | settings if key == "eval.test" else settings)
+
+
+def test_digits_and_switches_may_be_text_in_python():
+    assert spell_settings({"seed": "3", "smoke": "true", "model.pooling": "null"}) == [
+        "seed=3", "smoke=true", "model.pooling=null",
+    ]  # fmt: skip
