@@ -19,6 +19,8 @@ from cse.config.spelling import parsed, value_of
 from cse.dotted import Config
 from cse.errors import UserError
 
+SINGLE = ("model", "objective", "augmentation", "aux_modality")
+"""The groups of which one choice is made: together they name a recipe."""
 SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
 """Words for true and false, in lower case."""
 
@@ -72,8 +74,12 @@ def refuse_words(words: Sequence[str]) -> None:
 def names_choices(word: str) -> bool:
     """Whether the value of a group's word can be a choice, or several; what Hydra refuses by itself can."""
     override = parsed(word)
-    value = "" if override is None or override.is_sweep_override() else override.value()
-    return all(isinstance(one, str) for one in value) if isinstance(value, list) else isinstance(value, str | dict)
+    if override is None or override.is_sweep_override():
+        return True
+    value = override.value()
+    if isinstance(value, list):
+        return key_of(word) not in SINGLE and all(isinstance(one, str) for one in value)
+    return isinstance(value, dict) or (isinstance(value, str) and value != "")
 
 
 @contextmanager

@@ -38,7 +38,8 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
         return f"{match[1]} is several values: one list is {match[2]}=[{match[3]}], and -m runs a job for each value"
     if isinstance(error, OverrideParseException):
         choosing = [f"{group}={one}" for group in groups(command) for one in choices(group)]
-        bare = "" if "=" in error.override else nearest(error.override, [*keys(command), *choosing])
+        is_known = "=" in error.override or error.override in keys(command)
+        bare = "" if is_known else nearest(error.override, [*keys(command), *choosing])
         first, second, *_ = [*text.splitlines(), "", ""]
         at = f" at {first[second.index('^') :][:1]}" if second.strip() == "^" else ""
         return (

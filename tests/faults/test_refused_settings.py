@@ -38,6 +38,8 @@ TRAINING = [  # (settings, words that the sentence has to contain)
     ("objective=3", "objective=3 barlow"),
     ("model=null", "model=null model.name=null"),
     ("eval=[true]", "eval=[true] stsb"),
+    ("model=[bert]", "model=[bert] bert"),
+    ("model=", "model= model.name="),
     ("objective={a:1}", "objective.KEY=VALUE"),
     ("hydra/sweeper=null", "hydra/sweeper=null sweeper"),
     ("model._target_=os.system", "model"),
