@@ -15,7 +15,7 @@ from cse.eval.senteval.data import Examples, Row, labelled, words
 from cse.eval.sts import Readers, ScoredPairs
 from cse.ranges import Name, Widths
 
-OWN_KEYS = {"data.columns=": "eval.pairs.columns=", "data.scores=": "eval.pairs.score="}
+OWN_KEYS = {"data.columns=": "eval.pairs.columns=", "data.scores=": "eval.pairs.score=", " or set data.encoding": ""}
 
 
 class Pairs(ScoredPairs):

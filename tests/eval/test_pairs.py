@@ -78,6 +78,12 @@ def test_a_missing_file_and_no_file_at_all_are_refused(tmp_path):
         pairs()
 
 
+def test_a_file_in_another_encoding_is_to_be_written_again(file):
+    file.write_text("a,b,s\nä,b,1\n", encoding="utf-16")
+    with pytest.raises(UserError, match=r"write the file again as UTF-8$"):
+        ready(pairs(test=file))
+
+
 def test_a_pair_without_text_and_a_test_that_chooses_the_step_are_refused(file):
     with pytest.raises(UserError, match="what chose the step tests nothing"):
         pairs(dev=file, test=file.parent / "." / file.name)

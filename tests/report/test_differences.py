@@ -232,7 +232,8 @@ def test_a_setting_of_few_seeds_leaves_the_others_their_verdict(three_rates, lea
     for seed in (0, 1):
         leave(f"few-{seed}", {"trainer.lr": 1e-3, "seed": seed}, {"dev/stsb/spearman": 60.0 + seed})
     found = differences(compared(), "lr=3e-05", 0.95, within=0.5)[0]
-    assert {lr: row["alike"] for lr, row in by_rate(found).items()} == {"0.0001": "not shown", "1e-05": "no", "0.001": ""}
+    alike = {lr: row["alike"] for lr, row in by_rate(found).items()}
+    assert alike == {"0.0001": "not shown", "1e-05": "no", "0.001": ""}
     assert "No verdict: too few seeds (2): each trained side needs 3, in 1 of 3 comparisons." in found.notes
 
 
