@@ -183,13 +183,18 @@ def names() -> dict[str, str]:
     return found
 
 
-def described(text: str, there: pd.DataFrame) -> str:
-    """A text with the first block's numbers: the gain by shuffle, the distance to SimCSE, the selection score."""
-    means = there.groupby("arm")[["average", "dev"]].mean()
+def described(text: str, runs: pd.DataFrame) -> str:
+    """A text with the numbers of the complete blocks: the gains by shuffle and EDA, distances, selection scores."""
+    means = complete(runs).groupby("arm")[["average", "dev"]].mean()
     score = means.average
     gain = {one: score[f"{one}_shuffle"] - score[f"{one}_dropout"] for one in THREE}
     above = {arm: abs(score[arm] - score[f"simcse_{arm.partition('_')[2]}"]) for arm in BLOCKS[0]}
-    return text.format(gain=gain, above=above, dev=means.dev)
+    eda = {one: score[f"{one}_eda"] - score[f"{one}_dropout"] for one in THREE}
+    half, whitened = (
+        compared(runs, *arms).effect for arms in (("simcse_dropout", "half"), ("whitenedcse_dropout", "simcse_dropout"))
+    )
+    loss = score["whitenedcse_dropout"] - score["whitenedcse_shuffle"]
+    return text.format(gain=gain, above=above, dev=means.dev, eda=eda, half=half, loss=loss, whitened=whitened)
 
 
 def row_of_arm(mine: pd.DataFrame) -> list[str]:
@@ -224,7 +229,7 @@ def page(runs: pd.DataFrame) -> str:
     grid = [[arm, *(found.get(rate, "") for rate in rates.columns)] for arm, found in marked(rates).items()]
     parts = [
         "# Which part helps: the objective, the augmentation or the second modality?",
-        *([described(ANSWER, there), PICTURE] if arms else ["No block is complete, so nothing is read or judged yet."]),
+        *([described(ANSWER, runs), PICTURE] if arms else ["No block is complete, so nothing is read or judged yet."]),
         "By `python -m benchmarks.study2` from [runs.csv](runs.csv), by the rules of the [protocol](PROTOCOL.md).\n"
         f"Runs started: {started}.",
         *(["## Arms", "Outcome: the average of seven STS tests; ten seeds, but for the untouched encoder.",
@@ -237,7 +242,7 @@ def page(runs: pd.DataFrame) -> str:
            f"(but for {LOWEST:g}, where every grid ends);\n"
            "neither: no block has the arm, as VICReg's other weights (`vicreg25`) score higher.",
            table(["arm", *(f"{rate:g}" for rate in rates.columns)], grid)] if len(grid) else []),
-        *(["## What this cannot say", described(DOUBTS, there)] if arms else []),
+        *(["## What this cannot say", described(DOUBTS, runs)] if arms else []),
     ]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
