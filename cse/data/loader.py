@@ -99,13 +99,17 @@ class Batches(Dataset[Batch]):
             )
         check_even_split(batch_size, world)
         full, rest = divmod(len(self.rows), batch_size)
-        self.steps_per_epoch = full if drop_last or rest < 2 * world else full + 1  # one row has no negatives
+        self.steps_per_epoch = full if drop_last or rest < 2 else full + 1  # one row has no negatives
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
 
     def rows_of(self, step: int) -> np.ndarray:
-        """The rows of a global batch."""
+        """The rows of a global batch. The last one of an epoch may be smaller; several processes share it evenly, with
+        two rows each at least, the last of the epoch: a run has as many steps on any number of processes."""
         epoch, place = divmod(step, self.steps_per_epoch)
-        rows = self._permutation(epoch)[place * self.batch_size : (place + 1) * self.batch_size]
+        order = self._permutation(epoch)
+        rows = order[place * self.batch_size : (place + 1) * self.batch_size]
+        if len(rows) < min(2 * self.world, self.batch_size):
+            rows = order[-2 * self.world :]
         return rows[: len(rows) // self.world * self.world]
 
     def __getitem__(self, step: int) -> Batch:

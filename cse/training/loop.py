@@ -128,7 +128,7 @@ class Training:
                 "each draws its own masks": True,
                 "trainer.gather_scale=paper scales gradients by their number": self.trainer.gather_scale == "paper",
                 "images or sound are compared within each": self.parts.aux is not None,
-                "an epoch's last batch is cut to a multiple of it, or left out": not self.trainer.drop_last,
+                "an epoch's last batch is made a multiple of it": not self.trainer.drop_last,
             }
             log.info(
                 "processes  %d instead of %d: the global batch stays, but %s: other numbers than without the stop",

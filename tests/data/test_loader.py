@@ -62,7 +62,10 @@ def test_an_epoch_has_every_row_once_in_an_order_of_its_own(make):
     assert len(seen) == len(set(seen)) == 30
     assert make(rows=30, drop_last=True).steps_per_epoch == 7
     assert make(rows=29).steps_per_epoch == 7  # one sentence alone has no negatives
-    assert make(rows=30, world=2).steps_per_epoch == 7  # one row for each of two processes
+    two = [make(rows=30, world=2, rank=rank) for rank in (0, 1)]
+    assert two[0].steps_per_epoch == make(rows=30).steps_per_epoch  # on any number of processes
+    assert [part[7].sizes[0] for part in two] == [2, 2]
+    assert {*make(rows=30).rows_of(7)} < {*two[0].rows_of(7)}
     assert rows_of(batches[0]) != rows_of(batches[8])
     assert rows_of(batches[0]) != rows_of(make(rows=30, seed=2)[0])
 
