@@ -109,6 +109,7 @@ def begin(job: Job, accelerator: Accelerator, heartbeat: Heartbeat) -> tuple[Tra
         found = overlap(parts.batches.text, parts.evaluators)
         announce(config, training, found, asked)
     if cfg.dry_run:
+        training.start(cfg.seed, resume=cfg.resume is not None)  # writes nothing, and refuses what the run would
         print_forecast(training)
         return None
     heartbeat.take()  # before the folder is read

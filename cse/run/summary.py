@@ -86,18 +86,23 @@ def selection_in_words(select: str | None, choosers: Mapping[str, Evaluator], te
 def print_forecast(training: Training) -> None:
     """Log negatives, time, memory and work, measured on this machine. The Training cannot be used afterwards."""
     trainer, parts, device = training.trainer, training.parts, training.accelerator.device
+    done, steps = training.state.step, training.steps
+    if training.is_over:
+        print_fields(time=f"all {done:,} steps are done: the run is scored again")
+        return
     if training.accelerator.num_processes > 1:
         print_fields(time="not measured for several processes; measure one with trainer.devices=1")
         return
     about = forecast(training)
-    dev_scores = len({*range(0, training.steps, training.eval_every), training.steps}) if about.dev_score else 0
-    seconds = training.steps * about.step + dev_scores * about.dev_score + about.last_scores
+    due = [step for step in {*range(0, steps, training.eval_every), steps} if step > done or step == done == 0]
+    dev_scores, left = len(due) if about.dev_score else 0, steps - done
+    seconds = left * about.step + dev_scores * about.dev_score + about.last_scores
     print_fields(
         negatives=f"{parts.objective.negatives(trainer.batch_size):,} an anchor",
-        time=f"{training.steps:,} steps of {about.step:.3g} s, {dev_scores} dev scores of {about.dev_score:.3g} s, "
+        time=f"{left:,} steps of {about.step:.3g} s, {dev_scores} dev scores of {about.dev_score:.3g} s, "
         f"{about.last_scores:.3g} s to encode the rest at the end: {duration(seconds)}, and what is fitted on vectors",
         memory=f"{about.memory / 2**30:.1f} of {total_memory(device) / 2**30:.0f} GiB at the peak",
-        work=f"{training.steps * about.flop / 1e15:.3g} PFLOP in {training.steps:,} steps; this machine sustains "
+        work=f"{left * about.flop / 1e15:.3g} PFLOP in {left:,} steps; this machine sustains "
         f"{about.flop / about.step / 1e12:.3g} TFLOP a second",
         measured=f"{STEPS} steps on {platform.node()}, {processor(device)}",
     )

@@ -31,7 +31,8 @@ class Forecast(NamedTuple):
 
 
 def forecast(training: Training) -> Forecast:
-    """Measure a Training that has not been started, in one process."""
+    """Measure a Training that has steps left, in one process."""
+    start, end = training.state.step, training.steps
     batches, aux_batches = training.batches(), training.aux_batches()
     training.update.text_encoder = training.parts.encoder  # not compiled: that takes minutes
 
@@ -42,8 +43,8 @@ def forecast(training: Training) -> Forecast:
         return time.perf_counter() - started
 
     with FlopCounterMode(display=False) as counter:
-        seconds = [seconds_of(0)]
-    seconds += [seconds_of(step) for step in range(1, min(1 + STEPS, training.steps))]
+        seconds = [seconds_of(start)]
+    seconds += [seconds_of(step) for step in range(start + 1, min(start + 1 + STEPS, end))]
     dev = dev_texts(training)
     last = {text for evaluator in training.parts.evaluators.values() for text in evaluator.texts()} - dev
     dev_score, last_scores = encoding_seconds(training, dev), encoding_seconds(training, last)

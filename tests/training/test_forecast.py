@@ -8,6 +8,7 @@ import torch
 from toys import run_of
 
 from cse.training import forecast
+from cse.training.settings import State
 
 
 @pytest.mark.parametrize(("objective", "negatives"), [("simcse", "7 an anchor"), ("barlow", "0 an anchor")])
@@ -28,6 +29,20 @@ def test_a_dry_run_prints_the_time_memory_and_work_of_the_run(
     assert not (tmp_path / "run").exists()
 
 
+def test_of_a_run_that_goes_on_a_dry_run_tells_what_is_left(small_run, cse_train, tmp_path, capsys):
+    assert cse_train([*small_run, "trainer.max_steps=4", "trainer.keep_last=true"]) == 0
+    before = (tmp_path / "run" / "results.json").read_bytes()
+    for words, told in (
+        (["trainer.max_steps=6"], "resuming {} at step 4 of 6.*time +2 steps of .*, 1 dev scores"),
+        ([], "time +all 4 steps are done"),
+    ):
+        capsys.readouterr()
+        assert cse_train([f"resume={tmp_path}/run", *words, "dry_run=true"]) == 0
+        assert re.search(told.format(tmp_path / "run"), capsys.readouterr().out, re.S)
+    assert cse_train([f"resume={tmp_path}/run", "seed=9", "dry_run=true"]) == 2
+    assert (tmp_path / "run" / "results.json").read_bytes() == before
+
+
 @pytest.mark.parametrize(("steps", "seconds"), [(10, 1.0), (1, 2.0)])
 def test_flop_come_from_the_first_step_and_seconds_from_the_others(monkeypatch, steps, seconds):
     """With a clock that moves only in steps, by 2, 1, 1, ... seconds."""
@@ -40,7 +55,7 @@ def test_flop_come_from_the_first_step_and_seconds_from_the_others(monkeypatch, 
         return {"loss": torch.tensor(1.0)}, []
 
     parts = SimpleNamespace(encoder=None, evaluators={})
-    training = SimpleNamespace(steps=steps, watched=[], parts=parts, batches=list, aux_batches=list,
+    training = SimpleNamespace(steps=steps, state=State(), watched=[], parts=parts, batches=list, aux_batches=list,
                                accelerator=SimpleNamespace(device=torch.device("cpu")))  # fmt: skip
     training.update = update
     monkeypatch.setattr(forecast.time, "perf_counter", lambda: now[0])
