@@ -31,6 +31,17 @@ TEXTS = 128  # in a batch of encode()
 TOKENS = 2**12  # a batch in bf16 is filled up to so many, padding included; with 2**15 a CPU was slower than in fp32
 
 
+def texts_of(sentences: str | Iterable[str]) -> list[str]:
+    """One text or several, as a list. Raises TypeError for what is no text, and for a table of several columns."""
+    if isinstance(sentences, Mapping) or getattr(sentences, "ndim", 1) > 1:  # list() gives the names of its columns
+        raise TypeError(f"sentences is a {type(sentences).__name__}: give one column's texts, sentences['text']")
+    texts = [sentences] if isinstance(sentences, str) else list(sentences)
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"sentences[{number}] must be a str, not {type(text).__name__}: {text!r:.80}")
+    return texts
+
+
 class Encoder(nn.Module):
     """A Hugging Face encoder with its pooling.
 
@@ -185,12 +196,7 @@ class Encoder(nn.Module):
         normalize_embeddings: to length 1, whatever `unit_length` is. show_progress_bar: on a terminal or in a notebook.
         Raises TypeError for what is no text, ValueError for a batch_size below 1 or any other precision.
         """
-        if isinstance(sentences, Mapping) or getattr(sentences, "ndim", 1) > 1:
-            raise TypeError(f"sentences is a {type(sentences).__name__}: give one column's texts, sentences['text']")
-        texts = [sentences] if isinstance(sentences, str) else list(sentences)  # of a table: the names of its columns
-        for number, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise TypeError(f"sentences[{number}] must be a str, not {type(text).__name__}: {text!r:.80}")
+        texts = texts_of(sentences)
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be at least 1")
         if precision not in get_args(Precision):
