@@ -108,14 +108,14 @@ def begin(job: Job, accelerator: Accelerator, heartbeat: Heartbeat) -> tuple[Tra
         check_same_inputs(config, training)
         found = overlap(parts.batches.text, parts.evaluators)
         announce(config, training, found, asked)
+    if not cfg.dry_run:
+        heartbeat.take()  # before the folder is read
+        if is_first:
+            job.check_unused()  # again: another run may have used it since
+    training.start(cfg.seed, resume=cfg.resume is not None)  # a dry run refuses what the run would
     if cfg.dry_run:
-        training.start(cfg.seed, resume=cfg.resume is not None)  # writes nothing, and refuses what the run would
         print_forecast(training)
         return None
-    heartbeat.take()  # before the folder is read
-    if is_first:
-        job.check_unused()  # again: another run may have used it since
-    training.start(cfg.seed, resume=cfg.resume is not None)
     if is_first:
         recover_best(job.folder, training)
         job.make_folder()
