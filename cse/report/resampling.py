@@ -66,7 +66,7 @@ def resampled(folder: Path, score: str) -> Resampled:
     behind = _items(folder)[score]
     if isinstance(behind, Items):
         scores_R = resample(behind, seed=zlib.crc32(score.encode()))
-        return Resampled(scores_R, len(behind.gold_N), zlib.crc32(behind.gold_N.tobytes()))
+        return Resampled(scores_R, len(behind.gold_N), checksum_of(behind.gold_N))
     scores, numbers, truths = zip(*(resampled(folder, str(one)) for one in behind), strict=True)
     return Resampled(np.mean(scores, axis=0), sum(numbers), hash(truths))
 
@@ -79,9 +79,14 @@ def _items(folder: Path) -> ItemScores:
         raise UserError(f"{error}: delete it, and the report goes without a test over this run's items") from error
 
 
+def checksum_of(gold_N: np.ndarray) -> int:
+    """By which the truth of items is known: the same items have the same draws."""
+    return zlib.crc32(gold_N.tobytes())
+
+
 def resample(items: Items, seed: int) -> np.ndarray:
     """The score (R,) on resamples of the items. The draws depend on the seed and on the items' truth."""
-    rng = np.random.default_rng((seed, zlib.crc32(items.gold_N.tobytes())))
+    rng = np.random.default_rng((seed, checksum_of(items.gold_N)))
     return np.array([score_on(items, draw(items, rng)) for _ in range(RESAMPLES)])
 
 
