@@ -121,11 +121,11 @@ def whole_line(origin: Origin, words: Sequence[str], config: DictConfig) -> list
     given = [word for word in words if key_of(word) != origin.word]
     keys = {"resume", "rerun", *map(key_of, given)}
     replaced = tuple(f"{group}." for group in map(key_of, given) if is_group(group) and changes_a_table(group))
-    before = read_run(origin.folder).overrides
-    own = [word for word in before if key_of(word) not in keys and not key_of(word).startswith(replaced)]
+    before = read_run(origin.folder)
+    own = [word for word in before.overrides if key_of(word) not in keys and not key_of(word).startswith(replaced)]
     line = [*(word for word in own if word == ONE_OF_MANY or not key_of(word).startswith("hydra")), *given]
     if replaced and not config.smoke:
-        kept = choices_of(settings_of(origin), line)  # groups that the new choice would replace
+        kept = choices_of(before.config, line)  # groups that the new choice would replace
         line = [*(word for word in kept if changes_a_table(key_of(word))), *line]
         made = flattened(resolved(without_hydra(composed("train", spell(line, "train")))))
         now = flattened(resolved(without_hydra(config)))

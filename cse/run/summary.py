@@ -94,8 +94,8 @@ def print_forecast(training: Training) -> None:
         print_fields(time="not measured for several processes; measure one with trainer.devices=1")
         return
     about = forecast(training)
-    due = [step for step in {*range(0, steps, training.eval_every), steps} if step > done or step == done == 0]
-    dev_scores, left = len(due) if about.dev_score else 0, steps - done
+    due = sum(map(training.is_due, range(done + (done > 0), steps + 1)))  # step 0 is scored before the first step
+    dev_scores, left = due if about.dev_score else 0, steps - done
     seconds = left * about.step + dev_scores * about.dev_score + about.last_scores
     print_fields(
         negatives=f"{parts.objective.negatives(trainer.batch_size):,} an anchor",

@@ -145,7 +145,9 @@ class Training:
         batches, aux_batches = self.batches(), self.aux_batches()
         wishes = Agreement(lambda: Wishes(int(signals.requested or 0), self.saver.is_older_than(trainer.save_minutes)))
         with signals.waiting(True), self.saver, steps_shown(self.steps, state.step) as show:
-            if self._is_due() and state.step not in dict(state.curve):  # a resumed run may have been stopped right here
+            if self.is_due(state.step) and state.step not in dict(
+                state.curve
+            ):  # a resumed run may have been stopped right here
                 show(state.step, self._evaluate(on_best, log, signals))
             since = self._clocks()
             while not self.is_over:
@@ -166,11 +168,11 @@ class Training:
                         log(state.step, metrics)
                 signal, late = wishes.answer()
                 saves = late or state.step % (trainer.save_every or self.eval_every) == 0
-                if logged or signal or saves or self._is_due():  # nothing broken is scored or saved
+                if logged or signal or saves or self.is_due(state.step):  # nothing broken is scored or saved
                     self.watch.check(metrics, state.best_step)
                 if signal:
                     self._stop(signal, signals)
-                selecting = self._evaluate(on_best, log, signals) if self._is_due() else {}
+                selecting = self._evaluate(on_best, log, signals) if self.is_due(state.step) else {}
                 show(state.step, metrics | selecting)
                 if saves or self.is_over:
                     self._save()
@@ -219,9 +221,9 @@ class Training:
             return repeat(None)
         return self.parts.aux.batches(self.state.step, self.accelerator.process_index, self.accelerator.num_processes)
 
-    def _is_due(self) -> bool:
-        """Whether this step is scored: step 0 (the untrained encoder), every eval_every steps, and the last."""
-        return self.state.step % self.eval_every == 0 or self.state.step == self.steps
+    def is_due(self, step: int) -> bool:
+        """Whether a step is scored: step 0 (the untrained encoder), every eval_every steps, and the last."""
+        return step % self.eval_every == 0 or step == self.steps
 
     def _stop(self, number: int, signals: Signals) -> NoReturn:
         """Save last/, then raise Interrupted on all processes at once: one that exits early could end the others."""
