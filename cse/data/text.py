@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
@@ -128,9 +127,8 @@ class Text:
             columns, notes, kept = cached(self.cache / self.digest, encoded, files, "uint8", found)
         self.texts = columns[: self.num_columns]
         self.content = " ".join(kept.values())
-        if notes.get("unusable"):  # a cache of an older edition, which has only the number of unusable rows
-            whole = (tuple(text[i].tobytes().decode() for text in self.texts) for i in range(notes["rows"]))
-            deque(note_faults(whole, self.column_names, notes), maxlen=0)
+        if "faults" not in notes:
+            raise UserError(f"{self.cache / self.digest} is a cache of an older version: delete it")
         usable = usable_rows(notes, self.empty, self.name)
         self.left_out = len(self.texts[0]) - len(usable)
         self.chosen = usable[chosen_rows(len(usable), self.limit, self.limit_seed)]

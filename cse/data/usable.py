@@ -55,7 +55,7 @@ def usable_rows(notes: Notes, empty: Empty | None, where: str) -> np.ndarray:
     empty: data.empty, see conf/data/text.yaml; where: names the data. Raises UserError, with the reasons and what to
     do, for more unusable rows than `empty` allows.
     """
-    total, faults = notes["rows"], notes.get("faults", {})
+    total, faults = notes["rows"], notes["faults"]
     unusable = sorted(set().union(*faults.values()))
     if not unusable:
         return np.arange(total)

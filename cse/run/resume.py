@@ -249,7 +249,6 @@ def check_same_inputs(config: Config, training: "Training") -> None:
     The same file with other content is refused. A file of another name is what the line asked for; it may be a copy.
     """
     from cse.training.checkpoint import explain_damage, read_about, state_of
-    from cse.training.settings import CONFIGURATION, WEIGHTS
 
     if config["rerun"] is None:
         return
@@ -266,8 +265,7 @@ def check_same_inputs(config: Config, training: "Training") -> None:
     changed = {key for key in then.keys() | now.keys() if is_science(key) and then.get(key) != now.get(key)}
     differ = [name for name, digest in about["inputs"].items() if training.inputs.get(name, digest) != digest]
     if not {key.partition(".")[0] for key in changed} & set(READ_BY):
-        of_newer_runs = {CONFIGURATION, WEIGHTS}
-        differ += sorted((about["inputs"].keys() ^ training.inputs.keys()) - of_newer_runs)
+        differ += sorted(about["inputs"].keys() ^ training.inputs.keys())
     meant = [name for key, name in READ_WITH.items() if any(one.startswith(key) for one in changed)]
     differ = [name for name in differ if not any(one in name for one in meant)]
     for name, files in about.get("dev_data", {}).items():

@@ -158,8 +158,6 @@ def differences(job: jobs.PlannedJob, run: Run) -> list[str]:
         identity(settings) | {key: value for key, value in flattened(settings).items() if changes_a_table(key)}
         for settings in (resolved(without_hydra(config)), run.config)
     )
-    if before.get("trainer.compile") == "auto":  # an older version compiled where it could; the loss is the same
-        before.pop("trainer.compile")
     decided = {key for key in now if now[key] == "auto"}  # by the machine that ran it, as the run records
     decided |= {"checkpoint"} if job.scores else set()  # a run's folder, which may have been moved with its sweep
     changed = [key for key in now if key in before and before[key] != now[key] and key not in decided]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cse.config.keys import key_of
-from cse.config.spelling import overrides_of, unquoted, values_of
+from cse.config.spelling import overrides_of, unquoted
 
 SLUG = 80  # most characters of a folder's name before its hash
 
@@ -49,13 +49,13 @@ def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -
         value = unquoted(word).rpartition("/")[2].strip("[]{}'\"") or "none"  # the last part of a path is enough
         parts.append(f"{last if lasts.count(last) == 1 else key_of(word)}_{value}")
     text = re.sub(r"[^\w.+-]+", "_", "-".join(parts)) or "run"
-    return f"{text[:SLUG]}-{digest(in_older_spelling(list(decisive)))}"
+    return f"{text[:SLUG]}-{digest(decisive)}"
 
 
 def name_in(folder: Path, name: str, case: str = "") -> str:
     """The name of what `folder` has with the hash of this name, else the name itself: only the hash decides.
 
-    What is before it is for the eye, and another line or an older version has shown other words. case: of a sweep,
+    What is before it is for the eye, and another line may have shown other words. case: of a sweep,
     whose jobs may share a hash with those of other cases.
     """
     hashed = name.rpartition("-")[2]
@@ -66,15 +66,3 @@ def name_in(folder: Path, name: str, case: str = "") -> str:
 def digest(words: Iterable[str]) -> str:
     """Eight hexadecimal digits that identify words in any order."""
     return hashlib.sha1(" ".join(sorted(words)).encode()).hexdigest()[:8]
-
-
-def in_older_spelling(words: Sequence[str]) -> list[str]:
-    """`experiment=X variant=V` as `experiment=[X,V]`, which was its spelling before the group `variant` existed.
-
-    Folders are named by that spelling, so that older runs are found.
-    """
-    values = values_of(words)
-    if not {"experiment", "variant"} <= set(values):
-        return list(words)
-    both = ",".join(values[key].strip("[]") for key in ("experiment", "variant"))
-    return [word for word in merged([*words, f"experiment=[{both}]"]) if key_of(word) != "variant"]

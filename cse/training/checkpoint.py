@@ -28,7 +28,7 @@ from cse.dotted import Json
 from cse.errors import UserError, in_short
 from cse.files import recover, replaced_file
 from cse.training.failures import is_out_of_memory
-from cse.training.settings import CONFIGURATION, WEIGHTS, State
+from cse.training.settings import WEIGHTS, State
 
 FILE = "last/state.safetensors"
 
@@ -183,9 +183,9 @@ def check_same(folder: Path, about: Json, identity: Json, inputs: dict[str, str]
     from. dev_data: for each evaluator that scores dev, the digests of its files: they chose the best step so far.
     """
     known, scored = about["inputs"], about["dev_data"]
+    # before 2026-11-27 a run saved no settings of its evaluators
     before = {key: value for key, value in identity.items() if key.startswith("eval.")} | about["identity"]
-    # Older runs lack these settings, and CONFIGURATION; WEIGHTS need not agree, as last/ has the weights.
-    known = {CONFIGURATION: inputs.get(CONFIGURATION), **known, WEIGHTS: inputs.get(WEIGHTS)}
+    known = known | {WEIGHTS: inputs.get(WEIGHTS)}  # these need not agree, as last/ has the weights
     changed = [f"{key}={before.get(key)} (now {identity[key]})" for key in identity if before.get(key) != identity[key]]
     changed += [name for name in sorted(known.keys() | inputs.keys()) if known.get(name) != inputs.get(name)]
     for name in scored.keys() & dev_data.keys():

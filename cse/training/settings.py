@@ -63,7 +63,7 @@ def in_steps(steps: int | float, total: int) -> int:
     return math.ceil(steps * total) if isinstance(steps, float) else steps
 
 
-CONFIGURATION, WEIGHTS = "the configuration of model.name", "the weights of model.name"
+WEIGHTS = "the weights of model.name"
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Parts:
         known = type(config)().to_dict()  # the defaults, of which the next transformers may have more
         own = {key: value for key, value in config.to_dict().items() if value != known.get(key)}
         rules = self.encoder.tokenizer.key() + json.dumps({**own, "_name_or_path": ""}, sort_keys=True, default=str)
-        found[CONFIGURATION] = f"{crc32(rules.encode()):08x}"
+        found["the configuration of model.name"] = f"{crc32(rules.encode()):08x}"
         value, frozen = 0, [weight for weight in self.encoder.parameters() if not weight.requires_grad]
         for weight in frozen or self.encoder.backbone.parameters():
             value = crc32(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data, value)

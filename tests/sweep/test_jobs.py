@@ -21,13 +21,11 @@ from cse.sweep.needs import needs_named
         ("whitenedcse/table1", "case=bert_whitening eval.sts.parts.test=[STS12]",
          "bert_whitening-test_STS12-78983e25"),
         ("nonling/table_d1", "case=visual_bert seed=3 model=minilm", "visual_bert-seed_3-model_minilm-38c592b7"),
-        ("nonling/table4", "case=visual_simclr_bert", "visual_simclr_bert-97342ab0"),
-        ("nonling/table_f1", "case=visual_cifar_bert", "visual_cifar_bert-da19ade0"),
         ("declutr/figure2", "smoke=true trainer.chunk=8",
          "small_p1-anchors_1-strategy_all-temperature_0.0005-smoke_True-chunk_8-b5fc5ee4"),
     ],
 )  # fmt: skip
-def test_folder_names_of_the_second_edition_are_kept(sweep, words, name):
+def test_the_names_of_folders_stay(sweep, words, name):
     """So that finished jobs are found again."""
     assert jobs_of(sweep, *words.split())[0].name == name
 

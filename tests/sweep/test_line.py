@@ -89,7 +89,7 @@ def test_a_missing_package_is_named_with_its_extra(many, monkeypatch, words, pac
     ("-m seed=1,2 paths.senteval=x objective=barlow trainer.lr=1e-5", "seed_1-908cf6d8"),
 ])  # fmt: skip
 def test_jobs_are_named_after_the_axes(words, name):
-    """With the hashes of the second edition, so that finished jobs are found again."""
+    """The hashes stay, so that finished jobs are found again."""
     assert line.read(words.split(), "cse-train").jobs()[0].name.startswith(name)
     (scored,) = line.read(["-m", "checkpoint=runs/a", "eval=stsb"], "cse-eval").jobs()
     assert scored.name == "checkpoint_a-eval_stsb-9c206042"
@@ -187,10 +187,8 @@ def place(words: str, program: str = "cse-train") -> Path:
 
 
 def test_the_folder_stays_when_an_axis_grows_and_depends_on_every_other_setting():
-    name = "multirun/seed-objective_barlow-senteval_x-lr_1e-5-f7983ace"  # as in the second edition
+    name = "multirun/seed-objective_barlow-senteval_x-lr_1e-5-f7983ace"
     assert place("seed=1,2 paths.senteval=x objective=barlow trainer.lr=1e-5") == Path(name)
-    two, one = place("seed=1,2 experiment=visualcse variant=cifar"), place("seed=1,2 experiment=[visualcse,cifar]")
-    assert two.name.rpartition("-")[2] == one.name.rpartition("-")[2]
     assert place("seed=1,2 model=minilm") == place("model=minilm seed=1,2,3")
     assert place("seed=1,2 model=minilm") != place("seed=1,2 model=bert")
     assert place("seed=1,2") != place("seed=1,2", "cse-eval")
