@@ -48,10 +48,7 @@ def announce(config: Config, training: Training, found: Overlap, asked: str) -> 
         overlap=in_words(found) if parts.evaluators else "",
         selection=selection_in_words(parts.trainer.select, parts.evaluators, parts.evaluators),
         partial=partial_in_words(parts.evaluators),
-        schedule=f"{training.steps:,} steps{end_in_words(parts.trainer, training.steps)}, "
-        + schedule_in_words(parts.trainer)
-        + (f" over {training.update.steps:,} steps" if training.update.steps != training.steps else "")
-        + warmup_in_words(training.update.warmup),
+        schedule=schedule_in_words(f"{training.steps:,}", parts.trainer, training),
         device=f"{accelerator.device}, {precision}, {accelerator.num_processes} process(es)",
         folder=training.folder,
     )
@@ -121,8 +118,7 @@ def print_plan(cfg: DictConfig, folder: Path) -> None:
         **method_in_words(resolved(cfg)),
         encoder=cfg.model.name,
         data=data_in_words(make(cfg.data)),
-        schedule=f"{steps_in_words(cfg)} steps, {schedule_in_words(make(cfg.trainer))}"
-        f"{warmup_in_words(cfg.trainer.warmup)}",
+        schedule=schedule_in_words(steps_in_words(cfg), make(cfg.trainer)),
         folder=folder,
     )
 
@@ -192,20 +188,16 @@ def views_in_words(batches: Batches, choice: str) -> str:
     return f"{views}, changed by augmentation={choice}" + (" but for the first" if augmentation.keeps_first else "")
 
 
-def end_in_words(trainer: Trainer, steps: int) -> str:
-    """That a run has fewer steps than trainer.max_steps allows; "" if it has as many."""
-    return f" (all of trainer.epochs={trainer.epochs:g})" if trainer.max_steps and trainer.max_steps > steps else ""
-
-
-def schedule_in_words(trainer: Trainer) -> str:
-    """Batch size, schedule and learning rate, as logged."""
-    return f"batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}"
-
-
-def warmup_in_words(warmup: int | float) -> str:
-    """The steps of a warm-up, or its share where they are not known; "" if there is none."""
+def schedule_in_words(steps: str, trainer: Trainer, training: Training | None = None) -> str:
+    """Steps, batch size, schedule, learning rate and warm-up. training: None for a plan, whose rows are not known."""
+    all_epochs, over, warmup = "", "", trainer.warmup
+    if training:
+        all_epochs = f" (all of trainer.epochs={trainer.epochs:g})" * ((trainer.max_steps or 0) > training.steps)
+        over = f" over {training.update.steps:,} steps" * (training.update.steps != training.steps)
+        warmup = training.update.warmup
+    said = f"{steps} steps{all_epochs}, batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}{over}"
     size = f"{warmup:.0%} of the schedule" if isinstance(warmup, float) else f"{warmup:,} steps"
-    return f", warm-up {size}" if warmup else ""
+    return f"{said}, warm-up {size}" if warmup else said
 
 
 def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
