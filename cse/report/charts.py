@@ -7,7 +7,6 @@ escaped, as plotly obeys a few HTML tags.
 import math
 from collections.abc import Sequence
 from html import escape
-from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -44,7 +43,7 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     colours, points = colours_of(comparison), curves_of(comparison)
     keys = list(comparison.values) if scored else []
     charts: dict[str, go.Figure] = {}
-    is_search = bool(comparison.trials)
+    is_search = comparison.frame["trial"].any()
     axes = {key: axis for key in keys if (axis := as_axis(comparison.values[key], is_search)) is not None}
     for key, values in axes.items():
         is_log = values.min() > 0 and values.max() >= 10 * values.min()
@@ -69,7 +68,7 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
                 lines = curve_lines(curves.pop(name), comparison, colours)
                 charts[title] = go.Figure(lines, go.Layout(template=TEMPLATE, xaxis_title="step"))
         first = [name for name in [comparison.compared_by] if name in curves]
-        many = len(comparison.runs)
+        many = len(comparison.frame)
         title = "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, those of the best settings"
         rest = {name: curve_lines(curves[name], comparison, colours) for name in dict.fromkeys([*first, *curves])}
         if rest:
@@ -104,8 +103,9 @@ def by_number(comparison: Comparison, values: pd.Series, colours: pd.Series, met
 
 def best_so_far(comparison: Comparison, metric: str) -> list:
     """The score of each trial of a search, and the best until then."""
-    scores = pd.Series([run.metrics[metric] for run in comparison.trials if metric in run.metrics])
-    best = scores.cummin() if described(comparison.runs, metric).lower_is_better else scores.cummax()
+    trials = comparison.frame[comparison.frame["trial"] > 0].sort_values("trial")
+    scores = trials[metric].dropna().astype(float)
+    best = scores.cummin() if described(comparison.frame["run"], metric).lower_is_better else scores.cummax()
     numbers = list(range(1, len(scores) + 1))
     return [
         go.Scatter(x=numbers, y=scores, mode="markers", marker={"color": GREY, "size": 8}),
@@ -165,7 +165,7 @@ def by_setting(comparison: Comparison, keys: Sequence[str], colours: pd.Series, 
             text=cells["text"].unstack().fillna("").to_numpy(),
             texttemplate="%{text}",
             colorscale="Cividis",
-            reversescale=described(comparison.runs, metric).lower_is_better,
+            reversescale=described(comparison.frame["run"], metric).lower_is_better,
             showscale=False,
         )
     ]
@@ -177,15 +177,15 @@ def curves_of(comparison: Comparison) -> pd.DataFrame:
     A seed's runs, which are copies, have one curve, their mean. If the runs are many, those of the best settings.
     """
     parts = [pd.DataFrame(columns=["metric", "setting", "seed", "step", "value", "run"])]
-    best_first = ((run, setting) for setting in comparison.scores.index for run in comparison.runs_by_setting[setting])
-    for run, setting in islice(best_first, RUNS):
+    best_first = comparison.frame.set_index("setting").loc[comparison.scores.index, ["run", "name"]]
+    for setting, run, name in best_first.head(RUNS).itertuples():
         events = pd.DataFrame(run.events()).drop(columns=NO_METRICS, errors="ignore")
         if len(events):
             scores = events.set_index("step").astype(float).rename_axis(columns="metric")
             points = scores.stack().dropna().reset_index(name="value")
-            most = ALL_POINTS // min(RUNS, len(comparison.runs)) // scores.shape[1]
+            most = ALL_POINTS // min(RUNS, len(comparison.frame)) // scores.shape[1]
             points = thinned(points, max(2, min(POINTS, most)))
-            names = {"setting": setting, "seed": str(run.get(comparison.seed)), "run": escape(comparison.name(run))}
+            names = {"setting": setting, "seed": str(run.get(comparison.seed)), "run": escape(name)}
             parts.append(points.assign(**names))
     points = pd.concat(parts[1:] or parts, ignore_index=True)
     copies = points.groupby(["metric", "setting", "seed", "step"], as_index=False)

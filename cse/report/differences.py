@@ -147,7 +147,7 @@ def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float) -> 
 
 def scored(comparison: Comparison, setting: int, score: str) -> Group:
     """The finished runs of a setting that have the score."""
-    return group_of(comparison.counted_runs[setting], score, comparison.seed)
+    return group_of(comparison.settings.at[setting, "counted"], score, comparison.seed)
 
 
 def without_verdict(base: Group, others: Sequence[Group]) -> tuple[list[bool], str]:
@@ -178,9 +178,9 @@ def setting_named(comparison: Comparison, name: str) -> int:
     Raises UserError if there is none, or several.
     """
     keys = {name: key for key, name in comparison.keys.items()}
-    runs = comparison.runs_by_setting
-    asked = named_settings(name) if "=" in name else {}
-    found = [one for one in runs if asked and all(has(runs[one][0], keys.get(key, key), asked[key]) for key in asked)]
+    asked = {keys.get(key, key): values for key, values in named_settings(name).items()} if "=" in name else {}
+    runs = comparison.settings["runs"].items() if asked else ()
+    found = [one for one, (run, *_) in runs if all(has(run, *setting) for setting in asked.items())]
     return the_one(comparison, found or settings_in(comparison, [Path(name)]), f"baseline={name}")
 
 
@@ -189,7 +189,7 @@ def settings_in(comparison: Comparison, places: Sequence[Path]) -> list[int]:
     there = [place.resolve() for place in places]
     return [
         setting
-        for setting, runs in comparison.runs_by_setting.items()
+        for setting, runs in comparison.settings["runs"].items()
         if any(run.folder.resolve().is_relative_to(place) for run in runs for place in there)
     ]
 
@@ -198,7 +198,7 @@ def the_one(comparison: Comparison, found: Sequence[int], named: str) -> int:
     """The only setting that was found. Raises UserError if there is none, or several. named: what named it."""
     if len(found) == 1:
         return found[0]
-    known = listed([f"'{comparison.label(one)}'" for one in found or comparison.runs_by_setting])
+    known = listed([f"'{comparison.label(one)}'" for one in found or comparison.settings.index])
     raise UserError(f"{named} names {len(found)} settings instead of one: {known}")
 
 
@@ -219,13 +219,13 @@ def gate(
     score = comparison.compared_by
     if first is None:
         raise UserError(f"gate={least:g}: no dev score says which setting is the best: name it, runs=[A,B]")
-    known = [setting_named(comparison, baseline)] if baseline else list(comparison.runs_by_setting)
+    known = [setting_named(comparison, baseline)] if baseline else list(comparison.settings.index)
     others = [one for one in known if one != first]
-    if known == [first] and not named and len(comparison.runs_by_setting) > 1:
+    if known == [first] and not named and len(comparison.settings) > 1:
         return False, {frozenset(known): f"the best is the baseline itself: {comparison.label(first)}"}
     if score is None or not others:
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
-    sign = -1 if described(comparison.runs, score).lower_is_better else 1
+    sign = -1 if described(comparison.frame["run"], score).lower_is_better else 1
     ours, *against = [scored(comparison, one, score) for one in [first, *others]]
     if not all(group.values for group in (ours, *against)):
         raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")

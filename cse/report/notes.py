@@ -4,7 +4,7 @@ from collections import Counter
 
 from cse.config.keys import entry, is_science
 from cse.dotted import Json, flattened
-from cse.record.runs import Run, Where, same
+from cse.record.runs import Run, Where, grouped, same
 from cse.record.scores import LIBRARIES, checksum, problems_of
 from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Status, status_of
 from cse.report.frame import format_value, varying
@@ -75,6 +75,14 @@ def mixed(runs: list[Run], seed: str, settings: bool) -> list[str]:
     ]
     differing = [*keys, *changed_texts(runs), *scored_differently(runs)]
     return [f"joins runs that differ in {'; '.join(differing)}"] if differing else []
+
+
+def remarks(runs: list[Run], seed: str) -> list[str]:
+    """What a reader must know of the runs that one setting's scores are means of. seed: the key of seeds."""
+    seeds = grouped(runs, seed)
+    copies = [f"{len(runs)} runs of {len(seeds)} seeds, each of which counts once"]
+    copies *= "None" not in seeds and len(runs) > len(seeds)
+    return copies + mixed(runs, seed, settings=True) + no_better(runs) + seen_in_training(runs)
 
 
 def no_better(runs: list[Run]) -> list[str]:
