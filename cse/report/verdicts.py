@@ -191,15 +191,14 @@ def parts_of(claim: Claim, spec: Spec, printed: Published | None, groups: Groups
 def _trend(claim: Claim, spec: Spec, runs: list[Run]) -> Part:
     """The runs of a trend that have a number on both axes, where all that its place lists were run."""
     where, metric = claim.left["where"], claim.left["metric"]
-    finished = finished_runs(where, spec, runs)
-    on_axis = [run for run in finished if metric in run.metrics and isinstance(plain(run.get(claim.along)), float)]
-    points = [f"{claim.along}={plain(run.get(claim.along)):g} of {spec.seed}={run.get(spec.seed)}" for run in on_axis]
-    lines = _lines(where)
-    whole, rest = _whole(on_axis, points, [_line(run, lines) for run in on_axis])
-    group = group_of(whole, metric, spec.seed)
-    few = len(group.runs) < 3 or len({plain(run.get(claim.along)) for run in group.runs}) < 2
+    ran = _ran(where, metric, spec, runs)
+    ran["x"] = pd.Series([plain(run.get(claim.along)) for run in ran["run"]], dtype=object)
+    ran = ran.loc[[isinstance(x, float) for x in ran["x"]]]
+    points = [f"{claim.along}={x:g} of {seed}" for x, seed in zip(ran["x"], ran["unit"], strict=True)]
+    whole, partly = _whole(where, ran, ran.assign(unit=points))
+    few = len(whole) < 3 or whole["x"].nunique() < 2
     lacks = ("three points, at two values or more",) if few else ()
-    return Part("", (group,), lacks, partly=_lacking(where, on_axis, rest))
+    return Part("", (group_of(list(whole["run"]), metric, spec.seed),), lacks, partly=partly)
 
 
 def _of_table(claim: Claim, spec: Spec, table: Published, groups: Groups) -> list[Part]:
@@ -240,31 +239,30 @@ def _matched(name: str, claim: Claim, at: Where, spec: Spec, runs: list[Run]) ->
     wheres = [{**place["where"], **at} for place in claim.places]
     metrics = [place["metric"] for place in claim.places]
     axes = [axis for axis in spec.axes if axis not in {*wheres[0], *wheres[1]}]
-    lines = [_lines(where) for where in wheres]
-    paired = len(lines[0]) == len(lines[1])
-
-    def cell(run: Run, side: int) -> tuple[tuple[str, ...], int]:
-        return tuple(str(plain(run.get(axis))) for axis in axes), _line(run, lines[side])
-
-    def setting(run: Run, side: int) -> object:
-        return cell(run, side) if paired else cell(run, side)[0]
-
-    finished = [finished_runs(where, spec, runs) for where in wheres]
-    scored = [[run for run in of if metric in run.metrics] for metric, of in zip(metrics, finished, strict=True)]
-    both = set.intersection(*({setting(run, side) for run in of} for side, of in enumerate(scored)))
+    left, right = (_ran(where, metric, spec, runs, axes) for where, metric in zip(wheres, metrics, strict=True))
+    setting = "cell" if len(_lines(wheres[0])) == len(_lines(wheres[1])) else "axes"
     sides, lacks = [], []
     partly: list[str] = []
-    for side, (where, metric, of, found) in enumerate(zip(wheres, metrics, finished, scored, strict=True)):
-        shared = [run for run in found if not all(scored) or setting(run, side) in both]
-        seeds = [f"{spec.seed}={run.get(spec.seed)}" for run in shared]
-        whole, rest = _whole(shared, seeds, [cell(run, side) for run in shared])
-        sides.append(group_of(whole, metric, spec.seed))
-        partly += _lacking(where, found, rest)
-        apart = all(scored) and not both
-        if not shared:
-            needs = f" with the same {', '.join(axes)}" if apart else f" with {metric}" if of else ""
-            lacks.append(_said(where) + needs)
+    for where, metric, ran, other in zip(wheres, metrics, (left, right), (right, left), strict=True):
+        shared = ran[ran[setting].isin(other[setting])] if len(other) else ran
+        whole, lacking = _whole(where, ran, shared)
+        sides.append(group_of(list(whole["run"]), metric, spec.seed))
+        partly += lacking
+        if shared.empty:
+            unscored = f" with {metric}" if finished_runs(where, spec, runs) else ""
+            lacks.append(_said(where) + (f" with the same {', '.join(axes)}" if len(ran) else unscored))
     return Part(name, tuple(sides), tuple(lacks), partly=tuple(partly))
+
+
+def _ran(where: Where, metric: str, spec: Spec, runs: list[Run], axes: Sequence[str] = ()) -> pd.DataFrame:
+    """A row for each finished run of a place that has its metric: its seed (unit), its values of the axes, and these
+    with the one that it has of the place's values (cell)."""
+    scored = [run for run in finished_runs(where, spec, runs) if metric in run.metrics]
+    seeds = [f"{spec.seed}={run.get(spec.seed)}" for run in scored]
+    values = [tuple(str(plain(run.get(axis))) for axis in axes) for run in scored]
+    lines = [next(line for line, of in enumerate(_lines(where)) if run.matches(of)) for run in scored]
+    cells = list(zip(lines, values, strict=True))
+    return pd.DataFrame({"run": scored, "unit": seeds, "axes": values, "cell": cells}, dtype=object)
 
 
 def _lines(where: Where) -> list[Where]:
@@ -273,22 +271,14 @@ def _lines(where: Where) -> list[Where]:
     return [dict(zip(where, values, strict=True)) for values in product(*lists)]
 
 
-def _line(run: Run, lines: list[Where]) -> int:
-    """Which of a place's values the run has."""
-    return next(number for number, line in enumerate(lines) if run.matches(line))
-
-
-def _whole(runs: list[Run], units: list[str], cells: Sequence[object]) -> tuple[list[Run], list[str]]:
-    """The runs of those units, such as seeds, that were run in every cell that one was; the other units."""
-    every, ran = {*cells}, set(zip(units, cells, strict=True))
-    partial = [unit for unit in dict.fromkeys(units) if not ran.issuperset((unit, cell) for cell in every)]
-    return [run for run, unit in zip(runs, units, strict=True) if unit not in partial], partial
-
-
-def _lacking(where: Where, runs: list[Run], partial: list[str]) -> tuple[str, ...]:
-    """What a place that has runs lacks: values that it lists, and the rest of the units that are not whole."""
-    unrun = [_said(line) for line in _lines(where) if runs and not any(run.matches(line) for run in runs)]
-    return (*unrun, *([f"{_said(where)}: the rest of {listed(partial)}"] if partial else []))
+def _whole(where: Where, ran: pd.DataFrame, shared: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Of the shared runs, those of the units, such as seeds, that were run in every cell that one was; and what a place
+    that has runs lacks: values that it lists, and the rest of the other units."""
+    cells = shared.groupby("unit", sort=False)["cell"].nunique()
+    partial = list(cells.index[cells < shared["cell"].nunique()])
+    unrun = [_said(line) for line in _lines(where) if len(ran) and not any(run.matches(line) for run in ran["run"])]
+    rest = [f"{_said(where)}: the rest of {listed(partial)}"] if partial else []
+    return shared[~shared["unit"].isin(partial)], (*unrun, *rest)
 
 
 def _said(where: Where) -> str:
