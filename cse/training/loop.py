@@ -145,9 +145,7 @@ class Training:
         batches, aux_batches = self.batches(), self.aux_batches()
         wishes = Agreement(lambda: Wishes(int(signals.requested or 0), self.saver.is_older_than(trainer.save_minutes)))
         with signals.waiting(True), self.saver, steps_shown(self.steps, state.step) as show:
-            if self.is_due(state.step) and state.step not in dict(
-                state.curve
-            ):  # a resumed run may have been stopped right here
+            if self.is_due(state.step) and state.step not in dict(state.curve):  # not twice where it was resumed
                 show(state.step, self._evaluate(on_best, log, signals))
             since = self._clocks()
             while not self.is_over:
