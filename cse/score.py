@@ -56,14 +56,19 @@ class Score:
     headline: bool = True
 
     def better_than(self, other: "Score | None") -> bool:
-        """Whether it is better than another value of the same score. NaN never is; any number beats None and NaN."""
-        if math.isnan(self.value) or other is None or math.isnan(other.value):
-            return not math.isnan(self.value)
+        """Whether it is better than another value of the same score. NaN and infinity never are, and any number beats
+        them and None."""
+        if not math.isfinite(self.value) or other is None or not math.isfinite(other.value):
+            return math.isfinite(self.value)
         return self.value < other.value if self.lower_is_better else self.value > other.value
 
     def within(self, prefix: str) -> "Score":
         """The score with `prefix` before its name and before the names in its average."""
         return replace(self, name=prefix + self.name, items=renamed(prefix, self.items))
+
+    def plain(self) -> "Score":
+        """The score with Python's numbers, in place of NumPy's that an evaluator may have returned."""
+        return replace(self, value=float(self.value), rows=int(self.rows))
 
     def about(self) -> dict[str, int | str | bool]:
         """What results.json keeps beside its value."""

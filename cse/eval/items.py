@@ -98,4 +98,7 @@ def keep_cosines(folder: Path, when: Literal["before", "after"], scores: Iterabl
 
 def _small(values: np.ndarray) -> np.ndarray:
     """The values as float32, or as the smallest integers that hold them."""
-    return values.astype(np.float32 if values.dtype.kind == "f" else np.min_scalar_type(int(values.max())))
+    if values.dtype.kind == "f":
+        return values.astype(np.float32)
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    return values.astype(np.result_type(np.min_scalar_type(low), np.min_scalar_type(high)))

@@ -82,3 +82,10 @@ def test_cosines_of_the_first_pairs_of_each_evaluator_are_kept(tmp_path):
     keep_cosines(tmp_path, "after", scores)
     stored = json.loads((tmp_path / "plots" / "cosines_after.json").read_text())
     assert stored == {"mine": {split: [[0.25, 0.5], [0.0, 5.0]] for split in ("dev", "test")}}
+
+
+@pytest.mark.parametrize("gold", [[-2, -1, 0, 2], [-1, 1, 1, -1], [0, 300, 2, 1], []])
+def test_whole_numbers_are_kept_as_they_are(tmp_path, gold):
+    items = Items("spearman", np.arange(len(gold)) / 4, np.array(gold, int))
+    keep_items(tmp_path, [Score("test/mine/a", 1.0, items=items)])
+    assert read_items(tmp_path)["test/mine/a"].gold_N.tolist() == gold

@@ -1,5 +1,6 @@
 """The checks of an evaluator before it scores, memoized encoding, and what a score carries."""
 
+import json
 import math
 from unittest.mock import Mock
 
@@ -55,7 +56,8 @@ def test_a_score_that_is_no_number_is_kept_and_warned_of(monkeypatch, caplog):
     monkeypatch.setattr(Mine, "__call__", lambda *of: [Score("a", math.nan), Score("b", np.float32(1))])
     scores = score({"mine": Mine(None)}, lambda texts: texts)
     assert math.isnan(scores["test/mine/a"].value)
-    assert "a is not a number" in caplog.text
+    assert "a is not a finite number" in caplog.text
+    assert json.loads(json.dumps(scores["test/mine/b"].value)) == 1.0
 
 
 @pytest.mark.parametrize(
