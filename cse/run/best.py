@@ -57,7 +57,7 @@ def recover_best(folder: Path, training: Training) -> None:
         log.warning(
             "%s is not of step %d: the best step is chosen anew from step %d on", best, state.best_step, state.step
         )
-        state.best_step, state.best_score = 0, None
+        state.best_score = None  # its step stays, from which trainer.patience counts
 
 
 def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:

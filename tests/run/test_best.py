@@ -1,12 +1,17 @@
 """best/ at a run's end: scored as a user will load it, without encoding a text again that this encoder has encoded."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from cse.run import best
 from cse.training.loop import Training
+from cse.training.settings import State
+from cse.training.watch import Watch
 
 DIM = 32  # of the tiny encoder
 
@@ -70,3 +75,15 @@ def test_vectors_of_the_last_evaluation_are_reused_only_if_best_gives_the_same(
     assert metrics["dev/stsb/spearman"] == (last if same else pytest.approx(last))
     assert encoded_again
     assert (len(encoded_again) <= 2 * 40 + best.SAMPLE) == same  # the test set's texts, and the sample
+
+
+def test_a_kill_between_best_and_the_checkpoint_leaves_patience_where_it_was(tmp_path):
+    (tmp_path / "best").mkdir()
+    (tmp_path / "best" / "config.json").write_text("{}")
+    save_file({"weight": torch.ones(1)}, tmp_path / "best" / "model.safetensors")
+    curve = [(step, {"dev/x": 1.0}) for step in range(0, 22, 2)]
+    state = State(step=20, best_step=18, best_score=1.0, best_sum="of step 18", curve=curve)
+    best.recover_best(tmp_path, SimpleNamespace(state=state, steps=40))
+    trainer = SimpleNamespace(select="dev/x", patience=3, stop_early=True, stop_on_collapse=True, precision="fp32")
+    assert state.best_score is None
+    assert not Watch(trainer, scaled=False).is_over(state)
