@@ -87,7 +87,12 @@ class Tokenizer:
         return template.around(self.hf)
 
     def check_length(self, asked: str, max_length: int) -> None:
-        """Raise UserError for more tokens than the encoder has positions. asked: the setting, for the message."""
+        """Raise UserError for more tokens than the encoder has positions, or for none of a text. asked: the setting."""
+        if max_length + self.template_length <= (around := self.before_text() + self.after_text()):
+            raise UserError(
+                f"{asked}={max_length} leaves no token of a text: special tokens and model.prefix take "
+                f"{around - self.template_length}"
+            )
         if self.positions is not None and max_length + self.template_length > self.positions:
             taken = f", {self.template_length} of them its template's" if self.template_length else ""
             raise UserError(

@@ -10,6 +10,7 @@ from tiny_encoders import exported, tokens_of
 from cse.errors import UserError
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
+from cse.model.tokenizer import Tokenizer
 from cse.training.step import Chunks, chunked_step, plain_step
 from cse.types import Batch, Encoded, Loss, Objective
 
@@ -171,6 +172,14 @@ def test_max_length_does_not_count_the_template(tiny_bert):
     tokenizer.check_length("trainer.max_length", 64 - tokenizer.template_length)
     with pytest.raises(UserError, match=r"trainer\.max_length=59 at most"):
         tokenizer.check_length("trainer.max_length", 60)
+
+
+def test_a_length_that_special_tokens_and_a_prefix_fill_is_refused(tiny_tokenizer):
+    tokenizer = Tokenizer(tiny_tokenizer, 64, "kafel migor: ")
+    taken = tokenizer.before_text() + tokenizer.after_text()
+    tokenizer.check_length("trainer.max_length", taken + 1)
+    with pytest.raises(UserError, match=rf"trainer\.max_length={taken} leaves no token.* take {taken}"):
+        tokenizer.check_length("trainer.max_length", taken)
 
 
 def test_denoising_refuses_a_head_that_stays_at_test_time(small_run, triplets, cse_train, tmp_path, capsys):
