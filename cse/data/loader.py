@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 
 from cse.data.prefetch import prefetch
 from cse.data.text import Text
-from cse.errors import UserError
+from cse.errors import UserError, class_name
 from cse.model.tokenizer import Tokenizer
 from cse.tensors import seeded
 from cse.types import Augmentation, Batch
@@ -88,8 +88,10 @@ class Batches(Dataset[Batch]):
         self.num_views, self.masking, self.mask = num_views, masking, mask
         self.batch_size, self.max_length, self.seed = batch_size, max_length, seed
         self.rank, self.world, self.teacher = rank, world, teacher
-        # an augmentation itself keeps one token at each end
-        self.prefix_length, self.suffix_length = max(0, tokenizer.before_text() - 1), max(0, tokenizer.after_text() - 1)
+        # an augmentation itself keeps one token at each end: a special one, a prefix's, or a 0 where there is none
+        around = tokenizer.before_text(), tokenizer.after_text()
+        self.prefix_length, self.suffix_length = (max(0, length - 1) for length in around)
+        self.first, self.last = (np.zeros(int(length == 0), np.int32) for length in around)
         self.columns = [0] * num_views if text.num_columns == 1 else list(range(num_views))  # the column of each view
         self.rows = augmentation.usable_rows(text)
         if batch_size > len(self.rows):
@@ -168,10 +170,18 @@ class Batches(Dataset[Batch]):
         """The views of one row of texts; a view may be several texts. cells: the row's text in each column."""
         augmentation = self.augmentation
         if len(cells) == 1:
-            views = augmentation.views(cells[0], self.num_views, self._rng(epoch, row, 0))[: self.num_views]
+            views = self._made(cells[0], self.num_views, self._rng(epoch, row, 0))
         else:
-            views = [augmentation.views(cells[c], 1, self._rng(epoch, row, c))[0] for c in self.columns]
+            views = [self._made(cells[c], 1, self._rng(epoch, row, c))[0] for c in self.columns]
         return [cells[0], *views[1:]] if augmentation.keeps_first else views
+
+    def _made(self, text: str, count: int, rng: np.random.Generator) -> list[str | list[str]]:
+        """The first `count` views that the augmentation makes of a text."""
+        views = self.augmentation.views(text, count, rng)
+        if not isinstance(views, list) or len(views) < count or not all(map(is_view, views)):
+            name = class_name(type(self.augmentation))
+            raise UserError(f"{name}.views must return {count} views, each a text or a list of texts, not {views!r}")
+        return views[:count]
 
     def _rng(self, epoch: int, row: int, view: int) -> np.random.Generator:
         return np.random.default_rng((self.seed, epoch, row, view))
@@ -179,7 +189,8 @@ class Batches(Dataset[Batch]):
     def _augmented(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The augmented row; a prefix (an instruction) and a template stay as they are."""
         start, end = self.prefix_length, len(ids) - self.suffix_length
-        return np.concatenate([ids[:start], self.augmentation.tokens(ids[start:end], rng), ids[end:]])
+        made = self.augmentation.tokens(np.concatenate([self.first, ids[start:end], self.last]), rng)
+        return np.concatenate([ids[:start], made[len(self.first) : len(made) - len(self.last)], ids[end:]])
 
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
         """The batches of steps first..last-1, made ahead by `workers` processes (0: by this one)."""
@@ -205,3 +216,9 @@ class Batches(Dataset[Batch]):
             order = torch.randperm(len(self.rows), generator=seeded(self.seed, epoch)).numpy()
             self._order = (epoch, self.rows[order])
         return self._order[1]
+
+
+def is_view(made: object) -> bool:
+    """Whether an augmentation made a text, or a list of texts."""
+    texts = [made] if isinstance(made, str) else made
+    return isinstance(texts, list) and texts != [] and all(isinstance(one, str) for one in texts)

@@ -14,6 +14,7 @@ from cse.data.scores import ScoreColumn
 from cse.data.text import Text
 from cse.errors import UserError
 from cse.model.tokenizer import Tokenizer
+from cse.types import Augmentation
 
 WORDS = ["kadan", "lofel", "migor", "nuler", "permon", "stazu", "tridan"]
 
@@ -173,3 +174,26 @@ def test_an_augmentation_that_keeps_the_first_view_changes_only_the_others(make,
     before, after = plain.views(np.arange(30), 0), repeated.views(np.arange(30), 0)
     assert all(np.array_equal(a.ids, b.ids) for a, b in zip(before[0], after[0], strict=True))
     assert sum(len(b.ids) > len(a.ids) for a, b in zip(before[1], after[1], strict=True)) > 20
+
+
+def test_without_special_tokens_the_ends_of_a_text_are_shuffled_too(make, monkeypatch):
+    monkeypatch.setattr(Tokenizer, "before_text", lambda self: 0)
+    monkeypatch.setattr(Tokenizer, "after_text", lambda self: 0)
+    plain, shuffled = make(), make(augmentation=Shuffle(1.0, "round", 2, "count", None))
+    before, after = plain.views(np.arange(30), 0), shuffled.views(np.arange(30), 0)
+    rows = [(a.ids, b.ids) for a, b in zip(before[0] + before[1], after[0] + after[1], strict=True)]
+    assert all(sorted(a) == sorted(b) for a, b in rows)
+    for end in (0, -1):
+        assert sum(a[end] != b[end] for a, b in rows) > 30
+
+
+@pytest.mark.parametrize("made", ["ab", ["a"], ["a", None], ["a", []], ["a", ["b", 1]], None])
+def test_views_that_are_no_texts_are_refused_by_class(make, made):
+    class Mine(Augmentation):
+        level = "text"
+
+        def views(self, text, num_views, rng):
+            return made
+
+    with pytest.raises(UserError, match=r"Mine\.views must return 2 views"):
+        make(augmentation=Mine()).views(np.arange(2), 0)
