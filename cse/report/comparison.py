@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from cse.columns import Section
-from cse.record.runs import Run, described
+from cse.record.runs import Run, described, plain
 from cse.record.scores import ALTERED
 from cse.record.status import DONE, STATES, counted
 from cse.report.chosen import folder_of
@@ -263,7 +263,7 @@ def in_settings(frame: pd.DataFrame, runs: Sequence[Run], folders: Sequence[Path
     """The frame of runs with OF_RUNS beside it. folders: those that were searched; keys: those that differ."""
     above = [folder_of(run, folders) for run in runs]
     names = [str(run.folder.relative_to(of) if run.folder != of else of) for run, of in zip(runs, above, strict=True)]
-    setting = frame[keys].map(repr).groupby(keys, sort=False).ngroup() if keys else pd.Series(0, frame.index)
+    setting = frame[keys].map(plain).map(repr).groupby(keys, sort=False).ngroup() if keys else pd.Series(0, frame.index)
     done = frame["state"] == DONE
     begun = pd.Series({row: runs[row].begun for row in frame.index[done] if is_trial(runs[row])}, dtype=float)
     first = setting[begun.sort_values(kind="stable").index].drop_duplicates().index

@@ -25,6 +25,7 @@ from cse.report.groups import Group, compare, few_seeds, group_of, listed, seed_
 from cse.report.markup import TIED, bounds, probability, signed
 from cse.report.notes import code_of, rest_on_other_data
 from cse.report.statistics import SeedSpread, compare_pairs, holm, likeness, seeds_for, smallest_difference
+from cse.score import decimals
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000
@@ -80,7 +81,8 @@ def differences(
     by = "" if score == comparison.best_by else f" by {comparison.best_by}"
     best = f"the best{by}, " if reference == comparison.best and baseline is None else ""
     title = f"{score}: difference to {best}{comparison.label(reference)}"
-    text, legend = text_of(frame, comparison.keys, confidence), about_tests(frame, within)
+    digits = 4 if frame["difference"].abs().max() < 0.1 else decimals(comparison.scores.at[reference, (score, "mean")])
+    text, legend = text_of(frame, comparison.keys, confidence, digits), about_tests(frame, within)
     tied = (frame["tied"] == "True").sum()
     doubt = f"no verdict: {few}" if few else f"not told apart from {tied} of the others" if tied else ""
     section = Section(title, text, notes, legend, words=len(comparison.keys), label=label, frame=frame)
@@ -128,9 +130,8 @@ def likeness_in_words(p: float, low: float, high: float, within: float, level: f
     return "yes" if p < level else "no" if low > within or high < -within else "not shown"
 
 
-def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float) -> pd.DataFrame:
+def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float, digits: int) -> pd.DataFrame:
     """A line for each compared setting, as text, without empty columns. keys: {dotted key: its short name}."""
-    digits = 2 if frame["difference"].abs().max() >= 0.1 else 4
     table = frame[list(keys)].rename(columns=keys)
     table["difference"] = frame["difference"].map(lambda size: signed(size, digits))
     table["difference"] += frame["tied"].map({"True": f" {TIED}"}).fillna("")

@@ -183,7 +183,7 @@ def code_of(run: Run) -> str:
     """The digests of the code of a run: cse's and one's own parts', before that those it had until it was resumed; ""
     for a run of an edition that kept none."""
     return ", then ".join(
-        "+".join(digest[:8] for digest in (part["code"], *(part.get("own_code") or {}).values()))
+        " and ".join([part["code"][:8], *(f"{name} {digest[:8]}" for name, digest in part.get("own_code", {}).items())])
         for part in stretches(run.results)
         if part.get("code")
     )
