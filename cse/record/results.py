@@ -120,15 +120,20 @@ def git(*words: str) -> str:
 
 
 def git_commit() -> str | None:
-    """The commit of this code's checkout, with a "+" if files differ from it; None outside a checkout."""
-    return (git("rev-parse", "HEAD").strip() + ("+" if git("status", "--porcelain") else "")) or None
+    """The commit of this code's checkout, with a "+" if it has changes, as in git_patch; None outside a checkout."""
+    changed = git("status", "--porcelain", "--untracked-files=no") or any(new_files())
+    return (git("rev-parse", "HEAD").strip() + "+" * bool(changed)) or None
+
+
+def new_files() -> list[str]:
+    """The checkout's new files of code, which git does not track yet."""
+    return git("ls-files", "--others", "--exclude-standard", "-z", "--", *PLACES).split("\0")[:-1]
 
 
 def git_patch() -> str:
     """How the checkout differs from its commit, with its new files of code, as `git apply` reads it; "" if it is above
     PATCH bytes, which a warning says."""
-    new = git("ls-files", "--others", "--exclude-standard", "-z", "--", *PLACES).split("\0")
-    diffs = [("HEAD",), *(("--no-index", "/dev/null", name) for name in new if name)]
+    diffs = [("HEAD",), *(("--no-index", "/dev/null", name) for name in new_files())]
     patch = "".join(git("diff", "--binary", *what) for what in diffs)
     if len(patch.encode()) > PATCH:
         log.warning("code       its changes since the commit are too large to be kept in code.patch: commit them")
