@@ -12,7 +12,15 @@ if TYPE_CHECKING:
 __all__ = ["TrainingRun", "compose", "evaluate", "load", "train"]
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("cse-lab")
     if name not in __all__:
         raise AttributeError(f"module 'cse' has no attribute {name!r}; it has {', '.join(__all__)}")
     from cse import api

@@ -138,7 +138,8 @@ def machine(cfg: DictConfig, online: bool) -> Iterator[tuple[str, Finding]]:
         free = shutil.disk_usage(next(folder for folder in (place, *place.parents) if folder.exists())).free
         scarce = "" if free > SCARCE else ", too little for a run of BERT base"
         yield name, have(not scarce, f"{free / 1e9:.0f} GB free in {place}{scarce}")
-    answers = f"{'answers' if online else 'does not answer (docs/offline.md)'}; {'with' if get_token() else 'no'} token"
+    silent = "is not asked, as HF_HUB_OFFLINE is set" if is_offline() else "does not answer"
+    answers = f"{'answers' if online else f'{silent} (docs/offline.md)'}; {'with' if get_token() else 'no'} token"
     yield "hub", have(online, f"{answers}; cache {HF_HUB_CACHE}")
     yield "W&B", have(key := has_key(), "a key" if key else "no API key, which tracker=wandb needs: `wandb login`")
 

@@ -50,7 +50,8 @@ def settings(arguments: list[str]) -> Config:
     for argument in arguments:
         key, equals, value = argument.partition("=")
         if key not in config:
-            raise UserError(f"{argument}: there is no key {key}{nearest(key, list(config))}")
+            hint = f"; a folder of runs is runs={key}" if Path(key).is_dir() else nearest(key, list(config))
+            raise UserError(f"{argument}: there is no key {key}{hint}")
         if not equals:
             raise UserError(f"{argument}: type {key}=VALUE")
         if key in given:

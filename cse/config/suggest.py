@@ -63,9 +63,11 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
 
 def closest(name: str, known: Sequence[str]) -> str:
-    """The known name that is spelled most like this one, or whose last part is; "" if none is near."""
+    """The known name that is spelled most like this one, or whose last part is, or that alone begins so; "" if none is
+    near."""
     last = {one.rpartition(".")[2]: one for one in known}
     same = [one for one in known if one.rpartition(".")[2] == name.rpartition(".")[2]]
-    close = same if len(same) == 1 else difflib.get_close_matches(name, known, 1, 0.6)
+    begun = [one for one in known if one.startswith(name)]
+    close = same if len(same) == 1 else begun if len(begun) == 1 else difflib.get_close_matches(name, known, 1, 0.6)
     close = close or [last[end] for end in difflib.get_close_matches(name.rpartition(".")[2], list(last), 1, 0.7)]
     return "".join(close)

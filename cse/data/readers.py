@@ -76,7 +76,7 @@ def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
 
 def checked(columns: Columns | None, header: Sequence[str], file: str) -> Columns:
     """The columns. Raises UserError unless each is once in the header of the file, or of the hub's dataset."""
-    there = ", ".join(name if name and name.isprintable() else repr(name) for name in header)
+    there = ", ".join(name if name and name.isprintable() and name == name.strip() else repr(name) for name in header)
     if columns is None:
         raise UserError(f"data.columns is not set: {file} has {there}; name one to three of them: data.columns=[A,B]")
     for column in columns:

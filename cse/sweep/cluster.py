@@ -152,7 +152,7 @@ def parameters_of(line: Line) -> dict[str, Any]:
         number = gpus_in(value) if key == "gpus_per_node" else value
         if key in NUMBERS and not (isinstance(number, int | float) and number >= lowest):
             raise UserError(f"hydra.launcher.{key}={value}: give {NUMBERS[key]} from {lowest} on")
-        if isinstance(value, str) and not value.isprintable():
+        if isinstance(value, str) and not (value.isprintable() and value.strip()):
             raise UserError(f"hydra.launcher.{key}={value!r}: give text of one line")
         if key == "additional_parameters":
             if not isinstance(value, dict):
