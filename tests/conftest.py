@@ -3,7 +3,6 @@
 import functools
 import logging
 import os
-import pickle
 import random
 import signal
 import tempfile
@@ -15,10 +14,10 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 for name in [name for name in os.environ if name.startswith("CSE_") and not name.startswith("CSE_FAULTS_")]:
     del os.environ[name]
 
-import numpy as np  # noqa: E402 (the environment comes first)
+import composed_once  # noqa: E402 (the environment comes first)
+import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
-import yaml  # noqa: E402
 from accelerate.state import AcceleratorState  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from hypothesis.configuration import set_hypothesis_home_dir  # noqa: E402
@@ -31,6 +30,7 @@ from cse.sources.made_up import write_audio, write_images  # noqa: E402
 from cse.training.signals import SIGNALS  # noqa: E402
 
 torch.set_num_threads(1)  # two cores, several tests at once
+composed_once.install()
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
@@ -41,25 +41,6 @@ settings.register_profile(
     "same", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("same")
-
-
-PARSED: dict[str, bytes] = {}  # texts of YAML, as OmegaConf reads them
-parse = yaml.load
-
-
-def parse_once(stream, Loader):
-    """yaml.load, which reads some twenty files for each config that is composed: a fifth of its time."""
-    if Loader.__name__ != "OmegaConfLoader":
-        return parse(stream, Loader)
-    text = stream if isinstance(stream, str) else stream.read()
-    if text not in PARSED:
-        if stream is not text:
-            stream.seek(0)  # a mistake is told with the file's name
-        PARSED[text] = pickle.dumps(parse(stream, Loader))
-    return pickle.loads(PARSED[text])
-
-
-yaml.load = parse_once
 
 
 def seed_generators() -> None:

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
 from cse.config.compose import composed
 from cse.report import figures, published
@@ -39,22 +39,24 @@ NAMES = sorted(PUBLISHED)
 
 
 @functools.cache
+def read(name: str) -> line.Line:
+    return line.read([f"sweep={name}"], "cse-train")
+
+
 def sweep(name: str) -> jobs.Sweep:
-    return jobs.read(name)
+    return read(name).sweep
 
 
 @functools.cache
-def planned(name: str) -> tuple[list[jobs.PlannedJob], DictConfig | None]:
-    """Its jobs, and its search."""
-    read = line.read([f"sweep={name}"], "cse-train")
-    return read.jobs(), read.search
+def planned(name: str) -> list[jobs.PlannedJob]:
+    return read(name).jobs()
 
 
 @functools.cache
 def ends(name: str) -> list[jobs.PlannedJob]:
     """The first and the last job; of searches, an example of the first and the last."""
-    read = line.read([f"sweep={name}", "smoke=true", "tracker=none"], "cse-train")
-    return [read.job(first_values(read.rows[place])) for place in (0, -1)]
+    small = line.read([f"sweep={name}", "smoke=true", "tracker=none"], "cse-train")
+    return [small.job(first_values(small.rows[place])) for place in (0, -1)]
 
 
 def test_every_file_is_tested():
@@ -65,7 +67,7 @@ def test_every_file_is_tested():
 @pytest.mark.parametrize("name", NAMES)
 def test_the_grid_is_the_published_one(name):
     """The number of jobs is right, each has its own folder, and the first and last compose."""
-    all_jobs, search = planned(name)
+    all_jobs, search = planned(name), read(name).search
     assert len({job.name for job in all_jobs}) == len(all_jobs)
     assert PUBLISHED[name] == ((len(all_jobs), search.n_trials) if search else len(all_jobs))
     for job in ends(name):
@@ -101,7 +103,7 @@ def test_cases_of_one_name_in_a_shared_folder_are_one_job():
         table = sweep(name)
         if table.sweeper != "basic" or table.params:
             continue
-        for case, job in zip(table.cases, planned(name)[0], strict=True):
+        for case, job in zip(table.cases, planned(name), strict=True):
             before = folders.setdefault((table.folder, case), (job.name, name))
             assert before[0] == job.name, f"{case} of {name} and of {before[1]}"
 
@@ -136,7 +138,7 @@ def test_pairs_have_two_columns_and_no_dropout_and_figure_3_has_its_noise():
     alone = composed("train", ["model=roberta", "objective=barlow", "augmentation=none", "data=nli"])
     assert len(paired.data.columns) == 2
     assert alone.augmentation.model_dropout == 0
-    noise = [job.composed().data.noise for job in planned("nonling/figure3")[0]]
+    noise = [job.composed().data.noise for job in planned("nonling/figure3")]
     assert [(n.delete, n.insert, n.swap) for n in noise[:3]] == [(0.0, 0, 0), (0.0, 2, 2), (0.1, 2, 2)]
 
 
