@@ -41,12 +41,17 @@ def minilm_encode(minilm) -> Callable[[str], Encode]:
     return bind
 
 
+@pytest.fixture(scope="session")
+def evaluators() -> list[type]:
+    """The classes of conf/eval."""
+    targets = [yaml.safe_load(file_of("eval", name).read_text())["_target_"] for name in choices("eval")]
+    return [getattr(import_module(module), cls) for module, _, cls in (target.rpartition(".") for target in targets)]
+
+
 @pytest.fixture(autouse=True)
-def _every_score_says_what_it_is(monkeypatch):
+def _every_score_says_what_it_is(monkeypatch, evaluators):
     """Checks in every test that all scores of conf/eval's evaluators have a name of their own, a unit and rows."""
-    for name in choices("eval"):
-        module, _, cls = yaml.safe_load(file_of("eval", name).read_text())["_target_"].rpartition(".")
-        found = getattr(import_module(module), cls)
+    for found in evaluators:
 
         def checked(self, encode, split, score=found.__call__):
             scores = score(self, encode, split)
