@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from cse.training.optim import adamw, clip_gradients, learning_rate, set_rates, updates_made
+from cse.training.settings import in_steps
 
 
 def slow_adamw(p, grads, lr, beta1, beta2, eps, decay, correction) -> float:
@@ -67,6 +68,10 @@ def test_linear_and_cosine():
 def test_after_the_end_of_a_schedule_its_last_rate_stays(schedule):
     last = learning_rate(schedule, 1.0, 20, 20, 2)
     assert [learning_rate(schedule, 1.0, step, 20, 2) for step in (21, 30, 40)] == [last] * 3
+
+
+def test_a_number_of_steps_is_that_and_a_fraction_is_rounded_up():
+    assert [in_steps(steps, 25) for steps in (3, 0.1, 0.12, 1.0)] == [3, 3, 3, 25]
 
 
 def test_clipping_takes_one_norm_over_all_modules():
