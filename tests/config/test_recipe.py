@@ -140,20 +140,10 @@ def test_a_recipes_name_is_of_choices_and_its_file_opens_with_its_source(group):
 
 
 @pytest.mark.parametrize(("words", "places"), [
-    ("model=bert", ["recipe/simcse_bert"]),
-    ("model=roberta", ["recipe/simcse_roberta"]),
     ("recipe=simcse_roberta", ["recipe/simcse_roberta"]),
-    ("objective=whitenedcse", ["recipe/whitenedcse_bert"]),
-    ("objective=adnce", ["recipe/adnce_bert"]),
-    ("objective=esimcse", ["recipe/esimcse_bert"]),
     ("objective=declutr model=distilroberta", ["recipe/declutr_distilroberta"]),
-    ("objective=mlm model=roberta", ["recipe/mlm_roberta"]),
     ("objective=barlow model=roberta", ["recipe/barlow_roberta", "recipe/augmentation/barlow_roberta_dropout"]),
-    ("objective=barlow model=roberta augmentation=eda",
-     ["recipe/barlow_roberta", "recipe/augmentation/barlow_roberta_eda"]),
     ("objective=vicreg model=roberta augmentation=shuffle", ["recipe/vicreg_roberta"]),
-    ("experiment=visualcse",
-     ["recipe/simcse_bert", "recipe/aux_modality/visual_simcse_bert", "then experiment=visualcse"]),
     ("model=roberta experiment=visualcse variant=released",
      ["recipe/simcse_roberta", "recipe/aux_modality/visual_simcse_roberta", "then experiment=visualcse",
       "then variant=released"]),
