@@ -38,6 +38,7 @@ def state(word: str = "", value: torch.Tensor | None = None, **counters: object)
 
 DAMAGED = {
     "about_step": state(step=-5), "about_far": state(step=10**30), "about_best": state(best_step=9),
+    "about_inputs": state(inputs={"a": 1}), "about_dev": state(dev_data={"a": [1]}),
     "about_curve": state(curve=[[1, "x"]]), "about_random": state(python_random="x"),
     "state_cut": {STATE: 0.5}, "state_about": {STATE: lambda _, about: about.update(about="[]")},
     "state_shape": state("encoder/", torch.zeros(1)), "state_less": state("encoder/"),
