@@ -5,19 +5,15 @@ import shutil
 import subprocess
 import sys
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import pytest
+from killed import logged
 
 from cse.eval.items import read_items
 from cse.model.export import save_encoder
 from cse.model.heads import MLPHead
 from cse.model.load import load_encoder
-
-
-def events(run: Path) -> list[dict]:
-    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
 @pytest.mark.pictures
@@ -36,9 +32,9 @@ def test_a_run_leaves_a_complete_folder(small_run, cse_train, tmp_path):
     assert results["overlap"]["texts"] == 200
     assert set(results["overlap"]["sets"]) == {"stsb"}
     assert results["items"]["scores"] == len(read_items(run)) == 2  # the pairs of dev and of test
-    steps = [event["step"] for event in events(run) if "train/loss" in event]
+    steps = [event["step"] for event in logged(run) if "train/loss" in event]
     assert steps == [1, 2, 3, 4, 5, 6]
-    scored = {event["step"]: event["dev/stsb/spearman"] for event in events(run) if "dev/stsb/spearman" in event}
+    scored = {event["step"]: event["dev/stsb/spearman"] for event in logged(run) if "dev/stsb/spearman" in event}
     assert list(scored) == [0, 2, 4, 6]
     first_best = max((step for step in scored if step), key=lambda step: (scored[step], -step))
     assert results["best_step"] == first_best  # strictly better only: the earliest of equals
@@ -53,9 +49,9 @@ def test_a_run_leaves_a_complete_folder(small_run, cse_train, tmp_path):
 def test_max_steps_keeps_the_schedule_and_without_selection_the_last_step_is_kept(small_run, cse_train, tmp_path):
     """200 sentences, batch 8: 25 planned steps; step k has lr (25 - k) / 25 of the base, also if the run stops at 6."""
     assert cse_train([*small_run, "trainer.select=null"]) == 0
-    rates = [event["train/lr"] for event in events(tmp_path / "run") if "train/lr" in event]
+    rates = [event["train/lr"] for event in logged(tmp_path / "run") if "train/lr" in event]
     np.testing.assert_allclose(rates, [3e-5 * (25 - k) / 25 for k in range(6)])
-    assert not any("dev/stsb/spearman" in event for event in events(tmp_path / "run"))
+    assert not any("dev/stsb/spearman" in event for event in logged(tmp_path / "run"))
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     assert results["best_step"] == 6
     assert "dev/stsb/spearman" in results["metrics"]
@@ -65,7 +61,7 @@ def test_an_epoch_of_accumulated_batches_is_all_of_the_text(small_run, cse_train
     """80 sentences, batch 8, 3 of them an update: 2 epochs are 20 batches, and so 7 updates."""
     more = ["data.limit=80", "trainer.accumulate=3", "trainer.epochs=2", "trainer.max_steps=null"]
     assert cse_train([*small_run, *more]) == 0
-    epochs = [event["train/epoch"] for event in events(tmp_path / "run") if "train/epoch" in event]
+    epochs = [event["train/epoch"] for event in logged(tmp_path / "run") if "train/epoch" in event]
     np.testing.assert_allclose(epochs, [3 * step / 10 for step in range(1, 8)])
 
 
@@ -82,9 +78,9 @@ def test_the_untrained_encoder_is_scored_without_a_new_head(small_run, cse_train
 def test_a_fraction_is_a_share_of_the_schedule_rounded_up(small_run, cse_train, tmp_path, capsys):
     """3 steps of a schedule of 10, which is shorter than the 25 planned ones."""
     assert cse_train([*small_run, "trainer.warmup=0.25", "trainer.eval_every=0.25", "trainer.schedule_steps=10"]) == 0
-    rates = [event["train/lr"] for event in events(tmp_path / "run") if "train/lr" in event]
+    rates = [event["train/lr"] for event in logged(tmp_path / "run") if "train/lr" in event]
     np.testing.assert_allclose(rates, [3e-5 * share for share in (0, 1 / 3, 2 / 3, 7 / 7, 6 / 7, 5 / 7)])
-    assert [event["step"] for event in events(tmp_path / "run") if "dev/stsb/spearman" in event] == [0, 3, 6]
+    assert [event["step"] for event in logged(tmp_path / "run") if "dev/stsb/spearman" in event] == [0, 3, 6]
     assert "warm-up 3 steps" in capsys.readouterr().out
 
 
@@ -118,7 +114,7 @@ def test_what_is_watched_is_scored_beside_what_selects(small_run, cse_train, tmp
     watched = ["eval=[stsb,geometry]", "trainer.watch=[geometry]"]
     assert cse_train([*small_run, *watched]) == 0
     for name in ("dev/stsb/spearman", "dev/geometry/uniformity", "dev/geometry/alignment"):
-        assert [event["step"] for event in events(tmp_path / "run") if name in event] == [0, 2, 4, 6]
+        assert [event["step"] for event in logged(tmp_path / "run") if name in event] == [0, 2, 4, 6]
 
 
 def test_a_split_whose_data_is_missing_is_left_out(small_run, cse_train, tmp_path, senteval):

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from killed import logged
 from safetensors.torch import save_file
 
 from cse.run import best
@@ -42,7 +43,7 @@ def test_the_best_step_is_the_lowest_of_a_score_that_is_better_when_lower(small_
     """Of one that is better when higher, cli/test_train.py has the highest."""
     select = "dev/geometry/uniformity"
     assert cse_train([*small_run, "eval=[geometry]", f"trainer.select={select}", "trainer.eval_every=1"]) == 0
-    events = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    events = logged(tmp_path / "run")
     untrained, *curve = (event[select] for event in events if select in event)
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     assert results["best_step"] == 1 + curve.index(min(curve))
@@ -55,7 +56,7 @@ def test_before_and_after_are_scored_in_one_precision(small_run, cse_train, tmp_
     still = ["trainer.lr=1e-12", "trainer.max_steps=2", "trainer.eval_precision=bf16"]
     assert cse_train([*small_run, "eval=[geometry]", f"trainer.select={select}", *still]) == 0
     results = json.loads((tmp_path / "run" / "results.json").read_text())
-    events = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    events = logged(tmp_path / "run")
     rounded = [event[select] for event in events if select in event][-1]
     exact = pytest.approx(results["untrained"][select], rel=1e-6)
     assert results["metrics"][select] == exact
@@ -69,7 +70,7 @@ def test_vectors_of_the_last_evaluation_are_reused_only_if_best_gives_the_same(
     if not same:
         monkeypatch.setattr(Training, "known", lambda self, step: dict.fromkeys(self.encoding[1].rows, np.ones(DIM)))
     assert cse_train([*small_run, "trainer.eval_every=6", "trainer.max_steps=6"]) == 0
-    events = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    events = logged(tmp_path / "run")
     _, last = (event["dev/stsb/spearman"] for event in events if "dev/stsb/spearman" in event)
     metrics = json.loads((tmp_path / "run" / "results.json").read_text())["metrics"]
     assert metrics["dev/stsb/spearman"] == (last if same else pytest.approx(last))
