@@ -7,8 +7,9 @@ from copy import deepcopy
 
 import pytest
 import torch
-from objectives import DIM, OBJECTIVES, batch_for, make
+from objectives import OBJECTIVES, make
 from torch import Tensor, nn
+from toy_batches import DIM, batch_for
 
 from cse.objective import blockwise
 from cse.types import Encoded, Objective

@@ -4,9 +4,10 @@ from functools import partial
 
 import pytest
 import torch
-from objectives import OBJECTIVES, ToyEncoder, batch_for
+from objectives import OBJECTIVES
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import MatryoshkaLoss, MultipleNegativesRankingLoss
+from toy_batches import ToyEncoder, batch_for
 from toys import composed
 
 from cse.config.check import validate

@@ -1,92 +1,20 @@
-"""Every objective at toy size, and batches for it, for the tests that all of them have to pass."""
+"""Every objective at toy size, for the tests that all of them have to pass."""
 
-import torch
+from omegaconf import DictConfig
 from torch import nn
+from toy_batches import DIM, built
 from toys import composed, objectives
-
-from cse.run.build import make_objective
-from cse.types import Batch, Encoded, Tokens
-
-DIM, VOCABULARY = 8, 30
-
-
-class ToyEncoder(nn.Module):
-    """Embedding, one layer, dropout, mean over tokens: rows are independent of each other."""
-
-    def __init__(self, dropout: float = 0.0):
-        super().__init__()
-        self.words = nn.Embedding(VOCABULARY, DIM)
-        self.layer = nn.Linear(DIM, DIM)
-        self.dropout = nn.Dropout(dropout)
-        self.mlm = nn.Linear(DIM, VOCABULARY)
-
-    def forward(self, tokens: Tokens) -> Encoded:
-        hidden_BTD = self.dropout(self.layer(self.words(tokens.ids_BT)).tanh())
-        weight_BT1 = tokens.mask_BT.unsqueeze(-1).to(hidden_BTD.dtype)
-        pooled_BD = (hidden_BTD * weight_BT1).sum(1) / weight_BT1.sum(1)
-        if tokens.labels_BT is None:
-            return Encoded(pooled_BD)
-        masked_BT = tokens.labels_BT != -100
-        nll_BT = nn.functional.cross_entropy(
-            self.mlm(hidden_BTD).transpose(1, 2), tokens.labels_BT.clamp(min=0), reduction="none"
-        )
-        return Encoded(pooled_BD, {"mlm_nll_B": (nll_BT * masked_BT).sum(1), "mlm_count_B": masked_BT.sum(1)})
-
 
 BY_WIDTH = {"simcse by width": ["objective=simcse"], "simcse_sup by width": ["objective=simcse_sup"]}
 OBJECTIVES = objectives(DIM) | BY_WIDTH
 
 
-def make(name: str, dim: int = DIM) -> nn.Module:
-    """The objective as conf/ builds it, in float64, with the same initial weights every time."""
+def settings_of(name: str, dim: int = DIM) -> DictConfig:
+    """An objective as conf/ has it."""
     widths = [f"objective.widths=[{dim},{dim // 2}]"] if name in BY_WIDTH else []
-    config = composed("data=text", "trainer.batch_size=16", *OBJECTIVES[name], *widths)
-    torch.manual_seed(5)
-    return make_objective(config.objective, dim).double()
+    return composed("data=text", "trainer.batch_size=16", *OBJECTIVES[name], *widths).objective
 
 
-def batch_for(objective: nn.Module, rows: int, seed: int = 0) -> Batch:
-    """Random tokens for every view of `rows` rows; with labels where the objective masks."""
-    generator = torch.Generator().manual_seed(seed)
-    sizes = [rows] * objective.num_views
-    if objective.averages_positives:
-        sizes[1] = 2 * rows
-    if objective.masking == "copies":
-        sizes.append(sum(sizes))
-    ids_BT = torch.randint(1, VOCABULARY, (sum(sizes), 6), generator=generator)
-    lengths_B = torch.randint(2, 7, (sum(sizes),), generator=generator)
-    mask_BT = (torch.arange(6)[None] < lengths_B[:, None]).long()
-    labels_BT = None
-    if objective.masking != "none":
-        labels_BT = torch.full_like(ids_BT, -100)
-        first, last = (0, sizes[0]) if objective.masking == "first" else (sum(sizes[:-1]), sum(sizes))
-        labels_BT[first:last, 0] = ids_BT[first:last, 1]
-    return Batch(Tokens(ids_BT, mask_BT, labels_BT), tuple(sizes), known_of(objective, sizes, generator))
-
-
-def known_of(objective: nn.Module, sizes: list[int], generator: torch.Generator) -> dict[str, torch.Tensor]:
-    """What the objective reads beside the encoder's output: scores with ties, unit teacher vectors, other vectors."""
-    rows, total = sizes[0], sum(sizes)
-    rows_B = torch.cat([torch.arange(rows).repeat_interleave(size // rows) for size in sizes])
-    scores_B = torch.randint(0, 6, (rows,), generator=generator) / 5
-    vectors_BE = nn.functional.normalize(torch.randn(total, DIM, generator=generator, dtype=torch.float64))
-    known = {"targets_B": scores_B[rows_B]} if objective.reads_scores else {}
-    if objective.teachers:
-        known["teacher_BE"] = vectors_BE
-    if objective.momentum is not None:
-        queues = [x_QD for name, x_QD in objective.named_buffers() if name.endswith("memory_QD")]  # by width
-        wide_QD = max(queues, key=lambda x_QD: x_QD.shape[1])
-        known["momentum_BD"] = torch.randn(total, wide_QD.shape[1], generator=generator, dtype=wide_QD.dtype)
-    return known
-
-
-def shard(batch: Batch, rank: int, world: int) -> Batch:
-    """The rows of one process: a contiguous part of every view, as cse.data.loader deals them."""
-    keep, start = [], 0
-    for size in batch.sizes:
-        keep += range(start + size // world * rank, start + size // world * (rank + 1))
-        start += size
-    tokens = batch.tokens
-    parts = [None if x is None else x[keep] for x in (tokens.ids_BT, tokens.mask_BT, tokens.labels_BT)]
-    known = {name: x[keep] for name, x in batch.known.items()}
-    return Batch(Tokens(*parts), tuple(size // world for size in batch.sizes), known)
+def make(name: str, dim: int = DIM) -> nn.Module:
+    """The objective of these settings."""
+    return built(settings_of(name, dim), dim)

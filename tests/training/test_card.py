@@ -11,8 +11,8 @@ import torch
 from accelerate import Accelerator
 from fake_card import DEVICE, Card, OnCard
 from killed import assert_same_tensors, train_to
-from objectives import batch_for
 from safetensors.torch import load_file
+from toy_batches import batch_for
 from toys import composed, objectives, run_of
 
 from cse.config.groups import choices

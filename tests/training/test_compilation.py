@@ -8,8 +8,9 @@ import pytest
 import torch
 from accelerate import Accelerator
 from functorch.compile import make_boxed_func
-from objectives import batch_for, make
+from objectives import make
 from torch._dynamo.backends.common import aot_autograd
+from toy_batches import batch_for
 from toys import composed
 
 from cse.errors import UserError

@@ -1,39 +1,12 @@
 """Two processes with half the batch each have the loss and gradients of one process with all of it."""
 
-from pathlib import Path
-
 import pytest
 import torch
-import torch.distributed as dist
 import torch.multiprocessing as mp
-from objectives import OBJECTIVES, ToyEncoder, batch_for, make, shard
+from objectives import OBJECTIVES, make, settings_of
+from toy_batches import ROWS, ToyEncoder, batch_for, one_step, shard, worker
 
-from cse.training.distributed import average_gradients
-from cse.training.step import Chunks, chunked_step, plain_step, split
-
-ROWS = 16
-
-
-def one_step(rank: int, world: int, name: str, scale: str, chunk: int | None) -> tuple[float, list[torch.Tensor]]:
-    """The second of two steps, so that memory banks and running moments hold what the first left."""
-    torch.manual_seed(0)
-    encoder, objective = ToyEncoder().double(), make(name)
-    step, more = (chunked_step, {"chunks": Chunks(rows=chunk)}) if chunk else (plain_step, {})
-    for seed in (0, 1):
-        encoder.zero_grad()
-        objective.zero_grad()
-        batch = shard(batch_for(objective, ROWS, seed), rank, world)
-        loss, _ = step(encoder, objective, batch, torch.Tensor.backward, scale, **more)
-        average_gradients([encoder, objective], [objective] if scale == "paper" else [])
-    return loss.total.item(), [p.grad for m in (encoder, objective) for p in m.parameters() if p.grad is not None]
-
-
-def worker(rank: int, meeting: Path, cases: list, results) -> None:
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=2)
-    results[rank] = [one_step(rank, 2, *case) for case in cases]
-    dist.destroy_process_group()
-
+from cse.training.step import split
 
 CASES = [(name, "exact", chunk) for name in OBJECTIVES for chunk in (None, 5)]
 PAPER = [(name, "paper", chunk) for name in ("simcse", "simcse_mlm", "declutr", "declutr_relu") for chunk in (None, 5)]
@@ -44,15 +17,17 @@ CASES += PAPER
 def two_processes(tmp_path_factory) -> list[list]:
     """What each of two processes computes for every case; they are started once for all cases."""
     meeting = tmp_path_factory.mktemp("meeting") / "store"  # a free port could be another's by then
+    cases = [(settings_of(name), scale, chunk) for name, scale, chunk in CASES]  # so that they need not compose
     with mp.Manager() as manager:
         results = manager.dict()
-        mp.spawn(worker, (meeting, CASES, results), nprocs=2)
+        mp.spawn(worker, (meeting, cases, results), nprocs=2)
         return [results[0], results[1]]
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c[1] == "exact"], ids=str)
 def test_two_processes_equal_one(two_processes, case):
-    loss, grads = one_step(0, 1, *case)
+    name, scale, chunk = case
+    loss, grads = one_step(0, 1, settings_of(name), scale, chunk)
     for rank in range(2):
         theirs_loss, theirs = two_processes[rank][CASES.index(case)]
         assert theirs_loss == pytest.approx(loss, rel=1e-9)

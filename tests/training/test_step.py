@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from objectives import DIM, OBJECTIVES, ToyEncoder, batch_for, make
+from objectives import OBJECTIVES, make
+from toy_batches import DIM, ToyEncoder, batch_for
 
 from cse.model.load import load_encoder
 from cse.training.step import Chunks, chunked_step, plain_step

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 from accelerate import Accelerator
-from objectives import DIM, ToyEncoder, batch_for, make
+from objectives import make
 from torch import Tensor, nn
+from toy_batches import DIM, ToyEncoder, batch_for
 
 from cse.errors import UserError
 from cse.training.step import split
