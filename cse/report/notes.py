@@ -182,11 +182,12 @@ def scoring(run: Run) -> dict[str, str]:
 def code_of(run: Run) -> str:
     """The digests of the code of a run: cse's and one's own parts', before that those it had until it was resumed; ""
     for a run of an edition that kept none."""
-    return ", then ".join(
-        " and ".join([part["code"][:8], *(f"{name} {digest[:8]}" for name, digest in part.get("own_code", {}).items())])
-        for part in stretches(run.results)
-        if part.get("code")
-    )
+    found = []
+    for part in stretches(run.results):
+        if part.get("code"):
+            own = [f"{name} {digest[:8]}" for name, digest in (part.get("own_code") or {}).items()]
+            found.append(" and ".join([part["code"][:8], *own]))
+    return ", then ".join(found)
 
 
 def stretches(results: Json) -> list[Json]:
