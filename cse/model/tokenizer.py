@@ -90,7 +90,7 @@ class Tokenizer:
         """Raise UserError for more tokens than the encoder has positions, or for none of a text. asked: the setting."""
         if max_length + self.template_length <= (around := self.before_text() + self.after_text()):
             raise UserError(
-                f"{asked}={max_length} leaves no token of a text: special tokens and model.prefix take "
+                f"{asked}={max_length} leaves no token of a text: special tokens and the prefix take "
                 f"{around - self.template_length}"
             )
         if self.positions is not None and max_length + self.template_length > self.positions:
