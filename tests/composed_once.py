@@ -5,7 +5,7 @@ Only while conf/ and sweeps/ are the checkout's own, which no test changes.
 
 import os
 import pickle
-from collections import OrderedDict
+from functools import lru_cache
 
 import hydra
 import yaml
@@ -16,7 +16,6 @@ from cse.config import groups
 
 MOST = 1000  # configs that are kept, of 26 kB each
 SWEEPS = groups.SWEEPS_DIR
-configs: OrderedDict[tuple[str, ...], bytes] = OrderedDict()
 texts: dict[str, bytes] = {}
 load = yaml.load
 
@@ -30,14 +29,15 @@ def compose_once(name: str, words: list[str], return_hydra_config: bool) -> Dict
     """hydra.compose as cse.config.compose calls it."""
     if os.environ.get(groups.OWN) or groups.SWEEPS_DIR != SWEEPS:
         return compose(name, words, return_hydra_config)
-    key = (name, *words)
-    if key not in configs:
-        configs[key] = pickle.dumps(compose(name, words, return_hydra_config))
-        if len(configs) > MOST:
-            configs.popitem(last=False)
-    config = pickle.loads(configs[key])
+    config = pickle.loads(pickled(name, tuple(words), return_hydra_config))
     config.hydra.runtime.cwd = os.getcwd()  # all that Hydra reads of the process
     return config
+
+
+@lru_cache(MOST)
+def pickled(name: str, words: tuple[str, ...], return_hydra_config: bool) -> bytes:
+    """What hydra.compose makes of them."""
+    return pickle.dumps(compose(name, list(words), return_hydra_config))
 
 
 def load_once(stream, Loader):
