@@ -63,12 +63,10 @@ class Score:
         return self.value < other.value if self.lower_is_better else self.value > other.value
 
     def within(self, prefix: str) -> "Score":
-        """The score with `prefix` before its name and before the names in its average."""
-        return replace(self, name=prefix + self.name, items=renamed(prefix, self.items))
-
-    def plain(self) -> "Score":
-        """The score with Python's numbers, in place of NumPy's that an evaluator may have returned."""
-        return replace(self, value=float(self.value), rows=int(self.rows))
+        """The score with `prefix` before its name and before the names in its average, and with Python's numbers, in
+        place of NumPy's that an evaluator may have returned."""
+        items = renamed(prefix, self.items)
+        return replace(self, name=prefix + self.name, value=float(self.value), rows=int(self.rows), items=items)
 
     def about(self) -> dict[str, int | str | bool]:
         """What results.json keeps beside its value."""

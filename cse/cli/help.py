@@ -28,9 +28,9 @@ def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
     UserError for a word that is not the name of a group, a choice or a setting.
     """
     if "--version" in arguments:
-        from importlib.metadata import version
+        import cse
 
-        return f"cse {version('cse-lab')}"
+        return f"cse {cse.__version__}"
     questions = [word.strip("?").rstrip("=.") for word in arguments if QUESTION.fullmatch(word)]
     helped = bool({"-h", "--help"} & {*arguments}) or list(arguments[:1]) == ["help"] or "" in questions
     words = [word for word in arguments if not word.startswith("-") and word != "help"]

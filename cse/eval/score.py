@@ -137,7 +137,7 @@ def score(
                 error.add_note(f"(raised while eval.{name} scored {split})")
                 raise
             check_scores(f"eval.{name}: {class_name(type(evaluator))}", found)
-            scores |= {one.name: one for one in (one.plain().within(f"{split}/{name}/") for one in found)}
+            scores |= {one.name: one for one in (one.within(f"{split}/{name}/") for one in found)}
             if undefined := [one.name for one in found if not math.isfinite(one.value)]:
                 log.warning("%-10s %s: %s is not a finite number", name, split, ", ".join(undefined))
             log.log(level, "%-10s %s, %.1f s", name, split, time.perf_counter() - started)

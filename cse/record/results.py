@@ -121,7 +121,7 @@ def git(*words: str) -> str:
 
 def git_commit() -> str | None:
     """The commit of this code's checkout, with a "+" if it has changes, as in git_patch; None outside a checkout."""
-    changed = git("status", "--porcelain", "--untracked-files=no") or any(new_files())
+    changed = git("status", "--porcelain", "--untracked-files=no") or new_files()
     return (git("rev-parse", "HEAD").strip() + "+" * bool(changed)) or None
 
 
