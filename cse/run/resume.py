@@ -7,7 +7,7 @@ Nothing in the folder is composed, interpolated or given to Hydra as an override
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -79,27 +79,37 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
     Raises UserError for a folder that holds no run, for settings that are not plain data, for a part that neither conf/
     nor the words name, and for a word whose key the config does not have.
     """
-    recorded, is_rerun = settings_of(origin), origin.word == "rerun"
+    recorded = settings_of(origin)
     typed = [one for one in words if key_of(one) not in ("resume", "rerun", "hydra.run.dir")]
     chosen = [one for one in typed if is_group(key_of(one)) or key_of(one).startswith("hydra")]
     overrides = [one for one in typed if one not in chosen]
-    places = [one for one in words if is_rerun and key_of(one) in ("resume", "hydra.run.dir")]
+    places = [one for one in words if origin.word == "rerun" and key_of(one) in ("resume", "hydra.run.dir")]
     kept = choices_of(recorded, chosen)
     fresh = composed("train", [*kept, *chosen, *places])  # what conf/ gives for these choices
-    trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # with keys that are newer than the run
-    config = OmegaConf.create({**recorded, "trainer": trainer, "hydra": fresh.hydra})
-    restore_references(config, fresh)
-    made = groups_chosen("train", fresh.hydra.runtime.choices, chosen, map(str, fresh.get("eval") or {}))
     for one in chosen:
-        group = key_of(one)
-        if not group.startswith("hydra"):
-            if group not in recorded or group not in fresh:
-                raise UserError(f"{one} cannot be chosen with {origin}: leave it out, or start a new run")
-            config[group] = fresh[group]
-            OmegaConf.update(config, f"choices.{group}", made.get(group))
+        if not key_of(one).startswith("hydra") and not (key_of(one) in recorded and key_of(one) in fresh):
+            raise UserError(f"{one} cannot be chosen with {origin}: leave it out, or start a new run")
+    config = laid_over(fresh, recorded, set(map(key_of, chosen)))
+    made = groups_chosen("train", fresh.hydra.runtime.choices, chosen, map(str, fresh.get("eval") or {}))
+    for group in set(map(key_of, chosen)) & set(fresh):
+        OmegaConf.update(config, f"choices.{group}", made.get(group), force_add=True)
     if new := [one for one in chosen if changes_a_table(key_of(one))]:
         others = f"then {origin} with {' '.join(new)}: what was not typed is that run's"
         config.sources = [*config.get("sources", []), others]
+    config.resume, config.rerun = (fresh.resume, str(origin.folder)) if origin.word == "rerun" else ("auto", None)
+    with explaining([*kept, *words], "train"):
+        override(config, overrides)
+    refuse_foreign_parts(origin, config, fresh, words)
+    return config
+
+
+def laid_over(fresh: DictConfig, recorded: Config, chosen: Set[str]) -> DictConfig:
+    """conf/'s config with the run's own values over it: all but those of the groups that are chosen now, of what a
+    resumed run forgets, and of what is another machine's or of another time."""
+    trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # with keys that are newer than the run
+    config = OmegaConf.create({**recorded, "trainer": trainer, "hydra": fresh.hydra})
+    restore_references(config, fresh)  # before the groups chosen now, which they may follow
+    config.update({group: fresh[group] for group in chosen & set(fresh)})
     for key in (key for key in KEYS if entry(key).once):
         OmegaConf.update(config, key, OmegaConf.select(fresh, key))
     for name, here in fresh.paths.items():  # a folder of another machine
@@ -108,10 +118,6 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
             config.paths[name] = here
     if OmegaConf.select(config, MODE) in ("auto", "online") and (now := OmegaConf.select(fresh, MODE)) is not None:
         OmegaConf.update(config, MODE, now)  # WANDB_MODE may have changed
-    config.resume, config.rerun = (fresh.resume, str(origin.folder)) if is_rerun else ("auto", None)
-    with explaining([*kept, *words], "train"):
-        override(config, overrides)
-    refuse_foreign_parts(origin, config, fresh, words)
     return config
 
 
