@@ -74,6 +74,8 @@ class Text:
     ):
         if path is not None and name in DATASETS:  # its licence and revision would be those of another text
             raise UserError(f"data.name={name} is a published corpus: give the text of data.path={path} another name")
+        if repeated := [one for one in columns or [] if (columns or []).count(one) > 1]:
+            raise UserError(f"data.columns={list(columns or [])} names {repeated[0]} twice")
         self.name = name
         self.cache = Path(cache_dir) / "text"
         if scores in (columns or []):

@@ -86,6 +86,7 @@ def test_scores_beside_the_text(tmp_path, name, content):
         ({"score_range": (0, 4)}, "data.score_range=[0,4]"),
         ({"columns": ["a"], "scores": "b"}, "data.scores=b"), ({"scores": "z"}, "data.scores=z"),
         ({"columns": None}, "data.columns"), ({"columns": ["a", "score"]}, "data.columns"),
+        ({"columns": ["a", "a"]}, "names a twice"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=re.escape(named)):
             read(**{"score_range": (0, 5)} | words)
