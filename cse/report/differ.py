@@ -1,4 +1,4 @@
-"""What is not the same in two runs: their scores; settings, data, versions and machines, what changes results first."""
+"""What is not the same in two runs: scores, weights, settings, data, versions, machines; what changes results first."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ from cse.report.frame import format_value
 from cse.report.notes import contents_of, scoring, stretches
 from cse.score import in_short
 
-ORDER = ("scores", "science", "data", "versions", "machine", "logging", "bookkeeping")
+ORDER = ("scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping")
 ABSENT = "-"
 
 
@@ -21,6 +21,7 @@ def facts(run: Run) -> Iterator[tuple[str, str, object]]:
     results = run.results
     for score in run.scores.values():
         yield "scores", score.name, in_short(score.value)
+    yield "weights", "best/model.safetensors", results.get("weights_sum")
     for name in ("encoder", "architecture", "precision", "dtype"):
         yield "science", name, results.get(name)
     settings = {key: value for key, value in run.config.items() if key not in ("choices", "sources")}  # repetitions
@@ -51,9 +52,9 @@ def code_by_name(results: Json) -> dict[str, object]:
     return found
 
 
-def what_differs(runs: Sequence[Run]) -> pd.DataFrame:
+def what_differs(runs: Sequence[Run]) -> tuple[pd.DataFrame, list[str]]:
     """A line for each fact that is not the same in two runs, as text: of a training and an evaluation, which have other
-    settings, for each that both have, and for each score."""
+    settings, for each that both have, and for each score. And the kinds of facts that are the same."""
     known = [{(kind, name): value for kind, name, value in facts(run) if value is not None} for run in runs]
     found, both = set().union(*known), known[0].keys() & known[1].keys()
     if len(set(map(program_of, runs))) > 1:
@@ -64,4 +65,6 @@ def what_differs(runs: Sequence[Run]) -> pd.DataFrame:
         for name in names
         if repr(plain(known[0].get(name))) != repr(plain(known[1].get(name)))
     ]
-    return pd.DataFrame(lines, columns=["kind", "what", *(str(run.folder) for run in runs)])
+    kinds, unlike = {kind for kind, _ in both}, {kind for kind, *_ in lines}
+    same = [kind for kind in ORDER if kind in kinds - unlike]
+    return pd.DataFrame(lines, columns=["kind", "what", *(str(run.folder) for run in runs)]), same

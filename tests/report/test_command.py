@@ -240,3 +240,6 @@ def test_the_same_text_under_another_path_is_no_difference_of_data(leave, folder
         leave(name, {"data.path": path, "seed": 1}, training_data=about)
     assert cse_report("differ=[runs/a,runs/b]", "out=out") == 0
     assert (folder / "out/differ.csv").read_text().splitlines()[1:] == ["science,data.path,text.txt,../text.txt"]
+    (same,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("The same: "))
+    assert "data" in same
+    assert "science" not in same

@@ -48,7 +48,9 @@ def test_one_change_in_a_new_folder_on_the_same_bytes(cse_train, tmp_path, capsy
     assert not {"rerun=first", "trainer.lr=1e-4"} & set(results["command"].split())
     assert exit_code("cse-report", "differ=[first,second]", "out=out") == 0
     told = (tmp_path / "out" / "differ.csv").read_text().splitlines()
-    assert [line.split(",")[1] for line in told if line.startswith("science")] == ["trainer.lr"]
+    told = [line.split(",")[:2] for line in told]
+    assert [name for kind, name in told if kind == "science"] == ["trainer.lr"]
+    assert ["weights", "best/model.safetensors"] in told
     (tmp_path / "lines.txt").write_text("other\n" * 16)
     capsys.readouterr()
     assert cse_train("rerun=first", "trainer.lr=3e-4", "hydra.run.dir=third") == 2
