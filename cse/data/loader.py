@@ -190,6 +190,9 @@ class Batches(Dataset[Batch]):
         """The augmented row; a prefix (an instruction) and a template stay as they are."""
         start, end = self.prefix_length, len(ids) - self.suffix_length
         made = self.augmentation.tokens(np.concatenate([self.first, ids[start:end], self.last]), rng)
+        if not isinstance(made, np.ndarray) or made.ndim != 1 or made.dtype.kind not in "iu" or len(made) == 0:
+            name = class_name(type(self.augmentation))
+            raise UserError(f"{name}.tokens must return an array of ids, one or more, not {made!r:.80}")
         return np.concatenate([ids[:start], made[len(self.first) : len(made) - len(self.last)], ids[end:]])
 
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:

@@ -190,10 +190,7 @@ def settings_of(origin: Origin) -> Config:
     if not origin.folder.exists():
         raise UserError(f"{origin}: there is no such folder")
     if not file.is_file():
-        raise UserError(
-            f"{origin}: there is no {RUN} in it, so it is not a run, or it is from an older version of cse and "
-            f"only that version can continue it{newest_run(origin.folder)}"
-        )
+        raise UserError(f"{origin}: there is no {RUN} in it, so it is not a run{newest_run(origin.folder)}")
     try:
         settings = read_run_file(file)["config"]
         if not all(isinstance(settings.get(key), dict) for key in ("trainer", "data")):
@@ -280,7 +277,8 @@ def check_same_inputs(config: Config, training: "Training") -> None:
     if differ:
         more = f" and {len(differ) - 1} more" if len(differ) > 1 else ""
         raise UserError(
-            f"rerun={folder}: {differ[0]}{more} changed since that run: put back what was there, or start a new run"
+            f"rerun={folder}: {differ[0]}{more} changed since that run: put back what was there, name a copy of it "
+            "(data.path=COPY), or start a new run"
         )
     read = set(training.inputs.values())
     other = [name for name, digest in about["inputs"].items() if digest not in read]

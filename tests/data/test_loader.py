@@ -197,3 +197,13 @@ def test_views_that_are_no_texts_are_refused_by_class(make, made):
 
     with pytest.raises(UserError, match=r"Mine\.views must return 2 views"):
         make(augmentation=Mine()).views(np.arange(2), 0)
+
+
+@pytest.mark.parametrize("made", [None, [1, 2], np.zeros(3), np.zeros((1, 3), int), np.zeros(0, int)])
+def test_tokens_that_are_no_ids_are_refused_by_class(make, made):
+    class Mine(Augmentation):
+        def tokens(self, ids, rng):
+            return made
+
+    with pytest.raises(UserError, match=r"Mine\.tokens must return an array of ids"):
+        make(augmentation=Mine()).views(np.arange(2), 0)
