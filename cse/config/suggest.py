@@ -35,7 +35,7 @@ SYNONYMS = {
 TOPICS = {
     "significance": "cse-report runs=FOLDER: differences between settings, intervals, corrected p (cse-report --help)",
     "repeat": "-m seed=1,2,3: a line once for each seed; cse-report runs=FOLDER: mean and deviation over them",
-    "rerun": "the best/README.md of a run has the line that repeats it; resume=FOLDER continues a run",
+    "rerun": "rerun=FOLDER: a new run with that run's settings; resume=FOLDER continues a run",
     "splits": "cse-eval splits=[test]; cse-train scores dev while it trains, and every split of its best step",
     **dict.fromkeys(("slurm", "launcher", "partition", "account", "qos", "sbatch", "cluster", "queue"), CLUSTER),
     **dict.fromkeys(("time", "timeout", "mem", "gpus", "nodes", "container"), CLUSTER),
