@@ -177,10 +177,14 @@ class Batches(Dataset[Batch]):
 
     def _made(self, text: str, count: int, rng: np.random.Generator) -> list[str | list[str]]:
         """The first `count` views that the augmentation makes of a text."""
-        views = self.augmentation.views(text, count, rng)
+        views, name = self.augmentation.views(text, count, rng), class_name(type(self.augmentation))
         if not isinstance(views, list) or len(views) < count or not all(map(is_view, views)):
-            name = class_name(type(self.augmentation))
             raise UserError(f"{name}.views must return {count} views, each a text or a list of texts, not {views!r}")
+        first, *others = (1 if isinstance(view, str) else len(view) for view in views[:count])
+        positives = self.augmentation.positives
+        if any(size != first * positives for size in others):
+            sizes = ", ".join(map(str, (first, *others)))
+            raise UserError(f"{name}.views returned views of {sizes} texts, but its attribute positives is {positives}")
         return views[:count]
 
     def _rng(self, epoch: int, row: int, view: int) -> np.random.Generator:

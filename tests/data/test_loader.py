@@ -199,6 +199,18 @@ def test_views_that_are_no_texts_are_refused_by_class(make, made):
         make(augmentation=Mine()).views(np.arange(2), 0)
 
 
+@pytest.mark.parametrize("made", [["a", ["b", "c"]], [["a", "b"], "c"], [["a"], ["b", "c", "d"]]])
+def test_views_of_other_sizes_than_the_augmentation_says_are_refused(make, made):
+    class Mine(Augmentation):
+        level = "text"
+
+        def views(self, text, num_views, rng):
+            return made
+
+    with pytest.raises(UserError, match=r"Mine\.views .* positives is 1"):
+        make(augmentation=Mine()).views(np.arange(2), 0)
+
+
 @pytest.mark.parametrize("made", [None, [1, 2], np.zeros(3), np.zeros((1, 3), int), np.zeros(0, int)])
 def test_tokens_that_are_no_ids_are_refused_by_class(make, made):
     class Mine(Augmentation):
