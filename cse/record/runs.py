@@ -166,16 +166,16 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
 
     Raises UserError for a folder that does not exist.
     """
-    holding = set()
+    holding: dict[Path, Path] = {}  # a folder may be named twice, by a link too
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"runs={folder}: there is no such folder; runs=FOLDER says where the runs are")
         for place, _, files in os.walk(folder):  # skips a folder that a run removes meanwhile
             if {"results.json", RUN} & {*files}:
-                holding.add(Path(place))
+                holding.setdefault(Path(place).resolve(), Path(place))
     runs: list[Run] = []
     groups: dict[str, Config] = {}  # most runs of a folder share most of their settings: one copy of each
-    for folder in sorted(holding):
+    for folder in sorted(holding.values()):
         runs.append(run := read_run(folder))
         for config in (run.config, run.results.get("config", {})):
             config |= {name: groups.setdefault(repr(of), of) for name, of in config.items() if isinstance(of, dict)}

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cse.record.runs import Run, Where, grouped
+from cse.record.runs import Run, Where, grouped, plain
+from cse.report.frame import differing
 from cse.report.notes import departures
 from cse.report.resampling import compare_items
 from cse.report.spec import Spec
@@ -53,8 +54,19 @@ def group_of(runs: Sequence[Run], metric: str | None, seed: str, aggregate: str 
     values = {}
     for name, of in grouped(scored, seed).items():
         counted = [best_run(of, select)] if aggregate == "best" else of
-        values[name] = float(STATISTICS.get(aggregate, np.mean)([run.metrics[str(metric)] for run in counted]))
+        scores = [score for _, score in once_each(counted, str(metric), seed)]
+        values[name] = float(STATISTICS.get(aggregate, np.mean)(scores))
     return Group(scored, values, metric, aggregate, len(runs) - len(scored))
+
+
+def once_each(runs: Sequence[Run], metric: str, seed: str) -> list[tuple[Run, float]]:
+    """Of runs of one seed, a run of each setting and the mean score of those with this setting: a copy, or a run that
+    was made again, weighs no more than one. seed: the key of seeds."""
+    keys = differing(runs, seed) if len(runs) > 1 else []
+    settings: dict[str, list[Run]] = {}
+    for run in runs:
+        settings.setdefault(repr([plain(run.get(key)) for key in keys]), []).append(run)
+    return [(same[0], float(np.mean([run.metrics[metric] for run in same]))) for same in settings.values()]
 
 
 def groups_of(spec: Spec, runs: list[Run]) -> Groups:

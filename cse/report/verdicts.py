@@ -18,7 +18,17 @@ import pandas as pd
 from cse.errors import UserError
 from cse.record.runs import Run, Where, grouped, plain
 from cse.report.claims import Claim, Place, names
-from cse.report.groups import Group, Groups, compare, few_seeds, finished_runs, group_of, listed, other_setting
+from cse.report.groups import (
+    Group,
+    Groups,
+    compare,
+    few_seeds,
+    finished_runs,
+    group_of,
+    listed,
+    once_each,
+    other_setting,
+)
 from cse.report.markup import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
 from cse.report.published import Published
 from cse.report.spec import Spec
@@ -160,7 +170,8 @@ def trend(runs: list[Run], claim: Claim, seed: str, confidence: float) -> Effect
     sign = 1 if claim.form == "rises" else -1
     metric, lines = claim.left["metric"], _lines(claim.left["where"])
     series = [[run for run in of if run.matches(line)] for of in grouped(runs, seed).values() for line in lines]
-    points = [[(sign * plain(run.get(claim.along)), run.metrics[metric]) for run in of] for of in series if of]
+    scored = [once_each(of, metric, seed) for of in series if of]
+    points = [[(sign * plain(run.get(claim.along)), score) for run, score in of] for of in scored]
     return rank_correlation(points, confidence)
 
 

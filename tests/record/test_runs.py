@@ -37,6 +37,12 @@ def test_runs_come_back_with_their_state(leave, tmp_path, monkeypatch):
         read_runs([tmp_path / "nowhere"])
 
 
+def test_a_folder_that_is_named_twice_has_its_runs_once(leave, tmp_path):
+    leave("a", {"seed": 1})
+    (tmp_path / "link").symlink_to(tmp_path / "runs")
+    assert len(read_runs([tmp_path / "runs", tmp_path / "runs" / ".." / "runs" / "a", tmp_path / "link"])) == 1
+
+
 def test_a_scored_run_has_the_seed_of_its_training(leave):
     """cse-eval has no seed of its own; three scored runs would otherwise count as one with three scores."""
     assert read_run(leave("a", {"checkpoint": "runs/table1/simcse-seed_3"}, {"test/x": 1}, seed=3)).get("seed") == 3

@@ -247,6 +247,22 @@ def test_missing_jobs_make_no_unlike_mixtures(leave, runs, of_base, verdict, eff
     assert (rises.verdict, rises.missing[: len(trend_lacks)]) == (trend, trend_lacks)
 
 
+def test_runs_that_were_made_again_change_no_effect_and_no_p(leave, runs):
+    """Both losses at small encoders ran twice: their mean does not move to small ones, the trend has no more points."""
+    noise = np.random.default_rng(0).normal(0, 2, (4, len(ALL)))
+    scores = dict(zip(("small_both", "small_mlm", "base_both", "base_mlm"), noise, strict=True))
+    found = []
+    for name, cases in (("first", scores), ("again", ["small_both"])):
+        for case in cases:
+            for (seed, share), score in zip(ALL, scores[case], strict=True):
+                config = {"case": case, "seed": seed, "data.limit": share}
+                total = 60 + 10 * case.startswith("base") + score
+                leave(f"{name}-{case}-{share}-{seed}", config, {"dev/declutr/average": total})
+        found.append(judged_claims(*parsed(jobs.read("declutr/figure3").report), runs()))
+    numbers = ["effect", "low", "high", "p", "n", "verdict"]
+    pd.testing.assert_frame_equal(*(of[numbers] for of in found))
+
+
 PARTIAL = """
 paper: nonling
 table: table1
