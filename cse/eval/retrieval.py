@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from annotated_types import MinLen
 
+from cse.errors import UserError
 from cse.eval.files import DataFolder
 from cse.eval.geometry import unit_rows
 from cse.progress import track
@@ -78,6 +79,11 @@ class Retrieval(Evaluator):
                 self.files[name] = captions
         self.splits = tuple(split for split in self.splits if self._captions(self.parts[split]))
         self.folder.require(self.splits)
+        for split in self.splits:
+            images = [image for image, _ in self._captions(self.parts[split])]
+            if len({*images}) == len(images):
+                files = ", ".join(self.parts[split])
+                raise UserError(f"{files} of eval=retrieval: no image has two captions, of which one finds the other")
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Recalls and median rank of the split's captions. On test this also searches for the queries."""

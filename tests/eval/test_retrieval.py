@@ -42,6 +42,12 @@ def cosine(x: np.ndarray, y: np.ndarray) -> float:
     return float(x @ y / np.linalg.norm(x) / np.linalg.norm(y))
 
 
+def test_captions_of_which_no_image_has_two_are_refused(folder):
+    (folder / "val.tsv").write_text("".join(f"{i}.jpg\t0\t{word}\n" for i, word in enumerate(WORDS)))
+    with pytest.raises(UserError, match=r"val\.tsv .* no image has two captions"):
+        ready(evaluator(folder, rows={}))
+
+
 @pytest.mark.parametrize("chunk", [1, 40, 2**20])
 def test_ranks_are_those_of_a_loop_for_any_chunk(monkeypatch, chunk):
     monkeypatch.setattr(retrieval, "MAX_COSINES", chunk)
