@@ -42,7 +42,8 @@ class Dataset:
 
     def is_copy(self, place: str) -> bool:
         """Whether a file or a folder of the user's own can be the dataset, by its name and that of something in it."""
-        return (Path(place) / self.inside).exists()
+        found = Path(place) / self.inside
+        return found.is_file() or (found.is_dir() and any(found.iterdir()))
 
     def named_copy(self, config: DictConfig) -> str | None:
         """The copy that a config names."""
@@ -56,7 +57,7 @@ class Dataset:
         if not Path(place).exists():
             return f"{self.setting}={place}: there is no such place"
         below = next((f", but in its {path.parent.name}/" for path in sorted(Path(place).glob(f"*/{self.inside}"))), "")
-        return f"{self.setting}={place}: there is no {self.inside} in it{below}"
+        return f"{self.setting}={place}: there is {f'no {self.inside}' if self.inside else 'nothing'} in it{below}"
 
     @property
     def file(self) -> str | None:

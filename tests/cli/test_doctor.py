@@ -77,6 +77,7 @@ def test_every_path_and_every_choice_has_its_line(found):
     ("eval", "mteb", "missing", "the hub"), ("eval", "retrieval", "missing", "flickr"),
     ("eval", "declutr", "missing", "probing, coco"),
     ("aux_modality", "visual", "missing", "google/vit-base-patch16-224-in21k"),  # its pictures are here
+    ("aux_modality", "audio", "missing", ""),  # its folder is empty
 ])  # fmt: skip
 def test_the_state_of_a_choice_and_what_to_do(found, group, name, state, told):
     assert found[group][name]["state"] == state
