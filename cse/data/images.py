@@ -261,7 +261,8 @@ def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]
     check_depth("paths.images", Path(folder), (Path(path) for path, _ in samples), 1, "images")
     if files is not None:
         try:
-            listed = {tuple(Path(line).parts[-2:]) for line in Path(files).read_text().split()}
+            lines = map(str.strip, Path(files).read_text().splitlines())
+            listed = {tuple(Path(line).parts[-2:]) for line in lines if line}
         except OSError as error:
             raise UserError(f"aux_modality.data.files={files} cannot be read: {error.strerror}") from error
         samples = [sample for sample in samples if Path(sample[0]).parts[-2:] in listed]

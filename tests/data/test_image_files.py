@@ -114,6 +114,11 @@ def test_a_list_of_files_picks_them(image_folder, tmp_path):
         ("bee", "1.png"), ("bee", "2.png"), ("dog", "0.bmp"), ("dog", "3.png"),
     ]  # fmt: skip
     assert stream.labels.tolist() == [0, 0, 1, 1]
+    shutil.copytree(image_folder, tmp_path / "copy")
+    (tmp_path / "copy" / "bee" / "1.png").rename(tmp_path / "copy" / "bee" / "my 1.png")
+    listed.write_text("bee/my 1.png\n\nbee/2.png \ndog/0.bmp\ndog/3.png\n")
+    names = images(tmp_path / "copy", files=str(listed)).names
+    assert sorted(Path(name).name for name in names) == ["0.bmp", "2.png", "3.png", "my 1.png"]
     listed.write_text("bee/1.png\nbee/9.png\n")
     for files in (listed, tmp_path / "nowhere.txt"):
         with pytest.raises(UserError, match=str(files)):
