@@ -7,7 +7,7 @@ PROTOCOL.md says what is judged, and how. A block of which a run is missing is n
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from io import StringIO
 from pathlib import Path
@@ -21,7 +21,7 @@ from benchmarks.study2.answer import ANSWER, DOUBTS, PICTURE
 from cse.files import sha256
 from cse.record.runs import Run, read_run
 from cse.record.status import DONE, RUNNING
-from cse.report.statistics import Effect, compare_seeds, holm
+from cse.report.statistics import Effect, compare_pairs, compare_seeds, holm
 
 HERE = Path(__file__).parent
 STATIC = HERE.parents[1] / "docs" / "_static"
@@ -136,12 +136,12 @@ def complete(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([block for block in blocks if block.seed.nunique() == len(SEEDS)] or [runs[:0]])
 
 
-def compared(runs: pd.DataFrame, more: str, less: str) -> Effect:
-    """Welch's comparison of two arms; empty if they have not all seeds from the same weights."""
+def compared(runs: pd.DataFrame, more: str, less: str, test: Callable[..., Effect] = compare_seeds) -> Effect:
+    """Two arms compared, by Welch's test or another; empty if they have not all seeds from the same weights."""
     both = alike(runs, (more, less))
     if both.seed.nunique() < len(SEEDS):
         return Effect()
-    return compare_seeds(seeds_of(both, more), seeds_of(both, less), 0.95)
+    return test(seeds_of(both, more), seeds_of(both, less), 0.95)
 
 
 def judged(runs: pd.DataFrame) -> list[Judged]:
@@ -194,7 +194,13 @@ def described(text: str, runs: pd.DataFrame) -> str:
         compared(runs, *arms).effect for arms in (("simcse_dropout", "half"), ("whitenedcse_dropout", "simcse_dropout"))
     )
     loss = score["whitenedcse_dropout"] - score["whitenedcse_shuffle"]
-    return text.format(gain=gain, above=above, dev=means.dev, eda=eda, half=half, loss=loss, whitened=whitened)
+    beside = {arm: compared(runs, arm, "simcse_dropout").effect for arm in ("images", "sound")}
+    by_seed = {arm: compared(runs, arm, "simcse_dropout", compare_pairs) for arm in beside}
+    paired = {arm: "{:+.2f} [{:+.2f}, {:+.2f}]".format(*effect[:3]) for arm, effect in by_seed.items()}
+    return text.format(
+        gain=gain, above=above, dev=means.dev, eda=eda, half=half, loss=loss, whitened=whitened, beside=beside,
+        paired=paired, images=tuned(runs).loc["images", 1e-4],
+    )  # fmt: skip
 
 
 def row_of_arm(mine: pd.DataFrame) -> list[str]:
@@ -263,7 +269,7 @@ def draw(runs: pd.DataFrame) -> None:
             axes.plot(values, [place] * len(values), "o", color=colour, alpha=0.35, markersize=4)
             axes.errorbar(values.mean(), place, xerr=reach, fmt="o", color=colour, capsize=3)
         axes.set_yticks(range(len(arms)), [names()[arm] for arm in arms])
-        axes.set_xlabel("average of seven STS tests, Spearman x100: mean, 95 % interval, every seed")
+        axes.set_xlabel("average of seven STS tests: mean, 95 % interval, every seed")
         axes.grid(axis="x", alpha=0.25)
         axes.tick_params(colors=ink, length=0)
         axes.xaxis.label.set_color(ink)
