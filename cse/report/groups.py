@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cse.config.keys import changes_a_table
 from cse.record.runs import Run, Where, grouped, plain
-from cse.report.frame import differing
+from cse.report.frame import varying
 from cse.report.notes import departures
 from cse.report.resampling import compare_items
 from cse.report.spec import Spec
@@ -62,7 +63,7 @@ def group_of(runs: Sequence[Run], metric: str | None, seed: str, aggregate: str 
 def once_each(runs: Sequence[Run], metric: str, seed: str) -> list[tuple[Run, float]]:
     """Of runs of one seed, a run of each setting and the mean score of those with this setting: a copy, or a run that
     was made again, weighs no more than one. seed: the key of seeds."""
-    keys = differing(runs, seed) if len(runs) > 1 else []
+    keys = [key for key in varying(runs, seed) if changes_a_table(key)] if len(runs) > 1 else []
     settings: dict[str, list[Run]] = {}
     for run in runs:
         settings.setdefault(repr([plain(run.get(key)) for key in keys]), []).append(run)
