@@ -159,33 +159,36 @@ class Batches(Dataset[Batch]):
         views: list[list[tuple[int, str]]] = [[] for _ in self.columns]
         for row, texts in zip(rows_B.tolist(), cells, strict=True):
             for view, made in zip(views, self._texts_of(row, texts, epoch), strict=True):
-                view += [(row, text) for text in ([made] if isinstance(made, str) else made)]
+                view += [(row, text) for text in made]
         ids = iter(self.tokenizer.by_words([text for view in views for _, text in view], self.max_length))
         return [
             [Sequence(row, column, next(ids)) for row, _ in view]
             for view, column in zip(views, self.columns, strict=True)
         ]
 
-    def _texts_of(self, row: int, cells: tuple[str, ...], epoch: int) -> list[str | list[str]]:
-        """The views of one row of texts; a view may be several texts. cells: the row's text in each column."""
+    def _texts_of(self, row: int, cells: tuple[str, ...], epoch: int) -> list[list[str]]:
+        """The views of one row of texts, each a list of them. cells: the row's text in each column."""
         augmentation = self.augmentation
         if len(cells) == 1:
             views = self._made(cells[0], self.num_views, self._rng(epoch, row, 0))
         else:
             views = [self._made(cells[c], 1, self._rng(epoch, row, c))[0] for c in self.columns]
-        return [cells[0], *views[1:]] if augmentation.keeps_first else views
+        return [[cells[0]], *views[1:]] if augmentation.keeps_first else views
 
-    def _made(self, text: str, count: int, rng: np.random.Generator) -> list[str | list[str]]:
-        """The first `count` views that the augmentation makes of a text."""
-        views, name = self.augmentation.views(text, count, rng), class_name(type(self.augmentation))
-        if not isinstance(views, list) or len(views) < count or not all(map(is_view, views)):
-            raise UserError(f"{name}.views must return {count} views, each a text or a list of texts, not {views!r}")
-        first, *others = (1 if isinstance(view, str) else len(view) for view in views[:count])
+    def _made(self, text: str, count: int, rng: np.random.Generator) -> list[list[str]]:
+        """The first `count` views that the augmentation makes of a text, each a list of texts."""
+        made = self.augmentation.views(text, count, rng)
+        views = [[view] if isinstance(view, str) else view for view in made[:count]] if isinstance(made, list) else []
+        if len(views) < count or not all(map(are_texts, views)):
+            asked = f"must return {count} views, each a text or a list of texts, not {made!r}"
+            raise UserError(f"{class_name(type(self.augmentation))}.views {asked}")
+        first, *others = map(len, views)
         positives = self.augmentation.positives
         if any(size != first * positives for size in others):
             sizes = ", ".join(map(str, (first, *others)))
-            raise UserError(f"{name}.views returned views of {sizes} texts, but its attribute positives is {positives}")
-        return views[:count]
+            said = f"returned views of {sizes} texts, but its attribute positives is {positives}"
+            raise UserError(f"{class_name(type(self.augmentation))}.views {said}")
+        return views
 
     def _rng(self, epoch: int, row: int, view: int) -> np.random.Generator:
         return np.random.default_rng((self.seed, epoch, row, view))
@@ -225,7 +228,6 @@ class Batches(Dataset[Batch]):
         return self._order[1]
 
 
-def is_view(made: object) -> bool:
-    """Whether an augmentation made a text, or a list of texts."""
-    texts = [made] if isinstance(made, str) else made
-    return isinstance(texts, list) and texts != [] and all(isinstance(one, str) for one in texts)
+def are_texts(made: object) -> bool:
+    """Whether an augmentation's view is a list of texts, one or more."""
+    return isinstance(made, list) and made != [] and all(isinstance(one, str) for one in made)

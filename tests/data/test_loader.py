@@ -187,27 +187,20 @@ def test_without_special_tokens_the_ends_of_a_text_are_shuffled_too(make, monkey
         assert sum(a[end] != b[end] for a, b in rows) > 30
 
 
-@pytest.mark.parametrize("made", ["ab", ["a"], ["a", None], ["a", []], ["a", ["b", 1]], None])
-def test_views_that_are_no_texts_are_refused_by_class(make, made):
+@pytest.mark.parametrize(("made", "said"), [
+    *((made, r"Mine\.views must return 2 views")
+      for made in ("ab", ["a"], ["a", None], ["a", []], ["a", ["b", 1]], None)),
+    *((made, r"Mine\.views .* positives is 1")
+      for made in (["a", ["b", "c"]], [["a", "b"], "c"], [["a"], ["b", "c", "d"]])),
+])  # fmt: skip
+def test_views_that_are_no_texts_or_of_other_sizes_than_it_says_are_refused_by_class(make, made, said):
     class Mine(Augmentation):
         level = "text"
 
         def views(self, text, num_views, rng):
             return made
 
-    with pytest.raises(UserError, match=r"Mine\.views must return 2 views"):
-        make(augmentation=Mine()).views(np.arange(2), 0)
-
-
-@pytest.mark.parametrize("made", [["a", ["b", "c"]], [["a", "b"], "c"], [["a"], ["b", "c", "d"]]])
-def test_views_of_other_sizes_than_the_augmentation_says_are_refused(make, made):
-    class Mine(Augmentation):
-        level = "text"
-
-        def views(self, text, num_views, rng):
-            return made
-
-    with pytest.raises(UserError, match=r"Mine\.views .* positives is 1"):
+    with pytest.raises(UserError, match=said):
         make(augmentation=Mine()).views(np.arange(2), 0)
 
 
