@@ -7,7 +7,7 @@ Nothing in the folder is composed, interpolated or given to Hydra as an override
 
 import logging
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -86,13 +86,14 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
     places = [one for one in words if origin.word == "rerun" and key_of(one) in ("resume", "hydra.run.dir")]
     kept = choices_of(recorded, chosen)
     fresh = composed("train", [*kept, *chosen, *places])  # what conf/ gives for these choices
-    for one in chosen:
-        if not key_of(one).startswith("hydra") and not (key_of(one) in recorded and key_of(one) in fresh):
-            raise UserError(f"{one} cannot be chosen with {origin}: leave it out, or start a new run")
-    config = laid_over(fresh, recorded, set(map(key_of, chosen)))
+    groups_now = {key_of(one): one for one in chosen if not key_of(one).startswith("hydra")}
+    for group, word in groups_now.items():
+        if group not in recorded or group not in fresh:
+            raise UserError(f"{word} cannot be chosen with {origin}: leave it out, or start a new run")
+    config = laid_over(fresh, recorded, groups_now)
     made = groups_chosen("train", fresh.hydra.runtime.choices, chosen, map(str, fresh.get("eval") or {}))
-    for group in set(map(key_of, chosen)) & set(fresh):
-        OmegaConf.update(config, f"choices.{group}", made.get(group), force_add=True)
+    for group in groups_now:
+        OmegaConf.update(config, f"choices.{group}", made.get(group))
     if new := [one for one in chosen if changes_a_table(key_of(one))]:
         others = f"then {origin} with {' '.join(new)}: what was not typed is that run's"
         config.sources = [*config.get("sources", []), others]
@@ -103,13 +104,13 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
     return config
 
 
-def laid_over(fresh: DictConfig, recorded: Config, chosen: Set[str]) -> DictConfig:
+def laid_over(fresh: DictConfig, recorded: Config, chosen: Iterable[str]) -> DictConfig:
     """conf/'s config with the run's own values over it: all but those of the groups that are chosen now, of what a
     resumed run forgets, and of what is another machine's or of another time."""
     trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # with keys that are newer than the run
     config = OmegaConf.create({**recorded, "trainer": trainer, "hydra": fresh.hydra})
     restore_references(config, fresh)  # before the groups chosen now, which they may follow
-    config.update({group: fresh[group] for group in chosen & set(fresh)})
+    config.update({group: fresh[group] for group in chosen})
     for key in (key for key in KEYS if entry(key).once):
         OmegaConf.update(config, key, OmegaConf.select(fresh, key))
     for name, here in fresh.paths.items():  # a folder of another machine
