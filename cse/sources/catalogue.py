@@ -43,7 +43,7 @@ class Dataset:
     def is_copy(self, place: str) -> bool:
         """Whether a file or a folder of the user's own can be the dataset, by its name and that of something in it."""
         found = Path(place) / self.inside
-        return found.is_file() or (found.is_dir() and any(found.iterdir()))
+        return found.is_file() or any(found.glob("*"))
 
     def named_copy(self, config: DictConfig) -> str | None:
         """The copy that a config names."""
