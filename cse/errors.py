@@ -4,8 +4,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
-AND = "; and "  # between the sentences of several errors
-
 
 class UserError(Exception):
     """Bad input: what is wrong, where (file, line, key) and what to do, in one sentence. Exit code 2."""
@@ -30,8 +28,8 @@ def check_loads(module: str, requirement: str = "") -> None:
 
 
 def combine(missing: Iterable[MissingResource]) -> MissingResource:
-    """One error for everything that is missing, each thing once."""
-    return MissingResource(AND.join(dict.fromkeys(sentence for one in missing for sentence in str(one).split(AND))))
+    """One error for everything that is missing, each thing once, on a line of its own."""
+    return MissingResource("\n".join(dict.fromkeys(line for one in missing for line in str(one).splitlines())))
 
 
 def first_line(error: BaseException) -> str:

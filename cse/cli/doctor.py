@@ -53,10 +53,14 @@ def main() -> None:
         for argument in overrides:
             if not (argument.startswith("paths.") and "=" in argument):
                 raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (of a line: cse-data list)")
-        online = startup.settle_hub()
+        hub = "answers"
+        if is_offline():
+            hub = "is not asked, as HF_HUB_OFFLINE is set (docs/offline.md)"
+        elif not startup.settle_hub():
+            hub = "does not answer (docs/offline.md)"
         startup.quiet()
         cfg = composed(spell(overrides, "train"))
-        found = {"machine": dict(machine(cfg, online)), "packages": dict(packages()), "paths": dict(paths(cfg))}
+        found = {"machine": dict(machine(cfg, hub)), "packages": dict(packages()), "paths": dict(paths(cfg))}
         plain = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "doctor"])
         for group in GROUPS:
             found[group] = {
@@ -113,8 +117,8 @@ def composed(overrides: list[str]) -> DictConfig:
         return compose.without_hydra(compose.composed("train", [*beside, *overrides]))
 
 
-def machine(cfg: DictConfig, online: bool) -> Iterator[tuple[str, Finding]]:
-    """Python, processors, GPUs, disks, hub and W&B. online: whether the hub answers."""
+def machine(cfg: DictConfig, hub: str) -> Iterator[tuple[str, Finding]]:
+    """Python, processors, GPUs, disks, hub and W&B. hub: whether it answers."""
     import torch
     from huggingface_hub import get_token
     from huggingface_hub.constants import HF_HUB_CACHE
@@ -138,9 +142,8 @@ def machine(cfg: DictConfig, online: bool) -> Iterator[tuple[str, Finding]]:
         free = shutil.disk_usage(next(folder for folder in (place, *place.parents) if folder.exists())).free
         scarce = "" if free > SCARCE else ", too little for a run of BERT base"
         yield name, have(not scarce, f"{free / 1e9:.0f} GB free in {place}{scarce}")
-    silent = "is not asked, as HF_HUB_OFFLINE is set" if is_offline() else "does not answer"
-    answers = f"{'answers' if online else f'{silent} (docs/offline.md)'}; {'with' if get_token() else 'no'} token"
-    yield "hub", have(online, f"{answers}; cache {HF_HUB_CACHE}")
+    token = "with" if get_token() else "no"
+    yield "hub", have(hub == "answers", f"{hub}; {token} token; cache {HF_HUB_CACHE}")
     yield "W&B", have(key := has_key(), "a key" if key else "no API key, which tracker=wandb needs: `wandb login`")
 
 

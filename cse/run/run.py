@@ -97,10 +97,10 @@ def begin(job: Job, accelerator: Accelerator, heartbeat: Heartbeat) -> tuple[Tra
             if len(lacking) < 2:
                 raise
             lacks = f"not here, in all: {', '.join(lacking)}; cse-data fetch LINE gets what it reads"
-            raise MissingResource(f"{error} ({lacks}; cse-train experiment=demo needs no hub)") from error
+            raise MissingResource(f"{error}\n{lacks}; cse-train experiment=demo needs no hub") from error
     config = resolved(cfg)
     if cfg.data.preview:
-        print_rows(parts.batches, cfg.data.preview)
+        print_rows(parts.batches, cfg.data.preview, config["choices"]["augmentation"])
         return None
     training = Training(parts, accelerator, job.folder, identity(config))
     found = None

@@ -46,10 +46,7 @@ def local_folder(name: str) -> str:
     source = locate(name)
     if Path(source).is_dir():
         return source
-    beside, inside = Path(name).parent, f"model.name={name}"
-    if beside.name and beside.is_dir():
-        inside += f" is no folder in {beside}/"
-    return str(hub.model(hub.Repo(name, "model", inside, WORKS_HERE)))
+    return str(hub.model(hub.Repo(name, "model", f"model.name={name} is no folder here", WORKS_HERE)))
 
 
 def check_folder(source: str) -> None:

@@ -177,12 +177,9 @@ def refusal(repo: Repo, error: BaseException) -> str:
             return "does not exist on the hub, or is private (then log in: hf auth login, or HF_TOKEN)"
         if isinstance(one, errors.HfHubHTTPError) and one.response.status_code in REFUSED:
             return f"was refused ({first_line(one)}): log in (hf auth login, or HF_TOKEN), or run again later"
-    absent = f"is not in the cache {constants.HF_HUB_CACHE}, and {constants.ENDPOINT}"
-    if is_offline() or any(isinstance(one, errors.OfflineModeIsEnabled) for one in raised):
-        return f"{absent} does not answer, or HF_HUB_OFFLINE is set"
     unreachable = (ConnectionError, TransportError, errors.LocalEntryNotFoundError)
-    if any(isinstance(one, unreachable) for one in raised):
-        return f"{absent} cannot be reached"
+    if is_offline() or any(isinstance(one, unreachable) for one in raised):
+        return f"is not in the cache {constants.HF_HUB_CACHE}, and {constants.ENDPOINT} cannot be reached"
     return f"could not be loaded ({in_short(error)})"
 
 
