@@ -1,6 +1,6 @@
 """One step's loss and gradient: plain, or in chunks for batches larger than memory (GradCache, arXiv:2101.06983)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
@@ -52,6 +52,7 @@ def plain_step(
     views = split(encoder(batch.tokens.to(device_of(encoder))), batch)
     loss = loss_of(objective, gather_views(views, scale))
     backward(loss.total)
+    check_reached(objective, encoder.parameters())
     return loss, views
 
 
@@ -66,6 +67,13 @@ def loss_of(objective: nn.Module, views: list[Encoded]) -> Loss:
     if not loss.total.requires_grad:
         raise UserError(f"{name}: the total that forward returns has no gradient (detach, .item(), torch.no_grad?)")
     return loss
+
+
+def check_reached(objective: nn.Module, sources: Iterable[Tensor]) -> None:
+    """Raise UserError for a loss whose gradient has reached none of the encoder's weights, or of its outputs."""
+    if all(source.grad is None for source in sources):
+        name = class_name(type(objective))
+        raise UserError(f"{name}: the loss does not depend on the embeddings (detach, .item(), torch.no_grad?)")
 
 
 def chunked_step(
@@ -94,6 +102,7 @@ def chunked_step(
     views = split(Encoded(pooled_BD, known), batch)
     loss = loss_of(objective, gather_views(views, scale))
     backward(loss.total)
+    check_reached(objective, live)
     order_B = to_device(order_B, device)
     grads = [(torch.zeros_like(x) if x.grad is None else x.grad)[order_B].split(sizes) for x in live]
     for piece, state, *mine in zip(pieces, states, *grads, strict=True):

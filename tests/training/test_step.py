@@ -5,9 +5,10 @@ import torch
 from objectives import OBJECTIVES, make
 from toy_batches import DIM, ToyEncoder, batch_for
 
+from cse.errors import UserError
 from cse.model.load import load_encoder
 from cse.training.step import Chunks, chunked_step, plain_step
-from cse.types import Encoded, Tokens
+from cse.types import Encoded, Loss, Tokens
 
 
 def gradients(*modules):
@@ -33,6 +34,22 @@ def test_chunked_equals_plain(name):
     for chunks, (other, chunked) in zip(WAYS, others, strict=True):
         assert other == pytest.approx(loss, rel=1e-9), chunks
         torch.testing.assert_close(chunked, plain, rtol=1e-8, atol=1e-10, msg=lambda said, of=chunks: f"{of}: {said}")
+
+
+@pytest.mark.parametrize("chunks", [None, Chunks(rows=5)])
+def test_a_loss_that_does_not_reach_the_encoder_is_refused(chunks):
+    class Detached(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.ones(()))
+
+        def forward(self, views):
+            return Loss(self.scale * views[0].pooled_BD.detach().mean())
+
+    step, more = (chunked_step, {"chunks": chunks}) if chunks else (plain_step, {})
+    batch = batch_for(make("simcse"), 16)
+    with pytest.raises(UserError, match=r"Detached: the loss does not depend on the embeddings"):
+        step(ToyEncoder(), Detached(), batch, torch.Tensor.backward, "exact", **more)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
