@@ -98,8 +98,9 @@ def reading(file: Path, place: Callable[[], str] | None = None) -> Iterator[None
         raise
     except Exception as error:  # the errors of gzip, zlib, csv, json and pyarrow have no base class in common
         where = f"{file}, {place()}" if place else str(file)
-        said = f"{where}: cannot be read ({first_line(error)})"
-        raise UserError(f"{said}: write the file again as UTF-8 or set data.encoding") from error
+        encoded = "write the file again as UTF-8 or set data.encoding"
+        mended = encoded if isinstance(error, UnicodeError) else "mend this place, or write the file again"
+        raise UserError(f"{where}: cannot be read ({first_line(error)}): {mended}") from error
 
 
 def check_unchanged(file: Path, before: str, now: str) -> None:

@@ -102,6 +102,13 @@ def test_what_is_no_score_is_refused_with_its_line(tmp_path, score):
         text.prepare()
 
 
+def test_equal_scores_of_all_rows_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b,score\nx,y,2\nz,w,2.0\n")
+    text = Text("text", str(tmp_path), str(tmp_path / "a.csv"), ["a", "b"], "score", (0, 4))
+    with pytest.raises(UserError, match=r"every row has score 2, scaled to 0\.5"):
+        text.prepare()
+
+
 def test_a_limit_takes_the_first_rows_or_a_random_subset_that_grows_with_it():
     assert list(chosen_rows(10, None, None)) == list(range(10))
     assert list(chosen_rows(10, 4, None)) == list(chosen_rows(10, 0.4, None)) == [0, 1, 2, 3]

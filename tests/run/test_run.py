@@ -34,7 +34,7 @@ def test_the_header_names_the_file_its_columns_and_the_views(
     small_run, cse_train, tmp_path, capsys, words, columns, views
 ):
     pairs = tmp_path / "pairs.csv"
-    pairs.write_text("left,right,far,score\n" + "one text,another text,a third,0.05\n" * 16)
+    pairs.write_text("left,right,far,score\n" + "one text,another text,a third,0.05\na,b,c,1\n" * 8)
     given = [*small_run, f"data.path={pairs}", "eval=[]", "trainer.max_steps=2", *words.split(), "dry_run=true"]
     assert cse_train(given) == 0
     lines = capsys.readouterr().out.splitlines()
