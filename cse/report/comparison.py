@@ -146,7 +146,7 @@ class Comparison:
             self.legend,
             words=1 + len(self.keys),
             bold=self.best_cells,
-            caption=f"Scores{on}{by}{spread}{best}",
+            caption=f"Scores{on}{by}{spread}{best}{self.smoke}",
             label=label,
             shared=f"{shared}/",
             frame=self.means,
@@ -154,8 +154,7 @@ class Comparison:
 
     def unranked(self) -> Section:
         """The settings of runs with smoke=true, which lie beside others."""
-        title = f"Smoke runs, of made-up sizes, whose scores mean nothing: {self.counted}"
-        return replace(self.section(""), title=title, table=self.table().assign(**{"": ""}))
+        return replace(self.section(""), table=self.table().assign(**{"": ""}))
 
     @cached_property
     def means(self) -> pd.DataFrame:
@@ -187,9 +186,15 @@ class Comparison:
         return cells
 
     @property
+    def smoke(self) -> str:
+        """What to say of runs with smoke=true, if there are no others; else ""."""
+        small = all(run.get("smoke") is True for run in self.frame["run"])
+        return " (smoke runs, of made-up sizes, whose scores mean nothing)" * small
+
+    @property
     def title(self) -> str:
         """The folders' names."""
-        return ", ".join(map(str, self.folders))
+        return ", ".join(map(str, self.folders)) + self.smoke
 
     @property
     def counted(self) -> str:

@@ -183,10 +183,10 @@ def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
     assert cse_report("runs=runs", "out=out") == 0
     shown = capsys.readouterr().out
     assert "best by dev/x: lr=2" in shown
-    ranked, _, apart = shown.partition("Smoke runs")
+    ranked, _, apart = shown.partition("(smoke runs")
     assert ("99.00" in ranked, "99.00" in apart) == (False, True)
     for name in ("report.html", "report.md"):
-        assert "Smoke runs" in (mixed_runs / "out" / name).read_text()
+        assert "(smoke runs" in (mixed_runs / "out" / name).read_text()
     assert (mixed_runs / "out/runs.csv").read_text().count("\n") == 1 + 5
     assert (mixed_runs / "out/settings.csv").read_text().splitlines() == [
         "lr,done,runs,dev/x,dev/x sd,folder,partial,remarks",
@@ -195,6 +195,9 @@ def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
     ]
     latex = (mixed_runs / "out/report.tex").read_text()
     assert all(told in latex for told in (r"\label{tab:out}", r"\textbf{73.50", "Scores on dev by lr: mean"))
+    assert cse_report("runs=runs/x/smoke", "out=out") == 0  # alone they are headed the same
+    for name in ("report.html", "report.md", "report.tex"):
+        assert "(smoke runs" in (mixed_runs / "out" / name).read_text()
 
 
 def test_latex_says_once_what_names_of_scores_share_and_has_signs_for_hyphens(leave, folder):
