@@ -4,6 +4,7 @@ import re
 import secrets
 import shlex
 import signal
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -120,6 +121,8 @@ def executor_of(line: Line, kind: type[SlurmExecutor] = SlurmExecutor) -> SlurmE
     parameters = parameters_of(line)
     folder, restarts = line.folder / ".submitit" / secrets.token_hex(4) / "%j", parameters.pop("max_num_timeout")
     python = parameters.pop("python", None)
+    if cores := parameters.get("cpus_per_task"):  # which srun of SLURM 22.05 and 23.02 does not take from sbatch
+        parameters["srun_args"] = [f"--cpus-per-task={cores}", *parameters.get("srun_args", [])]
     try:
         words = None if python is None else shlex.join(shlex.split(str(python)))
         executor = kind(folder, max_num_timeout=restarts, python=words)
@@ -204,6 +207,8 @@ def show(line: Line, planned: Sequence[PlannedJob]) -> None:
         print("no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one")
     if parameters.get("cpus_per_task") is None:
         print("sbatch gives each process one core: hydra.launcher.cpus_per_task=8 asks for more")
+    if "setup" in parameters and "python" not in parameters:
+        print(f"jobs run {sys.executable}: hydra.launcher.python=python runs that of an environment in setup")
     if "hydra.launcher.timeout_min" not in map(key_of, line.words):
         print(f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more")
     of_each_node = f"hydra.launcher.tasks_per_node={gpus} without trainer.devices uses all {gpus} of each node"

@@ -1,6 +1,7 @@
 """Jobs on a cluster: what is submitted, each job's outcome, and what a preempted job does on its node."""
 
 import os
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -165,12 +166,14 @@ def test_gpus_are_asked_for_once():
     ("seed=1 trainer.devices=8 hydra.launcher.nodes=2 hydra.launcher.gpus_per_node=4",
      ["hydra.launcher.tasks_per_node=4 without trainer.devices uses all 4 of each node"]),
     ("seed=1 trainer.devices=2 hydra.launcher.gpus_per_node=1 hydra.launcher.setup=hostname",
-     ["trainer.devices=2 needs as many GPUs", "\nhostname\n"]),
+     ["trainer.devices=2 needs as many GPUs", "\nhostname\n", "hydra.launcher.python=python runs that of"]),
+    ("seed=1 hydra.launcher.cpus_per_task=4 'hydra.launcher.srun_args=[\"-l\"]'",
+     ["#SBATCH --cpus-per-task=4", " --cpus-per-task=4 -l "]),
 ])  # fmt: skip
 def test_a_dry_run_shows_the_submission_on_any_machine(tmp_path, monkeypatch, capsys, words, parts):
     monkeypatch.chdir(tmp_path)
     line = f"-m {words} hydra/launcher=submitit_slurm hydra.launcher.partition=gpu dry_run=true model=minilm"
-    assert engine.main(line.split(), "cse-train") == 0
+    assert engine.main(shlex.split(line), "cse-train") == 0
     shown = capsys.readouterr().out
     assert [part for part in [*parts, "#SBATCH --partition=gpu", "submitit.core._submit"] if part not in shown] == []
     assert not list(tmp_path.iterdir())
