@@ -98,7 +98,7 @@ def not_imported(target: str, error: Exception) -> str:
         known = [one.name for one in iter_modules(vars(there).get("__path__", ()))]
         known += [key for key, one in vars(there).items() if getmodule(one) is there]
         return f"{place} has no {name}{nearest(name, known) or '; it has ' + ', '.join(known)}"
-    hint = "; PYTHONPATH=FOLDER says where it is" if absent else ""
+    hint = "; PYTHONPATH=FOLDER says where it is" if absent and f"{target}.".startswith(f"{absent}.") else ""
     return f"cannot be imported ({in_short(error.__cause__ or error)}){hint}"
 
 

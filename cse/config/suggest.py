@@ -21,6 +21,8 @@ SYNONYMS = {
     "layers": "model.num_layers",
     "grad_accum": "trainer.accumulate",
     "eval_steps": "trainer.eval_every",
+    "save_steps": "trainer.save_every",
+    "logging_steps": "trainer.log_every",
     "warmup_steps": "trainer.warmup",
     "warmup_ratio": "trainer.warmup",
     "max_grad_norm": "trainer.clip",
@@ -65,7 +67,7 @@ def nearest(name: str, known: Sequence[str]) -> str:
 def closest(name: str, known: Sequence[str]) -> str:
     """The known name that is spelled most like this one, or whose last part is, or that alone begins so; "" if none is
     near."""
-    last = {one.rpartition(".")[2]: one for one in known}
+    name, last = name.lower(), {one.rpartition(".")[2]: one for one in known}
     same = [one for one in known if one.rpartition(".")[2] == name.rpartition(".")[2]]
     begun = [one for one in known if one.startswith(name)]
     close = same if len(same) == 1 else begun if len(begun) == 1 else difflib.get_close_matches(name, known, 1, 0.6)

@@ -99,6 +99,10 @@ class Encoder(nn.Module):
         about += ["its dense head"] * (self.head is not None)
         return ", ".join([*about, *["unit length"] * self.unit_length, f"at most {self.tokenizer.longest} tokens"])
 
+    def __repr__(self) -> str:
+        """One line; `backbone` has the layers."""
+        return f"Encoder({self.size}, {self.dim} numbers a text: {self.described})"
+
     @property
     def device(self) -> torch.device:
         """Where its weights are."""

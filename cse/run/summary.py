@@ -38,7 +38,7 @@ log = logging.getLogger("cse")
 def announce(config: Config, training: Training, found: Overlap, asked: str) -> None:
     """Log the run in a few lines: what, on what, how long, where. asked: trainer.precision as it was typed."""
     parts, encoder, accelerator = training.parts, training.parts.encoder, training.accelerator
-    precision = precision_in_words(config["trainer"]["precision"], asked)
+    precision, count = precision_in_words(config["trainer"]["precision"], asked), accelerator.num_processes
     print_fields(
         **method_in_words(config),
         encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {encoder.size}",
@@ -49,7 +49,7 @@ def announce(config: Config, training: Training, found: Overlap, asked: str) -> 
         selection=selection_in_words(parts.trainer.select, parts.evaluators, parts.evaluators),
         partial=partial_in_words(parts.evaluators),
         schedule=schedule_in_words(f"{training.steps:,}", parts.trainer, training),
-        device=f"{accelerator.device}, {precision}, {accelerator.num_processes} process(es)",
+        device=f"{accelerator.device}, {precision}" + f", {count} processes" * (count > 1),
         folder=training.folder,
     )
 
@@ -123,8 +123,10 @@ def print_plan(cfg: DictConfig, folder: Path) -> None:
     )
 
 
-def print_rows(batches: Batches, count: int) -> None:
-    """data.preview: log the first rows that are trained on, and their views in the first epoch, as text and ids."""
+def print_rows(batches: Batches, count: int, choice: str) -> None:
+    """data.preview: log what the views are, the first rows that are trained on, and their views in the first epoch, as
+    text and ids. choice: augmentation=."""
+    print_fields(data=data_in_words(batches.text, len(batches.rows)), views=views_in_words(batches, choice))
     decode = batches.tokenizer.hf.decode
     for row in map(int, batches.rows[:count]):
         log.info(f"row {batches.text.number(row)}: {batches.text.text(row)[:300]}")
@@ -203,7 +205,7 @@ def schedule_in_words(steps: str, trainer: Trainer, training: Training | None = 
 def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
     """What is wrong with the evaluators' data: the first problem, and how many there are; "" if it is whole."""
     lines = problems_of({name: one.source() for name, one in evaluators.items()})
-    return f"{lines[0].removeprefix('partial: ')}; {len(lines)} such problem(s) in results.json" if lines else ""
+    return f"{lines[0].removeprefix('partial: ')}; all {len(lines)} problems are in results.json" if lines else ""
 
 
 def conclude(record: Record, parts: Parts, state: State) -> None:

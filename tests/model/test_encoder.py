@@ -31,6 +31,7 @@ def test_encode_equals_one_sentence_at_a_time(folder):
     np.testing.assert_allclose(together, alone, atol=1e-6)
     np.testing.assert_array_equal(together[0], together[2])
     assert together.dtype == np.float32
+    assert repr(encoder).endswith("cls pooling, at most 64 tokens)")
     assert encoder.training, "encode() has to leave the mode as it was"
     assert torch.equal(state, torch.get_rng_state())
 
