@@ -169,11 +169,13 @@ class Spans(Augmentation):
         short, rows = int((lengths_N < needed).sum()), np.flatnonzero(lengths_N >= self._least())
         if (short and self.on_short == "error") or len(rows) == 0:
             for_most = int(np.quantile(lengths_N, 0.1)) // (2 * self.anchors)
+            instead = f"nine of ten are long enough for augmentation.max_length={for_most}"
+            if for_most < self.min_length:
+                instead = "objective=simcse learns from sentences"
             raise UserError(
                 f"{short} of {len(lengths_N)} documents have fewer than {needed} {self.unit} (the shortest "
                 f"{lengths_N.min()}), which {self.anchors} anchors of up to {self.max_length} need: "
-                "augmentation.on_short=skip leaves them out, shrink takes shorter spans of them; nine of ten are long "
-                f"enough for augmentation.max_length={for_most}"
+                f"augmentation.on_short=skip leaves them out, shrink takes shorter spans of them; {instead}"
             )
         log.info("spans: %d documents, %d of them short, %d usable", len(lengths_N), short, len(rows))
         return rows

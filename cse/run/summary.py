@@ -230,7 +230,6 @@ def conclude(record: Record, parts: Parts, state: State) -> None:
     for name, path in draw(folder, parts.trainer.select, best_step, record.results["seed"]).items():
         trackers.image(f"plots/{name}", path, state.step)
     print_scores(record, before)
-    print_fields(partial=partial_in_words(parts.evaluators))
     not_better = ", no better than untrained" * no_better(record.scores, str(parts.trainer.select), before)
     log.info(
         f"\nfolder     {folder}\n"
@@ -250,7 +249,8 @@ def print_scores(record: Record, untrained: Mapping[str, float]) -> None:
         numbers = [untrained.get(name, math.nan), score.value]
         rows.append((name, *numbers))
         if score.headline:
-            change = f"{score.value - numbers[0]:+z.{decimals(score.value)}f}"
+            places = decimals(score.value)
+            change = f"{round(score.value, places) - round(numbers[0], places):+z.{places}f}"
             cells = [*map(in_short, numbers), change]
             headline.append((shown(score), *("" if "nan" in cell else cell for cell in cells)))
     record.trackers.table("scores", columns, rows)
