@@ -62,6 +62,15 @@ class TrainingRun:
     def __post_init__(self) -> None:
         object.__setattr__(self, "folder", Path(self.folder))  # which may be text
 
+    def __repr__(self) -> str:
+        """The folder, and of a finished run the score that chose its step."""
+        try:
+            step, select = self.results["best_step"], self.results["config"]["trainer"]["select"]
+        except UserError:
+            return f"TrainingRun({str(self.folder)!r}, not finished)"
+        chosen = f", {select} {self.scores[select]:.2f}" if select in self.scores else ""
+        return f"TrainingRun({str(self.folder)!r}, step {step}{chosen})"
+
     @cached_property
     def results(self) -> Json:
         """The content of results.json."""

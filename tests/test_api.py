@@ -33,6 +33,9 @@ def test_a_run_gives_its_folder_scores_encoder_and_curve(words, tmp_path):
     assert run.folder == tmp_path / "first"
     assert run.scores == json.loads((run.folder / "results.json").read_text())["metrics"]
     assert cse.TrainingRun(str(run.folder)).scores == run.scores
+    chosen = f"step {run.results['best_step']}, dev/stsb/spearman {run.scores['dev/stsb/spearman']:.2f}"
+    assert repr(run) == f"TrainingRun('{run.folder}', {chosen})"
+    assert repr(cse.TrainingRun(tmp_path)) == f"TrainingRun('{tmp_path}', not finished)"
     assert [step for step, _ in run.curve] == [0, 2]
     assert run.results["seed"] == 3
     assert run.results["command"].startswith("cse-train ")
