@@ -10,14 +10,14 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 from cse.data.scores import ScoreColumn
 from cse.errors import MissingResource, UserError, first_line
 
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-OTHER_DELIMITERS = {"\t": "tabs, so name it .tsv", ";": "semicolons, so write commas", ",": "commas, so name it .csv"}
+DELIMITERS = ",;\t"
 MAX_CELL = 2**26  # characters of a cell of .csv or .tsv, the most that an unclosed quote can swallow
 EMPTY = " "  # as SimCSE's code reads an empty cell
 
@@ -83,9 +83,7 @@ def checked(columns: Columns | None, header: Sequence[str], file: str) -> Column
         key, name = ("columns", column) if isinstance(column, str) else ("scores", column.name)
         if header.count(name) != 1:
             count = "several columns" if name in header else "no column"
-            split_by = [words for sign, words in OTHER_DELIMITERS.items() if header[1:] == [] and sign in header[0]]
-            hint = "".join(f": its cells are split by {words}" for words in split_by)
-            raise UserError(f"data.{key}={name}: {file} has {count} {name}; it has {there}{hint}")
+            raise UserError(f"data.{key}={name}: {file} has {count} {name}; it has {there}")
     return columns
 
 
@@ -150,7 +148,7 @@ def _rows_of(file: Path, columns: Columns, encoding: str) -> Iterator[Row]:
         _, header = next(table)
         for place, row in table:
             if len(row) != len(header):
-                quotes = f"; a cell that holds {DELIMITERS[kind(file)]!r} must be in quotes" * (len(row) > len(header))
+                quotes = "; a cell that holds the sign between cells must be in quotes" * (len(row) > len(header))
                 raise UserError(f"{file}, {place}: fields {len(row)}, but the header has {len(header)}{quotes}")
             yield place, dict(zip(header, row, strict=True))
 
@@ -158,15 +156,18 @@ def _rows_of(file: Path, columns: Columns, encoding: str) -> Iterator[Row]:
 def _table(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
     """(first line, cells) of each row of a .csv or .tsv file, the header first.
 
-    Quotes are parsed strictly: otherwise an unclosed quote would swallow all rows after it.
+    Where a header has no comma, or no tab in .tsv, what it has of DELIMITERS is between the cells: some programs write
+    semicolons. Quotes are parsed strictly: otherwise an unclosed quote would swallow all rows after it.
     """
     csv.field_size_limit(MAX_CELL)
     lines = (f"{line}\n" for _, line in lines_of(file, encoding))
-    reader = csv.reader(lines, delimiter=DELIMITERS[kind(file)], strict=True)
+    header, of_kind = next(lines, ""), "\t" if kind(file) == ".tsv" else ","
+    delimiter = next((sign for sign in (of_kind, *DELIMITERS) if sign in header), of_kind)
+    reader = csv.reader(chain([header], lines), delimiter=delimiter, strict=True)
     begin = 1
     try:
         for row in reader:
-            if reader.line_num > begin and kind(file) == ".tsv":  # many have no quoting, and a quote that opens a text
+            if reader.line_num > begin and delimiter == "\t":  # many have no quoting, and a quote that opens a text
                 raise UserError(
                     f"{file}, line {begin}: a quote opens here and is closed in line {reader.line_num}, which makes "
                     "one row of them: if that is meant, write the file as .csv or .jsonl, else without the quote"

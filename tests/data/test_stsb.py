@@ -29,7 +29,7 @@ def test_an_incomplete_copy_is_refused_and_a_changed_one_is_read_again(tmp_path)
     with pytest.raises(MissingResource, match=FILE):
         stsb(tmp_path, tmp_path / "cache")
     file.parent.mkdir(parents=True)
-    refused = [("\n".join([LINE.format(score=2)] * 2), "allow_partial"), ("a\tb", "line 1: 2 fields")]
+    refused = [("\n".join(LINE.format(score=score) for score in (2, 3)), "allow_partial"), ("a\tb", "line 1: 2 fields")]
     refused += [(LINE.format(score=score), "line 1: score") for score in ("x", 6)]
     for content, named in refused:
         file.write_text(content + "\n")

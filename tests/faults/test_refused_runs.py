@@ -7,7 +7,7 @@ import pytest
 
 import cse
 from cse.api import evaluate_into
-from cse.errors import UserError
+from cse.errors import MissingResource, UserError
 
 ALONE = (  # each is refused on its own, and the sentence names the key
     "trainer.devices=3 trainer.batch_size=1 trainer.batch_size=500 trainer.accumulate=100 trainer.precision=fp16"
@@ -97,7 +97,7 @@ def refused(world, small_run_in, tiny_bert, sentences, triplets, documents, imag
         with pytest.raises(UserError) as error:
             job(*kept, *words, folder=world / "run")
         assert not (world / "run").exists()
-        assert len(str(error.value).splitlines()) == 1
+        assert isinstance(error.value, MissingResource) or len(str(error.value).splitlines()) == 1
         return str(error.value).replace(str(world / "file.bin"), "BINARY")
 
     return said
