@@ -141,7 +141,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     from cse.record.runs import read_runs
     from cse.report import differences, page, terminal
     from cse.report.chosen import above, having, places, with_origin
-    from cse.report.comparison import OF_RUNS, compare_runs
+    from cse.report.comparison import compare_runs
 
     named = {str(folder): places(folder) for folder in folders}
     runs = with_origin(read_runs([place for of in named.values() for place in of]), named)
@@ -169,7 +169,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     sections = [comparison.section(out.name), *others]
     files = {
         "report.html": page.runs_page(comparison, others, doubt),
-        "runs.csv": pd.concat([one.frame for one in (comparison, smoke) if one]).drop(columns=list(OF_RUNS)),
+        "runs.csv": pd.concat([one.runs for one in (comparison, smoke) if one]),
         "settings.csv": sections[0].frame,
         "differences.csv": gaps.frame if gaps else None,
         "report.md": markdown(comparison.title, sections),

@@ -51,6 +51,11 @@ class Comparison:
     frame: pd.DataFrame
     part: bool = False
 
+    @property
+    def runs(self) -> pd.DataFrame:
+        """The rows of runs.csv."""
+        return self.frame.drop(columns=list(OF_RUNS))
+
     @cached_property
     def of_seeds(self) -> pd.DataFrame:
         """A row for each setting and seed: every score's mean over its counted runs, as a copy is no further seed."""

@@ -19,7 +19,7 @@ from cse.columns import Section
 from cse.record.heartbeat import clock
 from cse.record.runs import Run
 from cse.report import findings, layout
-from cse.report.comparison import OF_RUNS, Comparison
+from cse.report.comparison import Comparison
 from cse.report.frame import runs_frame
 from cse.report.markup import SIGNS, VERDICTS
 from cse.report.published import Published
@@ -109,7 +109,7 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = (), doubt: str
     from cse.report.charts import colours_of, draw_charts
 
     best, by = comparison.best, str(comparison.best_by)
-    runs = comparison.frame.drop(columns=["folder", *OF_RUNS])  # a long name would push the scores out of sight
+    runs = comparison.runs.drop(columns="folder")  # a long name would push the scores out of sight
     runs.insert(runs.columns.get_loc("partial"), "folder", comparison.frame["name"])
     other_scores = [name for name in comparison.metrics if name not in comparison.chosen]
     hidden = [*other_scores, *(f"{name} sd" for name in other_scores), "remarks"]  # which the notes have too
