@@ -205,7 +205,7 @@ def schedule_in_words(steps: str, trainer: Trainer, training: Training | None = 
 def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
     """What is wrong with the evaluators' data: the first problem, and how many there are; "" if it is whole."""
     lines = problems_of({name: one.source() for name, one in evaluators.items()})
-    return f"{lines[0].removeprefix('partial: ')}; all {len(lines)} problems are in results.json" if lines else ""
+    return f"{lines[0].removeprefix('partial: ')}; problems in results.json: {len(lines)}" if lines else ""
 
 
 def conclude(record: Record, parts: Parts, state: State) -> None:
