@@ -190,16 +190,20 @@ def described(text: str, runs: pd.DataFrame) -> str:
     gain = {one: score[f"{one}_shuffle"] - score[f"{one}_dropout"] for one in THREE}
     above = {arm: abs(score[arm] - score[f"simcse_{arm.partition('_')[2]}"]) for arm in BLOCKS[0]}
     eda = {one: score[f"{one}_eda"] - score[f"{one}_dropout"] for one in THREE}
-    half, whitened = (
-        compared(runs, *arms).effect for arms in (("simcse_dropout", "half"), ("whitenedcse_dropout", "simcse_dropout"))
-    )
+    declutr, contrastive, mlm = BLOCKS[3]
+    half, whitened, alone, over = (
+        compared(runs, *arms).effect
+        for arms in (("simcse_dropout", "half"), ("whitenedcse_dropout", "simcse_dropout"), (contrastive, declutr),
+                     (declutr, mlm))
+    )  # fmt: skip
+    harm = finished(runs, "baseline").groupby("arm").average.mean()["untouched_mean"] - score[mlm]
     loss = score["whitenedcse_dropout"] - score["whitenedcse_shuffle"]
     beside = {arm: compared(runs, arm, "simcse_dropout").effect for arm in ("images", "sound")}
     by_seed = {arm: compared(runs, arm, "simcse_dropout", compare_pairs) for arm in beside}
     paired = {arm: "{:+.2f} [{:+.2f}, {:+.2f}]".format(*effect[:3]) for arm, effect in by_seed.items()}
     return text.format(
         gain=gain, above=above, dev=means.dev, eda=eda, half=half, loss=loss, whitened=whitened, beside=beside,
-        paired=paired, images=tuned(runs).loc["images", 1e-4],
+        paired=paired, images=tuned(runs).loc["images", 1e-4], alone=alone, mlm=over, harm=harm,
     )  # fmt: skip
 
 
