@@ -95,8 +95,8 @@ def shrink(cfg: DictConfig, sizes: Any, typed: Mapping[str, Any]) -> None:
     world = Path(cfg.paths.cache) / "smoke"
     if "name" in cfg.model and "model.name" not in typed:
         name, pooling = made_up.encoder(world, cfg.model.name), cfg.model.pooling or "mean"
-        # it is bidirectional whatever the real one is, and does not record what the real one records
-        replace(cfg, "model", name=name, num_layers=None, bidirectional=False, pooling=pooling)
+        # it is bidirectional whatever the real one is, does not record what that records, and has a token for each byte
+        replace(cfg, "model", name=name, num_layers=None, bidirectional=False, pooling=pooling, prefix=None)
     if left_out := sorted(set(cfg.eval) - {"stsb", "sts"}):
         log.info("smoke      eval=%s left out", ",".join(left_out))
         cfg.replaced["eval"] = list(cfg.eval)

@@ -70,6 +70,12 @@ def test_a_typed_word_that_needs_real_weights_or_data_is_named(tmp_path, caplog,
     assert used in said[0]
 
 
+def test_a_prefix_is_left_out_where_each_byte_is_a_token(tmp_path):
+    words = ["smoke=true", f"paths.cache={tmp_path}", "model=qwen3_embedding"]
+    assert fitted(*words).model.prefix is None
+    assert fitted(*words, "model.prefix=A: ").model.prefix == "A: "
+
+
 def test_spans_that_are_typed_fit_into_made_up_rows(tmp_path):
     words = ["smoke=true", f"paths.cache={tmp_path}", "objective=declutr", "data=openwebtext"]
     for more, used in ((["augmentation.min_length=32"], (16, 16)), (["augmentation.max_length=8"], (4, 8))):
