@@ -16,8 +16,6 @@ from cse.report.sweep import of_sweep
 from cse.sweep import jobs
 
 TEST = "test/sts/average"
-
-
 TABLE = """
 paper: whitenedcse
 table: table5
@@ -31,12 +29,8 @@ claims:
   - {says: two is beaten by all, source: here, less: {row: "2"}, than: {row: ["3", "4", "5"]}}
   - {says: it rises, source: here, rises: {where: {model: bert}, metric: test/sts/average}, along: objective.m}
 """
-SCORES = {
-    2: [70.0, 70.6, 69.8, 70.4],
-    3: [72.5, 72.8, 72.1, 72.6],
-    4: [71.5, 71.8, 71.2, 71.4],
-    5: [71.4, 71.8, 71.3, 71.5],
-}
+SCORES = {2: [70.0, 70.6, 69.8, 70.4], 3: [72.5, 72.8, 72.1, 72.6], 4: [71.5, 71.8, 71.2, 71.4],
+          5: [71.4, 71.8, 71.3, 71.5]}  # fmt: skip
 
 
 HEAD = TABLE.partition("  - {")[0]
@@ -259,8 +253,7 @@ def test_runs_that_were_made_again_change_no_effect_and_no_p(leave, runs):
                 total = 60 + 10 * case.startswith("base") + score
                 leave(f"{name}-{case}-{share}-{seed}", config, {"dev/declutr/average": total})
         found.append(judged_claims(*parsed(jobs.read("declutr/figure3").report), runs()))
-    numbers = ["effect", "low", "high", "p", "n", "verdict"]
-    pd.testing.assert_frame_equal(*(of[numbers] for of in found))
+    pd.testing.assert_frame_equal(*(of[["effect", "low", "high", "p", "n", "verdict"]] for of in found))
 
 
 PARTIAL = """
@@ -296,12 +289,12 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, runs):
     spec, printed = parsed(PARTIAL)
     found = judged_claims(spec, printed, runs())
     both, sts12, rates, rises = found.itertuples()
+    assert rises.missing
     assert both.verdict == rates.verdict == "HOLDS (1 of 2 parts)"
     assert both.missing == "VisualCSE-RoBERTa-base with Avg.; SimCSE-RoBERTa-base with Avg."
     assert sts12.verdict == NOT_RUN
     assert "SimCSE-BERT-base with STS12" in sts12.missing
     assert (sts12.n, findings.lines(found)[1]["p"]) == ("", "")
     assert rates.missing == "case=simcse_bert, trainer.lr=3e-05"
-    assert rises.missing
     for text in (found.to_csv(), markdown("Title", [findings.section(found)])):
         assert "HOLDS (1 of 2 parts)" in text and "case=simcse_bert, trainer.lr" in text  # noqa: PT018
