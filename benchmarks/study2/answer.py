@@ -41,4 +41,4 @@ DOUBTS = """\
 - The small control, SimCSE at half its steps, is {half:.2f} points below; no test of it was registered. Temperature 1
   and MLM on sentences score less the more they train, and are near the untouched encoder.
 - One small encoder that a sentence encoder's tuning has shaped, 80 steps, Wikipedia sentences, STS alone. The
-  replication on a second encoder is not run; it is not pooled and not judged."""
+  replication on a second encoder is not complete; it is not pooled and not judged."""
