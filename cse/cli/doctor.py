@@ -53,14 +53,13 @@ def main() -> None:
         for argument in overrides:
             if not (argument.startswith("paths.") and "=" in argument):
                 raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (of a line: cse-data list)")
-        hub = "answers"
-        if is_offline():
-            hub = "is not asked, as HF_HUB_OFFLINE is set (docs/offline.md)"
-        elif not startup.settle_hub():
-            hub = "does not answer (docs/offline.md)"
+        forbidden = is_offline()  # before the hub is asked, which sets it too if there is no answer
+        silent = "" if startup.settle_hub() else "does not answer (docs/offline.md)"
+        if forbidden:
+            silent = "is not asked, as HF_HUB_OFFLINE is set (docs/offline.md)"
         startup.quiet()
         cfg = composed(spell(overrides, "train"))
-        found = {"machine": dict(machine(cfg, hub)), "packages": dict(packages()), "paths": dict(paths(cfg))}
+        found = {"machine": dict(machine(cfg, silent)), "packages": dict(packages()), "paths": dict(paths(cfg))}
         plain = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "doctor"])
         for group in GROUPS:
             found[group] = {
@@ -117,8 +116,8 @@ def composed(overrides: list[str]) -> DictConfig:
         return compose.without_hydra(compose.composed("train", [*beside, *overrides]))
 
 
-def machine(cfg: DictConfig, hub: str) -> Iterator[tuple[str, Finding]]:
-    """Python, processors, GPUs, disks, hub and W&B. hub: whether it answers."""
+def machine(cfg: DictConfig, silent: str) -> Iterator[tuple[str, Finding]]:
+    """Python, processors, GPUs, disks, hub and W&B. silent: why the hub gives nothing; "" if it answers."""
     import torch
     from huggingface_hub import get_token
     from huggingface_hub.constants import HF_HUB_CACHE
@@ -143,7 +142,7 @@ def machine(cfg: DictConfig, hub: str) -> Iterator[tuple[str, Finding]]:
         scarce = "" if free > SCARCE else ", too little for a run of BERT base"
         yield name, have(not scarce, f"{free / 1e9:.0f} GB free in {place}{scarce}")
     token = "with" if get_token() else "no"
-    yield "hub", have(hub == "answers", f"{hub}; {token} token; cache {HF_HUB_CACHE}")
+    yield "hub", have(not silent, f"{silent or 'answers'}; {token} token; cache {HF_HUB_CACHE}")
     yield "W&B", have(key := has_key(), "a key" if key else "no API key, which tracker=wandb needs: `wandb login`")
 
 
