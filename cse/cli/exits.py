@@ -1,4 +1,5 @@
-"""How our commands begin, and how they end: an error is one sentence on standard error, and an exit code.
+"""How our commands begin, and how they end: an error is a sentence (one for each missing thing) on standard error, and
+an exit code.
 
 Of the processes of torchrun, accelerate and srun, only the first reports an error.
 """

@@ -17,7 +17,7 @@ from cse.config.compose import resolved
 from cse.config.keys import identity
 from cse.data.overlap import overlap
 from cse.dotted import Config
-from cse.errors import Interrupted, MissingResource
+from cse.errors import Interrupted, MissingResource, combine
 from cse.record.heartbeat import Heartbeat
 from cse.record.runs import read_run
 from cse.run import slurm
@@ -97,7 +97,7 @@ def begin(job: Job, accelerator: Accelerator, heartbeat: Heartbeat) -> tuple[Tra
             if len(lacking) < 2:
                 raise
             lacks = f"not here, in all: {', '.join(lacking)}; cse-data fetch LINE gets what it reads"
-            raise MissingResource(f"{error}\n{lacks}; cse-train experiment=demo needs no hub") from error
+            raise combine([error, MissingResource(f"{lacks}; cse-train experiment=demo needs no hub")]) from error
     config = resolved(cfg)
     if cfg.data.preview:
         print_rows(parts.batches, cfg.data.preview, config["choices"]["augmentation"])

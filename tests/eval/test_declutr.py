@@ -115,5 +115,5 @@ def test_one_error_names_the_keys_of_all_missing_parts():
             raise MissingResource(f"eval.{self.given}.folder is not set")
 
     suite = Declutr({name: Missing(name) for name in ("probing", "coco")})
-    with pytest.raises(MissingResource, match=r"(?s)parts\.probing\.folder.*parts\.probing=null.*parts\.coco\.folder"):
+    with pytest.raises(MissingResource, match=r"parts\.probing\.folder.*parts\.probing=null.*\n.*parts\.coco\.folder"):
         suite.prepare()

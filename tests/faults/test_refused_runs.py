@@ -110,3 +110,4 @@ def refused(world, small_run_in, tiny_bert, sentences, triplets, documents, imag
 def test_settings_that_cannot_work_are_named(refused, job, words, named):
     sentence = refused(job, words)
     assert all(name in sentence for name in named.split()), sentence
+    assert len(sentence.splitlines()) <= len(named.split())  # a line for each missing thing at most

@@ -61,6 +61,8 @@ def test_every_refusal_of_the_hub_is_told_with_its_reason(toy_hub, monkeypatch):
     toy_hub.status = None
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", "http://127.0.0.1:9/{repo_id}/{revision}/{filename}")
     assert "cannot be reached" in told(corpus())
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert "cannot be reached" in told(corpus())
 
 
 @pytest.mark.parametrize(("word", "offline"), {"1": True, "true": True, "0": False, "no": False, "": False}.items())
