@@ -151,8 +151,8 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
         raise UserError(f"runs={', '.join(map(str, folders))} holds no run (no results.json in it)")
     if config["seed"] != "seed" and not any(config["seed"] in flattened(run.config) for run in runs):
         raise UserError(f"seed={config['seed']}: none of the {len(runs)} runs has such a key")
-    small = [run for run in runs if run.get("smoke") is True]
-    real = [run for run in runs if run.get("smoke") is not True]
+    small = [run for run in runs if run.is_smoke]
+    real = [run for run in runs if not run.is_smoke]
     comparison = compare_runs(real or small, folders, config["metrics"], config["seed"])
     comparison = replace(comparison, part=config["where"] is not None)
     smoke = compare_runs(small, folders, config["metrics"], config["seed"]) if real and small else None

@@ -140,7 +140,7 @@ class Text:
             raise UserError(
                 f"data={self.name} ({self.path or self.identity}): {len(self)} rows; two or more are needed"
             )
-        if self.scores and len(set(self.targets_N.tolist())) == 1:
+        if self.scores and np.ptp(self.targets_N) == 0:
             same = self.scores.in_words(float(self.targets_N[0]))
             raise UserError(f"data.scores={self.scores.name}: every row has {same}, so there is nothing to learn")
 

@@ -79,6 +79,11 @@ class Run:
         return (self.results.get("untrained") or {}).get(self.get("trainer.select"))
 
     @property
+    def is_smoke(self) -> bool:
+        """Whether it ran with smoke=true, whose scores mean nothing."""
+        return self.get("smoke") is True
+
+    @property
     def no_better(self) -> bool:
         """Whether it kept a step whose score that selects is no better than `untrained`."""
         return no_better(self.scores, str(self.get("trainer.select")), self.results.get("untrained") or {})

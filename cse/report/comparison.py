@@ -193,7 +193,7 @@ class Comparison:
     @property
     def smoke(self) -> str:
         """What to say of runs with smoke=true, if there are no others; else ""."""
-        small = all(run.get("smoke") is True for run in self.frame["run"])
+        small = all(run.is_smoke for run in self.frame["run"])
         return " (smoke runs, of made-up sizes, whose scores mean nothing)" * small
 
     @property

@@ -52,8 +52,8 @@ class Watch:
         for (step, name, _), value in zip(found, numbers, strict=True):
             if not math.isfinite(value):
                 instead = "" if self.trainer.precision == "fp32" else " or use trainer.precision=fp32"
-                lower = "Lower trainer.lr" if step > 1 else "No weight has changed yet: look at objective and data"
-                raise RunError(f"{CHECKED[name]} is {value} at step {step}; {holds}. {lower}{instead}")
+                advice = "Lower trainer.lr" if step > 1 else "No weight has changed yet: look at objective and data"
+                raise RunError(f"{CHECKED[name]} is {value} at step {step}; {holds}. {advice}{instead}")
         if not metrics:
             return
         step, rank = int(metrics["train/step"]), metrics["train/effective_rank"]
