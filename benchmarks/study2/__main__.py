@@ -18,14 +18,13 @@ import yaml
 
 from benchmarks.results import table
 from benchmarks.study2.answer import ANSWER, DOUBTS, PICTURE
+from benchmarks.study2.picture import draw
 from cse.files import sha256
 from cse.record.runs import Run, read_run
 from cse.record.status import DONE, RUNNING
 from cse.report.statistics import Effect, compare_pairs, compare_seeds, holm
 
 HERE = Path(__file__).parent
-STATIC = HERE.parents[1] / "docs" / "_static"
-LOOKS = {"study2": ("#1f2328", "#ffffff", "#0969da"), "study2_dark": ("#e6edf3", "#0d1117", "#4493f8")}
 SEEDS, TUNING = range(21, 31), (101, 102)
 LOWEST = (3e-6, 1e-7)  # where every grid ends: of the text's rate, and of a second modality's
 SCORES = {
@@ -110,9 +109,9 @@ def read(file: Path | StringIO) -> pd.DataFrame:
 
 
 def finished(runs: pd.DataFrame, role: str) -> pd.DataFrame:
-    """The finished runs of a role on encoder 1; of one that was made again, the last. From other weights it is another,
-    but in tuning."""
-    rows = runs[(runs.role == role) & (runs.encoder == "encoder1") & (runs.state == DONE)]
+    """The finished runs of a role; of one that was made again, the last. From other weights it is another, but in
+    tuning."""
+    rows = runs[(runs.role == role) & (runs.state == DONE)]
     return rows.drop_duplicates(["arm", "seed", "rate", *["weights"] * (role != "tuning")], keep="last")
 
 
@@ -122,6 +121,11 @@ def alike(runs: pd.DataFrame, arms: Sequence[str]) -> pd.DataFrame:
     mine = counted[counted.arm.isin(arms)].sort_values("arm", key=lambda names: names.map(arms.index), kind="stable")
     shared = mine.groupby(["seed", "weights"]).arm.transform("nunique") == len(arms)
     return mine[shared].drop_duplicates(["arm", "seed"], keep="last")
+
+
+def on(runs: pd.DataFrame, encoder: str) -> pd.DataFrame:
+    """The runs that start from an encoder: encoder1, on which the claims are judged, or encoder2."""
+    return runs[runs.encoder == encoder]
 
 
 def seeds_of(counted: pd.DataFrame, arm: str) -> dict[str, float]:
@@ -226,10 +230,17 @@ def numbers_of(claim: Judged) -> tuple[str, str]:
     return f"{effect:+.2f} [{low:+.2f}, {high:+.2f}]", f"{claim.found.p:.3g}, {claim.corrected:.3g}"
 
 
+def replicated(runs: pd.DataFrame) -> list[list[str]]:
+    """Each difference that a claim of block 1 is about, on both encoders; [] until the block is whole on the second."""
+    both = [judged(on(runs, encoder)) for encoder in ("encoder1", "encoder2")]
+    return [[one.says, numbers_of(one)[0], numbers_of(two)[0]] for one, two in zip(*both, strict=True) if two.found.n]
+
+
 def page(runs: pd.DataFrame) -> str:
     """RESULTS.md: the answer so far, the arms and claims of complete blocks, the rates."""
+    counts, again = runs.groupby(["role", "state"]).size(), replicated(runs)
+    runs = on(runs, "encoder1")
     claims, there = judged(runs), complete(runs)
-    counts = runs.groupby(["role", "state"]).size()
     started = ", ".join(f"{count} {role} {state}" for (role, state), count in counts.items()) or "none"
     arms = [row_of_arm(mine) for _, mine in there.groupby("arm", sort=False)]
     starts = finished(runs, "baseline")
@@ -247,6 +258,8 @@ def page(runs: pd.DataFrame) -> str:
         "## Claims",
         "Welch's test, two-sided; p raw, and by Holm over all ten, in which a claim that is not complete counts as 1.",
         table(["claim", "difference, 95 % interval", "p raw, by Holm", "verdict"], judgements),
+        *(["## On a second encoder", "Block 1 on encoder 2, which another text and seed made: described, not judged.",
+           table(["difference", "on encoder 1", "on encoder 2"], again)] if again else []),
         *(["## Rates", "Mean selection score of both tuning seeds at the last step; empty where a seed is missing.\n"
            "Bold: chosen; (edge): the best so far is the first or last rate, so the grid is not finished\n"
            f"(but for {LOWEST[0]:g} and, of a second modality's, {LOWEST[1]:g}, where every grid ends);\n"
@@ -255,30 +268,6 @@ def page(runs: pd.DataFrame) -> str:
         *(["## What this cannot say", described(DOUBTS, runs)] if arms else []),
     ]  # fmt: skip
     return "\n\n".join(parts) + "\n"
-
-
-def draw(runs: pd.DataFrame) -> None:
-    """docs/_static/study2.png, light and dark: each arm's mean with its interval, and every seed as a dot."""
-    from matplotlib import pyplot
-    from scipy import stats
-
-    there = complete(runs)
-    arms = there.groupby("arm").average.mean().sort_values().index
-    for name, (ink, paper, colour) in LOOKS.items():
-        figure, axes = pyplot.subplots(figsize=(8, 0.8 + 0.35 * len(arms)), layout="constrained", facecolor=paper)
-        axes.set_facecolor(paper)
-        for place, arm in enumerate(arms):
-            values = there[there.arm == arm].average
-            reach = stats.t.ppf(0.975, len(values) - 1) * values.sem()
-            axes.plot(values, [place] * len(values), "o", color=colour, alpha=0.35, markersize=4)
-            axes.errorbar(values.mean(), place, xerr=reach, fmt="o", color=colour, capsize=3)
-        axes.set_yticks(range(len(arms)), [names()[arm] for arm in arms])
-        axes.set_xlabel("average of seven STS tests: mean, 95 % interval, every seed")
-        axes.grid(axis="x", alpha=0.25)
-        axes.tick_params(colors=ink, length=0)
-        axes.xaxis.label.set_color(ink)
-        axes.spines[:].set_visible(False)
-        figure.savefig(STATIC / f"{name}.png", dpi=150)
 
 
 def main() -> None:
@@ -291,8 +280,8 @@ def main() -> None:
         runs = collect(given.collect, runs)
         runs.to_csv(file, index=False)
     (HERE / "RESULTS.md").write_text(page(runs), encoding="utf-8")
-    if len(complete(runs)):
-        draw(runs)
+    if len(there := complete(on(runs, "encoder1"))):
+        draw(there, names())
 
 
 if __name__ == "__main__":

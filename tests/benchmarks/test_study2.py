@@ -69,6 +69,18 @@ def test_both_sides_of_a_claim_start_from_the_same_weights_at_each_seed():
     assert without["WhitenedCSE is better than SimCSE"] == "not complete"
 
 
+def test_a_second_encoder_is_described_once_whole_and_moves_no_claim():
+    first = made_up(dict.fromkeys(study2.BLOCKS[0], 70.0))
+    second = made_up(dict.fromkeys(study2.BLOCKS[0], 70.0) | {"simcse_shuffle": 75.0}).assign(encoder="encoder2")
+    both = pd.concat([first, second])
+    rows = {says: on for says, *on in study2.replicated(both)}
+    assert len(rows) == 4
+    ours, theirs = rows["SimCSE with shuffle is better than SimCSE with dropout"]
+    assert abs(float(theirs.split()[0]) - float(ours.split()[0]) - 5) < 0.01
+    assert repr(study2.judged(study2.on(both, "encoder1"))) == repr(study2.judged(first))  # NaN equals nothing
+    assert study2.replicated(pd.concat([first, second.iloc[:-1]])) == []
+
+
 def test_the_smaller_of_two_like_rates_is_chosen_and_an_edge_is_marked():
     rates = pd.DataFrame(
         {3e-5: [70.0, 70.0, 70.0], 1e-4: [71.0, 69.95, 60.0], 3e-4: [71.05, 60.0, 50.0], 1e-3: [69.0, np.nan, np.nan]},
