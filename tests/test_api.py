@@ -95,7 +95,7 @@ def test_a_plain_function_scores(words, tmp_path):
     assert run.scores["test/mine/tenth"] == 0.5
     assert "dev/stsb/spearman" in run.scores
     longer = {"resume": run.folder, "trainer.max_steps": 3}
-    with pytest.raises(UserError, match=r"eval\.mine"):
+    with pytest.raises(UserError, match=rf"cse\.train\('resume={run.folder}', eval={{'mine': mine}}\)"):
         cse.train(**longer)
     assert cse.train(**longer, eval={"mine": length}).curve[-1][0] == 3
 
@@ -210,7 +210,7 @@ def test_a_dry_run_leaves_nothing(words, tmp_path, capsys):
 @pytest.mark.parametrize(("encode", "found"), [
     (lambda texts: None, "shape"), (lambda texts: np.zeros(len(texts)), "shape"),
     (lambda texts: np.eye(2), "shape"), (lambda texts: np.full((len(texts), 2), np.nan), "NaN"),
-    (lambda texts: np.ones((len(texts), 2)), "same vector"),
+    (lambda texts: np.ones((len(texts), 2)), "same vector"), (lambda texts: np.eye(len(texts)) * 1j, "complex"),
     (lambda texts: [[1.0], *[[]] * (len(texts) - 1)], "no array"),
     (3, "no encoder"),
 ])  # fmt: skip

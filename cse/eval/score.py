@@ -77,7 +77,7 @@ def checked(encode: Callable[[list[str]], Any]) -> Encode:
             rows = np.asarray(found)
         except ValueError as error:
             raise UserError(f"the encoder returned no array ({first_line(error)})") from error
-        of_numbers = rows.ndim == 2 and len(rows) == len(texts) and np.issubdtype(rows.dtype, np.number)
+        of_numbers = rows.ndim == 2 and len(rows) == len(texts) and rows.dtype.kind in "iuf"
         if not of_numbers:
             what = f"shape {rows.shape}, {rows.dtype}"
             raise UserError(

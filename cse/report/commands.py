@@ -9,6 +9,7 @@ from cse.config.groups import choices
 from cse.config.keys import repeats_a_run
 from cse.config.spelling import typed, values_of
 from cse.record.runs import Run
+from cse.run.parts import functions_in
 from cse.sweep.jobs import read
 
 
@@ -49,13 +50,13 @@ def is_trial(run: Run) -> bool:
 
 def more_seeds(runs: Sequence[Run], key: str, seeds: Sequence[int], folders: Sequence[Path]) -> str:
     """The command that trains a setting's runs with three more seeds, those of other settings first; "" if it was not
-    trained. They go beside its own, or into it if it is one of several named folders; of a search's trial,
-    into `seeds` beside it.
+    trained, or was scored by a function. They go beside its own, or into it if it is one of several named folders; of a
+    search's trial, into `seeds` beside it.
 
     key: of seeds; seeds: of all settings; folders: those that were named.
     """
     run = runs[-1]
-    if program_of(run) != "cse-train":
+    if program_of(run) != "cse-train" or functions_in(run.config):
         return ""
     begun = {one.get(key) for one in runs}
     lacking = islice((seed for seed in count(min(seeds, default=1)) if seed not in begun), 3)

@@ -22,6 +22,7 @@ from cse.record.results import git_patch
 from cse.record.runs import RUN, RunFile, newest_run
 from cse.run.build import check_selection
 from cse.run.logs import begin_log_files
+from cse.run.parts import call_with, functions_in
 from cse.sources.catalogue import DATASETS
 from cse.sources.encoder import PACKAGE
 
@@ -99,7 +100,8 @@ class Job:
         """What to tell the user when a run stopped early."""
         if not self.writes:
             return "nothing was trained"
-        again = line_to_resume(self.folder)
+        functions = functions_in(resolved(self.cfg))
+        again = call_with(f"resume={self.folder}", functions) if functions else line_to_resume(self.folder)
         if (self.folder / "last").is_dir():
             return f"this goes on: {again}"
         if (self.folder / RUN).is_file():

@@ -6,18 +6,16 @@ Nothing in the folder is composed, interpolated or given to Hydra as an override
 """
 
 import logging
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import yaml
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from cse.config.compose import composed, explaining, is_group, resolved, without_hydra
-from cse.config.groups import CONF_DIR, choices, groups, own_folders
+from cse.config.groups import choices, groups
 from cse.config.groups import chosen as groups_chosen
 from cse.config.keys import KEYS, changes_a_table, entry, is_science, key_of
 from cse.config.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, spell, spell_value, values_of
@@ -26,14 +24,12 @@ from cse.dotted import Config, Json, flattened
 from cse.errors import UserError
 from cse.record.results import code_digest, own_code
 from cse.record.runs import RUN, newest_run, read_run, read_run_file
+from cse.run.parts import nodes_in, refuse_foreign_parts
 
 if TYPE_CHECKING:  # importing torch is slow
     from cse.training.loop import Training
 
 log = logging.getLogger("cse")
-
-HYDRAS_KEY = re.compile(r"_[a-z]+_")
-"""`_target_`, `_partial_`, `_args_` and the like, by which Hydra builds a part."""
 
 LISTS = ("eval", "tracker", "experiment", "variant")
 """The groups of which several choices may be chosen at once."""
@@ -100,7 +96,7 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
     config.resume, config.rerun = (fresh.resume, str(origin.folder)) if origin.word == "rerun" else ("auto", None)
     with explaining([*kept, *words], "train"):
         override(config, overrides)
-    refuse_foreign_parts(origin, config, fresh, words)
+    refuse_foreign_parts(str(origin), config, fresh, words)
     return config
 
 
@@ -202,49 +198,6 @@ def settings_of(origin: Origin) -> Config:
         if isinstance(value, str) and "${" in value:
             raise UserError(f"{file}: {key}={value} is a reference, but a run's settings are plain values")
     return settings
-
-
-def refuse_foreign_parts(origin: Origin, config: DictConfig, fresh: DictConfig, words: Sequence[str]) -> None:
-    """Raise UserError for a part that neither conf/ nor a --config-dir has, and that no word names.
-
-    fresh: what they give for the run's choices, in which a part may have its keys from several files.
-    """
-    known = [part for place in (Path(CONF_DIR), *own_folders()) for part in parts_of(place)]
-    known += [part for _, part in parts_in(OmegaConf.to_container(without_hydra(fresh)))]
-    typed = re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(words))
-    for key, part in parts_in(OmegaConf.to_container(without_hydra(config))):
-        if part not in known and part.get("_target_") not in typed:
-            named = " ".join(f"{key}.{name}={value}" for name, value in part.items())
-            raise UserError(
-                f"{origin}: {named} is not a part of cse, and a run may not name code: give the --config-dir FOLDER "
-                f"that names it, or type {key}._target_=... again"
-            )
-
-
-def parts_of(conf: Path) -> Iterator[Config]:
-    """The parts that a folder laid out as conf/ has, see `parts_in`."""
-    for file in sorted(conf.rglob("*.yaml")):
-        text = file.read_text(encoding="utf-8")
-        try:
-            content = yaml.load(text, yaml.CSafeLoader) if "_target_" in text else {}
-            yield from (part for _, part in parts_in(content))
-        except yaml.YAMLError as error:
-            raise UserError(f"{file} cannot be read: {' '.join(str(error).split())}") from error
-
-
-def parts_in(tree: object) -> Iterator[tuple[str, Config]]:
-    """(dotted key, part) of every part in a tree: what Hydra builds, its `_target_` and how it is called."""
-    for key, node in nodes_in(tree):
-        part = {name: node[name] for name in node if HYDRAS_KEY.fullmatch(str(name))} if isinstance(node, dict) else {}
-        if part:
-            yield key, part
-
-
-def nodes_in(tree: object, key: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted key, content) of a tree of mappings and lists, and of everything in it."""
-    yield key, tree
-    for name, child in tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ():
-        yield from nodes_in(child, f"{key}.{name}" if key else str(name))
 
 
 def check_same_inputs(config: Config, training: "Training") -> None:

@@ -100,6 +100,12 @@ def test_more_seeds_of_a_choice_of_ones_own_need_its_folder(leave, compared):
     assert line[:-1] == ["cse-train", "--config-dir", "own/conf", "-m", "objective=mine", "seed=2,3,4"]
 
 
+def test_no_line_gives_more_seeds_of_a_run_that_a_function_scored(leave, compared):
+    config = {"seed": 1, "trainer.lr": 1.0, "eval": {"mine": {"_target_": "cse.eval.function.Function"}}}
+    found = compared(leave("a", config, {"dev/mine/a": 7.0}))
+    assert found.more_seeds(found.best) == ""
+
+
 def test_patterns_choose_the_scores_and_a_dev_score_the_best(leave, grid_of_runs, compared):
     """However test scores rank the settings."""
     leave("lucky", {"trainer.lr": 1.0, "seed": 1}, {"test/sts/STS12/a": 99.0, "dev/stsb/spearman": 1.0})

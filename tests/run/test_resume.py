@@ -183,6 +183,7 @@ def test_a_part_of_the_users_own_needs_its_folder_or_its_name_on_the_line(tmp_pa
     (tmp_path / "conf" / "objective").mkdir(parents=True)
     (tmp_path / "conf" / "objective" / "nearby.yaml").write_text("_target_: nearby_part.Nearby\n")
     monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
+    (tmp_path / "conf" / "objective" / "other.yaml").write_text("_target_: x\ny: z: 1\n")  # which nothing reads
     assert resumed(run, []).objective._target_ == "nearby_part.Nearby"
     monkeypatch.setenv(groups.OWN, "")
     assert resumed(run, ["objective._target_=nearby_part.Nearby"]).objective._target_ == "nearby_part.Nearby"
