@@ -160,6 +160,8 @@ class Batches(Dataset[Batch]):
         for row, texts in zip(rows_B.tolist(), cells, strict=True):
             for view, made in zip(views, self._texts_of(row, texts, epoch), strict=True):
                 view += [(row, text) for text in made]
+        if any(not "".join(text for _, text in view).strip() for view in views):
+            raise UserError(f"{class_name(type(self.augmentation))}.views left no text in any of {len(rows_B)} rows")
         ids = iter(self.tokenizer.by_words([text for view in views for _, text in view], self.max_length))
         return [
             [Sequence(row, column, next(ids)) for row, _ in view]
@@ -196,10 +198,15 @@ class Batches(Dataset[Batch]):
     def _augmented(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The augmented row; a prefix (an instruction) and a template stay as they are."""
         start, end = self.prefix_length, len(ids) - self.suffix_length
-        made = self.augmentation.tokens(np.concatenate([self.first, ids[start:end], self.last]), rng)
+        given = np.concatenate([self.first, ids[start:end], self.last])
+        made = self.augmentation.tokens(given, rng)
+        says = f"{class_name(type(self.augmentation))}.tokens must"
         if not isinstance(made, np.ndarray) or made.ndim != 1 or made.dtype.kind not in "iu" or len(made) == 0:
-            name = class_name(type(self.augmentation))
-            raise UserError(f"{name}.tokens must return an array of ids, one or more, not {made!r:.80}")
+            raise UserError(f"{says} return an array of ids, one or more, not {made!r:.80}")
+        if len(made) < 2 or (made[[0, -1]] != given[[0, -1]]).any():
+            raise UserError(f"{says} leave the special token at each end, {given[0]} and {given[-1]}: {made!r:.80}")
+        if made.max() >= len(self.tokenizer.hf):
+            raise UserError(f"{says} return ids below {len(self.tokenizer.hf):,}, the tokenizer's, not {made.max():,}")
         return np.concatenate([ids[:start], made[len(self.first) : len(made) - len(self.last)], ids[end:]])
 
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:

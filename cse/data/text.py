@@ -248,9 +248,13 @@ class Text:
         published corpus has not as many rows as were published.
         """
         count = 0
-        for count, row in enumerate(rows(), 1):  # noqa: B007 (used below)
-            if len(row) != self.num_columns + bool(self.scores):
-                raise UserError(f"data.columns={self.columns}: data={self.name} has {len(row)} column")
+        for count, row in enumerate(rows(), 1):
+            cells = row if isinstance(row, tuple | list) else ()
+            if len(cells) != self.num_columns + bool(self.scores) or not all(isinstance(cell, str) for cell in cells):
+                raise UserError(
+                    f"data={self.name}, row {count}: {row!r:.80} is not a text for each of {self.column_names}, "
+                    "data.columns"
+                )
             yield row
         for file, digest in self.checksums.items():
             check_unchanged(Path(file), digest, sha256(Path(file)))

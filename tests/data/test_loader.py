@@ -212,3 +212,33 @@ def test_tokens_that_are_no_ids_are_refused_by_class(make, made):
 
     with pytest.raises(UserError, match=r"Mine\.tokens must return an array of ids"):
         make(augmentation=Mine()).views(np.arange(2), 0)
+
+
+@pytest.mark.parametrize(("made", "said"), [
+    (lambda ids: ids[1:-1], "special token"), (lambda ids: ids[:-1], "special token"),
+    (lambda ids: ids[:1], "special token"),
+    (lambda ids: np.insert(ids, 1, 10**6), "ids below"),
+])  # fmt: skip
+def test_tokens_without_the_special_ones_or_that_no_tokenizer_has_are_refused(make, made, said):
+    class Mine(Augmentation):
+        def tokens(self, ids, rng):
+            return made(ids)
+
+    with pytest.raises(UserError, match=rf"Mine\.tokens must .*{said}"):
+        make(augmentation=Mine()).views(np.arange(2), 0)
+
+
+def test_a_batch_of_which_a_view_has_no_text_is_refused(make):
+    class Mine(Augmentation):
+        level = "text"
+
+        def views(self, text, num_views, rng):
+            return [text, " "] if self.all or rng.random() < 0.5 else [text] * 2
+
+    mine = Mine()
+    mine.all = False
+    batches = make(augmentation=mine)
+    assert len(batches.views(np.arange(20), 0)) == 2  # some may be empty
+    mine.all = True
+    with pytest.raises(UserError, match=r"Mine\.views left no text in any of 20 rows"):
+        batches.views(np.arange(20), 0)

@@ -153,6 +153,13 @@ def test_a_source_that_is_missing_or_too_short_is_named(tmp_path, prepared):
             Text("text", str(tmp_path), str(tmp_path / "a.txt"), **part).find()
 
 
+@pytest.mark.parametrize("row", [("a", None), ("a", 5), "ab", ("a",), None])
+def test_a_row_of_a_function_that_is_no_text_for_each_column_is_named(tmp_path, row):
+    text = Text("mine", str(tmp_path), columns=["a", "b"], rows=lambda: iter([("x", "y"), row]), identity="1")
+    with pytest.raises(UserError, match=r"data=mine, row 2: .* \['a', 'b'\]"):
+        text.prepare()
+
+
 @pytest.mark.parametrize("kind", ["file", "corpus"])
 def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_no_cache(tmp_path, monkeypatch, kind):
     """Its rows would be kept under the digest of what it was."""
