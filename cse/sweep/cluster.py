@@ -135,8 +135,7 @@ def executor_of(line: Line, kind: type[SlurmExecutor] = SlurmExecutor) -> SlurmE
 def parameters_of(line: Line) -> dict[str, Any]:
     """submitit's parameters: DEFAULTS, overridden by the line's own.
 
-    Raises UserError for SLURM's own word for a parameter, an unknown one, a number that is too low, and for text of
-    several lines, which sbatch's script would run.
+    Raises UserError as `check_parameter` does, and where two of them ask for the same.
     """
     launch = [word for word in line.words if key_of(word).startswith("hydra.launcher.")]
     typed = {
@@ -144,32 +143,43 @@ def parameters_of(line: Line) -> dict[str, Any]:
         for one in overrides_of(launch)
     }  # partition=gpu,long is no axis, but sbatch's own list
     for key, value in typed.items():
-        if key in OUR_WORDS:
-            ours = OUR_WORDS[key]
-            raise UserError(f"hydra.launcher.{key}: write hydra.launcher.{ours}, {NUMBERS.get(ours, 'as for sbatch')}")
-        if key not in PARAMETERS:
-            alike = " or ".join(one for one in PARAMETERS if one.startswith(key))
-            near = f" (did you mean {alike}?)" if alike else nearest(key, PARAMETERS)
-            raise UserError(f"there is no hydra.launcher.{key}{near}; there are {', '.join(PARAMETERS)}; {ELSEWHERE}")
-        lowest = 0 if key == "max_num_timeout" else 1
-        number = gpus_in(value) if key == "gpus_per_node" else value
-        if key in NUMBERS and not (isinstance(number, int | float) and number >= lowest):
-            raise UserError(f"hydra.launcher.{key}={value}: give {NUMBERS[key]} from {lowest} on")
-        if isinstance(value, str) and not (value.isprintable() and value.strip()):
-            raise UserError(f"hydra.launcher.{key}={value!r}: give text of one line")
-        if key == "additional_parameters":
-            if not isinstance(value, dict):
-                raise UserError(f"hydra.launcher.{key}={value}: give '{{OPTION: VALUE}}'")
-            names = [str(option).replace("-", "_") for option in value]
-            if own := [ours for name in names if (ours := OUR_WORDS.get(name, name)) in PARAMETERS]:
-                raise UserError(f"hydra.launcher.{key}={value}: write hydra.launcher.{own[0]}=VALUE")
-        if key == "python" and "py" not in str(value).rpartition(" ")[2]:
-            raise UserError(f"hydra.launcher.{key}={value}: let it end in an interpreter, as in '{value} python3'")
+        check_parameter(key, value)
         if key in LINES and isinstance(value, str):
             typed[key] = [value]
-    if "gpus_per_node" in typed and "gpu" in str(typed.get("gres")):
-        raise UserError("hydra.launcher.gres and hydra.launcher.gpus_per_node both ask for GPUs: give one of them")
+    typed = {key: value for key, value in typed.items() if value is not None or key in DEFAULTS}
+    gpus = [key for key in typed if key == "gpus_per_node" or (key == "gres" and "gpu" in str(typed[key]))]
+    for what, asking in (("GPUs", gpus), ("memory", [key for key in typed if key.startswith("mem")])):
+        if len(asking) > 1:
+            names = " and ".join(f"hydra.launcher.{key}" for key in asking)
+            raise UserError(f"{names} both ask for {what}: give one of them")
     return DEFAULTS | typed
+
+
+def check_parameter(key: str, value: Any) -> None:
+    """Raise UserError for SLURM's own word for a parameter, an unknown one, a number that is too low, and for text of
+    several lines, which sbatch's script would run. None unsets a parameter that has no default."""
+    if key in OUR_WORDS:
+        ours = OUR_WORDS[key]
+        raise UserError(f"hydra.launcher.{key}: write hydra.launcher.{ours}, {NUMBERS.get(ours, 'as for sbatch')}")
+    if key not in PARAMETERS:
+        alike = " or ".join(one for one in PARAMETERS if one.startswith(key))
+        near = f" (did you mean {alike}?)" if alike else nearest(key, PARAMETERS)
+        raise UserError(f"there is no hydra.launcher.{key}{near}; there are {', '.join(PARAMETERS)}; {ELSEWHERE}")
+    lowest = 0 if key == "max_num_timeout" else 1
+    number = gpus_in(value) if key == "gpus_per_node" else value
+    unset = value is None and key not in DEFAULTS
+    if key in NUMBERS and not unset and not (isinstance(number, int | float) and number >= lowest):
+        raise UserError(f"hydra.launcher.{key}={value}: give {NUMBERS[key]} from {lowest} on")
+    if isinstance(value, str) and not (value.isprintable() and value.strip()):
+        raise UserError(f"hydra.launcher.{key}={value!r}: give text of one line")
+    if key == "additional_parameters":
+        if not isinstance(value, dict):
+            raise UserError(f"hydra.launcher.{key}={value}: give '{{OPTION: VALUE}}'")
+        names = [str(option).replace("-", "_") for option in value]
+        if own := [ours for name in names if (ours := OUR_WORDS.get(name, name)) in PARAMETERS]:
+            raise UserError(f"hydra.launcher.{key}={value}: write hydra.launcher.{own[0]}=VALUE")
+    if key == "python" and "py" not in str(value).rpartition(" ")[2]:
+        raise UserError(f"hydra.launcher.{key}={value}: let it end in an interpreter, as in '{value} python3'")
 
 
 def gpus_in(value: Any) -> Any:

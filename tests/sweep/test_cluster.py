@@ -149,9 +149,16 @@ def test_values_cannot_add_lines_to_the_script_and_numbers_are_checked(word, nam
         cluster.parameters_of(line_of(word))
 
 
-def test_gpus_are_asked_for_once():
-    with pytest.raises(UserError, match="give one of them"):
-        cluster.parameters_of(line_of("gres=gpu:2", "gpus_per_node=1"))
+@pytest.mark.parametrize("words", [("gres=gpu:2", "gpus_per_node=1"), ("mem_gb=32", "mem_per_gpu=16G")])
+def test_gpus_and_memory_are_asked_for_once(words):
+    with pytest.raises(UserError, match="both ask for"):
+        cluster.parameters_of(line_of(*words))
+
+
+def test_null_unsets_what_an_earlier_word_asked_for():
+    found = cluster.parameters_of(line_of("gpus_per_node=2", "gres=gpu:2", "gpus_per_node=null"))
+    assert found["gres"] == "gpu:2"
+    assert "gpus_per_node" not in found
 
 
 @pytest.mark.parametrize(("words", "parts"), [
