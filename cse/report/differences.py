@@ -29,7 +29,10 @@ from cse.score import decimals
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000
-PAIRED = "paired: t tests of the differences seed by seed, right where one setting alone differs."
+PAIRED = (
+    "paired: t tests of the differences seed by seed, right where a seed's luck is in both runs, as with another "
+    "precision, not for two methods."
+)
 ALIKE = (
     "alike: whether the difference is less than {:g}; no: its whole interval is further off. In brackets p, by two "
     "one-sided tests, each column corrected by Holm."
@@ -69,7 +72,7 @@ def differences(
     frame["gate"] = [(gated or {}).get(frozenset((one, reference)), "") for one in others]
     notes = list(filter(None, [spread.in_words(level, max(1, *sides))]))
     without, few = without_verdict(base, compared)
-    frame.loc[without, ["alike", "paired_alike"]] = ""
+    frame.loc[without, ["tied", "alike", "paired_alike"]] = ""
     notes += [f"No verdict: {few}."] * bool(few)
     seeds = base.values.keys()
     unlike = [seeds & group.values.keys() for group in compared if group.values.keys() != seeds]

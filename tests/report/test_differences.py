@@ -3,6 +3,7 @@
 import csv
 import json
 from functools import partial
+from itertools import product
 
 import pytest
 from scipy import stats
@@ -53,6 +54,14 @@ def test_each_setting_against_the_best_by_welch_and_holm(three_rates, compared):
     assert by_lr["1e-05"]["seeds_to_tell"] == ""
     texts = found.table.set_index("lr")["difference"]
     assert texts["0.0001"].endswith(" ≈")
+
+
+def test_two_seeds_give_no_verdict(leave, compared):
+    for seed, lr in product((1, 2), (1.0, 2.0)):
+        leave(f"{lr},{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70 + seed + lr / 10})
+    found, doubt = differences(compared(), None, 0.95)
+    assert "≈" not in found.markdown()
+    assert "too few seeds" in doubt
 
 
 @pytest.mark.parametrize("baseline", ["lr=1e-5", "trainer.lr=0.00001", "runs/low"])
