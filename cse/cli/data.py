@@ -138,6 +138,8 @@ def fetch(words: Sequence[str]) -> int:
         print(f"{need.name} is {'in ' if isinstance(place, Path) else ''}{place}")
         if need.about and need.about.fetch == "server":
             print(f"  use it with {need.about.setting}={place}")
+    if code == 1:
+        print("where the network can be reached, this line fetches the rest; what is here is not fetched again")
     return code
 
 

@@ -37,6 +37,7 @@ NESTED = object()  # stands for a nested part, which is checked by itself
 NOT_SET = "is not set"
 MISSING = "???"  # Hydra's mark for a value that must be given
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")  # a value that is nothing but a reference to another key
+NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")  # in quotes, or it would not be text
 HYDRAS_OWN = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
 
 CONVERSIONS = {
@@ -114,7 +115,7 @@ def unmade(place: str, node: Config) -> str:
         kind = get_object(base)
         if not issubclass(part, kind):
             return f"must inherit {base}"
-        if wrong := wrong_method(part, kind):
+        if wrong := wrong_method(part, kind) or wrong_attribute(part, kind):
             return wrong
     beside = BESIDE[place].__annotations__ if place in BESIDE else ()
     own = {key: value for key, value in node.items() if key not in (*HYDRAS_OWN, *beside)}
@@ -140,6 +141,15 @@ def wrong_method(part: type, base: type) -> str:
     return ""
 
 
+def wrong_attribute(part: type, base: type) -> str:
+    """Which attribute of a part's class is a plain value of another type than that of its base; "" if none is."""
+    for name, theirs in vars(base).items():
+        own = getattr(part, name)
+        if isinstance(theirs, int | str) and isinstance(own, int | float | str) and type(own) is not type(theirs):
+            return f"its {name} must be of type {type(theirs).__name__}, like {theirs!r}, not {own!r}"
+    return ""
+
+
 def setting_at(error: ErrorDetails, node: Config) -> tuple[str, str]:
     """The dotted key that an error is about, and "=" with its value, or "" if it is missing.
 
@@ -152,7 +162,8 @@ def setting_at(error: ErrorDetails, node: Config) -> tuple[str, str]:
             path, value = [*path, str(step)], value[step]
     if error["type"] == "missing" and isinstance(value, dict):  # and not a number of a pair
         return ".".join([*path, str(error["loc"][-1])]), ""
-    return ".".join(path), f"={spell_value(value, quotes=False)}"
+    text = repr(value) if isinstance(value, str) and NUMBER.fullmatch(value) else spell_value(value, quotes=False)
+    return ".".join(path), f"={text}"
 
 
 def typed_key(key: str, written: Config) -> str:
@@ -170,6 +181,8 @@ def in_words(error: ErrorDetails, known: Sequence[str]) -> str:
             return NOT_SET
         case "extra_forbidden":
             return f"there is no such setting{nearest(str(error['loc'][-1]), known)}"
+        case "dict_type":
+            return "should be a mapping, in quotes, '{KEY:VALUE,KEY:VALUE}', as a shell takes unquoted braces apart"
     return re.sub("^(Value error, |Input (?=should))", "", error["msg"]).replace("valid tuple", "list")
 
 

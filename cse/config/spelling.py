@@ -125,8 +125,11 @@ def spell_settings(settings: dict[str, object], words: Sequence[str] = ()) -> li
     """Keyword arguments as words: seed=3, splits=["test"], and paths as they are. words: those beside them, of which
     one may name the evaluator of `eval.test`."""
     for key, value in settings.items():
-        if is_verbatim(key) and isinstance(value, list | tuple):
-            raise UserError(f"{key}: give one, not a {type(value).__name__}")
+        if is_verbatim(key) and not isinstance(value, str | Path | Number | None):
+            raise UserError(
+                f"{key}: give one name, not a {type(value).__name__}; a table is written to a file first, "
+                "frame.to_csv('my.csv', index=False)"
+            )
         if not (value is None or isinstance(value, str | Path | Number | list | tuple | Mapping)):
             raise UserError(f"{key}: give text, a number, a list or a mapping, not a {type(value).__name__}")
     texts = [str(value) if AS_TYPED.fullmatch(str(value)) else spell_value(value) for value in settings.values()]

@@ -8,10 +8,11 @@ CLUSTER = (
     "qos, timeout_min, mem_gb, gpus_per_node and others in docs/devices.md"
 )
 SEARCH = (
-    "hydra/sweeper=smac: the best of trainer.lr=interval(1e-6,1e-4), objective.KEY=choice(A,B), ...: docs/sweeps.md"
+    "cse-train -m hydra/sweeper=smac hydra.sweeper.n_trials=20 'trainer.lr=tag(log,interval(1e-6,1e-4))' "
+    "'objective.KEY=choice(A,B)': the best of so many trials, with smac, pip install -e '.[smac]': docs/sweeps.md"
 )
 FREEZE = (
-    "no setting freezes layers; model.num_layers=N keeps the first N, and model.lora={r:16,alpha:32} trains adapters"
+    "no setting freezes layers; model.num_layers=N keeps the first N, and 'model.lora={r:16,alpha:32}' trains adapters"
 )
 
 SYNONYMS = {
@@ -41,7 +42,7 @@ TOPICS = {
     "splits": "cse-eval splits=[test]; cse-train scores dev while it trains, and every split of its best step",
     **dict.fromkeys(("slurm", "launcher", "partition", "account", "qos", "sbatch", "cluster", "queue"), CLUSTER),
     **dict.fromkeys(("time", "timeout", "mem", "gpus", "nodes", "container"), CLUSTER),
-    **dict.fromkeys(("search", "sweeper", "smac", "optuna", "interval"), SEARCH),
+    **dict.fromkeys(("search", "sweeper", "smac", "optuna", "interval", "n_trials"), SEARCH),
     **dict.fromkeys(("freeze", "freeze_layers"), FREEZE),
     "licence": "cse-data list: each dataset's; an encoder's is in its model card",
 }

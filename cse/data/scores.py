@@ -1,6 +1,7 @@
 """A column of numbers beside the text, for objectives that learn from a score of each row."""
 
 import math
+import re
 from typing import NamedTuple
 
 from cse.errors import UserError
@@ -25,7 +26,10 @@ class ScoreColumn(NamedTuple):
         except (ValueError, OverflowError):
             value = math.nan
         if not abs(value) <= LARGEST:
-            raise UserError(f"{place}: {self.name} holds {repr(cell)[:40]}, not a number (data.scores={self.name})")
+            point = "; its decimal sign must be a point" * bool(re.fullmatch(r"-?\d+,\d+", str(cell)))
+            raise UserError(
+                f"{place}: {self.name} holds {repr(cell)[:40]}, not a number (data.scores={self.name}){point}"
+            )
         if self.ends is None:
             return repr(value)
         low, high = self.ends

@@ -88,8 +88,10 @@ class Encoder(nn.Module):
 
     @property
     def size(self) -> str:
-        """The number of its parameters, in words."""
-        return f"{sum(p.numel() for p in self.parameters()) / 1e6:.1f}M parameters"
+        """The number of its parameters, in words, and of those that adapters train."""
+        adapted = sum(p.numel() for p in self.parameters() if p.requires_grad) if self.lora else 0
+        trained = f", of which LoRA trains {adapted / 1e6:.2g}M" * bool(adapted)
+        return f"{sum(p.numel() for p in self.parameters()) / 1e6:.1f}M parameters{trained}"
 
     @property
     def described(self) -> str:

@@ -59,7 +59,10 @@ def problems_of(sources: Mapping[str, Source]) -> list[str]:
 def footnotes(frame: "pd.DataFrame") -> list[str]:
     """What the rows have in common: a line for each evaluator, and two for the run."""
     lines = {name.split("/")[1]: row for name, row in zip(frame["name"], frame.to_dict("records"), strict=True)}
-    of_data = [f"{name}: {row['protocol']}; data {row['sha256'][:12]}" for name, row in lines.items()]
+    of_data = [
+        f"{name}: {row['protocol']}" + f"; data {row['sha256'][:12]}" * bool(row["sha256"])
+        for name, row in lines.items()
+    ]
     first = frame.iloc[0]
     marked = [IS_ALTERED] if frame["altered"].any() else []
     return [*of_data, f"encoder: {first['encoder']}", f"{first['dtype']}; {first['versions']}", *marked]

@@ -4,6 +4,7 @@ import logging
 import math
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,10 @@ from cse.data.overlap import Overlap, in_words
 from cse.data.text import Text
 from cse.device import computes_bf16, is_gpu, peak_memory, total_memory
 from cse.dotted import Config
+from cse.errors import UserError
 from cse.eval.sts import ScoredPairs
 from cse.files import write_text
+from cse.model.recorded import recorded_modules
 from cse.record.scores import IS_ALTERED, problems_of, shown
 from cse.record.status import duration
 from cse.run.build import make
@@ -27,6 +30,7 @@ from cse.run.job import steps_in_words
 from cse.run.plots import draw
 from cse.run.record import Record
 from cse.score import decimals, in_short, no_better, values
+from cse.sources.encoder import locate
 from cse.training.forecast import STEPS, forecast
 from cse.training.loop import Training
 from cse.training.settings import Parts, State, Trainer
@@ -39,9 +43,10 @@ def announce(config: Config, training: Training, found: Overlap, asked: str) -> 
     """Log the run in a few lines: what, on what, how long, where. asked: trainer.precision as it was typed."""
     parts, encoder, accelerator = training.parts, training.parts.encoder, training.accelerator
     precision, count = precision_in_words(config["trainer"]["precision"], asked), accelerator.num_processes
+    name, low = config["model"]["name"], training.eval_precision == "bf16"
     print_fields(
         **method_in_words(config),
-        encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {encoder.size}",
+        encoder=f"{name}, {pooling_in_words(name, encoder.pooling)}, {encoder.size}",
         data=data_in_words(parts.batches.text, len(parts.batches.rows)),
         cut=cut_in_words(parts.batches),
         views=views_in_words(parts.batches, config["choices"]["augmentation"]),
@@ -49,9 +54,20 @@ def announce(config: Config, training: Training, found: Overlap, asked: str) -> 
         selection=selection_in_words(parts.trainer.select, parts.evaluators, parts.evaluators),
         partial=partial_in_words(parts.evaluators),
         schedule=schedule_in_words(f"{training.steps:,}", parts.trainer, training),
-        device=f"{accelerator.device}, {precision}" + f", {count} processes" * (count > 1),
+        device=f"{accelerator.device}, {precision}"
+        + ", dev scores too, but not those of best/" * low
+        + f", {count} processes" * (count > 1),
         folder=training.folder,
     )
+
+
+def pooling_in_words(name: str, pooling: str) -> str:
+    """The pooling, beside that which the encoder's folder records, if it is another."""
+    with suppress(UserError, OSError, ValueError, KeyError):  # who names a pooling may train from any folder
+        recorded = recorded_modules(Path(locate(name)))
+        if recorded is not None and recorded.pooling != pooling:
+            return f"{pooling} pooling (its folder records {recorded.pooling}: model.pooling=null)"
+    return f"{pooling} pooling"
 
 
 def precision_in_words(precision: str, asked: str) -> str:

@@ -194,8 +194,8 @@ def check_same(folder: Path, about: Json, identity: Json, inputs: dict[str, str]
     if changed:
         more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
         raise UserError(
-            f"{folder} was started with other settings or data: {', '.join(changed[:3])}{more}; resume with those, or "
-            "use a new folder"
+            f"{folder} was started with other settings or data: {', '.join(changed[:3])}{more}; resume with those; "
+            f"rerun={folder} instead of resume= makes a new run with what you typed"
         )
 
 

@@ -76,6 +76,10 @@ def test_one_error_names_all_wrong_settings_and_what_they_should_be():
     assert sorted(refused("", *words)) == sorted(word.partition("=")[0] for word in words)
     with pytest.raises(UserError, match=r"trainer\.precision=fp8: .*'auto', 'fp32', 'bf16'"):
         validated("", "trainer.precision=fp8")
+    with pytest.raises(UserError, match=r"objective\.temperature='0\.05': should be a valid number"):
+        validated("", "objective.temperature='0.05'")
+    with pytest.raises(UserError, match=r"model\.lora=alpha:32: .*in quotes"):
+        validated("", "model.lora=alpha:32")
 
 
 @pytest.mark.parametrize("target", ["cse.model.heads.X", "a.b.Margin", "cse.margin.Margin", "Margin", ".Margin", "5"])
@@ -144,6 +148,9 @@ class Abstract(Objective):
 class Wide(Objective):
     def __init__(self, dim): ...
     def forward(self, views, extra): ...
+class Texts(Base):
+    num_views = "2"
+    def __init__(self, dim): ...
 class Mistaken(Base):
     def __init__(self, dim): len(dim)
 """
@@ -156,6 +163,7 @@ class Mistaken(Base):
         ("Narrow", "'weight'|'dim'"),
         ("Abstract", "forward"),
         ("Wide", r"its forward must take \(self, views\): .*'extra'"),
+        ("Texts", "its num_views must be of type int, like 2, not '2'"),
     ],
 )
 def test_a_part_that_cannot_be_made_of_its_settings_is_named(tmp_path, monkeypatch, name, why):
