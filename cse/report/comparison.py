@@ -15,7 +15,7 @@ from cse.record.scores import ALTERED
 from cse.record.status import DONE, STATES, counted
 from cse.report.chosen import folder_of
 from cse.report.commands import is_trial, more_seeds
-from cse.report.frame import differing, format_settings, runs_frame, short_names
+from cse.report.frame import differing, format_settings, runs_frame, short_names, telling_apart
 from cse.report.groups import listed
 from cse.report.markup import NO_BETTER, legend_of
 from cse.report.notes import data_problems, not_alike, remarks, retrieved
@@ -109,9 +109,14 @@ class Comparison:
         texts = {key: format_settings(runs, key) for key in self.keys}
         return pd.DataFrame(texts, index=self.scores.index, columns=list(self.keys), dtype=object)
 
+    @cached_property
+    def telling(self) -> list[str]:
+        """Few keys that tell the settings apart."""
+        return telling_apart(self.values)
+
     def label(self, setting: int) -> str:
-        """The setting as text: lr=3e-05, model=bert; all if there are no keys."""
-        values = self.values.loc[setting].rename(self.keys)
+        """The setting as text, in few keys: lr=3e-05, model=bert; all if there are no keys."""
+        values = self.values.loc[setting, self.telling].rename(self.keys)
         return ", ".join(f"{name}={value}" for name, value in values.items() if value != "") or "all"
 
     def mark(self, metric: str, setting: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from cse.config.compose import is_group
 from cse.config.keys import is_science, is_verbatim, key_of
 from cse.dotted import flattened
 from cse.record.runs import Run, plain
@@ -44,6 +45,17 @@ def differing(runs: Sequence[Run], seed: str) -> list[str]:
         if alike[key].nunique().max() > 1:
             chosen.append(key)
     return chosen
+
+
+def telling_apart(values: pd.DataFrame) -> list[str]:
+    """Columns that tell the rows apart, without any of which two would be the same; choices of groups and what was
+    typed first are kept before others. values: a row for each setting, by key."""
+    kept = list(values)
+    for key in sorted(reversed(kept), key=lambda key: (key != "origin", is_group(key))):
+        rest = [one for one in kept if one != key]
+        if rest and not values[rest].duplicated().any():
+            kept = rest
+    return kept
 
 
 def short_names(keys: Sequence[str], dot: str = ".") -> dict[str, str]:

@@ -14,7 +14,7 @@ LEFT = ("__pycache__", ".*", "*.egg-info", "outputs", "multirun", "runs", "repor
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("page", ["objective", "augmentation", "evaluator", "dataset"])
+@pytest.mark.parametrize("page", sorted(page.stem for page in (ROOT / "docs" / "adding").glob("*.md")))
 def test_following_a_page_on_adding_works(page, minilm, tmp_path):
     """In a copy of the checkout, which serves as a folder of one's own and as the project."""
     shutil.copytree(ROOT, tmp_path, ignore=shutil.ignore_patterns(*LEFT), dirs_exist_ok=True)

@@ -100,6 +100,17 @@ def test_more_seeds_of_a_choice_of_ones_own_need_its_folder(leave, compared):
     assert line[:-1] == ["cse-train", "--config-dir", "own/conf", "-m", "objective=mine", "seed=2,3,4"]
 
 
+def test_a_setting_is_named_by_what_tells_it_apart(leave, compared):
+    """A choice of a group before a value, and neither the folder nor what follows from them."""
+    for objective, lr, steps in (("simcse", 1.0, 5), ("simcse", 2.0, 5), ("barlow", 1.0, 9)):
+        config = {"objective": objective, "trainer.lr": lr, "trainer.max_steps": steps, "seed": 1}
+        leave(f"{objective},{lr}", config, {"dev/x": lr}, overrides=[f"{key}={value}" for key, value in config.items()])
+    found = compared()
+    names = {found.label(setting) for setting in found.settings.index}
+    assert names == {"objective=simcse, lr=1", "objective=simcse, lr=2", "objective=barlow, lr=1"}
+    assert "max_steps" in found.table()
+
+
 def test_no_line_gives_more_seeds_of_a_run_that_a_function_scored(leave, compared):
     config = {"seed": 1, "trainer.lr": 1.0, "eval": {"mine": {"_target_": "cse.eval.function.Function"}}}
     found = compared(leave("a", config, {"dev/mine/a": 7.0}))
