@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 
-from benchmarks.study2 import __main__ as study2
+from benchmarks.study2 import __main__ as main
+from benchmarks.study2 import runs as study2
 
 SCORED = {"dev": 70.0, "alignment": 0.1, "uniformity": -1.0, "seconds": 1.0, "step": 80, "encoder": "encoder1",
           "weights": "be45af5d", "precision": "bf16"}  # fmt: skip
@@ -23,8 +24,8 @@ def made_up(means: dict[str, float]) -> pd.DataFrame:
 
 
 def test_the_page_is_what_its_runs_give():
-    runs = study2.read(study2.HERE / "runs.csv")
-    assert (study2.HERE / "RESULTS.md").read_text() == study2.page(runs)
+    runs = study2.read(main.HERE / "runs.csv")
+    assert (main.HERE / "RESULTS.md").read_text() == main.page(runs)
 
 
 def test_a_difference_of_two_points_is_seen_and_none_is_not():
@@ -41,7 +42,7 @@ def test_a_block_that_lacks_a_run_is_not_read():
     runs = made_up(dict.fromkeys(study2.BLOCKS[0], 70.0)).iloc[:-1]
     assert study2.complete(runs).empty
     assert {one.verdict for one in study2.judged(runs)} == {"not complete"}
-    assert "70." not in study2.page(runs).partition("## Rates")[0]
+    assert "70." not in main.page(runs).partition("## Rates")[0]
 
 
 def test_a_block_of_which_one_seed_has_two_starts_is_not_read():
@@ -73,12 +74,12 @@ def test_a_second_encoder_is_described_once_whole_and_moves_no_claim():
     first = made_up(dict.fromkeys(study2.BLOCKS[0], 70.0))
     second = made_up(dict.fromkeys(study2.BLOCKS[0], 70.0) | {"simcse_shuffle": 75.0}).assign(encoder="encoder2")
     both = pd.concat([first, second])
-    rows = {says: on for says, *on in study2.replicated(both)}
-    assert len(rows) == 4
+    rows = {says: on for says, *on in main.replicated(both)}
+    assert len(rows) == len(study2.REPLICATED)
     ours, theirs = rows["SimCSE with shuffle is better than SimCSE with dropout"]
     assert abs(float(theirs.split()[0]) - float(ours.split()[0]) - 5) < 0.01
     assert repr(study2.judged(study2.on(both, "encoder1"))) == repr(study2.judged(first))  # NaN equals nothing
-    assert study2.replicated(pd.concat([first, second.iloc[:-1]])) == []
+    assert main.replicated(pd.concat([first, second.iloc[:-1]])) == []
 
 
 def test_the_smaller_of_two_like_rates_is_chosen_and_an_edge_is_marked():
