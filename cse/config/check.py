@@ -37,7 +37,7 @@ NESTED = object()  # stands for a nested part, which is checked by itself
 NOT_SET = "is not set"
 MISSING = "???"  # Hydra's mark for a value that must be given
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")  # a value that is nothing but a reference to another key
-NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")  # in quotes, or it would not be text
+NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)  # in quotes, or it would not be text
 HYDRAS_OWN = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
 
 CONVERSIONS = {
@@ -142,11 +142,15 @@ def wrong_method(part: type, base: type) -> str:
 
 
 def wrong_attribute(part: type, base: type) -> str:
-    """Which attribute of a part's class is a plain value of another type than that of its base; "" if none is."""
-    for name, theirs in vars(base).items():
+    """Which attribute of a part's class has a value that its base's annotation does not allow; "" if none."""
+    hints = get_type_hints(base)
+    for name in vars(base).keys() & hints.keys():
         own = getattr(part, name)
-        if isinstance(theirs, int | str) and isinstance(own, int | float | str) and type(own) is not type(theirs):
-            return f"its {name} must be of type {type(theirs).__name__}, like {theirs!r}, not {own!r}"
+        try:
+            if not isinstance(own, property):
+                TypeAdapter(hints[name]).validate_python(own, strict=True)
+        except ValidationError as refused:
+            return f"its {name}={own!r} {in_words(refused.errors()[0], [])}"
     return ""
 
 

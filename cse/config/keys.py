@@ -100,6 +100,10 @@ VERBATIM = (
 never parsed."""
 
 
+FUNCTION = "cse.eval.function.Function"
+"""The evaluator that a function given in Python becomes."""
+
+
 def is_verbatim(key: str) -> bool:
     """Whether the value of a key, or of a key above it, is used as it is typed."""
     return any(key == one or key.startswith(f"{one}.") for one in VERBATIM)

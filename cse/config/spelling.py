@@ -127,8 +127,8 @@ def spell_settings(settings: dict[str, object], words: Sequence[str] = ()) -> li
     for key, value in settings.items():
         if is_verbatim(key) and not isinstance(value, str | Path | Number | None):
             raise UserError(
-                f"{key}: give one name, not a {type(value).__name__}; a table is written to a file first, "
-                "frame.to_csv('my.csv', index=False)"
+                f"{key}: give one name, as text, not a {type(value).__name__}; what Python holds is written to a file "
+                "first (a table: to_csv)"
             )
         if not (value is None or isinstance(value, str | Path | Number | list | tuple | Mapping)):
             raise UserError(f"{key}: give text, a number, a list or a mapping, not a {type(value).__name__}")

@@ -7,6 +7,7 @@ view): nothing depends on the number of workers or processes, or on where a run 
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -47,6 +48,7 @@ Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]
 View = list[Sequence]
 """A view of a batch, row after row; a row may have several sequences (DeCLUTR's spans)."""
 
+FIRST = 16  # rows whose views are looked at before any work
 MASKING_STREAM = 2**31  # stands for a view's number, so that masking shares no draws with the augmentation
 
 
@@ -160,13 +162,19 @@ class Batches(Dataset[Batch]):
         for row, texts in zip(rows_B.tolist(), cells, strict=True):
             for view, made in zip(views, self._texts_of(row, texts, epoch), strict=True):
                 view += [(row, text) for text in made]
-        if any(not "".join(text for _, text in view).strip() for view in views):
-            raise UserError(f"{class_name(type(self.augmentation))}.views left no text in any of {len(rows_B)} rows")
         ids = iter(self.tokenizer.by_words([text for view in views for _, text in view], self.max_length))
         return [
             [Sequence(row, column, next(ids)) for row, _ in view]
             for view, column in zip(views, self.columns, strict=True)
         ]
+
+    def check_texts(self) -> None:
+        """Raise UserError if a view of each of the first rows is empty: one may be by chance, so many are a mistake."""
+        rows_B = self.rows[:FIRST]
+        cells = zip(*(self.text.texts_of(rows_B, column) for column in range(self.text.num_columns)), strict=True)
+        made = [self._texts_of(row, texts, 0) for row, texts in zip(rows_B.tolist(), cells, strict=True)]
+        if any(not "".join(chain.from_iterable(view)).strip() for view in zip(*made, strict=True)):
+            raise UserError(f"{class_name(type(self.augmentation))}.views left no text in any of {len(made)} rows")
 
     def _texts_of(self, row: int, cells: tuple[str, ...], epoch: int) -> list[list[str]]:
         """The views of one row of texts, each a list of them. cells: the row's text in each column."""
@@ -201,13 +209,16 @@ class Batches(Dataset[Batch]):
         given = np.concatenate([self.first, ids[start:end], self.last])
         made = self.augmentation.tokens(given, rng)
         says = f"{class_name(type(self.augmentation))}.tokens must"
-        if not isinstance(made, np.ndarray) or made.ndim != 1 or made.dtype.kind not in "iu" or len(made) == 0:
-            raise UserError(f"{says} return an array of ids, one or more, not {made!r:.80}")
-        if len(made) < 2 or (made[[0, -1]] != given[[0, -1]]).any():
-            raise UserError(f"{says} leave the special token at each end, {given[0]} and {given[-1]}: {made!r:.80}")
-        if made.max() >= len(self.tokenizer.hf):
-            raise UserError(f"{says} return ids below {len(self.tokenizer.hf):,}, the tokenizer's, not {made.max():,}")
-        return np.concatenate([ids[:start], made[len(self.first) : len(made) - len(self.last)], ids[end:]])
+        if not isinstance(made, np.ndarray) or made.ndim != 1 or made.dtype.kind not in "iu" or len(made) < 2:
+            raise UserError(f"{says} return an array of ids, two or more, not {made!r:.80}")
+        if (made[[0, -1]] != given[[0, -1]]).any():
+            raise UserError(f"{says} keep the first and the last id, {given[0]} and {given[-1]}: {made!r:.80}")
+        if made.min() < 0 or made.max() >= len(self.tokenizer.hf):
+            raise UserError(f"{says} return ids below {len(self.tokenizer.hf):,}, the tokenizer's: {made!r:.80}")
+        row = np.concatenate([ids[:start], made[len(self.first) : len(made) - len(self.last)], ids[end:]])
+        if self.tokenizer.positions is not None and len(row) > self.tokenizer.positions:
+            raise UserError(f"{says} return a row that the encoder can read: {self.tokenizer.positions} tokens at most")
+        return row
 
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
         """The batches of steps first..last-1, made ahead by `workers` processes (0: by this one)."""

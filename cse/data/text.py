@@ -244,17 +244,15 @@ class Text:
     def _checked(self, rows: Rows) -> Iterator[tuple[str, ...]]:
         """The rows, opened only when the first is read.
 
-        Raises UserError for a row with too few columns, and after the last row if a local file has changed, or if a
-        published corpus has not as many rows as were published.
+        Raises UserError for a row that has not a text for each column, and after the last row if a local file has
+        changed, or if a published corpus has not as many rows as were published.
         """
         count = 0
         for count, row in enumerate(rows(), 1):
             cells = row if isinstance(row, tuple | list) else ()
             if len(cells) != self.num_columns + bool(self.scores) or not all(isinstance(cell, str) for cell in cells):
-                raise UserError(
-                    f"data={self.name}, row {count}: {row!r:.80} is not a text for each of {self.column_names}, "
-                    "data.columns"
-                )
+                named = [*self.column_names, *([f"{self.scores.name} (data.scores)"] if self.scores else [])]
+                raise UserError(f"data={self.name}, row {count}: {row!r:.80} is not a text for each of {named}")
             yield row
         for file, digest in self.checksums.items():
             check_unchanged(Path(file), digest, sha256(Path(file)))

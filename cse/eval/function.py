@@ -7,6 +7,7 @@ from inspect import signature
 from numbers import Real
 
 from cse.config.groups import choices
+from cse.config.keys import FUNCTION
 from cse.errors import UserError
 from cse.ranges import Name
 from cse.score import Score, Source
@@ -35,7 +36,7 @@ def known(functions: Mapping[str, ScoringFunction]) -> Iterator[list[str]]:
             raise UserError(f"eval={{{name!r}: {function!r}}}: not a function {needed} ({error})") from error
     KNOWN.update(functions)
     try:
-        yield [f"++eval.{name}={{_target_:{Function.__module__}.Function,name:{name}}}" for name in functions]
+        yield [f"++eval.{name}={{_target_:{FUNCTION},name:{name}}}" for name in functions]
     finally:
         KNOWN.clear()
 

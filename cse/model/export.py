@@ -119,7 +119,7 @@ def write_weights(encoder: Encoder, folder: Path, head: nn.Module | None) -> Non
     if encoder.lora:
         backbone.config.architectures = [type(backbone).__name__]
         backbone.config.save_pretrained(folder)
-        logging.getLogger(inspect.getfile(save_torch_state_dict)).setLevel(logging.ERROR)  # it is named by its file
+        logging.getLogger(inspect.getfile(save_torch_state_dict)).setLevel(logging.ERROR)  # so the hub names it
         save_torch_state_dict(state, folder)
         backbone.save_pretrained(folder / "adapter")  # of a model with an adapter, this writes only the adapter
     else:

@@ -110,13 +110,13 @@ class Comparison:
         return pd.DataFrame(texts, index=self.scores.index, columns=list(self.keys), dtype=object)
 
     @cached_property
-    def telling(self) -> list[str]:
+    def label_keys(self) -> list[str]:
         """Few keys that tell the settings apart."""
         return telling_apart(self.values)
 
     def label(self, setting: int) -> str:
         """The setting as text, in few keys: lr=3e-05, model=bert; all if there are no keys."""
-        values = self.values.loc[setting, self.telling].rename(self.keys)
+        values = self.values.loc[setting, self.label_keys].rename(self.keys)
         return ", ".join(f"{name}={value}" for name, value in values.items() if value != "") or "all"
 
     def mark(self, metric: str, setting: int) -> str:

@@ -4,8 +4,9 @@ Tests and ties are those of a sweep's table (cse.report.groups.compare), correct
 compared. Where a setting has the reference's seeds, it is compared with it seed by seed too.
 
 differences.csv has a row for each setting that is compared. p_holm: empty if there are no seeds to test; tied: p_holm
-does not tell them apart; seeds_to_tell: a side, "" if these do; paired_: the test seed by seed; alike, alike_p: whether
-the difference is less than `within`, and p of it, by Holm too; gate: what it says.
+does not tell them apart, "" with too few seeds for a verdict; seeds_to_tell: a side, "" if these do; paired_: the test
+seed by seed; alike, alike_p: whether the difference is less than `within`, and p of it, by Holm too;
+gate: what it says.
 """
 
 import math
@@ -30,8 +31,8 @@ from cse.score import decimals
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000
 PAIRED = (
-    "paired: t tests of the differences seed by seed, right where a seed's luck is in both runs, as with another "
-    "precision, not for two methods."
+    "paired: t tests of the differences seed by seed, which see more where a seed moves both sides alike, as with "
+    "another precision, and seldom for two methods."
 )
 ALIKE = (
     "alike: whether the difference is less than {:g}; no: its whole interval is further off. In brackets p, by two "

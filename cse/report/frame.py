@@ -48,13 +48,13 @@ def differing(runs: Sequence[Run], seed: str) -> list[str]:
 
 
 def telling_apart(values: pd.DataFrame) -> list[str]:
-    """Columns that tell the rows apart, without any of which two would be the same; choices of groups and what was
-    typed first are kept before others. values: a row for each setting, by key."""
+    """Columns that tell the rows apart and of which each has a value, without any of which this would not be so;
+    choices of groups and what was typed first are kept before others. values: a row for each setting, by key."""
     kept = list(values)
     for key in sorted(reversed(kept), key=lambda key: (key != "origin", is_group(key))):
-        rest = [one for one in kept if one != key]
-        if rest and not values[rest].duplicated().any():
-            kept = rest
+        rest = values[[one for one in kept if one != key]]
+        if not rest.duplicated().any() and (rest != "").any(axis=1).all():
+            kept = list(rest)
     return kept
 
 

@@ -119,7 +119,7 @@ def make_batches(
     augmentation.bind(tokenizer.hf)
     if augmentation.level == "tokens":
         text.tokenize(tokenizer, max_length)
-    return Batches(
+    batches = Batches(
         text,
         tokenizer,
         augmentation,
@@ -134,6 +134,9 @@ def make_batches(
         world=accelerator.num_processes,
         teacher=teacher,
     )
+    if augmentation.level == "text":
+        batches.check_texts()
+    return batches
 
 
 def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) -> tuple[Encoder, Objective]:

@@ -10,21 +10,20 @@ from typing import Any
 import yaml
 from omegaconf import DictConfig, OmegaConf
 
-from cse.config.compose import resolved, without_hydra
+from cse.config.compose import without_hydra
 from cse.config.groups import CONF_DIR, own_folders
+from cse.config.keys import FUNCTION
 from cse.dotted import Config
 from cse.errors import UserError
 
 HYDRAS_KEY = re.compile(r"_[a-z]+_")
 """`_target_`, `_partial_`, `_args_` and the like, by which Hydra builds a part."""
 
-FUNCTION = "cse.eval.function.Function"
-"""The evaluator that a function given in Python becomes."""
-
 
 def functions_in(config: Config) -> list[str]:
     """The names of the evaluators that are functions."""
-    return [name for name, one in (config.get("eval") or {}).items() if one.get("_target_") == FUNCTION]
+    evaluators = config.get("eval") or {}
+    return [name for name, one in evaluators.items() if isinstance(one, dict) and one.get("_target_") == FUNCTION]
 
 
 def call_with(word: str, functions: Sequence[str]) -> str:
@@ -42,10 +41,10 @@ def refuse_foreign_parts(origin: str, config: DictConfig, fresh: DictConfig, wor
     known = [part for place in (Path(CONF_DIR), *own_folders()) for part in parts_of(place)]
     known += [part for _, part in parts_in(OmegaConf.to_container(without_hydra(fresh)))]
     typed = re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(words))
-    tree = resolved(without_hydra(config))
+    tree: Any = OmegaConf.to_container(without_hydra(config))
     for key, part in parts_in(tree):
         if part not in known and part.get("_target_") not in typed:
-            if part["_target_"] == FUNCTION:
+            if part.get("_target_") == FUNCTION:
                 given = call_with(origin, functions_in(tree))
                 raise UserError(f"{origin}: {key} was a function, which only Python can give: {given}")
             named = " ".join(f"{key}.{name}={value}" for name, value in part.items())
@@ -62,7 +61,7 @@ def parts_of(conf: Path) -> Iterator[Config]:
         try:
             content = yaml.load(text, yaml.CSafeLoader) if "_target_" in text else {}
             yield from (part for _, part in parts_in(content))
-        except yaml.YAMLError:  # whoever chose it has been told by Hydra
+        except yaml.YAMLError:  # Hydra has refused it already if this line chose it
             continue
 
 

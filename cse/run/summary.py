@@ -63,10 +63,10 @@ def announce(config: Config, training: Training, found: Overlap, asked: str) -> 
 
 def pooling_in_words(name: str, pooling: str) -> str:
     """The pooling, beside that which the encoder's folder records, if it is another."""
-    with suppress(UserError, OSError, ValueError, KeyError):  # who names a pooling may train from any folder
+    with suppress(UserError, OSError, ValueError, KeyError):  # a remark: what cannot be read is refused elsewhere
         recorded = recorded_modules(Path(locate(name)))
         if recorded is not None and recorded.pooling != pooling:
-            return f"{pooling} pooling (its folder records {recorded.pooling}: model.pooling=null)"
+            return f"{pooling} pooling (its folder records {recorded.pooling}, which model.pooling=null takes)"
     return f"{pooling} pooling"
 
 

@@ -165,10 +165,11 @@ def check_parameter(key: str, value: Any) -> None:
         alike = " or ".join(one for one in PARAMETERS if one.startswith(key))
         near = f" (did you mean {alike}?)" if alike else nearest(key, PARAMETERS)
         raise UserError(f"there is no hydra.launcher.{key}{near}; there are {', '.join(PARAMETERS)}; {ELSEWHERE}")
+    if value is None and key not in DEFAULTS:
+        return
     lowest = 0 if key == "max_num_timeout" else 1
     number = gpus_in(value) if key == "gpus_per_node" else value
-    unset = value is None and key not in DEFAULTS
-    if key in NUMBERS and not unset and not (isinstance(number, int | float) and number >= lowest):
+    if key in NUMBERS and not (isinstance(number, int | float) and number >= lowest):
         raise UserError(f"hydra.launcher.{key}={value}: give {NUMBERS[key]} from {lowest} on")
     if isinstance(value, str) and not (value.isprintable() and value.strip()):
         raise UserError(f"hydra.launcher.{key}={value!r}: give text of one line")

@@ -87,7 +87,6 @@ def chunked_step(
     device = device_of(encoder)
     rows = chunks.cut(batch.tokens.mask_BT.sum(1).cpu())
     pieces = [rows_of(batch.tokens, numbers).to(device) for numbers in rows]
-    order_B = torch.cat(rows)
     sizes = [len(numbers) for numbers in rows]
     states, encoded = [], []
     with torch.no_grad():
@@ -95,15 +94,16 @@ def chunked_step(
             states.append(random_state())
             encoded.append(encoder(piece))
     after = random_state()
-    place_B = to_device(order_B.argsort(), device)
-    pooled_BD = torch.cat([one.pooled_BD for one in encoded])[place_B]
-    known = {name: torch.cat([one.known[name] for one in encoded])[place_B] for name in encoded[0].known}
+    order_B = torch.cat(rows)
+    order_B, inverse_B = to_device(order_B, device), to_device(order_B.argsort(), device)
+    pooled_BD = torch.cat([one.pooled_BD for one in encoded])[inverse_B]
+    known = {name: torch.cat([one.known[name] for one in encoded])[inverse_B] for name in encoded[0].known}
+    # leaves of the loss's graph, at which its gradient stops
     live = [x.requires_grad_() for x in (pooled_BD, *known.values()) if x.is_floating_point()]
     views = split(Encoded(pooled_BD, known), batch)
     loss = loss_of(objective, gather_views(views, scale))
     backward(loss.total)
     check_reached(objective, live)
-    order_B = to_device(order_B, device)
     grads = [(torch.zeros_like(x) if x.grad is None else x.grad)[order_B].split(sizes) for x in live]
     for piece, state, *mine in zip(pieces, states, *grads, strict=True):
         set_random_state(state)

@@ -151,6 +151,9 @@ class Wide(Objective):
 class Texts(Base):
     num_views = "2"
     def __init__(self, dim): ...
+class Nothing(Base):
+    masking = None
+    def __init__(self, dim): ...
 class Mistaken(Base):
     def __init__(self, dim): len(dim)
 """
@@ -163,7 +166,8 @@ class Mistaken(Base):
         ("Narrow", "'weight'|'dim'"),
         ("Abstract", "forward"),
         ("Wide", r"its forward must take \(self, views\): .*'extra'"),
-        ("Texts", "its num_views must be of type int, like 2, not '2'"),
+        ("Texts", "its num_views='2' should be a valid integer"),
+        ("Nothing", "its masking=None should be a valid string"),
     ],
 )
 def test_a_part_that_cannot_be_made_of_its_settings_is_named(tmp_path, monkeypatch, name, why):

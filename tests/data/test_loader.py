@@ -215,30 +215,31 @@ def test_tokens_that_are_no_ids_are_refused_by_class(make, made):
 
 
 @pytest.mark.parametrize(("made", "said"), [
-    (lambda ids: ids[1:-1], "special token"), (lambda ids: ids[:-1], "special token"),
-    (lambda ids: ids[:1], "special token"),
-    (lambda ids: np.insert(ids, 1, 10**6), "ids below"),
+    (lambda ids: ids[1:-1], "the first and the last"), (lambda ids: ids[:-1], "the first and the last"),
+    (lambda ids: ids[:1], "two or more"), (lambda ids: np.insert(ids, 1, 10**6), "ids below"),
+    (lambda ids: np.insert(ids, 1, -100), "ids below"), (lambda ids: ids[np.r_[0, [1] * 60, -1]], "40 tokens at most"),
 ])  # fmt: skip
 def test_tokens_without_the_special_ones_or_that_no_tokenizer_has_are_refused(make, made, said):
     class Mine(Augmentation):
         def tokens(self, ids, rng):
             return made(ids)
 
+    batches = make(augmentation=Mine())
+    batches.tokenizer.positions = 40
     with pytest.raises(UserError, match=rf"Mine\.tokens must .*{said}"):
-        make(augmentation=Mine()).views(np.arange(2), 0)
+        batches.views(np.arange(2), 0)
 
 
-def test_a_batch_of_which_a_view_has_no_text_is_refused(make):
+def test_an_augmentation_that_leaves_no_text_is_refused(make):
     class Mine(Augmentation):
         level = "text"
 
         def views(self, text, num_views, rng):
-            return [text, " "] if self.all or rng.random() < 0.5 else [text] * 2
+            return [text, " " if rng.random() < self.share else text]
 
     mine = Mine()
-    mine.all = False
-    batches = make(augmentation=mine)
-    assert len(batches.views(np.arange(20), 0)) == 2  # some may be empty
-    mine.all = True
-    with pytest.raises(UserError, match=r"Mine\.views left no text in any of 20 rows"):
-        batches.views(np.arange(20), 0)
+    mine.share = 0.5
+    make(augmentation=mine).check_texts()
+    mine.share = 1.0
+    with pytest.raises(UserError, match=r"Mine\.views left no text in any of 16 rows"):
+        make(augmentation=mine).check_texts()

@@ -111,6 +111,20 @@ def test_a_setting_is_named_by_what_tells_it_apart(leave, compared):
     assert "max_steps" in found.table()
 
 
+def test_each_setting_has_a_name_though_some_lack_a_key(leave, compared):
+    for name, config in (
+        ("a", {"objective": "simcse"}),
+        ("b", {"objective": "barlow", "augmentation.p": 1.0}),
+        ("c", {"objective": "barlow", "augmentation.p": 2.0}),
+    ):
+        leave(
+            name, {**config, "seed": 1}, {"dev/x": 1.0}, overrides=[f"{key}={value}" for key, value in config.items()]
+        )
+    found = compared()
+    names = {found.label(setting) for setting in found.settings.index}
+    assert names == {"objective=simcse", "objective=barlow, p=1", "objective=barlow, p=2"}
+
+
 def test_no_line_gives_more_seeds_of_a_run_that_a_function_scored(leave, compared):
     config = {"seed": 1, "trainer.lr": 1.0, "eval": {"mine": {"_target_": "cse.eval.function.Function"}}}
     found = compared(leave("a", config, {"dev/mine/a": 7.0}))

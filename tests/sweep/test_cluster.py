@@ -156,7 +156,8 @@ def test_gpus_and_memory_are_asked_for_once(words):
 
 
 def test_null_unsets_what_an_earlier_word_asked_for():
-    found = cluster.parameters_of(line_of("gpus_per_node=2", "gres=gpu:2", "gpus_per_node=null"))
+    unset = ("gpus_per_node=null", "python=null", "additional_parameters=null", "setup=null")
+    found = cluster.parameters_of(line_of("gpus_per_node=2", "gres=gpu:2", *unset))
     assert found["gres"] == "gpu:2"
     assert "gpus_per_node" not in found
 
