@@ -142,6 +142,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     from cse.report import differences, page, terminal
     from cse.report.chosen import above, having, places, with_origin
     from cse.report.comparison import compare_runs
+    from cse.report.gate import gate
 
     named = {str(folder): places(folder) for folder in folders}
     runs = with_origin(read_runs([place for of in named.values() for place in of]), named)
@@ -162,7 +163,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     passed, gated = True, dict[frozenset[int], str]()
     if least is not None:
         first = next(iter(named.values())) if len(named) > 1 else []
-        passed, gated = differences.gate(comparison, least, baseline, confidence, first)
+        passed, gated = gate(comparison, least, baseline, confidence, first)
     label = f"{out.name}-differences"
     gaps, doubt = differences.differences(comparison, baseline, confidence, config["within"], label, gated)
     others = [*([gaps] if gaps else []), *([smoke.unranked()] if smoke else [])]

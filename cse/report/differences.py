@@ -19,12 +19,10 @@ import pandas as pd
 
 from cse.columns import Section
 from cse.errors import UserError
-from cse.record.runs import described
 from cse.report.chosen import has, named_settings
 from cse.report.comparison import Comparison
 from cse.report.groups import Group, compare, few_seeds, group_of, listed, seed_spread
 from cse.report.markup import TIED, bounds, probability, signed
-from cse.report.notes import code_of, rest_on_other_data
 from cse.report.statistics import SeedSpread, compare_pairs, holm, likeness, seeds_for, smallest_difference
 from cse.score import decimals
 
@@ -205,49 +203,3 @@ def the_one(comparison: Comparison, found: Sequence[int], named: str) -> int:
         return found[0]
     known = listed([f"'{comparison.label(one)}'" for one in found or comparison.settings.index])
     raise UserError(f"{named} names {len(found)} settings instead of one: {known}")
-
-
-def gate(
-    comparison: Comparison, least: float, baseline: str | None, confidence: float, named: Sequence[Path]
-) -> tuple[bool, dict[frozenset[int], str]]:
-    """Whether the first setting is better than the baseline, or than every other one, by `least` or more, and a line
-    for each pair. named: the places of the first of several folders or globs, whose setting is the first; [] if one was
-    named, and the best setting is the first, which needs a baseline: the best is always better than some.
-
-    A difference counts if it is told apart from one of `least`, with the seeds that a verdict needs, on whole data.
-    """
-    if not (named or baseline):
-        raise UserError(f"gate={least:g}: which is to be better? runs=[A,B]: A; baseline=KEY=VALUE: the best of all")
-    first = comparison.best
-    if named:
-        first = the_one(comparison, settings_in(comparison, named), f"runs=[{named[0]},...]")
-    score = comparison.compared_by
-    if first is None:
-        raise UserError(f"gate={least:g}: no dev score says which setting is the best: name it, runs=[A,B]")
-    known = [setting_named(comparison, baseline)] if baseline else list(comparison.settings.index)
-    others = [one for one in known if one != first]
-    if known == [first] and not named and len(comparison.settings) > 1:
-        return False, {frozenset(known): f"the best is the baseline itself: {comparison.label(first)}"}
-    if score is None or not others:
-        raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
-    sign = -1 if described(comparison.frame["run"], score).lower_is_better else 1
-    ours, *against = [scored(comparison, one, score) for one in [first, *others]]
-    if not all(group.values for group in (ours, *against)):
-        raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
-    found = [compare(ours, group, confidence, sign * least) for group in against]
-    passed, lines = True, {}
-    for one, group, of, p in zip(others, against, found, holm([of.p for of in found]), strict=True):
-        assert of.effect is not None
-        unlike = "they were scored on different data" if rest_on_other_data([*ours.runs, *group.runs], score) else ""
-        altered = "its data are incomplete or altered" if ours.altered or group.altered else ""
-        joined = any(len(set(map(code_of, side.runs))) > 1 for side in (ours, group))
-        edited = "the runs of a setting are of different code" if joined else ""
-        smaller = "" if sign * of.effect > least else "not even these runs' means are"
-        unsure = "" if p < 1 - confidence else f"p {probability(p) or 'unknown'}"
-        why = unlike or altered or edited or few_seeds([ours, group]) or smaller or unsure
-        passed &= not why
-        gain = f"{signed(of.effect, 2)} {bounds(of.low, of.high, 2)}".strip()
-        result = f"not shown, {why}" if why else f"p {probability(p)}"
-        names = f"{comparison.label(first)} against {comparison.label(one)}"
-        lines[frozenset((first, one))] = f"{names}: {gain}, {least:g} better: {result}"
-    return passed, lines

@@ -40,9 +40,9 @@ def main(words: list[str], program: str = "cse-train") -> int:
     """
     line = read(words, program)
     if line.launcher == "submitit_slurm":
-        from cse.sweep import cluster
+        from cse.sweep.parameters import parameters_of
 
-        cluster.parameters_of(line)  # refuses mistakes before all jobs are composed
+        parameters_of(line)  # refuses mistakes before all jobs are composed
     planned, parallel = line.jobs(), line.options.jobs.parallel
     check_settings(planned)
     if line.search:
