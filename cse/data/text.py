@@ -252,7 +252,9 @@ class Text:
             cells = row if isinstance(row, tuple | list) else ()
             if len(cells) != self.num_columns + bool(self.scores) or not all(isinstance(cell, str) for cell in cells):
                 named = [*self.column_names, *([f"{self.scores.name} (data.scores)"] if self.scores else [])]
-                raise UserError(f"data={self.name}, row {count}: {row!r:.80} is not a text for each of {named}")
+                raise UserError(
+                    f"data={self.name}, row {count}: {row!r:.80} is not a text for each of data.columns={named}"
+                )
             yield row
         for file, digest in self.checksums.items():
             check_unchanged(Path(file), digest, sha256(Path(file)))

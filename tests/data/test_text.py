@@ -156,7 +156,7 @@ def test_a_source_that_is_missing_or_too_short_is_named(tmp_path, prepared):
 @pytest.mark.parametrize("row", [("a", None), ("a", 5), "ab", ("a",), None])
 def test_a_row_of_a_function_that_is_no_text_for_each_column_is_named(tmp_path, row):
     text = Text("mine", str(tmp_path), columns=["a", "b"], rows=lambda: iter([("x", "y"), row]), identity="1")
-    with pytest.raises(UserError, match=r"data=mine, row 2: .* \['a', 'b'\]"):
+    with pytest.raises(UserError, match=r"data=mine, row 2: .*data\.columns=\['a', 'b'\]"):
         text.prepare()
 
 
