@@ -29,7 +29,8 @@ Outcome: the average of seven STS tests; ten seeds, but for the untouched encode
 and half the steps are compared with SimCSE's runs from the same weights at each seed: of some seeds these are further
 runs, which the row of SimCSE with dropout, block 1's, does not have."""
 SECOND = """\
-Block 1 on encoder 2, which another text and seed made, at encoder 1's rates: described, not judged."""
+Block 1 on encoder 2, which another text and seed made, at encoder 1's rates: described, not judged. All eight have the
+sign there that they have on encoder 1, and no interval holds 0."""
 RATES = f"""\
 Mean selection score of both tuning seeds at the last step; empty where a seed is missing.
 Bold: chosen; (edge): the best so far is the first or last rate, so the grid is not finished
@@ -58,5 +59,5 @@ DOUBTS = """\
   ends {harm:.2f} below the untouched encoder's mean pooling, and scores less the more it trains.
 - The small control, SimCSE at half its steps, is {half:.2f} points below; no test of it was registered. Temperature 1
   and MLM on sentences score less the more they train, and are near the untouched encoder.
-- One small encoder that a sentence encoder's tuning has shaped, 80 steps, Wikipedia sentences, STS alone.
-  The second encoder comes from the same start and has the first one's rates; nothing of it is pooled or judged."""
+- One small encoder that a sentence encoder's tuning has shaped, 80 steps, Wikipedia sentences, STS alone. The second
+  encoder, on which block 1 alone was run, comes from the same start and has the first one's rates."""
