@@ -47,7 +47,8 @@ def names() -> dict[str, str]:
 
 def described(text: str, runs: pd.DataFrame) -> str:
     """A text with the numbers of the complete blocks: the gains by shuffle and EDA, distances, selection scores."""
-    means = complete(runs).groupby("arm")[["average", "dev"]].mean()
+    there = complete(runs)
+    means = there.groupby("arm")[["average", "dev"]].mean()
     score = means.average
     gain = {one: score[f"{one}_shuffle"] - score[f"{one}_dropout"] for one in THREE}
     above = {arm: abs(score[arm] - score[f"simcse_{arm.partition('_')[2]}"]) for arm in BLOCKS[0]}
@@ -68,7 +69,7 @@ def described(text: str, runs: pd.DataFrame) -> str:
     return text.format(
         gain=gain, above=above, dev=means.dev, eda=eda, half=half, loss=loss, whitened=whitened, beside=beside,
         paired=paired, images=tuned(runs).loc["images", 1e-4], alone=alone, mlm=over, harm=harm,
-        spread=complete(runs).query("arm == 'simcse_dropout'").average.std(),
+        spread=there[there.arm == "simcse_dropout"].average.std(),
     )  # fmt: skip
 
 

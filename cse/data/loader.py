@@ -157,10 +157,9 @@ class Batches(Dataset[Batch]):
 
     def _of_texts(self, rows_B: np.ndarray, epoch: int) -> list[View]:
         """Views made of texts. All texts of the batch are tokenised in one call."""
-        cells = zip(*(self.text.texts_of(rows_B, column) for column in range(self.text.num_columns)), strict=True)
         views: list[list[tuple[int, str]]] = [[] for _ in self.columns]
-        for row, texts in zip(rows_B.tolist(), cells, strict=True):
-            for view, made in zip(views, self._texts_of(row, texts, epoch), strict=True):
+        for row, made_of_row in self._texts(rows_B, epoch):
+            for view, made in zip(views, made_of_row, strict=True):
                 view += [(row, text) for text in made]
         ids = iter(self.tokenizer.by_words([text for view in views for _, text in view], self.max_length))
         return [
@@ -170,11 +169,15 @@ class Batches(Dataset[Batch]):
 
     def check_texts(self) -> None:
         """Raise UserError if a view of each of the first rows is empty: one may be by chance, so many are a mistake."""
-        rows_B = self.rows[:FIRST]
-        cells = zip(*(self.text.texts_of(rows_B, column) for column in range(self.text.num_columns)), strict=True)
-        made = [self._texts_of(row, texts, 0) for row, texts in zip(rows_B.tolist(), cells, strict=True)]
+        made = [views for _, views in self._texts(self.rows[:FIRST], 0)]
         if any(not "".join(chain.from_iterable(view)).strip() for view in zip(*made, strict=True)):
             raise UserError(f"{class_name(type(self.augmentation))}.views left no text in any of {len(made)} rows")
+
+    def _texts(self, rows_B: np.ndarray, epoch: int) -> Iterator[tuple[int, list[list[str]]]]:
+        """Each row with its views, each a list of texts."""
+        cells = zip(*(self.text.texts_of(rows_B, column) for column in range(self.text.num_columns)), strict=True)
+        for row, texts in zip(rows_B.tolist(), cells, strict=True):
+            yield row, self._texts_of(row, texts, epoch)
 
     def _texts_of(self, row: int, cells: tuple[str, ...], epoch: int) -> list[list[str]]:
         """The views of one row of texts, each a list of them. cells: the row's text in each column."""
