@@ -3,13 +3,14 @@
     python -m benchmarks.bench_precision [--part gradients|runs|scores] [--arms simcse ...] [--models minilm bert]
                                          [--steps 100] [--seeds 3] [--runs FOLDER] [--shared ../shared/data]
 
-gradients: of the first step, the same weights, rows and dropout in both precisions; MiniLM's weights, and random ones
-of BERT-base's shape. runs: cse-train on MiniLM with the same seeds; a finished run in FOLDER is read, not made again.
-scores: STS-B dev of MiniLM and of the runs in FOLDER, encoded in both precisions, and the time of the seven STS tasks.
+Weights: MiniLM's, and random ones of BERT-base's shape. gradients: of the first step, the same rows and dropout in both
+precisions. runs: cse-train with the same seeds; a finished run in FOLDER is read, not made again. scores: STS-B dev of
+MiniLM and of the runs in FOLDER, encoded in both precisions, and the time of the seven STS tasks.
 Needs the real data beside the checkout.
 """
 
 import argparse
+import itertools
 import sys
 import tempfile
 from functools import partial
@@ -44,17 +45,19 @@ ARMS = {
     "barlow": (WIKI, ["objective=barlow", "augmentation=shuffle"]),
     "vicreg": (WIKI, ["objective=vicreg", "augmentation=shuffle"]),
 }
+RANDOM_BERT = "random_bert"  # a folder
 ROWS = {"minilm": (32, 8), "bert": (8, 2)}  # of a batch; of DeCLUTR's, documents of two anchors and four positives each
 
 
-def words_of(arm: str, model: str, seed: int, shared: Path, cache: str) -> list[str]:
-    """The line of an arm, without precision and folder."""
+def words_of(arm: str, model: str, seed: int, shared: Path, work: Path) -> list[str]:
+    """The line of an arm, without precision and folder. `work` has the cache and, if asked for, BERT's weights."""
     text, own = ARMS[arm]
     rows = ROWS[model][arm == "declutr"]
+    weights = [f"model.name={work / RANDOM_BERT}"] if model == "bert" else []
     return [
-        "model=minilm", "model.pooling=cls", "data=text", f"data.path={shared / text}", *own, "eval=stsb",
+        "model=minilm", *weights, "model.pooling=cls", "data=text", f"data.path={shared / text}", *own, "eval=stsb",
         f"paths.senteval={shared}/senteval", f"paths.images={shared}/images/cifar10_small",
-        f"paths.audio={shared}/audio/speech_small", f"paths.cache={cache}", "tracker=none", f"seed={seed}",
+        f"paths.audio={shared}/audio/speech_small", f"paths.cache={work / 'cache'}", "tracker=none", f"seed={seed}",
         f"trainer.batch_size={rows}", "trainer.log_every=1",
     ]  # fmt: skip
 
@@ -77,23 +80,21 @@ def gradient(words: list[str], precision: str, folder: Path) -> tuple[float, Ten
     return float(loss.total), torch.cat([w.grad.flatten() for w in weights if w.grad is not None])
 
 
-def gradients(arms: list[str], models: list[str], seeds: int, shared: Path) -> str:
+def gradients(arms: list[str], models: list[str], seeds: int, shared: Path, work: Path) -> str:
     """A row for each model and arm: how far bf16's loss and gradient are from those of fp32, seed by seed."""
     rows = []
-    with tempfile.TemporaryDirectory() as work:
-        random_bert = [f"model.name={save_model('bert', Path(work) / 'bert')}"]
-        for model in models:
-            for arm in arms:
-                found = []
-                for seed in range(1, seeds + 1):
-                    words = words_of(arm, model, seed, shared, f"{work}/cache") + random_bert * (model == "bert")
-                    (loss, exact), (rounded_loss, rounded) = (gradient(words, p, Path(work)) for p in PRECISIONS)
-                    cosine = torch.nn.functional.cosine_similarity(exact.double(), rounded.double(), dim=0)
-                    found.append((abs(rounded_loss / loss - 1), float(cosine), float(rounded.norm() / exact.norm())))
-                apart, cosines, norms = zip(*found, strict=True)
-                rows.append([model, arm, f"{100 * np.mean(apart):.2g} %", *(", ".join(f"{x:.4f}" for x in of)
-                             for of in (cosines, norms))])  # fmt: skip
-                print(*rows[-1], flush=True)
+    for model, arm in itertools.product(models, arms):
+        found = []
+        for seed in range(1, seeds + 1):
+            words = words_of(arm, model, seed, shared, work)
+            with tempfile.TemporaryDirectory() as folder:
+                (loss, exact), (rounded_loss, rounded) = (gradient(words, p, Path(folder)) for p in PRECISIONS)
+            cosine = torch.nn.functional.cosine_similarity(exact.double(), rounded.double(), dim=0)
+            found.append((abs(rounded_loss / loss - 1), float(cosine), float(rounded.norm() / exact.norm())))
+        apart, cosines, norms = zip(*found, strict=True)
+        rows.append([model, arm, f"{100 * np.mean(apart):.2g} %", *(", ".join(f"{x:.4f}" for x in of)
+                     for of in (cosines, norms))])  # fmt: skip
+        print(*rows[-1], flush=True)
     return table(["weights", "objective", "loss apart", "gradient's cosine, by seed", "its norm, fp32 = 1"], rows)
 
 
@@ -102,22 +103,22 @@ def is_finished(folder: Path) -> bool:
     return read_run(folder).status == DONE
 
 
-def runs(arms: list[str], steps: int, seeds: int, shared: Path, folder: Path) -> str:
-    """A row for each arm: dev scores and losses of the runs that both precisions finished."""
+def runs(arms: list[str], models: list[str], seeds: int, shared: Path, work: Path, steps: int) -> str:
+    """A row for each model and arm: dev scores and losses of the runs that both precisions finished."""
     rows = []
-    for arm in arms:
+    for model, arm in itertools.product(models, arms):
         pairs = []
         for seed in range(1, seeds + 1):
-            places = [folder / "minilm" / arm / f"{precision}-{seed}" for precision in PRECISIONS]
+            places = [work / model / arm / f"{precision}-{seed}" for precision in PRECISIONS]
             for precision, place in zip(PRECISIONS, places, strict=True):
                 if steps and not is_finished(place):
-                    words = words_of(arm, "minilm", seed, shared, str(folder / "cache"))
+                    words = words_of(arm, model, seed, shared, work)
                     words += [f"trainer.max_steps={steps}", f"trainer.eval_every={steps}"]
                     train([*words, f"trainer.precision={precision}", "resume=auto"], place)
             if all(map(is_finished, places)):
                 pairs.append([curves(place) for place in places])
         if not pairs:
-            rows.append([arm, "0", *["not run"] * 5])
+            rows.append([model, arm, "0", *["not run"] * 5])
             continue
         ends = [[run["dev/stsb/spearman"][-1][1] for run in of] for of in zip(*pairs, strict=True)]
         losses = [
@@ -126,9 +127,9 @@ def runs(arms: list[str], steps: int, seeds: int, shared: Path, folder: Path) ->
         gaps = [abs(b / a - 1) for one, two in pairs
                 for (_, a), (_, b) in zip(one["train/loss"][:10], two["train/loss"][:10], strict=True)]  # fmt: skip
         moved = ", ".join(f"{b - a:+.2f}" for a, b in zip(*ends, strict=True))
-        rows.append([arm, str(len(pairs)), *map(mean_and_sd, ends), moved,
+        rows.append([model, arm, str(len(pairs)), *map(mean_and_sd, ends), moved,
                      ", ".join(f"{loss:.4g}" for loss in losses), f"{100 * np.mean(gaps):.2g} %"])  # fmt: skip
-    return table(["objective", "seeds", "dev, fp32", "dev, bf16", "bf16 - fp32, by seed",
+    return table(["weights", "objective", "seeds", "dev, fp32", "dev, bf16", "bf16 - fp32, by seed",
                   "loss, last ten steps: fp32, bf16", "first ten losses apart"], rows)  # fmt: skip
 
 
@@ -138,8 +139,8 @@ def scores(shared: Path, folder: Path, rounds: int) -> str:
     seven.prepare()
     sentences = [text for pairs in seven.tasks["test"].values() for one in pairs for text in one.texts()]
     places: dict[str, tuple[str, AnyPooling | None]] = {"all-MiniLM-L6-v2, CLS": (PACKAGE, "cls")}
-    for best in sorted(folder.glob("minilm/*/*/best")):
-        places[f"{best.parents[1].name}, {best.parent.name}"] = str(best), None
+    for best in sorted(folder.glob("*/*/*/best")):
+        places[f"{best.parents[2].name}, {best.parents[1].name}, {best.parent.name}"] = str(best), None
     own, rows = load_encoder(PACKAGE, "mean"), []
     for name, place in {"all-MiniLM-L6-v2, mean pooling": None, **places}.items():
         encoder = load_encoder(*place) if place else own
@@ -168,21 +169,30 @@ def main() -> None:
     arguments.add_argument("--runs", type=Path, help="keep the runs there")
     arguments.add_argument("--shared", type=real_data, default=str(SHARED))
     given = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        measure(given, given.runs or Path(temporary))
+
+
+def measure(given: argparse.Namespace, work: Path) -> None:
+    """Write a section of RESULTS.md for each part asked for."""
     command = " ".join(["python -m benchmarks.bench_precision", *sys.argv[1:]])
+    shape = "minilm: MiniLM, batch 32 (DeCLUTR 8); bert: random weights of BERT-base's shape, batch 8 (2)."
+    which = given.arms, given.models, given.seeds, given.shared, work
+    if "bert" in given.models and given.part != "scores" and not (work / RANDOM_BERT).exists():
+        torch.manual_seed(0)
+        save_model("bert", work / RANDOM_BERT)
     if given.part in (None, "gradients"):
-        body = gradients(given.arms, given.models, given.seeds, given.shared)
-        note = """The first step of a run in fp32 and in bf16: the same weights, rows and dropout. minilm: MiniLM, batch
-32 (DeCLUTR 8 documents); bert: random weights of BERT-base's shape, batch 8 (2). Nothing was trained."""
-        write_section(f"bf16's gradient beside fp32's, {where()}", command, f"{note}\n\n{body}")
+        note = f"The first step of a run in fp32 and in bf16: the same weights, rows and dropout.\n{shape}"
+        write_section(f"bf16's gradient beside fp32's, {where()}", command, f"{note}\n\n{gradients(*which)}")
     if given.part in (None, "runs"):
-        with tempfile.TemporaryDirectory() as work:
-            body = runs(given.arms, given.steps, given.seeds, given.shared, given.runs or Path(work))
-        note = """MiniLM with CLS pooling, 100 steps of batch 32 (DeCLUTR 8 documents), the same seeds in both; STS-B
-dev Spearman x100 at the end, mean ± sd. BERT's shape was not trained: only its gradients were compared."""
+        body = runs(*which, given.steps)
+        note = (
+            f"CLS pooling, {given.steps} steps, the same seeds; STS-B dev Spearman x100 at the end, mean ± sd.\n{shape}"
+        )
         write_section(f"bf16 beside float32, {where()}", command, f"{note}\n\n{body}")
         print(body)
     if given.part in (None, "scores"):
-        body = scores(given.shared, given.runs or Path("nowhere"), rounds=given.seeds)
+        body = scores(given.shared, work, rounds=given.seeds)
         note = "STS-B dev Spearman x100 of the same weights, encoded in fp32 and in bf16. Runs: their best/."
         write_section(f"Encoding in bf16, {where()}", command, f"{note}\n\n{body}")
         print(body)
