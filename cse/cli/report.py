@@ -158,7 +158,8 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     comparison = replace(comparison, part=config["where"] is not None)
     smoke = compare_runs(small, folders, config["metrics"], config["seed"]) if real and small else None
     if config["metrics"] and not comparison.chosen:
-        raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs")
+        have = ", ".join(sorted({name for run in runs for name in run.scores})) or "none"
+        raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs, which have {have}")
     baseline, confidence, least = (config[key] for key in ("baseline", "confidence", "gate"))
     passed, gated = True, dict[frozenset[int], str]()
     if least is not None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from cse.config.groups import choices, groups, own_folders
 from cse.config.search import keys
@@ -40,6 +41,8 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
         choosing = [f"{group}={one}" for group in groups(command) for one in choices(group)]
         is_known = "=" in error.override or error.override in keys(command)
         bare = "" if is_known else nearest(error.override, [*keys(command), *choosing])
+        if Path(error.override).is_dir():
+            bare = f"; a folder is {'model.name' if command == 'train' else 'checkpoint'}={error.override}"
         first, second, *_ = [*text.splitlines(), "", ""]
         at = f" at {first[second.index('^') :][:1]}" if second.strip() == "^" else ""
         return (
@@ -65,7 +68,7 @@ def no_key(key: str, words: Sequence[str], command: str) -> str:
         return f"there is no key {key}; there is {', '.join(own)}"
     ours = key if key in known else meant(key, known) or closest(key, list(known))
     near = closest(key, of_line)
-    if ours in of_line or near.rpartition(".")[2] == ours.rpartition(".")[2]:
+    if key not in known and (ours in of_line or near.rpartition(".")[2] == ours.rpartition(".")[2]):
         return f"there is no key {key}{nearest(key, of_line)}"
     return f"there is no key {key}; {ours} belongs to {', '.join(known[ours])}"
 
@@ -86,6 +89,12 @@ def no_choice(group: str, choice: str, command: str = "train") -> str:
         return (
             f"{group}={choice} is not a choice: a choice lies in {group}/ of --config-dir, and there is {misplaced[0]}"
         )
+    if inside := [one for one in choices(group) if one.startswith(f"{choice}/")]:
+        return f"{group}={choice} has several: {', '.join(inside)}"
+    if elsewhere := [f"{other}={choice}" for other in groups(command) if choice in choices(other)]:
+        return f"{group}={choice} is not a choice; there is {' and '.join(elsewhere)}"
+    if topic := TOPICS.get(choice.lower()):
+        return f"{group}={choice} is not a choice; {topic}"
     own = f"; {INSTEAD[command][group].format(choice)}" if group in INSTEAD[command] else ""
     near = "" if own and re.search(r"[-/.]", choice) else nearest(choice, choices(group))  # a file's or the hub's name
     yours = "" if own_folders() else "; a choice of your own needs --config-dir FOLDER"

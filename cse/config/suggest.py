@@ -14,6 +14,8 @@ SEARCH = (
 FREEZE = (
     "no setting freezes layers; model.num_layers=N keeps the first N, and 'model.lora={r:16,alpha:32}' trains adapters"
 )
+ENCODER = "the encoder is model.name=NAME, a folder or its name on the hub; of cse-eval it is checkpoint=NAME"
+DEVICE = "a GPU is used where there is one; trainer.devices=N trains in N processes, each on a GPU of its own"
 
 SYNONYMS = {
     "learning_rate": "trainer.lr",
@@ -44,6 +46,10 @@ TOPICS = {
     **dict.fromkeys(("time", "timeout", "mem", "gpus", "nodes", "container"), CLUSTER),
     **dict.fromkeys(("search", "sweeper", "smac", "optuna", "interval", "n_trials"), SEARCH),
     **dict.fromkeys(("freeze", "freeze_layers"), FREEZE),
+    **dict.fromkeys(("model_name_or_path", "model_name"), ENCODER),
+    **dict.fromkeys(("device", "cuda", "gpu"), DEVICE),
+    "multiplenegativesrankingloss": "objective=simcse is this loss; objective=simcse_sup, of triplets",
+    "stsbenchmark": "eval=stsb is STS-B, and eval=sts the seven STS tasks",
     "licence": "cse-data list: each dataset's; an encoder's is in its model card",
 }
 """Words that no setting is named after, and an answer to each."""

@@ -83,7 +83,7 @@ def checked(columns: Columns | None, header: Sequence[str], file: str) -> Column
         key, name = ("columns", column) if isinstance(column, str) else ("scores", column.name)
         if header.count(name) != 1:
             count = "several columns" if name in header else "no column"
-            raise UserError(f"data.{key}={name}: {file} has {count} {name}; it has {there}")
+            raise UserError(f"data.{key}={name}: {file} has {count} {name}; it has {there} (name them: data.{key}=)")
     return columns
 
 

@@ -35,6 +35,8 @@ def texts_of(sentences: str | Iterable[str]) -> list[str]:
     """One text or several, as a list. Raises TypeError for what is no text, and for a table of several columns."""
     if isinstance(sentences, Mapping) or getattr(sentences, "ndim", 1) > 1:  # list() gives the names of its columns
         raise TypeError(f"sentences is a {type(sentences).__name__}: give one column's texts, sentences['text']")
+    if not isinstance(sentences, Iterable):
+        raise TypeError(f"sentences must be texts, not {type(sentences).__name__}: {sentences!r:.80}")
     texts = [sentences] if isinstance(sentences, str) else list(sentences)
     for number, text in enumerate(texts):
         if not isinstance(text, str):

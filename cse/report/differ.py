@@ -39,7 +39,8 @@ def facts(run: Run) -> Iterator[tuple[str, str, object]]:
         yield "data", f"digest of {name}", digest
     for name, value in {**code_by_name(results), **run.versions}.items():
         yield "versions", name, value
-    yield "machine", "device", results.get("device")
+    for name in ("device", "processes"):
+        yield "machine", name, results.get(name)
 
 
 def code_by_name(results: Json) -> dict[str, object]:

@@ -202,4 +202,4 @@ def the_one(comparison: Comparison, found: Sequence[int], named: str) -> int:
     if len(found) == 1:
         return found[0]
     known = listed([f"'{comparison.label(one)}'" for one in found or comparison.settings.index])
-    raise UserError(f"{named} names {len(found)} settings instead of one: {known}")
+    raise UserError(f"{named} names {len(found)} settings instead of one; type one of these after =: {known}")

@@ -238,7 +238,10 @@ def check_same_inputs(config: Config, training: "Training") -> None:
     other = [name for name, digest in about["inputs"].items() if digest not in read]
     but = f"; other ones in place of {', '.join(other)}" * bool(other)
     log.info("rerun      %s: the same %d inputs, by digest%s", folder, len(about["inputs"]) - len(other), but)
-    warn_of_other_code("rerun", read_run(folder).results, config)
+    before, processes = read_run(folder).results, training.accelerator.num_processes
+    warn_of_other_code("rerun", before, config)
+    if before.get("processes", processes) != processes:
+        log.warning("rerun      on %d processes, that run on %d: other dropout masks", processes, before["processes"])
 
 
 def warn_of_other_code(word: str, before: Json, config: Config) -> bool:

@@ -144,6 +144,7 @@ def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
         "architecture": f"{shape}, {encoder.pooling} pooling",
         "training_data": training.parts.provenance(),
         "inputs": training.inputs,
+        "processes": accelerator.num_processes,  # torchrun's, which trainer.devices does not say
     }
     if record.writes:
         before = read_run(training.folder).results if training.state.step else {}

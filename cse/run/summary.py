@@ -277,4 +277,4 @@ def print_scores(record: Record, untrained: Mapping[str, float]) -> None:
         if note := record.results["config"]["note"]:
             log.info("\n%s", note)
     if len(headline) < len(rows):
-        log.info("%d more scores in results.json", len(rows) - len(headline))
+        log.info("scores in results.json: %d", len(rows))

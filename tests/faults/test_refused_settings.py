@@ -3,6 +3,7 @@
 import pytest
 
 import cse
+from cse.config.mistakes import no_choice
 from cse.config.search import keys
 from cse.config.suggest import SYNONYMS
 from cse.errors import UserError
@@ -57,10 +58,15 @@ TRAINING = [  # (settings, words that the sentence has to contain)
     ("mem=64G", "mem hydra/launcher=submitit_slurm mem_gb"),
     ("sweep=whitenedcse/table4", "sweep=whitenedcse/table4"),
     ("-m", "-m"),
+    ("experiment=demo data.path=x.txt", "data.path belongs data=text"),
+    ("trainer.device=cuda", "trainer.device trainer.devices=N"),
+    ("experiment=simcse", "experiment=simcse objective=simcse"),
+    ("objective=MultipleNegativesRankingLoss", "objective=simcse"),
 ]
 EVALUATION = [
     ("trainer.lr=1", "trainer"),
     ("resume=auto", "resume"),
+    (".", "checkpoint=."),
     ("chekpoint=x", "chekpoint checkpoint"),
     ("whitening=pca", "whitening=pca"),
     ("model=minilmm", "minilmm minilm"),
@@ -78,6 +84,10 @@ def test_settings_that_cannot_be_composed_are_named(command, words, named):
     sentence = str(refused.value)
     assert len(sentence.splitlines()) == 1
     assert all(name in sentence for name in named.split()), sentence
+
+
+def test_a_papers_name_lists_its_sweeps():
+    assert no_choice("sweep", "whitenedcse").startswith("sweep=whitenedcse has several: whitenedcse/figure3, ")
 
 
 def test_every_synonym_is_of_a_setting_that_exists():

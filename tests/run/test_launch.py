@@ -45,7 +45,8 @@ def test_two_processes_train_as_one(still, cse_train, tmp_path):
     state = load_file(two / "last/state.safetensors")
     assert not state["random/0/torch"].equal(state["random/1/torch"])  # dropout's, where there is any
     assert "step 6/6" in (two / "train.log").read_text()
-    results = [json.loads((folder / "results.json").read_text()) for folder in (one, two)]
+    results = [json.loads((folder / "results.json").read_text()) for folder in (one, two, joined)]
+    assert [one["processes"] for one in results] == [1, 2, 2]
     assert (results[1]["status"], results[1]["best_step"]) == ("done", results[0]["best_step"])
     for name, value in results[0]["metrics"].items():
         assert results[1]["metrics"][name] == pytest.approx(value, abs=0.05)
