@@ -38,6 +38,7 @@ NOT_SET = "is not set"
 MISSING = "???"  # Hydra's mark for a value that must be given
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")  # a value that is nothing but a reference to another key
 NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)  # in quotes, or it would not be text
+LEVELS = {"text": "views", "tokens": "tokens"}  # of an augmentation, and the method that each calls
 HYDRAS_OWN = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
 
 CONVERSIONS = {
@@ -115,7 +116,7 @@ def unmade(place: str, node: Config) -> str:
         kind = get_object(base)
         if not issubclass(part, kind):
             return f"must inherit {base}"
-        if wrong := wrong_method(part, kind) or wrong_attribute(part, kind):
+        if wrong := wrong_method(part, kind) or wrong_attribute(part, kind) or no_method(part, kind):
             return wrong
     beside = BESIDE[place].__annotations__ if place in BESIDE else ()
     own = {key: value for key, value in node.items() if key not in (*HYDRAS_OWN, *beside)}
@@ -152,6 +153,17 @@ def wrong_attribute(part: type, base: type) -> str:
         except ValidationError as refused:
             return f"its {name}={own!r} {in_words(refused.errors()[0], [])}"
     return ""
+
+
+def no_method(part: type, base: type) -> str:
+    """Which method an augmentation lacks that its level calls; "" if none, and for a part of another kind."""
+    calls = LEVELS.get(getattr(part, "level", "")) if hasattr(base, "level") else None
+    if calls is None or getattr(part, calls) is not getattr(base, calls):
+        return ""
+    other = next(level for level, name in LEVELS.items() if name != calls)
+    has_other = getattr(part, LEVELS[other]) is not getattr(base, LEVELS[other])
+    hint = f' (it has {LEVELS[other]}: is level = "{other}" missing in the class?)' if has_other else ""
+    return f"lacks the method {calls}{hint}"
 
 
 def setting_at(error: ErrorDetails, node: Config) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Settings that a part's signature does not allow are refused, all at once, before any work."""
 
 import inspect
+from contextlib import nullcontext
 from functools import cache
 
 import pytest
@@ -176,6 +177,42 @@ def test_a_part_that_cannot_be_made_of_its_settings_is_named(tmp_path, monkeypat
     config = base("").copy()
     config.objective = {"_target_": f"own_objectives.{name}"}
     with pytest.raises(UserError, match=rf"objective\._target_=own_objectives\.{name}: .*({why})"):
+        validate(config, "train")
+
+
+VIEWS = """
+from cse.types import Augmentation
+class Views(Augmentation):
+    def views(self, text, num_views, rng): ...
+class Text(Views):
+    level = "text"
+class Tokens(Augmentation):
+    def tokens(self, ids, rng): ...
+class Wrong(Tokens):
+    level = "text"
+class Misspelt(Augmentation):
+    level = "text"
+    def view(self, text, num_views, rng): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("Views", r'tokens \(it has views: is level = "text" missing in the class\?\)'),
+        ("Wrong", r'views \(it has tokens: is level = "tokens" missing in the class\?\)'),
+        ("Misspelt", "views"),
+        ("Text", None),
+        ("Tokens", None),
+    ],
+)
+def test_an_augmentation_without_the_method_of_its_level_is_named(tmp_path, monkeypatch, name, why):
+    (tmp_path / "own_views.py").write_text(VIEWS)
+    monkeypatch.syspath_prepend(tmp_path)
+    config = base("").copy()
+    config.augmentation = {"_target_": f"own_views.{name}"}
+    said = rf"^augmentation\._target_=own_views\.{name}: lacks the method {why}$"
+    with pytest.raises(UserError, match=said) if why else nullcontext():
         validate(config, "train")
 
 
