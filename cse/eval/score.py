@@ -106,8 +106,13 @@ def check_source(name: str, evaluator: Evaluator) -> None:
 
 def check_scores(evaluator: str, found: object) -> None:
     """Raise UserError unless an evaluator returned a list of scores, each with a number and a name of its own."""
-    if not isinstance(found, list) or not all(isinstance(one, Score) and isinstance(one.value, Real) for one in found):
-        raise UserError(f"{evaluator} must return a list of cse.score.Score, each with a number")
+    if not isinstance(found, list):
+        raise UserError(f"{evaluator} must return a list of cse.score.Score, not {type(found).__name__}")
+    for one in found:
+        if not isinstance(one, Score):
+            raise UserError(f"{evaluator} must return a list of cse.score.Score, not of {type(one).__name__}")
+        if not isinstance(one.value, Real):
+            raise UserError(f"{evaluator}: the value of {one.name} must be a number, not {type(one.value).__name__}")
     names = [one.name for one in found]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UserError(f"{evaluator} returned several scores named {twice[0]}")

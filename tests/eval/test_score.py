@@ -41,10 +41,11 @@ def test_a_wrong_source_is_refused_by_class_and_key(source, key):
 @pytest.mark.parametrize(
     ("found", "told"),
     [
-        ([Score("a", "high")], "number"),
+        ([Score("a", "high")], "value of a must be a number, not str"),
         ([Score("a", 1.0), Score("a", 2.0)], "named a"),
-        ([1.0], "number"),
-        (None, "list"),
+        ([Score("a", 1.0), 1.0], r"list of cse\.score\.Score, not of float"),
+        ({"a": 1.0}, "list .* not dict"),
+        (None, "list .* not NoneType"),
     ],
 )
 def test_scores_are_numbers_with_names_of_their_own(found, told):
