@@ -59,11 +59,15 @@ def plain_step(
 def loss_of(objective: nn.Module, views: list[Encoded]) -> Loss:
     """The loss of the views. Raises UserError for an objective that returns anything else."""
     loss = objective(views)
-    numbers = [loss.total, *loss.parts.values()] if isinstance(loss, Loss) else [None]
     name = class_name(type(objective))
-    if any(not isinstance(one, Tensor) or one.dim() for one in numbers):
-        found = " ".join(repr(loss).split())
-        raise UserError(f"{name}: forward must return cse.types.Loss(total, parts), scalar tensors, not {found:.100}")
+    asked = f"{name}: forward must return cse.types.Loss(total, parts), scalar tensors"
+    if not isinstance(loss, Loss):
+        raise UserError(f"{asked}, not {type(loss).__name__}")
+    for key, one in [("total", loss.total), *loss.parts.items()]:
+        if not isinstance(one, Tensor):
+            raise UserError(f"{asked}: {key} is {type(one).__name__}")
+        if one.dim():
+            raise UserError(f"{asked}: {key} has shape {[*one.shape]}")
     if not loss.total.requires_grad:
         raise UserError(f"{name}: the total that forward returns has no gradient (detach, .item(), torch.no_grad?)")
     return loss

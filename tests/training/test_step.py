@@ -7,7 +7,7 @@ from toy_batches import DIM, ToyEncoder, batch_for
 
 from cse.errors import UserError
 from cse.model.load import load_encoder
-from cse.training.step import Chunks, chunked_step, plain_step
+from cse.training.step import Chunks, chunked_step, loss_of, plain_step
 from cse.types import Encoded, Loss, Tokens
 
 
@@ -50,6 +50,15 @@ def test_a_loss_that_does_not_reach_the_encoder_is_refused(chunks):
     batch = batch_for(make("simcse"), 16)
     with pytest.raises(UserError, match=r"Detached: the loss does not depend on the embeddings"):
         step(ToyEncoder(), Detached(), batch, torch.Tensor.backward, "exact", **more)
+
+
+@pytest.mark.parametrize(("made", "said"), [
+    (torch.zeros(()), "not Tensor"), (Loss(torch.zeros(32)), r"total has shape \[32\]"), (None, "not NoneType"),
+    (Loss(torch.zeros(()), {"a": 1.0}), "a is float"), (Loss(torch.ones(()), {"a": torch.ones(2, 3)}), r"a .*\[2, 3\]"),
+])  # fmt: skip
+def test_what_is_no_loss_of_scalars_is_named_without_its_numbers(made, said):
+    with pytest.raises(UserError, match=rf"scalar tensors(, |: ){said}$"):
+        loss_of(lambda views: made, [])
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
