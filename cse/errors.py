@@ -1,6 +1,6 @@
 """The ways in which a run ends early: a user's mistake (exit code 2), a failure (1), a signal (128 + its number)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
@@ -37,8 +37,8 @@ def first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-def class_name(kind: type) -> str:
-    """The class as a YAML's `_target_` names it."""
+def class_name(kind: Callable[..., object]) -> str:
+    """The class, or function, as a YAML's `_target_` names it."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 

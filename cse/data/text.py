@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -14,6 +14,7 @@ from pydantic import AfterValidator
 
 from cse.data.cache import Ragged, cached
 from cse.data.corpora import check_available, is_published, published
+from cse.data.function import Rows, check_row, rows_by
 from cse.data.noise import Noise, add_noise
 from cse.data.readers import Columns, check_unchanged, checked, files_of, is_on_hub, read_rows, reading, texts_of
 from cse.data.scores import ScoreColumn
@@ -26,8 +27,6 @@ from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 
 log = logging.getLogger(__name__)
-
-Rows = Callable[[], Iterator[tuple[str, ...]]]
 
 
 def text_encoding(name: str) -> str:
@@ -217,7 +216,8 @@ class Text:
             if self.copy:
                 self._hash(files_of(Path(self.copy).expanduser(), "data.rows.file"))
             digest = digest_of(self.identity, self.columns, *self.checksums.values(), *(self.scores or ()))
-            return self._checked(self.rows), digest
+            own = partial(rows_by, self.rows, f"data={self.name}")  # of ours, errors need their traceback
+            return self._checked(self.rows if is_published(self.name) else own), digest
         if self.path is None:
             raise UserError("data.path is not set: data=text needs data.path=FILE, FOLDER or a hub dataset's name")
         if is_on_hub(self.path):
@@ -247,14 +247,9 @@ class Text:
         Raises UserError for a row that has not a text for each column, and after the last row if a local file has
         changed, or if a published corpus has not as many rows as were published.
         """
-        count = 0
+        count, names = 0, [*self.column_names, *([f"{self.scores.name} (data.scores)"] if self.scores else [])]
         for count, row in enumerate(rows(), 1):
-            cells = row if isinstance(row, tuple | list) else ()
-            if len(cells) != self.num_columns + bool(self.scores) or not all(isinstance(cell, str) for cell in cells):
-                named = [*self.column_names, *([f"{self.scores.name} (data.scores)"] if self.scores else [])]
-                raise UserError(
-                    f"data={self.name}, row {count}: {row!r:.80} is not a text for each of data.columns={named}"
-                )
+            check_row(row, names, f"data={self.name}, row {count}")
             yield row
         for file, digest in self.checksums.items():
             check_unchanged(Path(file), digest, sha256(Path(file)))

@@ -153,11 +153,15 @@ def test_a_source_that_is_missing_or_too_short_is_named(tmp_path, prepared):
             Text("text", str(tmp_path), str(tmp_path / "a.txt"), **part).find()
 
 
-@pytest.mark.parametrize("row", [("a", None), ("a", 5), "ab", ("a",), None])
-def test_a_row_of_a_function_that_is_no_text_for_each_column_is_named(tmp_path, row):
-    text = Text("mine", str(tmp_path), columns=["a", "b"], rows=lambda: iter([("x", "y"), row]), identity="1")
-    with pytest.raises(UserError, match=r"data=mine, row 2: .*data\.columns=\['a', 'b'\]"):
-        text.prepare()
+def test_a_function_that_yields_a_wrong_row_or_fails_is_named_with_the_row(tmp_path):
+    def rows(last):
+        yield "x", "y"
+        yield last.split(",")
+
+    for last, said in (("a", r"row 2: .*data\.columns=\[a,b\]"), (None, "after row 1: .*rows raised AttributeError")):
+        text = Text("mine", str(tmp_path), columns=["a", "b"], rows=partial(rows, last), identity="1")
+        with pytest.raises(UserError, match=f"^data=mine, {said}"):
+            text.prepare()
 
 
 @pytest.mark.parametrize("kind", ["file", "corpus"])
