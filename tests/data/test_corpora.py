@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from toy_hub import parquet
 
 from cse.data import corpora
 from cse.errors import MissingResource, UserError
+from cse.run.build import make
 from cse.sources.catalogue import DATASETS
 
 CONF = Path(__file__).parents[2] / "conf/data"
@@ -27,7 +27,7 @@ def corpus(name, tmp_path, columns=None, **rows):
     """The Text of conf/data/NAME.yaml with some values changed."""
     loaded = OmegaConf.create({"data": OmegaConf.load(CONF / f"{name}.yaml"), "paths": {"cache": str(tmp_path)}})
     changes = {"rows": rows} | ({"columns": columns} if columns else {})
-    return instantiate(OmegaConf.merge(loaded, {"data": changes}).data)
+    return make(OmegaConf.merge(loaded, {"data": changes}).data)
 
 
 def rows_of(text):

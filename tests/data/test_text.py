@@ -164,6 +164,11 @@ def test_a_function_that_yields_a_wrong_row_or_fails_is_named_with_the_row(tmp_p
             text.prepare()
 
 
+def test_several_columns_of_a_corpus_that_has_one_are_refused_at_once(tmp_path):
+    with pytest.raises(UserError, match=r"data\.columns=\[a,b\]: data=demo has one column"):
+        Text("demo", str(tmp_path), columns=["a", "b"], rows=lambda: iter([]), identity="1")
+
+
 @pytest.mark.parametrize("kind", ["file", "corpus"])
 def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_no_cache(tmp_path, monkeypatch, kind):
     """Its rows would be kept under the digest of what it was."""
