@@ -116,7 +116,9 @@ def unmade(place: str, node: Config) -> str:
         kind = get_object(base)
         if not issubclass(part, kind):
             return f"must inherit {base}"
-        if wrong := wrong_method(part, kind) or wrong_attribute(part, kind) or no_method(part, kind):
+        if wrong := wrong_method(part, kind) or wrong_attribute(part, kind):
+            return wrong
+        if place == "augmentation." and (wrong := no_method(part, kind)):
             return wrong
     beside = BESIDE[place].__annotations__ if place in BESIDE else ()
     own = {key: value for key, value in node.items() if key not in (*HYDRAS_OWN, *beside)}
@@ -155,9 +157,9 @@ def wrong_attribute(part: type, base: type) -> str:
     return ""
 
 
-def no_method(part: type, base: type) -> str:
-    """Which method an augmentation lacks that its level calls; "" if none, and for a part of another kind."""
-    calls = LEVELS.get(getattr(part, "level", "")) if hasattr(base, "level") else None
+def no_method(part: Any, base: Any) -> str:
+    """Which method an augmentation lacks that its level calls, or ""."""
+    calls = LEVELS.get(part.level)
     if calls is None or getattr(part, calls) is not getattr(base, calls):
         return ""
     other = next(level for level, name in LEVELS.items() if name != calls)
