@@ -241,7 +241,8 @@ def check_same_inputs(config: Config, training: "Training") -> None:
     before, processes = read_run(folder).results, training.accelerator.num_processes
     warn_of_other_code("rerun", before, config)
     if before.get("processes", processes) != processes:
-        log.warning("rerun      processes: %d, of that run %d: other dropout masks", processes, before["processes"])
+        then = before["processes"]
+        log.warning("rerun      processes: %d, of that run %d: dropout, if any, differs", processes, then)
 
 
 def warn_of_other_code(word: str, before: Json, config: Config) -> bool:

@@ -143,9 +143,9 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
 def no_such_score(select: str, scores: Collection[str]) -> UserError:
     """The error for a `trainer.select` that is not among these scores."""
     if scores:
-        instead = f"gives it: choose among {', '.join(scores)}, add its evaluator to eval=[...]"
+        instead = f"gives it: type trainer.select={' or '.join(scores)}, add its evaluator to eval=[...]"
     else:
-        instead = "scores dev: add one that does, such as stsb, to eval=[...]"
+        instead = "scores dev: add one that does to eval=[...], such as stsb, or eval.dev=FILE to eval=pairs"
     return UserError(
         f"trainer.select={select}: no evaluator of this run {instead}, or keep the last step: trainer.select=null"
     )
