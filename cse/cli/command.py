@@ -12,7 +12,7 @@ from cse.config.compose import explaining, refuse_words
 from cse.config.groups import CONF_DIR, PROGRAMS
 from cse.config.search import keys
 from cse.config.spelling import LOOKS, MULTIRUN, spell, split_flags
-from cse.config.suggest import TOPICS, nearest
+from cse.config.suggest import nearest, topic
 from cse.errors import UserError
 from cse.record.runs import RUN
 from cse.run import slurm
@@ -68,9 +68,8 @@ def refuse_flags(words: list[str], command: str) -> None:
     def refuse(message: str) -> NoReturn:
         hint = ""
         if flag := re.fullmatch(r"unrecognized arguments: --?([\w.-]+).*", message):
-            name = flag[1].replace("-", "_")
-            close = nearest(name, list(keys(command))).replace("?", "=...?")
-            hint = f"; {TOPICS.get(name) or f'a setting is KEY=VALUE{close}'}"
+            close = nearest(flag[1].replace("-", "_"), list(keys(command))).replace("?", "=...?")
+            hint = f"; {topic(flag[1]) or f'a setting is KEY=VALUE{close}'}"
         raise UserError(f"{message}{hint}")
 
     parser = get_args_parser()

@@ -143,6 +143,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     from cse.report.chosen import above, having, places, with_origin
     from cse.report.comparison import compare_runs
     from cse.report.gate import gate
+    from cse.report.groups import listed
 
     named = {str(folder): places(folder) for folder in folders}
     runs = with_origin(read_runs([place for of in named.values() for place in of]), named)
@@ -158,7 +159,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     comparison = replace(comparison, part=config["where"] is not None)
     smoke = compare_runs(small, folders, config["metrics"], config["seed"]) if real and small else None
     if config["metrics"] and not comparison.chosen:
-        have = ", ".join(sorted({name for run in runs for name in run.scores})) or "none"
+        have = listed(sorted({name for run in runs for name in run.scores})) or "none"
         raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs, which have {have}")
     baseline, confidence, least = (config[key] for key in ("baseline", "confidence", "gate"))
     passed, gated = True, dict[frozenset[int], str]()

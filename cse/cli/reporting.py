@@ -1,5 +1,6 @@
 """The settings of cse-report: conf/reporting.yaml with the command line's values, checked by type."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -50,7 +51,7 @@ def settings(arguments: list[str]) -> Config:
     for argument in arguments:
         key, equals, value = argument.partition("=")
         if key not in config:
-            hint = f"; a folder of runs is runs={key}" if Path(key).is_dir() else nearest(key, list(config))
+            hint = f"; a folder of runs is runs={key}" if os.path.isdir(key) else nearest(key, list(config))
             raise UserError(f"{argument}: there is no key {key}{hint}")
         if not equals:
             raise UserError(f"{argument}: type {key}=VALUE")

@@ -159,13 +159,11 @@ def wrong_attribute(part: type, base: type) -> str:
 
 def no_method(part: Any, base: Any) -> str:
     """Which method an augmentation lacks that its level calls, or ""."""
-    calls = LEVELS.get(part.level)
-    if calls is None or getattr(part, calls) is not getattr(base, calls):
+    written = {level: name for level, name in LEVELS.items() if getattr(part, name) is not getattr(base, name)}
+    if part.level not in LEVELS or part.level in written:
         return ""
-    other = next(level for level, name in LEVELS.items() if name != calls)
-    has_other = getattr(part, LEVELS[other]) is not getattr(base, LEVELS[other])
-    hint = f' (it has {LEVELS[other]}: is level = "{other}" missing in the class?)' if has_other else ""
-    return f"lacks the method {calls}{hint}"
+    hint = "".join(f' (it has {name}: is level = "{level}" missing in the class?)' for level, name in written.items())
+    return f"lacks the method {LEVELS[part.level]}{hint}"
 
 
 def setting_at(error: ErrorDetails, node: Config) -> tuple[str, str]:

@@ -1,13 +1,13 @@
 """Sentences for mistakes on a line: an error of Hydra's in our words, a key or a choice that does not exist."""
 
+import os
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from cse.config.groups import choices, groups, own_folders
 from cse.config.search import keys
 from cse.config.spelling import values_of
-from cse.config.suggest import TOPICS, closest, meant, nearest
+from cse.config.suggest import closest, meant, nearest, topic
 
 INSTEAD = {
     "train": {
@@ -41,8 +41,8 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
         choosing = [f"{group}={one}" for group in groups(command) for one in choices(group)]
         is_known = "=" in error.override or error.override in keys(command)
         bare = "" if is_known else nearest(error.override, [*keys(command), *choosing])
-        if Path(error.override).is_dir():
-            bare = f"; a folder is {'model.name' if command == 'train' else 'checkpoint'}={error.override}"
+        if os.path.isdir(error.override) and not is_known:  # false, too, for a name that is too long to exist
+            bare = f"; {INSTEAD[command]['model'].format(error.override)}"
         first, second, *_ = [*text.splitlines(), "", ""]
         at = f" at {first[second.index('^') :][:1]}" if second.strip() == "^" else ""
         return (
@@ -57,8 +57,8 @@ def no_key(key: str, words: Sequence[str], command: str) -> str:
     """The message for a key that the line's choices lack: the nearest that they have, or which choices have it."""
     known, chosen = keys(command), choices_of(words, command)
     of_line = [one for one, having in known.items() if chosen.intersection(having)]
-    if topic := TOPICS.get(key.rpartition(".")[2]):
-        return f"there is no key {key}; {topic}"
+    if told := topic(key.rpartition(".")[2]):
+        return f"there is no key {key}; {told}"
     if key in groups(command):  # which was given a mapping
         return f"{key}={{...}}: there is no such key in it; write each setting as {key}.KEY=VALUE"
     if (command, key) == ("evaluate", "model.name"):
@@ -93,8 +93,8 @@ def no_choice(group: str, choice: str, command: str = "train") -> str:
         return f"{group}={choice} has several: {', '.join(inside)}"
     if elsewhere := [f"{other}={choice}" for other in groups(command) if choice in choices(other)]:
         return f"{group}={choice} is not a choice; there is {' and '.join(elsewhere)}"
-    if topic := TOPICS.get(choice.lower()):
-        return f"{group}={choice} is not a choice; {topic}"
+    if told := topic(choice):
+        return f"{group}={choice} is not a choice; {told}"
     own = f"; {INSTEAD[command][group].format(choice)}" if group in INSTEAD[command] else ""
     near = "" if own and re.search(r"[-/.]", choice) else nearest(choice, choices(group))  # a file's or the hub's name
     yours = "" if own_folders() else "; a choice of your own needs --config-dir FOLDER"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cse.config.groups import CONF_DIR, choices, file_of, first_comment, groups, included
-from cse.config.suggest import TOPICS, meant, nearest
+from cse.config.suggest import meant, nearest, topic
 from cse.errors import UserError
 
 KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
@@ -48,9 +48,9 @@ def find(config_name: str, word: str, width: int) -> str:
     known = [*all_choices(config_name), *settings(config_name)]
     mentions = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
     matches = by_name(known, word) or [one for one in known if mentions.search(one.comment)]
-    topic = TOPICS.get(re.split("[./]", word.lower())[-1].replace("license", "licence"))
-    if matches or topic:
-        return "\n".join([*filter(None, [topic]), *paragraphs(matches, width)])
+    told = topic(re.split("[./]", word)[-1])
+    if matches or told:
+        return "\n".join([*filter(None, [told]), *paragraphs(matches, width)])
     hint = nearest(word, list(keys(config_name))) or "; --help alone shows what can be chosen"
     raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
 

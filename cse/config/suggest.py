@@ -55,6 +55,11 @@ TOPICS = {
 """Words that no setting is named after, and an answer to each."""
 
 
+def topic(word: str) -> str | None:
+    """The answer to a word that no setting is named after, or None."""
+    return TOPICS.get(word.lower().replace("-", "_").replace("license", "licence"))
+
+
 def meant(name: str, keys: Collection[str]) -> str | None:
     """The setting among `keys` that another trainer calls by this name, or None."""
     ours = SYNONYMS.get(name.rpartition(".")[2].lower().replace(" ", "_"))

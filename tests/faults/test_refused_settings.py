@@ -67,6 +67,7 @@ EVALUATION = [
     ("trainer.lr=1", "trainer"),
     ("resume=auto", "resume"),
     (".", "checkpoint=."),
+    ("a" * 300, "a cannot be read"),
     ("chekpoint=x", "chekpoint checkpoint"),
     ("whitening=pca", "whitening=pca"),
     ("model=minilmm", "minilmm minilm"),
