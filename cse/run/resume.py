@@ -206,6 +206,7 @@ def check_same_inputs(config: Config, training: "Training") -> None:
     The same file with other content is refused. A file of another name is what the line asked for; it may be a copy.
     """
     from cse.training.checkpoint import explain_damage, read_about, state_of
+    from cse.training.settings import on_other_processes
 
     if config["rerun"] is None:
         return
@@ -238,11 +239,11 @@ def check_same_inputs(config: Config, training: "Training") -> None:
     other = [name for name, digest in about["inputs"].items() if digest not in read]
     but = f"; other ones in place of {', '.join(other)}" * bool(other)
     log.info("rerun      %s: the same %d inputs, by digest%s", folder, len(about["inputs"]) - len(other), but)
-    before, processes = read_run(folder).results, training.accelerator.num_processes
+    before, now = read_run(folder).results, training.accelerator.num_processes
     warn_of_other_code("rerun", before, config)
-    if before.get("processes", processes) != processes:
-        then = before["processes"]
-        log.warning("rerun      processes: %d, of that run %d: dropout, if any, differs", processes, then)
+    if (then := before.get("processes", now)) != now:
+        why = on_other_processes(training.trainer, training.parts)
+        log.warning("processes  %d instead of %d: %s: other numbers may come", now, then, why)
 
 
 def warn_of_other_code(word: str, before: Json, config: Config) -> bool:

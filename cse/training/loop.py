@@ -25,7 +25,7 @@ from cse.training import checkpoint
 from cse.training.distributed import Agreement, follow_encoding, gather_objects, lead_encoding, world_size
 from cse.training.momentum import MomentumEncoder
 from cse.training.progress import steps_shown
-from cse.training.settings import Parts, State, in_steps, no_such_score, watched
+from cse.training.settings import Parts, State, in_steps, no_such_score, on_other_processes, watched
 from cse.training.signals import Signals
 from cse.training.update import Metrics, Update, check_settings, geometry
 from cse.training.watch import Watch
@@ -124,15 +124,9 @@ class Training:
         else:  # fewer processes saved the run: this one draws its own numbers from here on
             set_seed(seed + self.state.step, device_specific=True)
         if saved != world_size():
-            changed = {
-                "each draws its own masks": True,
-                "trainer.gather_scale=paper scales gradients by their number": self.trainer.gather_scale == "paper",
-                "images or sound are compared within each": self.parts.aux is not None,
-                "an epoch's last batch is made a multiple of it": not self.trainer.drop_last,
-            }
             log.info(
                 "processes  %d instead of %d: the global batch stays, but %s: other numbers than without the stop",
-                *(world_size(), saved, ", ".join(text for text, applies in changed.items() if applies)),
+                *(world_size(), saved, on_other_processes(self.trainer, self.parts)),
             )
 
     def run(self, on_best: OnBest, log: Callback, signals: Signals) -> State:

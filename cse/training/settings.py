@@ -140,6 +140,17 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
     return list(dict.fromkeys([name, *trainer.watch]))
 
 
+def on_other_processes(trainer: Trainer, parts: Parts) -> str:
+    """What another number of processes changes in a run, in words."""
+    changed = {
+        "each draws its own masks": True,
+        "trainer.gather_scale=paper scales gradients by their number": trainer.gather_scale == "paper",
+        "images or sound are compared within each": parts.aux is not None,
+        "an epoch's last batch is made a multiple of it": not trainer.drop_last,
+    }
+    return ", ".join(text for text, applies in changed.items() if applies)
+
+
 def no_such_score(select: str, scores: Collection[str]) -> UserError:
     """The error for a `trainer.select` that is not among these scores."""
     if scores:
