@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from inspect import isclass, isroutine
 
 from cse.errors import RunError, UserError, class_name, in_short
 
@@ -12,7 +13,8 @@ def rows_by(function: Rows, where: str) -> Iterator[tuple[str, ...]]:
     """What a function of the user's own (data.rows) yields, unchecked; whatever it raises becomes a UserError."""
     if not callable(function):
         raise UserError(f"{where}: data.rows is called later: its YAML needs _partial_: true")
-    name = class_name(function.func if isinstance(function, partial) else function)
+    made_by = function.func if isinstance(function, partial) else function
+    name = class_name(made_by if isroutine(made_by) or isclass(made_by) else type(made_by))
     count = 0
     try:
         made = function()

@@ -31,6 +31,18 @@ def test_a_sentence_of_the_function_itself_stays(kind):
         next(rows_by(refuse, "data=mine"))
 
 
+def test_an_object_that_is_called_gives_rows_too_and_is_named_by_its_class():
+    class Rows:
+        def __call__(self):
+            yield "a", "b"
+            raise ValueError("no more")
+
+    rows = rows_by(Rows(), "data=mine")
+    assert next(rows) == ("a", "b")
+    with pytest.raises(UserError, match=r"\.Rows raised ValueError: no more"):
+        next(rows)
+
+
 def nothing(): ...
 
 
