@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Sequence
 
-from cse.config.groups import choices, groups, own_folders
+from cse.config.groups import choices, file_of, groups, own_folders
 from cse.config.search import keys
 from cse.config.spelling import values_of
 from cse.config.suggest import closest, meant, nearest, topic
@@ -37,20 +37,30 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
         return f"{' '.join(ranges)}: a range needs a search: hydra/sweeper=smac"
     if match := re.match(r"Ambiguous value for argument '(([^=]+)=(.*))'", text):
         return f"{match[1]} is several values: one list is {match[2]}=[{match[3]}], and -m runs a job for each value"
+    if isinstance(error, OverrideParseException) and "=" not in error.override:
+        return no_setting(error.override, command)
     if isinstance(error, OverrideParseException):
-        choosing = [f"{group}={one}" for group in groups(command) for one in choices(group)]
-        is_known = "=" in error.override or error.override in keys(command)
-        bare = "" if is_known else nearest(error.override, [*keys(command), *choosing])
-        if os.path.isdir(error.override) and not is_known:  # false, too, for a name that is too long to exist
-            bare = f"; {INSTEAD[command]['model'].format(error.override)}"
         first, second, *_ = [*text.splitlines(), "", ""]
         at = f" at {first[second.index('^') :][:1]}" if second.strip() == "^" else ""
         return (
             f"{error.override} cannot be read{at}; a setting is KEY=VALUE, a list KEY=[A,B], text KEY='\"A, B\"', in a "
-            f"list 'KEY=[\"A ~ B\"]'{bare}"
+            "list 'KEY=[\"A ~ B\"]'"
         )
     own = text.partition("See https")[0]
     return "; ".join(line.strip() for line in own.splitlines() if line.strip() and "object_type=" not in line)
+
+
+def no_setting(word: str, command: str) -> str:
+    """The message for a word without =: a key that lacks its value, a folder, a file, or the nearest setting."""
+    if word in (known := keys(command)) or word in groups(command):
+        return f"{word} lacks its value: type {word}=VALUE"
+    if os.path.isdir(word):  # false, too, for a name that is too long to exist
+        hint = f"; {INSTEAD[command]['model'].format(word)}"
+    elif os.path.isfile(word) and "data" in INSTEAD[command]:
+        hint = f"; {INSTEAD[command]['data'].format(word)}"
+    else:
+        hint = nearest(word, [*known, *(f"{group}={one}" for group in groups(command) for one in choices(group))])
+    return f"{word} is no setting, which is KEY=VALUE{hint}"
 
 
 def no_key(key: str, words: Sequence[str], command: str) -> str:
@@ -95,6 +105,9 @@ def no_choice(group: str, choice: str, command: str = "train") -> str:
         return f"{group}={choice} is not a choice; there is {' and '.join(elsewhere)}"
     if told := topic(choice):
         return f"{group}={choice} is not a choice; {told}"
+    name = re.compile(rf"^name: (\S+/)?{re.escape(choice)}$", re.MULTILINE)  # an encoder's on the hub
+    if named := [one for one in choices(group) if name.search(file_of(group, one).read_text(encoding="utf-8"))]:
+        return f"{group}={choice} is not a choice; it is the encoder of {group}={f' and {group}='.join(named)}"
     own = f"; {INSTEAD[command][group].format(choice)}" if group in INSTEAD[command] else ""
     near = "" if own and re.search(r"[-/.]", choice) else nearest(choice, choices(group))  # a file's or the hub's name
     yours = "" if own_folders() else "; a choice of your own needs --config-dir FOLDER"

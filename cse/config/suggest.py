@@ -49,6 +49,7 @@ TOPICS = {
     **dict.fromkeys(("model_name_or_path", "model_name"), ENCODER),
     **dict.fromkeys(("device", "cuda", "gpu"), DEVICE),
     "multiplenegativesrankingloss": "objective=simcse is this loss; objective=simcse_sup, of triplets",
+    "all_minilm_l6_v2": "model=minilm is this encoder, from a Python package",
     "stsbenchmark": "eval=stsb is STS-B, and eval=sts the seven STS tasks",
     "licence": "cse-data list: each dataset's; an encoder's is in its model card",
 }

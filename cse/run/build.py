@@ -126,7 +126,7 @@ def make_batches(
         num_views=objective.num_views,
         masking=objective.masking,
         mask=mask.masked,
-        batch_size=cfg.trainer.batch_size,
+        batch_size=accelerator.num_processes if cfg.data.preview else cfg.trainer.batch_size,  # which a preview lacks
         max_length=max_length,
         drop_last=cfg.trainer.drop_last,
         seed=cfg.seed,

@@ -94,8 +94,9 @@ def test_a_setting_without_effect_is_refused(small_run, cse_train, capsys, words
     assert named in capsys.readouterr().err
 
 
-def test_a_preview_prints_views_without_data_for_scores(small_run, cse_train, tmp_path, capsys):
-    assert cse_train([*small_run, "data.preview=2", "paths.senteval=/no/such/folder"]) == 0
+def test_a_preview_prints_views_with_no_data_for_scores_and_no_batch(small_run, cse_train, tmp_path, capsys):
+    others = "paths.senteval=/no/such/folder", "trainer.batch_size=100000"
+    assert cse_train([*small_run, "data.preview=2", *others]) == 0
     out = capsys.readouterr().out
     assert out.count("view 0") == 2
     assert out.count("view 1") == 2

@@ -62,12 +62,17 @@ TRAINING = [  # (settings, words that the sentence has to contain)
     ("trainer.device=cuda", "trainer.device trainer.devices=N"),
     ("experiment=simcse", "experiment=simcse objective=simcse"),
     ("objective=MultipleNegativesRankingLoss", "objective=simcse"),
+    ("smoke", "smoke=VALUE"),
+    ("objective", "objective=VALUE"),
+    (__file__, f"data.path={__file__}"),
+    ("model=all-MiniLM-L6-v2", "model=minilm"),
+    ("model=e5-base-v2", "model=e5_base"),
 ]
 EVALUATION = [
     ("trainer.lr=1", "trainer"),
     ("resume=auto", "resume"),
     (".", "checkpoint=."),
-    ("a" * 300, "a cannot be read"),
+    ("a" * 300, "a is no setting"),
     ("chekpoint=x", "chekpoint checkpoint"),
     ("whitening=pca", "whitening=pca"),
     ("model=minilmm", "minilmm minilm"),
