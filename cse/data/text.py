@@ -75,6 +75,8 @@ class Text:
             raise UserError(f"data.name={name} is a published corpus: give the text of data.path={path} another name")
         if rows and columns and len(columns) > 1 and name in DATASETS and len(DATASETS[name].columns) < 2:
             raise UserError(f"data.columns=[{','.join(columns)}]: data={name} has one column: leave data.columns null")
+        if rows and identity is None:  # the rows of another function could be read from the cache
+            raise UserError(f"data={name}: data.rows needs identity beside it, the name of its rows in the cache")
         if repeated := [one for one in columns or [] if (columns or []).count(one) > 1]:
             raise UserError(f"data.columns={list(columns or [])} names {repeated[0]} twice")
         self.name = name

@@ -169,6 +169,11 @@ def test_several_columns_of_a_corpus_that_has_one_are_refused_at_once(tmp_path):
         Text("demo", str(tmp_path), columns=["a", "b"], rows=lambda: iter([]), identity="1")
 
 
+def test_rows_of_a_function_need_a_name_in_the_cache(tmp_path):
+    with pytest.raises(UserError, match="data=mine: data.rows needs identity"):
+        Text("mine", str(tmp_path), rows=lambda: iter([]))
+
+
 @pytest.mark.parametrize("kind", ["file", "corpus"])
 def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_no_cache(tmp_path, monkeypatch, kind):
     """Its rows would be kept under the digest of what it was."""
