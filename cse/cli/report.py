@@ -96,8 +96,8 @@ def of_two(folders: list[Path], out: Path) -> None:
             raise UserError(f"differ: {folder} is no run's folder (no results.json in it){newest_run(folder)}")
     if folders[0].resolve() == folders[1].resolve():
         raise UserError(f"differ={folders[0]},{folders[1]}: name two runs")
-    found, same = what_differs([read_run(folder) for folder in folders])
-    section = Section(" and ".join(map(str, folders)), found, notes=[f"The same: {', '.join(same)}."] * bool(same))
+    found, notes = what_differs([read_run(folder) for folder in folders])
+    section = Section(" and ".join(map(str, folders)), found, notes=notes)
     write(out, {"differ.md": markdown("What differs", [section]), "differ.csv": found})
     headings = "\n".join(f"{name}: {folder}" for name, folder in zip("AB", folders, strict=True))
     short = found.set_axis(["kind", "what", "A", "B"], axis=1)

@@ -55,7 +55,8 @@ def code_by_name(results: Json) -> dict[str, object]:
 
 def what_differs(runs: Sequence[Run]) -> tuple[pd.DataFrame, list[str]]:
     """A line for each fact that is not the same in two runs, as text: of a training and an evaluation, which have other
-    settings, for each that both have, and for each score. And the kinds of facts that are the same."""
+    settings, for each that both have, and for each score. And notes: the kinds of facts that are the same, and how far
+    apart the weights are."""
     known = [{(kind, name): value for kind, name, value in facts(run) if value is not None} for run in runs]
     found, both = set().union(*known), known[0].keys() & known[1].keys()
     if len(set(map(program_of, runs))) > 1:
@@ -67,5 +68,23 @@ def what_differs(runs: Sequence[Run]) -> tuple[pd.DataFrame, list[str]]:
         if repr(plain(known[0].get(name))) != repr(plain(known[1].get(name)))
     ]
     kinds, unlike = {kind for kind, _ in both}, {kind for kind, *_ in lines}
-    same = [kind for kind in ORDER if kind in kinds - unlike]
-    return pd.DataFrame(lines, columns=["kind", "what", *(str(run.folder) for run in runs)]), same
+    same = ", ".join(kind for kind in ORDER if kind in kinds - unlike)
+    notes = [f"The same: {same}."] * bool(same) + (weights_apart(runs) if "weights" in unlike else [])
+    return pd.DataFrame(lines, columns=["kind", "what", *(str(run.folder) for run in runs)]), notes
+
+
+def weights_apart(runs: Sequence[Run]) -> list[str]:
+    """A line with the largest difference between the weights of two runs' best/; none if a best/ is missing or cannot
+    be read, or they have other shapes."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        one, two = (load_file(run.folder / "best" / "model.safetensors") for run in runs)
+    except (OSError, SafetensorError):
+        return []
+    if {name: weight.shape for name, weight in one.items()} != {name: weight.shape for name, weight in two.items()}:
+        return []
+    apart = max(float((one[name].double() - two[name].double()).abs().max()) for name in one)
+    largest = max(float(weight.abs().max()) for weight in one.values())
+    return [f"The weights: {apart:.2g} apart at most; the largest is {largest:.2g}."]

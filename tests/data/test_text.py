@@ -170,7 +170,7 @@ def test_several_columns_of_a_corpus_that_has_one_are_refused_at_once(tmp_path):
 
 
 def test_rows_of_a_function_need_a_name_in_the_cache(tmp_path):
-    with pytest.raises(UserError, match="data=mine: data.rows needs identity"):
+    with pytest.raises(UserError, match=r"data=mine: data\.rows needs identity"):
         Text("mine", str(tmp_path), rows=lambda: iter([]))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from damaged import change
+from safetensors.torch import load_file
 from tiny_encoders import change_one_weight
 from typed import exit_code
 
@@ -51,6 +52,9 @@ def test_one_change_in_a_new_folder_on_the_same_bytes(cse_train, tmp_path, capsy
     told = [line.split(",")[:2] for line in told]
     assert [name for kind, name in told if kind == "science"] == ["trainer.lr"]
     assert ["weights", "best/model.safetensors"] in told
+    weights = [load_file(tmp_path / name / "best" / "model.safetensors") for name in ("first", "second")]
+    apart = max(float((one - two).abs().max()) for one, two in zip(*(of.values() for of in weights), strict=True))
+    assert f"The weights: {apart:.2g} apart at most" in capsys.readouterr().out
     (tmp_path / "lines.txt").write_text("other\n" * 16)
     capsys.readouterr()
     assert cse_train("rerun=first", "trainer.lr=3e-4", "hydra.run.dir=third") == 2
