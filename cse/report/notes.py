@@ -80,7 +80,7 @@ def mixed(runs: list[Run], seed: str, settings: bool) -> list[str]:
 def remarks(runs: list[Run], seed: str) -> list[str]:
     """What a reader must know of the runs that one setting's scores are means of. seed: the key of seeds."""
     seeds = grouped(runs, seed)
-    copies = [f"{len(runs)} runs of {len(seeds)} seeds, each of which counts once"]
+    copies = [f"{len(runs)} runs of {len(seeds)} seed{'s' * (len(seeds) > 1)}, each of which counts once"]
     copies *= "None" not in seeds and len(runs) > len(seeds)
     return copies + mixed(runs, seed, settings=True) + no_better(runs) + seen_in_training(runs)
 
