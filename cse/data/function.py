@@ -1,21 +1,39 @@
 """Training text from a function (data.rows): its rows are checked, and its errors say how far it has come."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from inspect import isclass, isroutine
+from inspect import getmodule, isclass, isroutine
+from pathlib import Path
+from typing import Any
 
 from cse.errors import RunError, UserError, class_name, in_short
+from cse.files import sha256
 
 Rows = Callable[[], Iterator[tuple[str, ...]]]
+
+
+def made_by(function: Rows) -> Any:
+    """The function or class that was named: without its settings, or of an object that is called."""
+    named = function.func if isinstance(function, partial) else function
+    return named if isroutine(named) or isclass(named) else type(named)
+
+
+def version_of(function: Rows) -> tuple[str, str, str]:
+    """What the rows of a function follow from beside its data: its name, a checksum of its file, and its settings."""
+    named = made_by(function)
+    given = (function.args, function.keywords) if isinstance(function, partial) else ()
+    module = getmodule(named)
+    file = vars(module).get("__file__") if module else None  # none of what is built into Python
+    settings = json.dumps(given, sort_keys=True, default=lambda value: class_name(type(value)))
+    return class_name(named), sha256(Path(file)) if file else "", settings
 
 
 def rows_by(function: Rows, where: str) -> Iterator[tuple[str, ...]]:
     """What a function of the user's own (data.rows) yields, unchecked; whatever it raises becomes a UserError."""
     if not callable(function):
         raise UserError(f"{where}: data.rows is called later: its YAML needs _partial_: true")
-    made_by = function.func if isinstance(function, partial) else function
-    name = class_name(made_by if isroutine(made_by) or isclass(made_by) else type(made_by))
-    count = 0
+    name, count = class_name(made_by(function)), 0
     try:
         made = function()
         if not isinstance(made, Iterable):

@@ -14,7 +14,7 @@ from pydantic import AfterValidator
 
 from cse.data.cache import Ragged, cached
 from cse.data.corpora import check_available, is_published, published
-from cse.data.function import Rows, check_row, rows_by
+from cse.data.function import Rows, check_row, rows_by, version_of
 from cse.data.noise import Noise, add_noise
 from cse.data.readers import Columns, check_unchanged, checked, files_of, is_on_hub, read_rows, reading, texts_of
 from cse.data.scores import ScoreColumn
@@ -48,8 +48,9 @@ TEXTS_PER_CALL = 1000  # per call of the tokenizer: keeps its threads busy and t
 class Text:
     """Rows of one or more columns of text; conf/data/text.yaml explains every setting but `rows`.
 
-    rows: instead of path, a function that yields the rows of a published corpus; `identity` is then the key of its
-    cache. `find` looks for the source and `prepare` reads it; `len`, `text(i)` and `ids_of(rows)` work after that.
+    rows: instead of path, a function that yields the rows of a corpus; `identity` is then the key of their cache, with
+    the function's file and settings if it is no published one. `find` looks for the source and `prepare` reads it;
+    `len`, `text(i)` and `ids_of(rows)` work after that.
     """
 
     def __init__(
@@ -75,8 +76,6 @@ class Text:
             raise UserError(f"data.name={name} is a published corpus: give the text of data.path={path} another name")
         if rows and columns and len(columns) > 1 and name in DATASETS and len(DATASETS[name].columns) < 2:
             raise UserError(f"data.columns=[{','.join(columns)}]: data={name} has one column: leave data.columns null")
-        if rows and identity is None:  # the rows of another function could be read from the cache
-            raise UserError(f"data={name}: data.rows needs identity beside it, the name of its rows in the cache")
         if repeated := [one for one in columns or [] if (columns or []).count(one) > 1]:
             raise UserError(f"data.columns={list(columns or [])} names {repeated[0]} twice")
         self.name = name
@@ -219,9 +218,11 @@ class Text:
         if self.rows is not None:
             if self.copy:
                 self._hash(files_of(Path(self.copy).expanduser(), "data.rows.file"))
-            digest = digest_of(self.identity, self.columns, *self.checksums.values(), *(self.scores or ()))
-            own = partial(rows_by, self.rows, f"data={self.name}")  # of ours, errors need their traceback
-            return self._checked(self.rows if is_published(self.name) else own), digest
+            about = self.identity, self.columns, *self.checksums.values(), *(self.scores or ())
+            if is_published(self.name):  # of ours: its identity has its settings, and an error needs its traceback
+                return self._checked(self.rows), digest_of(*about)
+            own = partial(rows_by, self.rows, f"data={self.name}")
+            return self._checked(own), digest_of(*about, *version_of(self.rows))
         if self.path is None:
             raise UserError("data.path is not set: data=text needs data.path=FILE, FOLDER or a hub dataset's name")
         if is_on_hub(self.path):

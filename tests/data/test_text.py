@@ -3,8 +3,10 @@
 import hashlib
 import json
 import re
+import sys
 from dataclasses import replace
 from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
 
 import numpy as np
 import pytest
@@ -169,9 +171,23 @@ def test_several_columns_of_a_corpus_that_has_one_are_refused_at_once(tmp_path):
         Text("demo", str(tmp_path), columns=["a", "b"], rows=lambda: iter([]), identity="1")
 
 
-def test_rows_of_a_function_need_a_name_in_the_cache(tmp_path):
-    with pytest.raises(UserError, match=r"data=mine: data\.rows needs identity"):
-        Text("mine", str(tmp_path), rows=lambda: iter([]))
+def test_another_function_or_setting_or_code_is_not_read_from_the_cache(tmp_path, monkeypatch):
+    """One edits a reader, and looks at a preview of what it reads now."""
+
+    def rows_of(**settings):
+        spec = spec_from_file_location("readers_of_mine", tmp_path / "readers_of_mine.py")
+        module = module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "readers_of_mine", module)
+        spec.loader.exec_module(module)
+        text = Text("mine", str(tmp_path), rows=partial(module.read, **settings))
+        text.prepare()
+        return text.text(0)
+
+    source = "def read(word='a'):\n    yield from [(word + '{}',)] * 2\n"
+    (tmp_path / "readers_of_mine.py").write_text(source.format(1))
+    assert [rows_of(), rows_of(word="b"), rows_of()] == ["a1", "b1", "a1"]
+    (tmp_path / "readers_of_mine.py").write_text(source.format("22"))
+    assert rows_of() == "a22"
 
 
 @pytest.mark.parametrize("kind", ["file", "corpus"])
