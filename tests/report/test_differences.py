@@ -1,7 +1,6 @@
 """How settings differ, held to scipy's tests and Holm's arithmetic, and what a gate in someone's CI lets pass."""
 
 import csv
-import json
 from functools import partial
 from itertools import product
 
@@ -108,28 +107,6 @@ def test_differences_are_in_every_file(three_rates, tmp_path, capsys):
         assert len(list(csv.DictReader(file))) == 2
 
 
-def test_what_differs_has_headings_that_fit_a_terminal(leave, tmp_path, capsys):
-    names = [f"objective_barlow-lr_{lr}-{'x' * 80}" for lr in (1, 2)]
-    for lr, name in enumerate(names, 1):
-        leave(name, {"seed": 1, "trainer.lr": lr})
-    assert cse_report(f"differ=[runs/{names[0]},runs/{names[1]}]") == 0
-    shown = capsys.readouterr().out.splitlines()
-    assert [line.endswith(name) for line, name in zip(shown[1:3], names, strict=True)] == [True, True]
-    assert shown[3].split() == [line.partition(":")[0] for line in shown[1:3]]
-    assert max(map(len, shown[3:])) < 80
-    (table,) = (tmp_path / "reports").glob("*/differ.csv")
-    assert all(name in table.read_text().splitlines()[0] for name in names)
-
-
-def test_of_a_training_and_an_evaluation_the_settings_of_one_alone_do_not_differ(leave, capsys):
-    leave("run", {"trainer.lr": 1e-5, "seed": 1, "batch_size": 8}, {"dev/x": 70.0})
-    leave("scored", {"checkpoint": "run", "seed": 2, "batch_size": 8}, {"dev/x": 71.0, "test/y": 1.0})
-    assert cse_report("differ=[runs/run,runs/scored]") == 0
-    lines = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
-    listed = [line for line in lines if line and line[0] in ("scores", "science", "data", "machine")]
-    assert listed == [["scores", "dev/x"], ["scores", "test/y"], ["science", "seed"]]
-
-
 def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(leave):
     """`lr=5` is the folder of the better runs, and the setting of the others."""
     for name, lr, value in (("lr=5", 1.0, 80.0), ("other", 5.0, 70.0)):
@@ -187,24 +164,6 @@ def test_a_gate_passes_no_setting_whose_code_changed_between_its_runs(leave, cap
     printed = " ".join(capsys.readouterr().out.split())
     assert ("not shown, the runs of a setting are of different code" in printed) is not passed
     assert (" code (" in printed) is ("b" in codes)
-
-
-EVENTS = [{"value": 1.0, "metric": None, "index": 2.0, "level_0": 1.0}, {}, {"value": 2.0, "run": 3, "0": 1}]
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"config": {"seed": 1, "eval": [1], "trainer": {"lr": 2.0}}}, {"metrics": {f"dev/{'x' * 900}": 1.0}},
-     {"metrics": {"dev/stsb/spearman": -1e38, "state": 1.0, "folder": 2.0}}, {"config": {"seed": 1, "case": [1]}}],
-)  # fmt: skip
-def test_an_odd_run_harms_no_report(leave, changes):
-    for number, seed in enumerate((1, 1, 2, 3)):
-        score = {"dev/stsb/spearman": 7.0 + number}
-        file = leave(f"{number}", {"seed": seed, "trainer.lr": 1.0}, score, events=EVENTS) / "results.json"
-        file.write_text(json.dumps(json.loads(file.read_text()) | (changes if number == 1 else {})))
-    assert cse_report("runs=runs", "out=out") == 0
-    assert cse_report("differ=[runs/0,runs/1]", "out=out") == 0
-    assert cse_report("differ=[runs/0,runs/../runs/0]") == 2
 
 
 def test_the_same_seeds_are_compared_in_pairs_and_for_likeness(leave, compared):
