@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal, Required
@@ -141,8 +142,10 @@ def git_patch() -> str:
     return patch
 
 
+@cache
 def code_digest() -> str:
-    """16 hex digits of the installed code and of conf/, which tell versions apart without git."""
+    """16 hex digits of the installed code and of conf/, which tell versions apart without git. As it is when this is
+    first called: a process runs what it has loaded."""
     content = hashlib.sha256()
     for place, ending in ((PACKAGE_DIR, "*.py"), (Path(CONF_DIR), "*.yaml")):
         for file in sorted(place.rglob(ending)):
@@ -158,6 +161,13 @@ def own_code(config: Config) -> dict[str, str]:
     elsewhere = (PACKAGE_DIR, Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib")))
     own = {name: file for name, file in files.items() if not any(file.is_relative_to(place) for place in elsewhere)}
     return {name: sha256(file)[:16] for name, file in own.items()}
+
+
+def changed_code(results: Json, config: Config) -> list[str]:
+    """What of the code that made a run is another now: own modules by name, as far as they are loaded, and cse."""
+    own, commit = own_code(config), results.get("git_commit")
+    changed = [name for name, digest in (results.get("own_code") or {}).items() if own.get(name, digest) != digest]
+    return changed + [f"cse, which was of commit {commit}"] * (results.get("code") not in (None, code_digest()))
 
 
 def installed(name: str) -> str | None:

@@ -22,7 +22,7 @@ from cse.config.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, spell, spe
 from cse.config.spelling import typed as as_typed
 from cse.dotted import Config, Json, flattened
 from cse.errors import UserError
-from cse.record.results import code_digest, own_code
+from cse.record.results import changed_code
 from cse.record.runs import RUN, newest_run, read_run, read_run_file
 from cse.run.parts import nodes_in, refuse_foreign_parts
 
@@ -248,10 +248,6 @@ def check_same_inputs(config: Config, training: "Training") -> None:
 
 def warn_of_other_code(word: str, before: Json, config: Config) -> bool:
     """Whether the code is not that of a run's results.json, with a warning that names what has changed."""
-    own = own_code(config)
-    changed = [name for name, digest in before.get("own_code", {}).items() if own.get(name, digest) != digest]
-    if before.get("code") != code_digest():
-        changed.append(f"cse, which was of commit {before.get('git_commit')}")
-    if changed:
+    if changed := changed_code(before, config):
         log.warning("%-10s the code has changed: %s; other numbers may come", word, ", ".join(changed))
     return bool(changed)

@@ -18,14 +18,13 @@ from cse.dotted import flattened
 from cse.errors import RunError, UserError
 from cse.files import make_folder, sha256
 from cse.record.heartbeat import read_beat
-from cse.record.results import code_digest
+from cse.record.results import changed_code
 from cse.record.runs import Run, read_run, weights_sum
 from cse.record.status import DONE, FAILED, RUNNING
 from cse.score import Score
 from cse.sweep import jobs
 from cse.training.signals import SIGNALS, SignalForwarder
 
-code_here = cache(code_digest)  # it reads every file of the code: once for all jobs of a start
 DONE_BEFORE, KILLED, INTERRUPTED, NOT_RUN = "done before", "killed", "interrupted", "not run"
 
 
@@ -99,10 +98,9 @@ def done_before(job: str, run: Run) -> Outcome:
 
 
 def doubts(run: Run) -> str:
-    """What a reader of a finished run's score must know: training did not help, or other code than this made it."""
-    other = run.results.get("code") not in (None, code_here())
-    code = f"by other code than this, of commit {run.results.get('git_commit')}" * other
-    return ", ".join(filter(None, ["no better than untrained" * run.no_better, code]))
+    """What a reader of a finished run's score must know: training did not help, or what of its code is another now."""
+    other = ", ".join(changed_code(run.results, run.config))
+    return "; ".join(filter(None, ["no better than untrained" * run.no_better, other and f"by other code of {other}"]))
 
 
 def final_outcome(job: jobs.PlannedJob, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:

@@ -48,3 +48,6 @@ def test_the_code_of_ones_own_parts_has_digests(tmp_path, monkeypatch):
     file.write_text("one = 2\n")
     assert [*before] == [*(after := results.own_code(parts))] == ["my_own_part"]
     assert before != after
+    run = {"own_code": before, "code": results.code_digest()}
+    assert results.changed_code(run, parts) == ["my_own_part"]
+    assert results.changed_code(run | {"own_code": after}, parts) == []
