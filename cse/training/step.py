@@ -48,9 +48,9 @@ class Chunks:
 def plain_step(
     encoder: nn.Module, objective: nn.Module, batch: Batch, backward: Backward, scale: str
 ) -> tuple[Loss, list[Encoded]]:
-    """All views through the encoder in one forward, then the objective. Returns (Loss, views of this process)."""
-    views = split(encoder(batch.tokens.to(device_of(encoder))), batch)
-    loss = loss_of(objective, gather_views(views, scale))
+    """All views through the encoder in one forward, then the objective. Returns (Loss, views of the global batch)."""
+    views = gather_views(split(encoder(batch.tokens.to(device_of(encoder))), batch), scale)
+    loss = loss_of(objective, views)
     backward(loss.total)
     check_reached(objective, encoder.parameters())
     return loss, views
@@ -104,8 +104,8 @@ def chunked_step(
     known = {name: torch.cat([one.known[name] for one in encoded])[inverse_B] for name in encoded[0].known}
     # leaves of the loss's graph, at which its gradient stops
     live = [x.requires_grad_() for x in (pooled_BD, *known.values()) if x.is_floating_point()]
-    views = split(Encoded(pooled_BD, known), batch)
-    loss = loss_of(objective, gather_views(views, scale))
+    views = gather_views(split(Encoded(pooled_BD, known), batch), scale)
+    loss = loss_of(objective, views)
     backward(loss.total)
     check_reached(objective, live)
     grads = [(torch.zeros_like(x) if x.grad is None else x.grad)[order_B].split(sizes) for x in live]

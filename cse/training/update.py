@@ -67,7 +67,7 @@ class Update:
     def __call__(
         self, step: int, batches: Iterator[Batch], aux_batches: Iterator[Any]
     ) -> tuple[Metrics, list[Encoded]]:
-        """Update number `step` (from 0): its metrics, and the views of this process's last batch."""
+        """Update number `step` (from 0): its metrics, and the views of the last global batch."""
         separate = None if self.joint else self.aux
         metrics: Metrics = {}
         if separate is not None and separate.order == "aux_first":

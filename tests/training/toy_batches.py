@@ -10,6 +10,7 @@ from torch import nn
 from cse.run.build import make_objective
 from cse.training.distributed import average_gradients
 from cse.training.step import Chunks, chunked_step, plain_step
+from cse.training.update import geometry
 from cse.types import Batch, Encoded, Tokens
 
 DIM, VOCABULARY, ROWS = 8, 30, 16
@@ -93,8 +94,9 @@ def shard(batch: Batch, rank: int, world: int) -> Batch:
 
 def one_step(
     rank: int, world: int, settings: DictConfig, scale: str, chunk: int | None
-) -> tuple[float, list[torch.Tensor]]:
-    """The second of two steps, so that memory banks and running moments hold what the first left."""
+) -> tuple[dict[str, float], list[torch.Tensor]]:
+    """Numbers and gradients of the second of two steps, so that memory banks and running moments hold what the first
+    left."""
     torch.manual_seed(0)
     encoder, objective = ToyEncoder().double(), built(settings)
     step, more = (chunked_step, {"chunks": Chunks(rows=chunk)}) if chunk else (plain_step, {})
@@ -102,9 +104,10 @@ def one_step(
         encoder.zero_grad()
         objective.zero_grad()
         batch = shard(batch_for(objective, ROWS, seed), rank, world)
-        loss, _ = step(encoder, objective, batch, torch.Tensor.backward, scale, **more)
+        loss, views = step(encoder, objective, batch, torch.Tensor.backward, scale, **more)
         average_gradients([encoder, objective], [objective] if scale == "paper" else [])
-    return loss.total.item(), [p.grad for m in (encoder, objective) for p in m.parameters() if p.grad is not None]
+    numbers = {"loss": loss.total.item(), **geometry(views)}
+    return numbers, [p.grad for m in (encoder, objective) for p in m.parameters() if p.grad is not None]
 
 
 def worker(rank: int, meeting: Path, cases: list, results) -> None:
