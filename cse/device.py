@@ -23,6 +23,11 @@ def default_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def device_name(device: torch.device) -> str:
+    """cpu or cuda:0. Of several processes, Accelerate numbers the CPUs too."""
+    return str(device) if is_gpu(device) else device.type
+
+
 def is_gpu(device: torch.device) -> bool:
     """Whether the device is a GPU: the host runs ahead of it, and has to wait to read from it."""
     return device.type == "cuda"

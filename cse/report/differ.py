@@ -25,7 +25,9 @@ def facts(run: Run) -> Iterator[tuple[str, str, object]]:
     for name in ("encoder", "architecture", "precision", "dtype"):
         yield "science", name, results.get(name)
     settings = {key: value for key, value in run.config.items() if key not in ("choices", "sources")}  # repetitions
-    for key, value in {**run.choices, **flattened(settings)}.items():
+    known = {**run.choices, **flattened(settings)}
+    known.pop("trainer.devices", None)  # `processes` counts those of torchrun, too
+    for key, value in known.items():
         yield entry(key).role, key, run.get(key) if value is not None else None
     for name, value in scoring(run).items():
         if name.startswith(("data of ", "protocol of ")):

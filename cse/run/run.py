@@ -16,6 +16,7 @@ from omegaconf import DictConfig
 from cse.config.compose import resolved
 from cse.config.keys import identity
 from cse.data.overlap import overlap
+from cse.device import device_name
 from cse.dotted import Config
 from cse.errors import Interrupted, MissingResource, combine
 from cse.record.heartbeat import Heartbeat
@@ -131,7 +132,7 @@ def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
         training.folder,
         config,
         kind="train",
-        device=str(accelerator.device),
+        device=device_name(accelerator.device),
         precision=config["trainer"]["precision"],
         trackers=[make(node) for node in cfg.tracker.values()],
         resumed_at=training.state.step or None,

@@ -16,7 +16,7 @@ from cse.config.compose import resolved
 from cse.data.loader import Batches
 from cse.data.overlap import Overlap, in_words
 from cse.data.text import Text
-from cse.device import computes_bf16, is_gpu, peak_memory, total_memory
+from cse.device import computes_bf16, device_name, is_gpu, peak_memory, total_memory
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.eval.sts import ScoredPairs
@@ -54,7 +54,7 @@ def announce(config: Config, training: Training, found: Overlap, asked: str) -> 
         selection=selection_in_words(parts.trainer.select, parts.evaluators, parts.evaluators),
         partial=partial_in_words(parts.evaluators),
         schedule=schedule_in_words(f"{training.steps:,}", parts.trainer, training),
-        device=f"{accelerator.device}, {precision}"
+        device=f"{device_name(accelerator.device)}, {precision}"
         + ", dev scores too, but not those of best/" * low
         + f", {count} processes" * (count > 1),
         folder=training.folder,
@@ -210,7 +210,9 @@ def schedule_in_words(steps: str, trainer: Trainer, training: Training | None = 
     """Steps, batch size, schedule, learning rate and warm-up. training: None for a plan, whose rows are not known."""
     all_epochs, over, warmup = "", "", trainer.warmup
     if training:
-        all_epochs = f" (all of trainer.epochs={trainer.epochs:g})" * ((trainer.max_steps or 0) > training.steps)
+        all_epochs = f" (all of trainer.epochs={trainer.epochs:g}, fewer than trainer.max_steps)" * (
+            (trainer.max_steps or 0) > training.steps
+        )
         over = f" over {training.update.steps:,} steps" * (training.update.steps != training.steps)
         warmup = training.update.warmup
     said = f"{steps} steps{all_epochs}, batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}{over}"
