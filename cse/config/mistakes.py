@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from cse.config.groups import choices, file_of, groups, own_folders
 from cse.config.search import keys
@@ -13,8 +14,12 @@ INSTEAD = {
     "train": {
         "model": "any encoder of the hub, or a folder, is model.name={}",
         "data": "a file of yours, or a hub dataset, is data=text data.path={}",
+        "eval": "pairs of yours with scores are eval=pairs eval.dev={}",
     },
-    "evaluate": {"model": "any encoder of the hub, or a folder, is checkpoint={}"},
+    "evaluate": {
+        "model": "any encoder of the hub, or a folder, is checkpoint={}",
+        "eval": "pairs of yours with scores are eval=pairs eval.test={}",
+    },
 }
 """What a command's group offers beside its choices."""
 
@@ -38,7 +43,7 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
     if match := re.match(r"Ambiguous value for argument '(([^=]+)=(.*))'", text):
         return f"{match[1]} is several values: one list is {match[2]}=[{match[3]}], and -m runs a job for each value"
     if isinstance(error, OverrideParseException) and "=" not in error.override:
-        return no_setting(error.override, command)
+        return no_setting(error.override, words, command)
     if isinstance(error, OverrideParseException):
         first, second, *_ = [*text.splitlines(), "", ""]
         at = f" at {first[second.index('^') :][:1]}" if second.strip() == "^" else ""
@@ -50,8 +55,11 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
     return "; ".join(line.strip() for line in own.splitlines() if line.strip() and "object_type=" not in line)
 
 
-def no_setting(word: str, command: str) -> str:
+def no_setting(word: str, words: Sequence[str], command: str) -> str:
     """The message for a word without =: a key that lacks its value, a folder, a file, or the nearest setting."""
+    for before, one in pairwise(words):
+        if one == word and os.path.exists(f"{before.partition('=')[2]} {word}"):
+            return f"{before} {word}: a name with a blank needs quotes: '{before} {word}'"
     if word in (known := keys(command)) or word in groups(command):
         return f"{word} lacks its value: type {word}=VALUE"
     if os.path.isdir(word):  # false, too, for a name that is too long to exist

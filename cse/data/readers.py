@@ -78,7 +78,10 @@ def checked(columns: Columns | None, header: Sequence[str], file: str) -> Column
     """The columns. Raises UserError unless each is once in the header of the file, or of the hub's dataset."""
     there = ", ".join(name if name and name.isprintable() and name == name.strip() else repr(name) for name in header)
     if columns is None:
-        raise UserError(f"data.columns is not set: {file} has {there}; name one to three of them: data.columns=[A,B]")
+        raise UserError(
+            f"data.columns is not set: {file} has the columns {there} (a CSV's are its first line); name one to three: "
+            "data.columns=[A,B]"
+        )
     for column in columns:
         key, name = ("columns", column) if isinstance(column, str) else ("scores", column.name)
         if header.count(name) != 1:

@@ -63,6 +63,7 @@ TRAINING = [  # (settings, words that the sentence has to contain)
     ("experiment=simcse", "experiment=simcse objective=simcse"),
     ("objective=MultipleNegativesRankingLoss", "objective=simcse"),
     ("smoke", "smoke=VALUE"),
+    ("eval=scored.csv", "eval=pairs eval.dev=scored.csv"),
     ("objective", "objective=VALUE"),
     (__file__, f"data.path={__file__}"),
     ("model=all-MiniLM-L6-v2", "model=minilm"),
