@@ -77,7 +77,7 @@ def gradient(words: list[str], precision: str, folder: Path) -> tuple[float, Ten
     if update.aux is not None:
         update.aux_backward(update.aux, 0, next(training.aux_batches()))
     weights = [weight for module in training.modules.values() for weight in module.parameters()]
-    return float(loss.total), torch.cat([w.grad.flatten() for w in weights if w.grad is not None])
+    return loss.total.item(), torch.cat([w.grad.flatten() for w in weights if w.grad is not None])
 
 
 def gradients(arms: list[str], models: list[str], seeds: int, shared: Path, work: Path) -> str:
@@ -136,6 +136,7 @@ def runs(arms: list[str], models: list[str], seeds: int, shared: Path, work: Pat
 def scores(shared: Path, folder: Path, rounds: int) -> str:
     """STS-B dev, encoded in either precision, of MiniLM's own pooling and of every best/; and the time of STS-7."""
     dev, seven = Stsb(f"{shared}/senteval"), Sts(f"{shared}/senteval")
+    dev.prepare()
     seven.prepare()
     sentences = [text for pairs in seven.tasks["test"].values() for one in pairs for text in one.texts()]
     places: dict[str, tuple[str, AnyPooling | None]] = {"all-MiniLM-L6-v2, CLS": (PACKAGE, "cls")}
