@@ -21,6 +21,7 @@ def facts(run: Run) -> Iterator[tuple[str, str, object]]:
     results = run.results
     for score in run.scores.values():
         yield "scores", score.name, in_short(score.value)
+    yield "scores", "kept step", results.get("best_step")
     yield "weights", "best/model.safetensors", results.get("weights_sum")
     for name in ("encoder", "architecture", "precision", "dtype"):
         yield "science", name, results.get(name)
@@ -41,8 +42,9 @@ def facts(run: Run) -> Iterator[tuple[str, str, object]]:
         yield "data", f"digest of {name}", digest
     for name, value in {**code_by_name(results), **run.versions}.items():
         yield "versions", name, value
-    for name in ("device", "processes"):
-        yield "machine", name, results.get(name)
+    yield "machine", "device", results.get("device")
+    processes = [*results.get("earlier_processes", []), *filter(None, [results.get("processes")])]
+    yield "machine", "processes", ", then ".join(map(str, processes)) or None
 
 
 def code_by_name(results: Json) -> dict[str, object]:

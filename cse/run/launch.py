@@ -60,7 +60,12 @@ def spawn(job: Job) -> None:
     devices = job.cfg.trainer.devices
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // devices)))
     os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", ",".join([*(one.name for one in handled()), "SIGQUIT"]))
-    for name in ("torch.distributed.elastic", "torch.multiprocessing"):  # they would log each traceback again
+    elastic = "torch.distributed.elastic"
+    for name in (
+        elastic,
+        f"{elastic}.agent.server.api",
+        "torch.multiprocessing",
+    ):  # they log what follows again
         logging.getLogger(name).setLevel(logging.CRITICAL)
     config = LaunchConfig(
         *(1, 1, devices),  # nodes at least and at most, processes of each

@@ -153,7 +153,12 @@ def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
         if before and warn_of_other_code("resume", before, config):
             made = {key: before.get(key) for key in ("git_commit", "code", "own_code")}
             earlier = [*earlier, {"until_step": training.state.step, **made}]
-        record.results["earlier_code"] = earlier
+        then, now = before.get("processes"), accelerator.num_processes
+        changed = [then] if then not in (None, now) else []
+        record.results |= {
+            "earlier_code": earlier,
+            "earlier_processes": [*before.get("earlier_processes", []), *changed],
+        }
         known = "weights" in before  # a resumed run does not ask the hub again
         record.results["weights"] = before["weights"] if known else read_license_and_language(config["model"]["name"])
     return record

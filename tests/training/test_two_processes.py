@@ -68,6 +68,8 @@ def test_a_run_resumes_with_another_number_of_processes(small_run, tmp_path, lau
         assert ended.returncode == 0, ended.stderr
     said = (shared / "run" / "train.log").read_text()
     assert re.findall(r"processes +(\d) instead of (\d)", said) == [("2", "1"), ("1", "2")]
+    results = json.loads((shared / "run" / "results.json").read_text())
+    assert (results["earlier_processes"], results["processes"]) == ([1, 2], 1)
     once, twice = (load_file(folder / "run/last/state.safetensors") for folder in (alone, shared))
     for name in (name for name in once if name.startswith("encoder/")):
         assert once[name].allclose(twice[name], rtol=1e-4, atol=1e-5), name
