@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cse")
 
+TORCH_LOGS = ("torch.distributed.elastic", "torch.distributed.elastic.agent.server.api", "torch.multiprocessing")
+"""They would log each signal and traceback again."""
 PATIENCE = 30.0  # seconds of waiting for other processes before a log line says so
 
 
@@ -60,12 +62,7 @@ def spawn(job: Job) -> None:
     devices = job.cfg.trainer.devices
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // devices)))
     os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", ",".join([*(one.name for one in handled()), "SIGQUIT"]))
-    elastic = "torch.distributed.elastic"
-    for name in (
-        elastic,
-        f"{elastic}.agent.server.api",
-        "torch.multiprocessing",
-    ):  # they log what follows again
+    for name in TORCH_LOGS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     config = LaunchConfig(
         *(1, 1, devices),  # nodes at least and at most, processes of each

@@ -210,9 +210,8 @@ def schedule_in_words(steps: str, trainer: Trainer, training: Training | None = 
     """Steps, batch size, schedule, learning rate and warm-up. training: None for a plan, whose rows are not known."""
     all_epochs, over, warmup = "", "", trainer.warmup
     if training:
-        all_epochs = f" (all of trainer.epochs={trainer.epochs:g}, fewer than trainer.max_steps)" * (
-            (trainer.max_steps or 0) > training.steps
-        )
+        if (trainer.max_steps or 0) > training.steps:
+            all_epochs = f" (all of trainer.epochs={trainer.epochs:g}, fewer than trainer.max_steps)"
         over = f" over {training.update.steps:,} steps" * (training.update.steps != training.steps)
         warmup = training.update.warmup
     said = f"{steps} steps{all_epochs}, batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}{over}"
