@@ -104,7 +104,7 @@ def is_finished(folder: Path) -> bool:
 
 
 def runs(arms: list[str], models: list[str], seeds: int, shared: Path, work: Path, steps: int) -> str:
-    """A row for each model and arm: dev scores and losses of the runs that both precisions finished."""
+    """A row for each model and arm: fp32 dev scores of best/, and losses, of the runs that both precisions finished."""
     rows = []
     for model, arm in itertools.product(models, arms):
         pairs = []
@@ -116,15 +116,15 @@ def runs(arms: list[str], models: list[str], seeds: int, shared: Path, work: Pat
                     words += [f"trainer.max_steps={steps}", f"trainer.eval_every={steps}"]
                     train([*words, f"trainer.precision={precision}", "resume=auto"], place)
             if all(map(is_finished, places)):
-                pairs.append([curves(place) for place in places])
+                pairs.append([(curves(one), read_run(one).scores["dev/stsb/spearman"].value) for one in places])
         if not pairs:
             rows.append([model, arm, "0", *["not run"] * 5])
             continue
-        ends = [[run["dev/stsb/spearman"][-1][1] for run in of] for of in zip(*pairs, strict=True)]
+        ends = [[end for _, end in of] for of in zip(*pairs, strict=True)]
         losses = [
-            np.mean([[loss for _, loss in run["train/loss"][-10:]] for run in of]) for of in zip(*pairs, strict=True)
+            np.mean([[loss for _, loss in run["train/loss"][-10:]] for run, _ in of]) for of in zip(*pairs, strict=True)
         ]
-        gaps = [abs(b / a - 1) for one, two in pairs
+        gaps = [abs(b / a - 1) for (one, _), (two, _) in pairs
                 for (_, a), (_, b) in zip(one["train/loss"][:10], two["train/loss"][:10], strict=True)]  # fmt: skip
         moved = ", ".join(f"{b - a:+.2f}" for a, b in zip(*ends, strict=True))
         rows.append([model, arm, str(len(pairs)), *map(mean_and_sd, ends), moved,
@@ -187,9 +187,8 @@ def measure(given: argparse.Namespace, work: Path) -> None:
         write_section(f"bf16's gradient beside fp32's, {where()}", command, f"{note}\n\n{gradients(*which)}")
     if given.part in (None, "runs"):
         body = runs(*which, given.steps)
-        note = (
-            f"CLS pooling, {given.steps} steps, the same seeds; STS-B dev Spearman x100 at the end, mean ± sd.\n{shape}"
-        )
+        scored = "STS-B dev Spearman x100 of best/ in fp32, mean ± sd."
+        note = f"CLS pooling, {given.steps} steps, the same seeds; {scored}\n{shape}"
         write_section(f"bf16 beside float32, {where()}", command, f"{note}\n\n{body}")
         print(body)
     if given.part in (None, "scores"):
