@@ -30,7 +30,8 @@ def test_two_processes_equal_one(two_processes, case):
     numbers, grads = one_step(0, 1, settings_of(name), scale, chunk)
     for rank in range(2):
         their_numbers, theirs = two_processes[rank][CASES.index(case)]
-        assert their_numbers == pytest.approx(numbers, rel=1e-6)
+        assert their_numbers["loss"] == pytest.approx(numbers["loss"], rel=1e-9)
+        assert their_numbers == pytest.approx(numbers, rel=1e-6)  # its geometry is of float32
         torch.testing.assert_close(theirs, grads, rtol=1e-6, atol=1e-9)
 
 
