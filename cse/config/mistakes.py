@@ -42,9 +42,9 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
         return f"{' '.join(ranges)}: a range needs a search: hydra/sweeper=smac"
     if match := re.match(r"Ambiguous value for argument '(([^=]+)=(.*))'", text):
         return f"{match[1]} is several values: one list is {match[2]}=[{match[3]}], and -m runs a job for each value"
-    if isinstance(error, OverrideParseException) and "=" not in error.override:
-        return no_setting(error.override, words, command)
     if isinstance(error, OverrideParseException):
+        if "=" not in error.override:
+            return no_setting(error.override, words, command)
         first, second, *_ = [*text.splitlines(), "", ""]
         at = f" at {first[second.index('^') :][:1]}" if second.strip() == "^" else ""
         return (

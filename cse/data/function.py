@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from inspect import getmodule, isclass, isroutine
 from pathlib import Path
-from typing import Any
 
 from cse.errors import RunError, UserError, class_name, in_short
 from cse.files import sha256
@@ -13,7 +12,7 @@ from cse.files import sha256
 Rows = Callable[[], Iterator[tuple[str, ...]]]
 
 
-def made_by(function: Rows) -> Any:
+def made_by(function: Rows) -> Callable[..., object]:
     """The function or class that was named: without its settings, or of an object that is called."""
     named = function.func if isinstance(function, partial) else function
     return named if isroutine(named) or isclass(named) else type(named)
