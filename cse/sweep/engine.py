@@ -22,7 +22,7 @@ from cse.config.spelling import overrides_of, typed
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.record.results import command_line
-from cse.record.runs import read_run, read_runs
+from cse.record.runs import read_run
 from cse.record.status import DONE
 from cse.run.build import check_selection
 from cse.run.job import steps_in_words
@@ -64,7 +64,10 @@ def main(words: list[str], program: str = "cse-train") -> int:
     with SignalForwarder(lambda: f"this goes on: {again}") as signals, signals.waiting(True):
         start = Start(line.folder, signals, fail_fast=line.options.jobs.fail_fast)
         if line.search:
-            run_search(line, start, run)
+            from cse.sweep.search import search  # needs the package smac
+
+            for row in line.rows:
+                search(line, row, start, run)
         else:
             run_grid(planned, start, run)
         done = [one for name in start.outcomes if (one := read_run(line.folder / name)).status == DONE]
@@ -81,15 +84,6 @@ def run_grid(planned: Sequence[PlannedJob], start: Start, run: Runner) -> None:
     later = [job for job in planned if job.scores and job.scores[0] in made]
     run([job for job in planned if job not in later], start)
     run(later, start)
-
-
-def run_search(line: Line, start: Start, run: Runner) -> None:
-    """Run each of a line's searches, and put the trials of earlier starts beside those of this one."""
-    from cse.sweep.search import search
-
-    for row in line.rows:
-        search(line, row, start, run)
-    start.recall(read_runs([line.folder]))
 
 
 def show_plan(line: Line, planned: Sequence[PlannedJob]) -> None:

@@ -1,7 +1,4 @@
-"""What a search remembers, in .smac/ of the sweep's folder: its settings, each point before it runs, and its outcome.
-
-A point without an outcome was interrupted: it is the first to run when the search goes on.
-"""
+"""What a search remembers, in .smac/ of the sweep's folder: its settings, and each point before it runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,11 +18,9 @@ Point = dict[str, Any]
 
 @dataclass(frozen=True)
 class Memory:
-    """A file with a line {"ranges": ..., "fixed": ...}, and for each point {"asked": point}, later {"config": point,
-    "cost": number}.
+    """A file with a line {"ranges": ..., "fixed": ...}, and a line {"asked": point} for each point.
 
-    ranges: as typed, by key; fixed: so what all searches of the line share. cost: what is minimised, None where the job
-    failed.
+    ranges: as typed, by key; fixed: so what all searches of the line share.
     """
 
     file: Path
@@ -46,21 +41,18 @@ class Memory:
                     f"hydra.sweep.dir=FOLDER for {asked}"
                 )
 
-    def write(self, **line: object) -> None:
-        """Add a line, after the settings if it is the first."""
+    def add(self, point: Point) -> None:
+        """Add a point, after the settings if it is the first."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         header: dict[str, object] = {"ranges": self.ranges, "fixed": self.fixed}
-        lines = [line] if self.file.exists() else [header, line]
+        lines = [{"asked": point}] if self.file.exists() else [header, {"asked": point}]
         with open(self.file, "a", encoding="utf-8") as file:
             file.writelines(map(json_line, lines))
 
-    def read(self) -> tuple[list[tuple[Point, float]], list[Point]]:
-        """(each point with its cost; the points without an outcome)."""
-        lines = [line for line in json_lines(self.file) if line is not None]
-        ended = [(line["config"], line["cost"]) for line in lines if "cost" in line]
-        known = [point for point, _ in ended]
-        open_points = [line["asked"] for line in lines if "asked" in line and line["asked"] not in known]
-        return [(point, cost) for point, cost in ended if cost is not None], open_points
+    def points(self) -> list[Point]:
+        """Each point that was asked for, once."""
+        asked = [line["asked"] for line in json_lines(self.file) if line and "asked" in line]
+        return [point for place, point in enumerate(asked) if point not in asked[:place]]
 
 
 def memory_of(line: Line, row: Sequence[str]) -> Memory:

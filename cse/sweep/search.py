@@ -2,8 +2,8 @@
 
 VICReg's search in Pappadopulo & Farina 2024, with SMAC's hyper-parameter facade: a Sobol design for a quarter of the
 trials, five at least, then a random forest and expected improvement. Every point is kept in .smac/ in the sweep's
-folder, so that a search that is started again continues, first with the jobs that were interrupted, and with new trials
-for those that failed.
+folder, so that a search that is started again continues: the jobs of those points come first, as of a grid that is
+started again.
 """
 
 import logging
@@ -20,16 +20,14 @@ from smac import Scenario
 from smac.runhistory.dataclasses import TrialInfo, TrialValue
 
 from cse.config.spelling import overrides_of
-from cse.record.status import DONE, FAILED
 from cse.sweep.line import Line
 from cse.sweep.memory import Point, memory_of
-from cse.sweep.process import DONE_BEFORE
 from cse.sweep.start import Runner, Start
 from cse.sweep.words import merged
 
 
 def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
-    """Ask, run and tell until all trials have a score, from this or an earlier start. row: the search's words.
+    """Ask, run and tell until all trials are made, by this or an earlier start. row: the search's words.
 
     Searches `key=interval(a,b)` (uniform) and `key=choice(...)`, for the best of the score that selects.
     """
@@ -43,25 +41,18 @@ def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
 
     def new_trial() -> TrialInfo:
         trial = optimiser.ask()
-        memory.write(asked=dict(trial.config))
+        memory.add(dict(trial.config))
         return trial
 
-    told, interrupted = memory.read()
-    for point, known in told:
-        optimiser.tell(trial_of(point), TrialValue(cost=known), save=False)
-    count = len(told)
+    known, count = memory.points(), 0
     while count < settings.n_trials and start.refusal() is None:
         size = min(settings.batch, settings.n_trials - count)
-        trials = [trial_of(point) for point in interrupted[:size]] or [new_trial() for _ in range(size)]
-        interrupted = interrupted[size:]
+        trials = [trial_of(point) for point in known[:size]] or [new_trial() for _ in range(size)]
+        known = known[size:]
         jobs = [line.job(merged([*row, *words_from(axes, trial.config)])) for trial in trials]
         for trial, outcome in zip(trials, run(jobs, start), strict=True):
-            score = outcome.score
-            cost = None if score is None else score.value if score.lower_is_better else -score.value
-            if cost is not None:  # a failure, which may be the machine's, teaches nothing
-                optimiser.tell(trial, TrialValue(cost=cost))
-            if outcome.state in (DONE, DONE_BEFORE, FAILED):
-                memory.write(config=dict(trial.config), cost=cost)
+            if score := outcome.score:  # a failure, which may be the machine's, teaches nothing
+                optimiser.tell(trial, TrialValue(cost=score.value if score.lower_is_better else -score.value))
         count += len(trials)
 
 

@@ -14,7 +14,6 @@ from cse.columns import in_columns
 from cse.config.keys import key_of
 from cse.config.spelling import typed_by_hand
 from cse.errors import UserError
-from cse.record.runs import Run
 from cse.record.status import DONE, FAILED, RUNNING
 from cse.score import Score, in_short
 from cse.sweep import process
@@ -39,11 +38,6 @@ class Start:
         text = outcome.detail if outcome.score is None else in_words(outcome.score)
         line = f"{time.strftime('%H:%M:%S')}  {outcome.state:11}  {outcome.job}  {text}"
         print(line.rstrip(), flush=True)
-
-    def recall(self, runs: Sequence[Run]) -> None:
-        """Put what earlier starts of a search have done before the outcomes of this one."""
-        done = {run.folder.name: run for run in runs if run.status == DONE}
-        self.outcomes = {name: process.done_before(name, run) for name, run in done.items()} | self.outcomes
 
     @property
     def failure(self) -> Outcome | None:

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import threading
 import time
@@ -170,11 +171,12 @@ def test_smac_finds_the_best_and_continues_where_it_stopped(many, tmp_path, monk
     assert len(asked) == len(set(asked)) == 8
     assert all(-3 <= value <= -1 for value in asked)
     (memory,) = tmp_path.rglob(".smac/*.jsonl")
-    assert len(memory.read_text().splitlines()) == 1 + 2 * 8  # the ranges, and each point before and after it ran
+    assert len(memory.read_text().splitlines()) == 1 + 8  # the ranges, and each point before it ran
     with open(memory, "a") as lines:
-        lines.write('{"config": {"obj')  # as after a full disk
+        lines.write('{"asked": {"obj')  # as after a full disk
     assert many(f"{line}14")[0] == 0
-    assert len(asked) == 15  # 8, of which one failed, and 7 new ones
+    assert asked[8:16] == asked[:8]  # as jobs of a grid: here none has a folder that says it is done
+    assert len(asked) == 8 + 14
     assert sum(asked[-5:]) < sum(asked[:5])
 
 
@@ -202,8 +204,23 @@ def test_a_search_that_is_interrupted_runs_the_same_point_first(many, tmp_path, 
     with pytest.raises(Interrupted):
         many(line)
     assert many(line)[0] == 0
-    assert asked[4:] == [asked[3]]
+    assert asked[4:] == asked[:4]
     assert len(set(asked)) == 4
+
+
+def test_a_search_learns_nothing_from_trials_of_other_data(many, monkeypatch, capsys):
+    """And names none of them its best, nor a run that lies deeper in its folder, as the seeds of its best do."""
+    pytest.importorskip("smac", reason="needs the package smac")
+    line = "-m hydra/sweeper=smac trainer.lr=interval(1e-5,1e-3) seed=1 hydra.sweep.dir=here hydra.sweeper.n_trials="
+    assert many(f"{line}3")[0] == 0
+    shutil.copytree(next(Path("here").glob("lr_*")), "here/seeds/seed_2")
+    monkeypatch.setattr(process, "differences", lambda job, results: ["other content of text.txt"])
+    capsys.readouterr()
+    code, states = many(f"{line}3")
+    told = capsys.readouterr().out
+    assert (code, list(states.values())) == (1, ["failed"] * 3)
+    assert "is done, with other content of text.txt: move it away" in told
+    assert "best trial" not in told
 
 
 def test_a_search_with_other_settings_is_refused_and_a_dry_run_shows_them(many, tmp_path, capsys):
