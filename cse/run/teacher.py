@@ -22,6 +22,7 @@ from cse.types import Objective
 log = logging.getLogger(__name__)
 
 OWN_KEYS = {"model.name=": "objective.teacher=", "model.pooling=": "objective.teacher_pooling="}
+OF_CARD = ("README.md", "mteb/")  # to which a later cse-eval of a run's best/ adds its scores
 TEXTS_PER_CALL = 8192  # bounds the vectors in memory
 
 
@@ -66,8 +67,9 @@ def folder_of(name: str) -> Path:
 def identity_of(name: str, pooling: str | None) -> str:
     """A digest of a checkpoint's files (weights, tokenizer, recorded pooling) and of the pooling that is set."""
     folder = folder_of(name)
-    files = sorted(file for file in folder.rglob("*") if file.is_file())
-    return digest_of([(str(file.relative_to(folder)), sha256(file)) for file in files], pooling)
+    names = sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+    names = [name for name in names if not name.startswith(OF_CARD)]
+    return digest_of([(name, sha256(folder / name)) for name in names], pooling)
 
 
 def table_of(
