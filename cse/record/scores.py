@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ALTERED = "†"
-IS_ALTERED = f"{ALTERED}: on incomplete or altered data (allow_partial)."
+IS_ALTERED = f"{ALTERED}: on incomplete or altered data (allow_partial), or by SentEval's fast settings."
 LIBRARIES = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # whose versions may change a score
 
 

@@ -87,7 +87,7 @@ Trained on {data}.{overlap}{architecture}
 |---|---|
 {rows}
 Scores that begin with `dev/` chose the step{untrained}.
-†: on incomplete or altered data; not comparable with published scores.
+†: on incomplete or altered data, or by SentEval's fast settings; not comparable with published scores.
 
 ```python
 from sentence_transformers import SentenceTransformer
