@@ -84,6 +84,9 @@ KEYS: dict[str, Key] = {
 TEACHERS = ("objective.teacher", "objective.second_teacher")
 """The keys that name encoders which an objective learns from."""
 
+NAMED = ("checkpoint", "model.name", "aux_modality.weights", "whitening.fit", *TEACHERS)
+"""The keys that name what a run reads as it is: an encoder, or a file of word vectors or of sentences."""
+
 SENTENCES = ("label", "note")
 """The keys whose commas separate no values."""
 
@@ -136,14 +139,19 @@ def identity(config: Mapping[str, object]) -> dict[str, object]:
     of the evaluator whose score selects, but for where its data is. config: resolved."""
     flat = flattened(config)
     _, chooser, *_ = f"{flat.get('trainer.select')}//".split("/")
+    fixed = {key: value for key, value in flat.items() if entry(key).fixed}
+    return fixed | {key: value for key, value in protocol(config).items() if key.startswith(f"eval.{chooser}.")}
+
+
+def protocol(config: Mapping[str, object]) -> dict[str, object]:
+    """How each evaluator scores, by dotted key: its settings, but for where its data is. config: resolved."""
+    flat = flattened(config)
     places = [value for key, value in flat.items() if key.startswith("paths.") and value is not None]
-
-    def is_protocol(key: str, value: object) -> bool:
-        return key.startswith(f"eval.{chooser}.") and not (
-            is_verbatim(key) or key.endswith(".allow_partial") or value in places
-        )
-
-    return {key: value for key, value in flat.items() if entry(key).fixed or is_protocol(key, value)}
+    return {
+        key: value
+        for key, value in flat.items()
+        if key.startswith("eval.") and not (is_verbatim(key) or key.endswith(".allow_partial") or value in places)
+    }
 
 
 def key_of(word: str) -> str:

@@ -17,9 +17,10 @@ from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError,
 from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
 
 from cse.config.groups import CONF_DIR, PACKAGE_DIR, config_dirs
+from cse.config.keys import NAMED
 from cse.dotted import Config, Json, flattened
 from cse.errors import UserError
-from cse.files import sha256
+from cse.files import checksum, sha256
 from cse.score import Score
 
 log = logging.getLogger("cse")
@@ -94,6 +95,7 @@ def first_results(config: Config, device: str, precision: str) -> Json:
         "git_commit": git_commit(),
         "code": code_digest(),
         "own_code": own_code(config),
+        "named": named_sums(config),
         "versions": {"python": sys.version.split()[0], **{name: v for name in PACKAGES if (v := installed(name))}},
         "device": device,
         "precision": precision,
@@ -168,6 +170,27 @@ def changed_code(results: Json, config: Config) -> list[str]:
     own, commit = own_code(config), results.get("git_commit")
     changed = [name for name, digest in (results.get("own_code") or {}).items() if own.get(name, digest) != digest]
     return changed + [f"cse, which was of commit {commit}"] * (results.get("code") not in (None, code_digest()))
+
+
+def named_sums(config: Config) -> dict[str, str]:
+    """The checksum of what each of NAMED names on this machine, by key."""
+    names = {key: name for key, name in flattened(config).items() if key in NAMED and name is not None}
+    return {key: found for key, name in names.items() if (found := weights_sum(name)) is not None}
+
+
+def weights_sum(name: object) -> str | None:
+    """The checksum of the weights in a run's best/ or in a folder, or of a file; None if there are none."""
+    place = Path(str(name)).expanduser()
+    for folder in (place / "best", place):
+        if files := sorted([*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")]):
+            return " ".join(checksum_of(file, file.stat().st_mtime_ns) for file in files)
+    return checksum_of(place, place.stat().st_mtime_ns) if place.is_file() else None
+
+
+@cache
+def checksum_of(file: Path, written: int) -> str:
+    """The checksum of a file that was written at that time, read once for all jobs of a start."""
+    return checksum(file)
 
 
 def installed(name: str) -> str | None:

@@ -19,7 +19,6 @@ from typing_extensions import TypedDict
 from cse.config.spelling import split_flags
 from cse.dotted import Config, Json
 from cse.errors import UserError
-from cse.files import checksum
 from cse.record.events import Event, metric_events
 from cse.record.results import Plain, checked, read_results
 from cse.score import Score, no_better
@@ -222,15 +221,6 @@ def read_run(folder: Path) -> Run:
 def read_run_file(file: Path) -> RunFile:
     """The content of a run.yaml. Raises OSError, or ValueError with a reason of one line."""
     return checked(RUN_FILE, file)
-
-
-def weights_sum(checkpoint: object) -> str | None:
-    """The checksum of the weights in a run's best/, or in a folder; None if there are none."""
-    folder = Path(str(checkpoint)).expanduser()
-    for file in (folder / "best" / "model.safetensors", folder / "model.safetensors"):
-        if file.is_file():
-            return checksum(file)
-    return None
 
 
 def read_cosines(folder: Path, when: Literal["before", "after"]) -> dict[str, dict[str, Pairs]]:

@@ -26,7 +26,8 @@ from cse.model.vectors import WordVectors
 from cse.model.whitening import Whitening
 from cse.record import scores
 from cse.record.heartbeat import Heartbeat
-from cse.record.runs import Run, read_run, weights_sum
+from cse.record.results import weights_sum
+from cse.record.runs import Run, read_run
 from cse.run import build
 from cse.run.card import refresh
 from cse.run.compatible import check_scored_widths

@@ -12,14 +12,15 @@ from functools import cache
 from pathlib import Path
 
 from cse.config.compose import resolved, without_hydra
-from cse.config.keys import changes_a_table, identity, key_of
+from cse.config.keys import changes_a_table, identity, key_of, protocol
 from cse.config.spelling import spell_value
+from cse.data.readers import files_of
 from cse.dotted import flattened
 from cse.errors import RunError, UserError
 from cse.files import make_folder, sha256
 from cse.record.heartbeat import read_beat
-from cse.record.results import changed_code
-from cse.record.runs import Run, read_run, weights_sum
+from cse.record.results import changed_code, named_sums
+from cse.record.runs import Run, read_run
 from cse.record.status import DONE, FAILED, RUNNING
 from cse.score import Score
 from cse.sweep import jobs
@@ -83,18 +84,13 @@ def known_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
     if before.status == DONE:
         changes = differences(job, before)
         if not changes:
-            return done_before(job.name, before)
+            return Outcome(job.name, DONE_BEFORE, score_of(before), detail=doubts(before))
         detail = f"{folder} is done, with {', '.join(changes[:3])}: move it away to run the job again"
         return Outcome(job.name, FAILED, detail=detail)
     if job.scores and read_run(job.scores[0]).status != DONE:
         maker = " ".join(a for a in job.scores[1].words if key_of(a) in ("sweep", "case", "seed", "smoke"))
         return Outcome(job.name, FAILED, detail=f"it scores {job.scores[0]}, which is not done: cse-train {maker}")
     return None
-
-
-def done_before(job: str, run: Run) -> Outcome:
-    """The outcome of a job whose run an earlier start finished."""
-    return Outcome(job, DONE_BEFORE, score_of(run), detail=doubts(run))
 
 
 def doubts(run: Run) -> str:
@@ -144,32 +140,37 @@ def command_of(job: jobs.PlannedJob, folder: Path) -> list[str]:
 def differences(job: jobs.PlannedJob, run: Run) -> list[str]:
     """`key=before (now after)` for each setting in which a finished run differs from the job as it is now.
 
-    Then what it read that has changed; for a cse-eval job, first whether the encoder that it scored has been replaced.
+    Then what it read that has changed.
     """
-    known, name = run.results.get("weights_sum"), run.get("checkpoint")
-    replaced = name is not None and known is not None and weights_sum(name) not in (known, None)
-    other = [f"other weights in checkpoint={name}"] * replaced
     config = job.composed()
     if config.smoke:  # its settings were shrunk
-        return other + changed_files(run)
+        return changed_files(run)
     now, before = (
-        identity(settings) | {key: value for key, value in flattened(settings).items() if changes_a_table(key)}
+        {key: value for key, value in flattened(settings).items() if changes_a_table(key)}
+        | identity(settings)
+        | protocol(settings)
         for settings in (resolved(without_hydra(config)), run.config)
     )
     decided = {key for key in now if now[key] == "auto"}  # by the machine that ran it, as the run records
     decided |= {"checkpoint"} if job.scores else set()  # a run's folder, which may have been moved with its sweep
     changed = [key for key in now if key in before and before[key] != now[key] and key not in decided]
-    return [*other, *(f"{key}={before[key]} (now {now[key]})" for key in changed), *changed_files(run)]
+    return [*(f"{key}={before[key]} (now {now[key]})" for key in changed), *changed_files(run)]
 
 
 def changed_files(run: Run) -> list[str]:
-    """What a finished run read, of text and pairs of the user's own, that has another content now."""
+    """What a finished run read, of encoders, text and pairs of the user's own, that has another content now."""
+    now, then = named_sums(run.config), run.results.get("named") or {"checkpoint": run.results.get("weights_sum")}
+    found = [f"other content of {key}={run.get(key)}" for key in now if then.get(key) not in (now[key], None)]
     trained = (run.results.get("training_data") or {}).get("sha256")
     sums = dict(trained) if isinstance(trained, dict) else {}
+    text = Path(str(run.get("data.path"))).expanduser()
+    if sums and text.is_dir() and set(map(str, files_of(text))) != sums.keys():
+        found.append(f"other files in data.path={text}")
     for source in (run.results.get("data") or {}).values():
         sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
     there = [name for name in sums if Path(name).is_file()]  # a benchmark's are named within their folder
-    return [f"other content of {name}" for name in there if digest_of(name, os.stat(name).st_mtime_ns) != sums[name]]
+    changed = [name for name in there if digest_of(name, os.stat(name).st_mtime_ns) != sums[name]]
+    return found + [f"other content of {name}" for name in changed]
 
 
 @cache

@@ -10,8 +10,8 @@ from typed import jobs_of
 
 from cse.config.compose import composed, without_hydra
 from cse.files import sha256
-from cse.record.results import code_digest
-from cse.record.runs import Run, read_run, weights_sum
+from cse.record.results import code_digest, named_sums, weights_sum
+from cse.record.runs import Run, read_run
 from cse.sweep import jobs, process
 
 
@@ -87,6 +87,62 @@ def test_scores_of_a_replaced_encoder_do_not_pass_for_done(tmp_path):
     assert process.known_outcome(job, tmp_path).state == "done before"
     file.write_text("others")
     assert process.known_outcome(job, tmp_path).state == "failed"
+
+
+@pytest.mark.parametrize(("program", "key", "file"), [
+    ("cse-eval", "checkpoint", "vectors.txt"),
+    ("cse-eval", "checkpoint", "here/pytorch_model.bin"),
+    ("cse-eval", "checkpoint", "here/model-00002-of-00002.safetensors"),
+    ("cse-eval", "whitening.fit", "sentences.txt"),
+    ("cse-train", "model.name", "here/model.safetensors"),
+    ("cse-train", "objective.teacher", "here/best/model.safetensors"),
+])  # fmt: skip
+def test_what_a_setting_names_is_the_same_file(program, key, file, tmp_path):
+    place = tmp_path / file
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("as it was")
+    named = tmp_path / file.split("/")[0]
+    config = OmegaConf.create()
+    OmegaConf.update(config, key, str(named))
+    settings = OmegaConf.to_container(config)
+    done = {"status": "done", "config": settings, "metrics": {"average": 70.0}, "named": named_sums(settings)}
+    (tmp_path / "results.json").write_text(json.dumps(done))
+    job = jobs.PlannedJob("a", program, ["tracker=none"])
+    assert process.known_outcome(job, tmp_path).state == "done before"
+    place.write_text("as it is now")
+    outcome = process.known_outcome(job, tmp_path)
+    assert (outcome.state, f"other content of {key}={named}" in outcome.detail) == ("failed", True)
+
+
+def test_text_in_a_folder_is_the_same_files(tmp_path):
+    folder = tmp_path / "text"
+    folder.mkdir()
+    (first := folder / "a.txt").write_text("one")
+    done = {"status": "done", "config": {"data": {"path": str(folder)}}, "metrics": {"average": 70.0},
+            "training_data": {"sha256": {str(first): sha256(first)}}}  # fmt: skip
+    (tmp_path / "results.json").write_text(json.dumps(done))
+    job = jobs.PlannedJob("a", "cse-train", ["tracker=none"])
+    assert process.known_outcome(job, tmp_path).state == "done before"
+    (second := folder / "b.txt").write_text("two")
+    assert "other files in data.path" in process.known_outcome(job, tmp_path).detail
+    first.rename(tmp_path / "a.txt")
+    assert "other files in data.path" in process.known_outcome(job, tmp_path).detail
+    second.rename(first)
+    assert "other content of" in process.known_outcome(job, tmp_path).detail
+
+
+def test_an_evaluator_scores_as_it_did(tmp_path):
+    """Its settings decide its own scores; where its data lies does not, nor that there is one more evaluator."""
+    words = ["checkpoint=nowhere", "eval=[stsb,transfer]"]
+    config = OmegaConf.to_container(without_hydra(composed("evaluate", words)), resolve=True)
+    done = {"status": "done", "config": config, "metrics": {"average": 70.0}}
+    (tmp_path / "results.json").write_text(json.dumps(done))
+    outcomes = [
+        process.known_outcome(jobs.PlannedJob("a", "cse-eval", [*words, *more]), tmp_path)
+        for more in (["eval.transfer.senteval=elsewhere"], ["eval=[stsb,transfer,sts]"], ["eval.transfer.mode=fast"])
+    ]
+    assert [outcome.state for outcome in outcomes] == ["done before", "done before", "failed"]
+    assert "eval.transfer.mode=test (now fast)" in outcomes[-1].detail
 
 
 @pytest.mark.parametrize(
