@@ -80,6 +80,14 @@ def test_features_of_sentences_pairs_and_snli():
     assert combined([u, v], "snli").tolist() == [[1, -2, 3, 4, 3, -8, 2, 6]]
 
 
+@pytest.mark.parametrize("mode", ["fast", "test"])
+def test_scores_by_the_fast_settings_are_marked(folder, bag_of_letters, mode):
+    suite = ready(evaluator(folder, ["MR"]))
+    suite.mode = mode
+    suite.folder.problems.clear()  # as of SentEval's own, whole data
+    assert {one.altered for one in suite(bag_of_letters, "test")} == {mode == "fast"}
+
+
 def test_every_task_scores_as_with_one_fit_after_the_other(folder, bag_of_letters):
     encode, suite = Mock(wraps=bag_of_letters), ready(evaluator(folder, list(TASKS)))
     found = suite(encode, "test")

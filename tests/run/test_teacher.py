@@ -57,6 +57,16 @@ def test_a_product_is_the_weighted_mean_of_two_teachers_cosines(taught, tiny):
     np.testing.assert_allclose(both(rows, column) @ both(rows, column).T, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_scores_on_a_teachers_card_make_no_other_teacher(teacher):
+    before = identity_of(str(teacher), "mean")
+    (teacher / "README.md").write_text("| test/sts/average | 76.25 |")
+    (teacher / "mteb").mkdir()
+    (teacher / "mteb" / "STS12.json").write_text("{}")
+    assert identity_of(str(teacher), "mean") == before
+    change_one_weight(teacher)
+    assert identity_of(str(teacher), "mean") != before
+
+
 def test_vectors_are_made_once_and_again_for_other_text_or_weights(taught, teacher, caplog):
     caplog.set_level(logging.INFO)
 
