@@ -100,6 +100,8 @@ class Objective(nn.Module, ABC):
     """Whether view 1 may have several rows for each row of view 0, whose mean is the positive (DeCLUTR's spans)."""
     third_is_negative: bool = False
     """Whether view 2 is a hard negative, which is a column of its own."""
+    pairs_texts: bool = False
+    """Whether its views are two texts of a row, which a guide or a score compares, and not one text twice."""
     reads_scores: bool = False
     """Whether it learns from a score of each row, targets_B."""
     teachers: Mapping[str, float] = {}
@@ -203,6 +205,8 @@ class AuxModality(nn.Module):
     no_decay: list[str]
     schedule: str
     clip: float | None
+    needs_dropout: bool = False
+    """Whether nothing but the encoder's dropout makes its two views differ."""
 
     @classmethod
     def weights_of(cls, settings: Settings) -> str | None:

@@ -51,6 +51,8 @@ class Audio(Modality):
     settings: what Modality takes.
     """
 
+    needs_dropout = True
+
     def __init__(
         self,
         dim: int,

@@ -55,6 +55,7 @@ class Gist(Objective):
 
     min_rows = 2
     third_is_negative = True
+    pairs_texts = True
 
     def __init__(
         self,

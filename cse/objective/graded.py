@@ -73,7 +73,7 @@ class Graded(Objective):
     """Base class of the three: two texts a row, and their score."""
 
     num_views = 2
-    reads_scores = True
+    reads_scores = pairs_texts = True
 
     def forward(self, views: list[Encoded]) -> Loss:
         """The loss of the pairs (view 0, view 1) and their scores."""

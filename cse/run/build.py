@@ -249,7 +249,12 @@ def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxMod
         raise UserError(
             f"model.name={cfg.model.name}: its layers take no embeddings of images or sound: use another model"
         )
-    aux = make(cfg.aux_modality, dim=encoder.dim)
+    aux: AuxModality = make(cfg.aux_modality, dim=encoder.dim)
+    if aux.needs_dropout and encoder.dropout == 0:
+        log.warning(
+            "aux        both views of a clip are equal: only dropout makes them differ, and the encoder trains without "
+            "(augmentation.model_dropout=0.1)"
+        )
     aux.bind(text_head=objective.head)
     return aux
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.errors import UserError
+from cse.sources.catalogue import DATASETS
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -39,18 +40,14 @@ def check_views(augmentation: Augmentation, text: Text, objective: type[Objectiv
     """Refuse several positives for an objective that pairs one with one, more views than the augmentation makes, and
     fewer columns than views. The text need not have been read. settings: the objective's."""
     wanted = objective.views_of(settings)
-    views = f"{objective.__name__} wants {wanted} views of a row"
+    views, kind = f"{objective.__name__} wants {wanted} views of a row", type(augmentation).__name__.lower()
     if augmentation.positives > 1 and wanted > 1 and not objective.averages_positives:
         raise UserError(f"{objective.__name__} pairs one text with one: set augmentation.positives=1")
-    has_negatives = wanted > 2 and objective.third_is_negative
-    if text.num_columns == 1 and wanted > 1 and (augmentation.needs_columns or has_negatives):
+    why, instead = needs_columns(augmentation, objective, wanted)
+    if why and text.num_columns == 1:
         if text.path and text.columns is None and Path(text.path).expanduser().exists():
             text.find()  # raises an error that names the columns, if the file has any
-        why = "the third a hard negative" if has_negatives else "and augmentation=none takes each from a column"
-        instead = "objective.num_views=2" if has_negatives else "augmentation=dropout (as SimCSE does)"
-        raise UserError(
-            f"{views}, {why}, but data={text.name} has one column: use {instead}, or data with {wanted} columns"
-        )
+        raise UserError(f"{views}, {why}, but data={text.name} has one column: use {instead}data with {wanted} columns")
     if augmentation.positives > 1 and text.num_columns > 1:
         raise UserError(
             f"augmentation.positives={augmentation.positives} are of one text, and data={text.name} has "
@@ -61,9 +58,26 @@ def check_views(augmentation: Augmentation, text: Text, objective: type[Objectiv
         raise UserError(
             f"{views}, but data={text.name} has {text.num_columns} columns: use data with one or {wanted}{fewer}"
         )
+    if wanted > 2 and text.num_columns > 2 and text.name in DATASETS and not objective.third_is_negative:
+        raise UserError(
+            f"{views}, all of them alike, but the third column of data={text.name} is a hard negative: use two views "
+            f"of its first two columns, data.columns=[{','.join(text.column_names[:2])}]"
+        )
+    if augmentation.keeps_first and wanted == 1:
+        raise UserError(f"{views}, which augmentation={kind} leaves as it is: use another augmentation")
     if augmentation.max_views is not None and wanted > augmentation.max_views:
-        kind = type(augmentation).__name__.lower()
         raise UserError(f"{views}, and augmentation={kind} makes {augmentation.max_views}: use another augmentation")
+
+
+def needs_columns(augmentation: Augmentation, objective: type[Objective], wanted: int) -> tuple[str, str]:
+    """(why each view must be a column of its own, what to use instead), both "" if one column will do."""
+    if objective.pairs_texts:
+        return "each another text", ""
+    if wanted > 2 and objective.third_is_negative:
+        return "the third a hard negative", "objective.num_views=2, or "
+    if wanted > 1 and augmentation.needs_columns:
+        return "and augmentation=none takes each from a column", "augmentation=dropout (as SimCSE does), or "
+    return "", ""
 
 
 def check_dropout(name: str, encoder: Encoder, augmentation: Augmentation, text: Text, objective: Objective) -> None:

@@ -39,8 +39,31 @@ def test_a_corpus_with_too_few_columns_for_an_objective_is_refused(objective, da
     own_columns = cfg.hydra.runtime.choices.augmentation == "none"  # each view is a column
     own_columns |= kind.third_is_negative and wanted > 2
     too_few = own_columns if columns == 1 else augmentation.positives > 1 or columns < wanted
-    with pytest.raises(UserError, match=f"data={data}") if too_few else nullcontext():
+    negative = columns == wanted == 3 and not kind.third_is_negative  # among views that are all positives
+    with pytest.raises(UserError, match=f"data={data}") if too_few or negative else nullcontext():
         check_views(augmentation, text, kind, cfg.objective)
+
+
+@pytest.mark.parametrize(("words", "named"), [
+    (["objective=gist", "objective.num_views=2", "data=wiki1m"], "Gist wants 2 views of a row, each another text"),
+    (["objective=gist", "objective.num_views=2", "data=wiki1m", "augmentation=shuffle"], "use data with 2 columns"),
+    (["objective=cosent", "data=stsb", "data.columns=[sentence1]", "augmentation=dropout"], "each another text"),
+    (["objective=whitenedcse", "data=nli"], r"the third column of data=nli is a hard.*data\.columns=\[sent0,sent1\]"),
+    (["objective=whitenedcse", "data=nli", "data.columns=[sent0,sent1]", "objective.m=2"], ""),
+    (["objective=whitenedcse", "data=text", "data.path=x.csv", "data.columns=[a,b,c]"], ""),  # all paraphrases
+    (["objective=mlm", "data=wiki1m", "augmentation=repetition"], "wants 1 views of a row, which augmentation=repet"),
+])  # fmt: skip
+def test_a_view_is_what_the_loss_takes_it_for(words, named):
+    cfg = composed(*words)
+    parts = instantiate(cfg.augmentation), instantiate(cfg.data), get_class(cfg.objective._target_)
+    with pytest.raises(UserError, match=named) if named else nullcontext():
+        check_views(*parts, cfg.objective)
+
+
+def test_a_run_says_that_without_dropout_the_views_of_a_clip_are_equal(small_run, sounds, cse_train, capsys):
+    for more, says in ([], True), (["augmentation.model_dropout=0.1"], False):
+        assert cse_train([*small_run, *sounds, "augmentation=shuffle", "dry_run=true", *more]) == 0
+        assert ("both views of a clip are equal" in "".join(capsys.readouterr())) == says
 
 
 @pytest.mark.parametrize("objective", choices("objective"))
