@@ -1,6 +1,6 @@
 """What a search remembers, in .smac/ of the sweep's folder: its settings, and each point before it runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,8 +44,9 @@ class Memory:
     def add(self, point: Point) -> None:
         """Add a point, after the settings if it is the first."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        header: dict[str, object] = {"ranges": self.ranges, "fixed": self.fixed}
-        lines = [{"asked": point}] if self.file.exists() else [header, {"asked": point}]
+        lines: list[Mapping[str, object]] = [{"asked": point}]
+        if not self.file.exists():
+            lines = [{"ranges": self.ranges, "fixed": self.fixed}, *lines]
         with open(self.file, "a", encoding="utf-8") as file:
             file.writelines(map(json_line, lines))
 
