@@ -29,7 +29,7 @@ class Lora(TypedDict):
 
 
 def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
-    """Add a new adapter to the backbone and freeze everything else.
+    """Add a new adapter, in float32, to the backbone and freeze everything else.
 
     Raises MissingResource without peft, and UserError where no linear layer, or another layer, has a name of `targets`.
     """
@@ -50,6 +50,9 @@ def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
         raise refusal from error
     if any(isinstance(layer, BaseTunerLayer) and not isinstance(layer, Linear) for layer in backbone.modules()):
         raise refusal  # an embedding, whose update `merged` does not add
+    for parameter in backbone.parameters():
+        if parameter.requires_grad:  # bfloat16 would round most of Adam's small updates away
+            parameter.data = parameter.data.float()
 
 
 def merged(backbone: PreTrainedModel) -> dict[str, Tensor]:

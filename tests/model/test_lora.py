@@ -41,6 +41,22 @@ def test_only_the_adapter_is_trained_and_its_dropout_is_used(tiny, kind):
     assert not torch.equal(encoder(tokens).pooled_BD, encoder(tokens).pooled_BD)
 
 
+@pytest.mark.parametrize("kind", ["bert", "qwen3"])
+@pytest.mark.parametrize("autocast", [False, True])
+def test_a_small_update_of_an_adapter_beside_bf16_weights_is_kept(tiny, kind, autocast):
+    encoder = trained(tiny(kind), kind, dtype="bf16")
+    adapter = {name: p for name, p in encoder.named_parameters() if p.requires_grad}
+    assert {p.dtype for p in encoder.parameters() if not p.requires_grad} == {torch.bfloat16}
+    before = {name: p.detach().clone() for name, p in adapter.items()}
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        pooled_BD = encoder(tokens_of(encoder, TEXTS)).pooled_BD
+    assert pooled_BD.dtype == torch.float32
+    pooled_BD.square().sum().backward()
+    torch.optim.Adam(adapter.values(), lr=1e-6).step()
+    for name, p in adapter.items():
+        assert ((p != before[name]) == (p.grad != 0)).float().mean() > 0.99, name
+
+
 @pytest.mark.parametrize("kind", ["bert", "modernbert", "qwen3", "mistral"])
 def test_the_merged_model_and_the_adapter_are_exported(tiny, tmp_path, kind):
     from peft import PeftModel
