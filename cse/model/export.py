@@ -25,6 +25,7 @@ from cse.model.pooling import TRAINABLE
 from cse.model.tokenizer import Tokenizer
 
 PROMPT = "default"  # the name of the prompt that records a prefix
+ONE_FILE = "50GB"  # transformers' own limit; the hub's, 5GB, would split what a run reads as one model.safetensors
 
 
 def check_exportable(pooling: str) -> None:
@@ -40,9 +41,9 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
 
     The folder loads with SentenceTransformer(folder) and AutoModel.from_pretrained(folder). A head (linear and tanh)
     is written twice: as 2_Dense for the first, and as the backbone's own pooler for the second (`pooler_output`), where
-    the architecture has one; without a head that pooler changes nothing. An adapter is merged into the weights, and
-    also saved by itself in adapter/. config.json has the checkpoint's own dropout, not the run's. card: the text of
-    README.md.
+    the architecture has one; without a head that pooler changes nothing. An adapter is merged into the weights, in
+    float32, and also saved by itself in adapter/. config.json has the checkpoint's own dropout, not the run's. card:
+    the text of README.md.
     Raises FileExistsError for a folder that holds something.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -118,9 +119,10 @@ def write_weights(encoder: Encoder, folder: Path, head: nn.Module | None) -> Non
         state |= {f"pooler.dense.{name}": value for name, value in pooler_of(encoder, head).items()}
     if encoder.lora:
         backbone.config.architectures = [type(backbone).__name__]
+        backbone.config.dtype = "float32"  # in which transformers then loads them
         backbone.config.save_pretrained(folder)
         logging.getLogger(inspect.getfile(save_torch_state_dict)).setLevel(logging.ERROR)  # so the hub names it
-        save_torch_state_dict(state, folder)
+        save_torch_state_dict(state, folder, max_shard_size=ONE_FILE)
         backbone.save_pretrained(folder / "adapter")  # of a model with an adapter, this writes only the adapter
     else:
         backbone.save_pretrained(folder, state_dict=state)

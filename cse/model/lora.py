@@ -56,7 +56,8 @@ def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
 
 
 def merged(backbone: PreTrainedModel) -> dict[str, Tensor]:
-    """The backbone's weights with the adapter's update added, by their names without an adapter."""
+    """The backbone's weights with the adapter's update added, by their names without an adapter, on the CPU. Adapted
+    weights are float32, as the adapter: bfloat16 would round most of a small update away."""
     from peft.tuners.lora import Linear
 
     state = {
@@ -64,6 +65,5 @@ def merged(backbone: PreTrainedModel) -> dict[str, Tensor]:
     }
     for name, layer in backbone.named_modules():
         if isinstance(layer, Linear):
-            weight = state[f"{name}.weight"]
-            state[f"{name}.weight"] = weight + layer.get_delta_weight(ADAPTER).to(weight.dtype)
+            state[f"{name}.weight"] = state[f"{name}.weight"].cpu() + layer.get_delta_weight(ADAPTER).cpu()
     return state

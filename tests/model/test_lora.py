@@ -5,11 +5,13 @@ import json
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from tiny_encoders import exported, tokens_of
 from toys import composed
 
 from cse.config.check import validate
 from cse.errors import UserError
+from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.training.checkpoint import frozen_names
 
@@ -74,6 +76,29 @@ def test_the_merged_model_and_the_adapter_are_exported(tiny, tmp_path, kind):
         ours = encoder.eval().backbone(input_ids=tokens.ids_BT, attention_mask=tokens.mask_BT).last_hidden_state
     real = tokens.mask_BT.bool()
     torch.testing.assert_close(ours[real], hidden[real], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["modernbert", "qwen3"])
+def test_a_small_update_of_bf16_weights_is_in_the_merged_model(tiny, tmp_path, kind):
+    from peft import PeftModel
+    from sentence_transformers import SentenceTransformer
+    from transformers import AutoModel
+
+    encoder = trained(tiny(kind), kind, dtype="bf16")
+    with torch.no_grad():
+        for name, parameter in encoder.named_parameters():
+            if "lora_B" in name:
+                parameter.mul_(1e-3)
+    save_encoder(encoder, tmp_path / "best")
+    base = AutoModel.from_pretrained(tiny(kind), dtype=torch.bfloat16).float()
+    expected = PeftModel.from_pretrained(base, str(tmp_path / "best" / "adapter")).merge_and_unload().state_dict()
+    weights = load_file(tmp_path / "best" / "model.safetensors")
+    assert weights.keys() == expected.keys()
+    for name in expected:
+        torch.testing.assert_close(weights[name].float(), expected[name], atol=1e-8, rtol=1e-6)
+    published = load_encoder(str(tmp_path / "best"), None).encode(TEXTS)
+    shared = SentenceTransformer(str(tmp_path / "best"), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(shared, published, atol=1e-5)
 
 
 @pytest.mark.parametrize(("lora", "key"), [
