@@ -68,6 +68,11 @@ def is_decoder(config: PretrainedConfig) -> bool:
     return type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and type(config) not in MODEL_FOR_MASKED_LM_MAPPING
 
 
+def is_causal(config: PretrainedConfig) -> bool:
+    """Whether tokens see only those before them: a decoder's, unless model.bidirectional changed it."""
+    return is_decoder(config) and getattr(config, "is_causal", True)
+
+
 def has_optional_pooler(config: PretrainedConfig) -> bool:
     """Whether AutoModel's class for this configuration takes `add_pooling_layer`."""
     from transformers import MODEL_MAPPING

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
 from cse.model import packing
-from cse.model.architecture import hidden_of_embeddings, takes_embeddings
+from cse.model.architecture import hidden_of_embeddings, is_causal, takes_embeddings
 from cse.model.pooling import pool
 from cse.model.template import Denoising
 from cse.model.tokenizer import Tokenizer
@@ -161,11 +161,11 @@ class Encoder(nn.Module):
 
     def from_embeddings(self, x_BTD: Tensor) -> Encoded:
         """Encode image or audio tokens, none of them padding (cse.model.architecture.hidden_of_embeddings). The first,
-        CLS, is pooled; with pooling=last the last, a decoder's only token that sees all others."""
-        if self.packs:
+        CLS, is read, whatever the pooling; in a causal decoder the last, the only token that sees all others."""
+        if self.packs:  # no decoder does
             return Encoded(packing.pooled_cls_of(self.backbone, x_BTD))
         hidden_BTD = hidden_of_embeddings(self.backbone, x_BTD.to(self.backbone.dtype))
-        return Encoded(self._wide(hidden_BTD[:, -1 if self.pooling == "last" else 0]))
+        return Encoded(self._wide(hidden_BTD[:, -1 if is_causal(self.backbone.config) else 0]))
 
     def _wide(self, pooled_BD: Tensor) -> Tensor:
         """As float32, if the weights are half precision: heads and losses compute in float32."""

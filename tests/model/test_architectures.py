@@ -102,6 +102,16 @@ def test_bidirectional_attention_of_decoders_is_exported(tiny, tmp_path, kind):
             assert torch.equal(first[0], first[1]) != switched
 
 
+@pytest.mark.parametrize("kind", DECODERS)
+@pytest.mark.parametrize(("pooling", "bidirectional"), [("mean", False), ("last", False), ("mean", True)])
+def test_all_patches_change_the_vector_of_an_image_in_a_decoder(tiny, kind, pooling, bidirectional):
+    encoder = load_encoder(tiny(kind), pooling, bidirectional=bidirectional).eval()
+    x_BTD = torch.randn(1, 8, 32, generator=torch.Generator().manual_seed(0)).repeat(8, 1, 1)
+    x_BTD[range(8), range(8)] += 1  # each row, one patch
+    pooled_BD = encoder(x_BTD=x_BTD).pooled_BD
+    assert len(pooled_BD.detach().unique(dim=0)) == 8
+
+
 @pytest.mark.parametrize(("kind", "pooling", "settings", "named"), [
     ("qwen3", "cls", {}, r"model\.pooling"), ("qwen3", "last", {"mlm": True}, r"objective\.mlm_weight"),
     ("bert", "cls", {"bidirectional": True}, r"model\.bidirectional"), ("bert", "cls", {"num_layers": 3}, "num_layers"),

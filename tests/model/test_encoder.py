@@ -100,6 +100,13 @@ def test_from_embeddings_is_the_rest_of_the_encoder(folder):
             torch.testing.assert_close(encoder(x_BTD=x_BTD).pooled_BD, encoder(tokens).pooled_BD)
 
 
+@pytest.mark.parametrize("pooling", ["cls", "mean", "last"])
+def test_packing_reads_an_image_where_the_plain_path_does(folder, pooling):
+    x_BTD = torch.randn(3, 8, 32, generator=torch.Generator().manual_seed(0))
+    packed, plain = (load_encoder(folder, pooling, packed=packed).eval()(x_BTD=x_BTD) for packed in (True, False))
+    torch.testing.assert_close(packed.pooled_BD, plain.pooled_BD)
+
+
 def test_mlm_counts_every_masked_token(tiny_bert):
     """Per row: the negative log-likelihood of the original ids, against log_softmax over the whole sequence."""
     encoder = load_encoder(tiny_bert, "cls", mlm=True).eval()
