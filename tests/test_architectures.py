@@ -25,7 +25,10 @@ RUNS = {
     "LoRA": ["augmentation.p=0.0", "model.lora={r:4,alpha:8,dropout:0.2}"],
 }
 BESIDE_IMAGES = {"beside images": ["augmentation.p=0.1"]}  # ALBERT's layers take no images
-BOTH_WAYS = {"both ways, mean": ["augmentation.p=0.1", "model.bidirectional=true", "model.pooling=mean"]}
+BOTH_WAYS = {
+    f"both ways, {pooling}": ["augmentation.p=0.1", "model.bidirectional=true", f"model.pooling={pooling}"]
+    for pooling in ("mean", "cls")
+}
 EVERY_DAY = [("modernbert", "whitenedcse"), ("qwen3", "LoRA"), ("llama", "declutr, MLM")]
 CASES = [
     pytest.param(*case, marks=[] if case in EVERY_DAY else pytest.mark.nightly)

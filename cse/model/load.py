@@ -176,14 +176,14 @@ def configure(
             )
         config.update(dict.fromkeys(own, dropout))
     if architecture.is_decoder(config):
-        if pooling == "cls" and not bidirectional:
+        config.use_cache = False  # of keys and values, for generation
+        if bidirectional:
+            config.is_causal = False
+        if pooling == "cls" and architecture.is_causal(config):
             raise UserError(
                 f"model.pooling=cls: {name} is a decoder, whose first token sees nothing else: use model.pooling=last "
                 "or mean, or model.bidirectional=true"
             )
-        config.use_cache = False  # of keys and values, for generation
-        if bidirectional:
-            config.is_causal = False
     elif bidirectional:
         raise UserError(f"model.bidirectional=true is for decoders: the tokens of {name} see each other already")
     return own

@@ -92,14 +92,14 @@ def test_a_tokenizer_that_pads_left_exports_the_same_vectors(tiny, tmp_path):
 
 
 @pytest.mark.parametrize("kind", DECODERS)
-def test_bidirectional_attention_of_decoders_is_exported(tiny, tmp_path, kind):
+@pytest.mark.parametrize(("pooling", "switched"), [("mean", False), ("mean", True), ("cls", True)])
+def test_bidirectional_attention_of_decoders_is_exported(tiny, tmp_path, kind, pooling, switched):
     ids = torch.tensor([[2, 7, 9, 3], [2, 7, 11, 3]])
-    for switched in (False, True):
-        encoder = load_encoder(tiny(kind), "mean", bidirectional=switched).eval()
-        save_encoder(encoder, tmp_path / str(switched))
-        for one in (encoder, load_encoder(str(tmp_path / str(switched)), None).eval()):
-            first = one.backbone(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state[:, 0]
-            assert torch.equal(first[0], first[1]) != switched
+    encoder = load_encoder(tiny(kind), pooling, bidirectional=switched).eval()
+    exported(encoder, tmp_path / "best", TEXTS)
+    for one in (encoder, load_encoder(str(tmp_path / "best"), None).eval()):
+        first = one.backbone(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state[:, 0]
+        assert torch.equal(first[0], first[1]) != switched
 
 
 @pytest.mark.parametrize("kind", DECODERS)
