@@ -74,8 +74,8 @@ def test_text_of_another_name_is_named_unless_it_is_a_copy(cse_train, tmp_path, 
 
 @pytest.mark.parametrize(("words", "method", "name"), [
     ("objective=dcl augmentation=shuffle", "dcl, augmentation shuffle", "DCL"),
-    ("objective=gist objective.teacher=BERT objective.teacher_pooling=mean objective.num_views=2",
-     "gist, augmentation dropout", "GISTEmbed"),
+    ("objective=rankcse objective.teacher=BERT objective.second_teacher=null objective.teacher_pooling=mean",
+     "rankcse, augmentation dropout", "RankCSE"),
 ])  # fmt: skip
 def test_another_method_is_recorded_with_the_line_that_makes_it(
     cse_train, tmp_path, capsys, tiny_bert, words, method, name
@@ -161,8 +161,8 @@ def test_a_damaged_checkpoint_is_one_sentence(cse_train, tmp_path, capsys):
 
 
 def test_another_objective_may_have_another_teacher_or_pool_it_otherwise(cse_train, tiny_bert):
-    words = ["objective=gist", f"objective.teacher={tiny_bert}", "objective.teacher_pooling=mean",
-             "objective.num_views=2"]  # fmt: skip
+    words = ["objective=rankcse", f"objective.teacher={tiny_bert}", "objective.second_teacher=null",
+             "objective.teacher_pooling=mean"]  # fmt: skip
     assert cse_train("rerun=first", *words, "hydra.run.dir=second") == 0
     assert cse_train("rerun=second", "objective=simcse", "hydra.run.dir=third") == 0
     assert cse_train("rerun=second", "model.pooling=mean", "objective.teacher_pooling=cls", "hydra.run.dir=fourth") == 0

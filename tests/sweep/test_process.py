@@ -102,12 +102,12 @@ def test_what_a_setting_names_is_the_same_file(program, key, file, tmp_path):
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text("as it was")
     named = tmp_path / file.split("/")[0]
-    config = OmegaConf.create()
-    OmegaConf.update(config, key, str(named))
-    settings = OmegaConf.to_container(config)
+    words = [f"{key}={named}", *["objective=rankcse"] * key.startswith("objective")]
+    config = composed(jobs.CONFIGS[program], words)
+    settings = OmegaConf.to_container(without_hydra(config), resolve=True)
     done = {"status": "done", "config": settings, "metrics": {"average": 70.0}, "named": named_sums(settings)}
     (tmp_path / "results.json").write_text(json.dumps(done))
-    job = jobs.PlannedJob("a", program, ["tracker=none"])
+    job = jobs.PlannedJob("a", program, words)
     assert process.known_outcome(job, tmp_path).state == "done before"
     place.write_text("as it is now")
     outcome = process.known_outcome(job, tmp_path)
@@ -139,7 +139,7 @@ def test_an_evaluator_scores_as_it_did(tmp_path):
     (tmp_path / "results.json").write_text(json.dumps(done))
     outcomes = [
         process.known_outcome(jobs.PlannedJob("a", "cse-eval", [*words, *more]), tmp_path)
-        for more in (["eval.transfer.senteval=elsewhere"], ["eval=[stsb,transfer,sts]"], ["eval.transfer.mode=fast"])
+        for more in (["paths.senteval=elsewhere"], ["eval=[stsb,transfer,sts]"], ["eval.transfer.mode=fast"])
     ]
     assert [outcome.state for outcome in outcomes] == ["done before", "done before", "failed"]
     assert "eval.transfer.mode=test (now fast)" in outcomes[-1].detail
