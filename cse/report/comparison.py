@@ -10,22 +10,16 @@ from pathlib import Path
 import pandas as pd
 
 from cse.columns import Section
-from cse.record.runs import Run, described, plain
+from cse.record.runs import Run, described
 from cse.record.scores import ALTERED
 from cse.record.status import DONE, STATES, counted
-from cse.report.chosen import folder_of
-from cse.report.commands import is_trial, more_seeds
+from cse.report.commands import more_seeds
 from cse.report.frame import differing, format_settings, runs_frame, short_names, telling_apart
 from cse.report.groups import listed
 from cse.report.markup import NO_BETTER, legend_of
 from cse.report.notes import data_problems, not_alike, remarks, retrieved
+from cse.report.settings import OF_RUNS, in_settings
 from cse.score import decimals, in_short
-
-OF_RUNS = ("run", "name", "setting", "trial", "left_out", "counted")
-"""What the frame of a comparison has of each run that runs.csv has not. name: its folder, below the one that was
-searched; setting: a number, which runs share that differ only in their seed; trial: its place among a search's finished
-trials, as they began, of which the first run of each setting is one, and its other seeds are none (0); left_out: a
-trial, which its score may have picked, where seeds were trained since; counted: it is finished and not left out."""
 
 FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
 
@@ -270,21 +264,8 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
         chosen=chosen if patterns else list(dict.fromkeys([*filter(None, [compared_by]), *few])),
         best_by=best_by,
         compared_by=compared_by,
-        frame=in_settings(frame, runs, folders, list(keys)),
+        frame=in_settings(frame, runs, folders, list(keys), seed),
     )
-
-
-def in_settings(frame: pd.DataFrame, runs: Sequence[Run], folders: Sequence[Path], keys: list[str]) -> pd.DataFrame:
-    """The frame of runs with OF_RUNS beside it. folders: those that were searched; keys: those that differ."""
-    above = [folder_of(run, folders) for run in runs]
-    names = [str(run.folder.relative_to(of) if run.folder != of else of) for run, of in zip(runs, above, strict=True)]
-    setting = frame[keys].map(plain).map(repr).groupby(keys, sort=False).ngroup() if keys else pd.Series(0, frame.index)
-    done = frame["state"] == DONE
-    begun = pd.Series({row: runs[row].begun for row in frame.index[done] if is_trial(runs[row])}, dtype=float)
-    first = setting[begun.sort_values(kind="stable").index].drop_duplicates().index
-    trial = pd.Series(range(1, len(first) + 1), first).reindex(frame.index, fill_value=0)
-    left_out = (trial > 0) & (done & (trial == 0)).groupby(setting).transform("any")
-    return frame.assign(run=runs, name=names, setting=setting, trial=trial, left_out=left_out, counted=done & ~left_out)
 
 
 def place(names: Sequence[str]) -> str:

@@ -225,6 +225,18 @@ def test_seeds_trained_since_a_search_replace_the_score_that_picked_its_setting(
     assert list(section.frame["difference"]) == [2.5]
 
 
+def test_a_copy_of_a_trial_is_no_seed_trained_since(leave, compared):
+    config = {"trainer.select": "dev/x", "seed": 1}
+    for name, lr, score in (("a", 1e-5, 74.0), ("b", 2e-5, 60.0), ("b.bak", 2e-5, 60.0)):
+        folder = leave(name, {"trainer.lr": lr, **config}, {"dev/x": score})
+    (folder.parent / ".smac").mkdir()
+    assert compared().values["trainer.lr"].tolist() == ["1e-05", "2e-05"]
+    leave("seeds/2", {"trainer.lr": 2e-5, **config, "seed": 2}, {"dev/x": 61.0})
+    since = compared()
+    assert since.score_text(since.best, "dev/x") == "61.00"  # neither the trial nor its copy
+    assert since.means["runs"].tolist() == [1, 1]
+
+
 def test_paths_of_one_name_are_told_apart(leave, compared, runs):
     for version, score in (("v1", 70.0), ("v2", 60.0)):
         leave(version, {"data.path": f"data/{version}/train.txt", "seed": 1}, {"dev/x": score})

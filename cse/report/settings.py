@@ -1,0 +1,35 @@
+"""Runs in the settings that they share, and which of them count: of a search's setting, the seeds trained since."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from cse.record.runs import Run, plain
+from cse.record.status import DONE
+from cse.report.chosen import folder_of
+from cse.report.commands import is_trial
+
+OF_RUNS = ("run", "name", "setting", "trial", "left_out", "counted")
+"""What the frame of a comparison has of each run that runs.csv has not. name: its folder, below the one that was
+searched; setting: a number, which runs share that differ only in their seed; trial: its place among a search's finished
+trials, as they began, of which the first run of each setting is one, and its copies and other seeds are none (0);
+left_out: a trial, which its score may have picked, or a copy of it, where other seeds were trained since; counted: it
+is finished and not left out."""
+
+
+def in_settings(
+    frame: pd.DataFrame, runs: Sequence[Run], folders: Sequence[Path], keys: list[str], seed: str
+) -> pd.DataFrame:
+    """The frame of runs with OF_RUNS beside it. folders: those that were searched; keys: those that differ."""
+    above = [folder_of(run, folders) for run in runs]
+    names = [str(run.folder.relative_to(of) if run.folder != of else of) for run, of in zip(runs, above, strict=True)]
+    setting = frame[keys].map(plain).map(repr).groupby(keys, sort=False).ngroup() if keys else pd.Series(0, frame.index)
+    done = frame["state"] == DONE
+    begun = pd.Series({row: runs[row].begun for row in frame.index[done] if is_trial(runs[row])}, dtype=float)
+    first = setting[begun.sort_values(kind="stable").index].drop_duplicates().index
+    trial = pd.Series(range(1, len(first) + 1), first).reindex(frame.index, fill_value=0)
+    seeds = frame[seed].map(str)
+    of_trial = seeds == setting.map(dict(zip(setting[first], seeds[first], strict=True)))  # it, and its copies
+    left_out = done & of_trial & (done & ~of_trial).groupby(setting).transform("any")
+    return frame.assign(run=runs, name=names, setting=setting, trial=trial, left_out=left_out, counted=done & ~left_out)
