@@ -9,7 +9,7 @@ from cse.report.comparison import Comparison
 from cse.report.differences import scored, setting_named, settings_in, the_one
 from cse.report.groups import compare, few_seeds
 from cse.report.markup import bounds, probability, signed
-from cse.report.notes import code_of, rest_on_other_data
+from cse.report.notes import changed_texts, code_of, rest_on_other_data
 from cse.report.statistics import holm
 
 
@@ -48,9 +48,11 @@ def gate(
         altered = "its data are incomplete or altered" if ours.altered or group.altered else ""
         joined = any(len(set(map(code_of, side.runs))) > 1 for side in (ours, group))
         edited = "the runs of a setting are of different code" if joined else ""
+        mixed = any(changed_texts(side.runs) for side in (ours, group))
+        retrained = "the runs of a setting were trained on different data" if mixed else ""
         smaller = "" if sign * of.effect > least else "not even these runs' means are"
         unsure = "" if p < 1 - confidence else f"p {probability(p) or 'unknown'}"
-        why = unlike or altered or edited or few_seeds([ours, group]) or smaller or unsure
+        why = unlike or altered or edited or retrained or few_seeds([ours, group]) or smaller or unsure
         passed &= not why
         gain = f"{signed(of.effect, 2)} {bounds(of.low, of.high, 2)}".strip()
         result = f"not shown, {why}" if why else f"p {probability(p)}"

@@ -166,6 +166,16 @@ def test_a_gate_passes_no_setting_whose_code_changed_between_its_runs(leave, cap
     assert (" code (" in printed) is ("b" in codes)
 
 
+@pytest.mark.parametrize(("a", "passed"), [("xxx", True), ("xxy", False)])
+def test_a_gate_passes_nothing_trained_on_other_bytes_of_one_name(leave, capsys, a, passed):
+    for name, value, contents in (("a", 70.0, a), ("b", 60.0, "xxx")):
+        for seed in range(3):
+            about = {"name": "text", "sha256": {"train.txt": contents[seed]}}
+            leave(f"{name}/{seed}", {"seed": seed}, {"dev/stsb/spearman": value + seed / 100}, training_data=about)
+    assert cse_report("runs=[runs/a,runs/b]", "gate=1", "out=out") == (not passed)
+    assert ("were trained on different data" in " ".join(capsys.readouterr().out.split())) is not passed
+
+
 def test_the_same_seeds_are_compared_in_pairs_and_for_likeness(leave, compared):
     """As bf16 beside fp32, where a seed decides more than the setting: told to be alike by pairs alone."""
     fp32 = [70.0, 72.0, 69.0, 71.0, 73.0]
