@@ -48,8 +48,9 @@ def gate(
         altered = "its data are incomplete or altered" if ours.altered or group.altered else ""
         joined = any(len(set(map(code_of, side.runs))) > 1 for side in (ours, group))
         edited = "the runs of a setting are of different code" if joined else ""
-        mixed = any(changed_texts(side.runs) for side in (ours, group))
-        retrained = "the runs of a setting were trained on different data" if mixed else ""
+        mixed = changed_texts(ours.runs) + changed_texts(group.runs)
+        mixed += changed_texts([*ours.runs, *group.runs], settings=True)
+        retrained = "they were trained on different data of one name" if mixed else ""
         smaller = "" if sign * of.effect > least else "not even these runs' means are"
         unsure = "" if p < 1 - confidence else f"p {probability(p) or 'unknown'}"
         why = unlike or altered or edited or retrained or few_seeds([ours, group]) or smaller or unsure

@@ -1,6 +1,7 @@
 """Notes that a reader needs with a table's numbers: missing jobs, other settings, altered data, retrieved captions."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 from cse.config.keys import entry, is_science
 from cse.dotted import Json, flattened
@@ -101,16 +102,24 @@ def seen_in_training(runs: list[Run]) -> list[str]:
     return [f"{', '.join(said)} training texts occur in the evaluation sets"] if said else []
 
 
-def changed_texts(runs: list[Run]) -> list[str]:
-    """The training data (text, images, sound) whose files were not the same in all runs, by name."""
-    found: dict[str, set[str]] = {}
+def changed_texts(runs: list[Run], settings: bool = False) -> list[str]:
+    """The training data (text, images, sound) whose files were not the same in all runs, by name. settings: only in
+    runs whose settings name the same files, as an axis over data.path does not."""
+    found: dict[tuple[str, str], set[str]] = {}
     for run in runs:
-        about = run.results.get("training_data")
-        if isinstance(about, dict) and (contents := contents_of(about)):
-            found.setdefault(f"data={about.get('name')}", set()).add(contents)
-        if isinstance(about, dict) and isinstance(second := about.get("aux_modality"), dict):
-            found.setdefault("aux_modality", set()).add(str(second.get("digest")))
-    return [f"the files of {name}" for name, sums in found.items() if len(sums) > 1]
+        for name, named, contents in trained_on(run):
+            found.setdefault((name, named * settings), set()).add(contents)
+    return list(dict.fromkeys(f"the files of {name}" for (name, _), sums in found.items() if len(sums) > 1))
+
+
+def trained_on(run: Run) -> Iterator[tuple[str, str, str]]:
+    """The training data of a run: its name, the settings that name its files, and their checksums."""
+    about = run.results.get("training_data")
+    if isinstance(about, dict) and (contents := contents_of(about)):
+        yield f"data={about.get('name')}", str(run.get("data.path")), contents
+    if isinstance(about, dict) and isinstance(second := about.get("aux_modality"), dict):
+        keys = [key for key in flattened(run.config) if key.startswith("aux_modality.data.") and is_science(key)]
+        yield "aux_modality", str([run.get(key) for key in keys]), str(second.get("digest"))
 
 
 def contents_of(about: Json) -> str | None:
@@ -147,9 +156,11 @@ def rest_on_other_data(runs: list[Run], score: str) -> bool:
 
 
 def not_alike(what: str, runs: list[Run], said: list[str]) -> list[str]:
-    """A line for what differs in the scoring of all cells, or settings, but for what the lines on each say already."""
-    differing = [one for one in scored_differently(runs) if not any(one in line for line in said)]
-    return [f"Not all {what} were scored alike: {'; '.join(differing)}."] if differing else []
+    """A line for what differs in the training files, and in the scoring, of all cells or settings, but for what the
+    lines on each say already."""
+    found = [*changed_texts(runs, settings=True), *scored_differently(runs)]
+    differing = [one for one in found if not any(one in line for line in said)]
+    return [f"Not all {what} were trained and scored alike: {'; '.join(differing)}."] if differing else []
 
 
 def scored_differently(runs: list[Run]) -> list[str]:

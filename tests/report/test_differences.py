@@ -137,7 +137,7 @@ def test_few_seeds_and_altered_or_other_data_pass_no_gate(leave, capsys, files, 
     assert cse_report("runs=[runs/a,runs/b]", "gate=1", "out=out") == ("passed" not in told)
     printed = capsys.readouterr().out
     assert told in printed
-    assert ("Not all settings were scored alike: " in printed) is (files != {"dev.csv": "1"})
+    assert ("Not all settings were trained and scored alike: " in printed) is (files != {"dev.csv": "1"})
 
 
 def test_what_differs_within_a_setting_is_said_once(leave, compared):
@@ -166,14 +166,21 @@ def test_a_gate_passes_no_setting_whose_code_changed_between_its_runs(leave, cap
     assert (" code (" in printed) is ("b" in codes)
 
 
-@pytest.mark.parametrize(("a", "passed"), [("xxx", True), ("xxy", False)])
-def test_a_gate_passes_nothing_trained_on_other_bytes_of_one_name(leave, capsys, a, passed):
-    for name, value, contents in (("a", 70.0, a), ("b", 60.0, "xxx")):
+@pytest.mark.parametrize(
+    ("contents", "path", "passed"),
+    [("xxx", "1.txt", True), ("xxy", "1.txt", False), ("yyy", "1.txt", False), ("yyy", "2.txt", True)],
+)
+def test_a_gate_passes_nothing_trained_on_other_bytes_of_one_name(leave, capsys, contents, path, passed):
+    """Two settings of different files are what a gate is for."""
+    for name, value, of, place in (("a", 70.0, contents, path), ("b", 60.0, "xxx", "1.txt")):
         for seed in range(3):
-            about = {"name": "text", "sha256": {"train.txt": contents[seed]}}
-            leave(f"{name}/{seed}", {"seed": seed}, {"dev/stsb/spearman": value + seed / 100}, training_data=about)
+            config = {"seed": seed, "data.path": place}
+            about = {"name": "text", "sha256": {place: of[seed]}}
+            leave(f"{name}/{seed}", config, {"dev/stsb/spearman": value + seed / 100}, training_data=about)
     assert cse_report("runs=[runs/a,runs/b]", "gate=1", "out=out") == (not passed)
-    assert ("were trained on different data" in " ".join(capsys.readouterr().out.split())) is not passed
+    printed = " ".join(capsys.readouterr().out.split())
+    assert ("were trained on different data" in printed) is not passed
+    assert ("the files of data=text" in printed) is not passed
 
 
 def test_the_same_seeds_are_compared_in_pairs_and_for_likeness(leave, compared):

@@ -7,7 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from cse.report.notes import deviations, missing_jobs, mixed, rest_on_other_data, scored_differently, seen_in_training
+from cse.report.notes import (
+    changed_texts,
+    deviations,
+    missing_jobs,
+    mixed,
+    rest_on_other_data,
+    scored_differently,
+    seen_in_training,
+)
 
 SOURCE = {"protocol": "Spearman", "files": {"sts.csv": {"sha256": "aa", "rows": 9}}, "folds": [1.0]}
 
@@ -43,6 +51,17 @@ def test_other_text_or_images_under_one_name_are_noticed(leave, runs, named, abo
     assert mixed(runs()[:2], "seed", settings=False) == []
     (line,) = mixed(runs(), "seed", settings=False)
     assert named in line
+
+
+@pytest.mark.parametrize(("key", "about"), [
+    ("data.path", lambda digest: {"name": "text", "sha256": {"a.txt": digest}}),
+    ("aux_modality.data.per_class", lambda digest: {"aux_modality": {"digest": digest}}),
+])  # fmt: skip
+def test_settings_of_other_files_have_no_other_bytes_of_one_name(leave, runs, key, about):
+    for number, (value, digest) in enumerate([(1, "x"), (2, "y"), (2, "z")]):
+        leave(f"{number}", {"seed": 1, key: value}, training_data=about(digest))
+    assert changed_texts(runs()[:2], settings=True) == []
+    assert changed_texts(runs(), settings=True) == changed_texts(runs()[:2])
 
 
 @pytest.mark.parametrize(("score", "other"), [("test/pairs/t/spearman", True), ("dev/pairs/dev/spearman", False)])
