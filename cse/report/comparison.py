@@ -15,7 +15,7 @@ from cse.record.scores import ALTERED
 from cse.record.status import DONE, STATES, counted
 from cse.report.commands import more_seeds
 from cse.report.frame import differing, format_settings, runs_frame, short_names, telling_apart
-from cse.report.groups import listed
+from cse.report.groups import listed, partly_scored
 from cse.report.markup import NO_BETTER, legend_of
 from cse.report.notes import data_problems, not_alike, remarks, retrieved
 from cse.report.settings import OF_RUNS, in_settings
@@ -91,7 +91,7 @@ class Comparison:
                     "folder": place(list(of["name"])),
                     "altered": {name for run in runs for name in run.altered},
                     "no_better": any(run.no_better for run in counted),
-                    "remarks": remarks(counted, self.seed),
+                    "remarks": remarks(counted, self.seed) + partly_scored(counted, self.metrics, self.seed),
                 }
             )
         return pd.DataFrame(rows)

@@ -60,6 +60,18 @@ def group_of(runs: Sequence[Run], metric: str | None, seed: str, aggregate: str 
     return Group(scored, values, metric, aggregate, len(runs) - len(scored))
 
 
+def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed: str) -> list[str]:
+    """A line for the scores that only some seeds have, over which their means are. seed: the key of seeds."""
+    seeds = grouped(runs, seed).values()
+    having = {metric: sum(any(metric in run.metrics for run in of) for of in seeds) for metric in metrics}
+    partly: dict[int, list[str]] = {}
+    for metric, number in having.items():
+        partly.setdefault(number, []).append(metric)
+    return [
+        f"only {n} of {len(seeds)} seeds have {listed(of)}" for n, of in sorted(partly.items()) if 0 < n < len(seeds)
+    ]
+
+
 def once_each(runs: Sequence[Run], metric: str, seed: str) -> list[tuple[Run, float]]:
     """Of runs of one seed, a run of each setting and the mean score of those with this setting: a copy, or a run that
     was made again, weighs no more than one. seed: the key of seeds."""

@@ -59,6 +59,15 @@ def test_a_copy_of_a_run_is_no_further_seed(leave, compared):
     assert [note for note in comparison.notes if "3 runs of 2 seeds" in note]
 
 
+def test_a_score_that_a_seed_lacks_says_over_how_many_seeds_its_mean_is(leave, compared):
+    for seed, score in ((1, 70.0), (2, 71.0), (3, None)):
+        leave(f"{seed}", {"trainer.lr": 1e-5, "seed": seed}, {"dev/x": 60.0 + seed, "test/y": score})
+    comparison = compared()
+    assert comparison.table()[["runs", "test/y"]].values.tolist() == [["3", "70.50 ± 0.71"]]
+    assert comparison.notes == ["all: only 2 of 3 seeds have test/y"]
+    assert comparison.means["remarks"].tolist() == ["only 2 of 3 seeds have test/y"]
+
+
 def test_the_least_wins_where_less_is_better(leave, compared):
     for lr, value in ((1e-5, 9.0), (3e-5, 3.0)):
         leave(f"{lr}", {"trainer.lr": lr, "seed": 1}, {"dev/mine/loss": value})
