@@ -12,7 +12,7 @@ from cse.dotted import Config
 from cse.record.runs import Run, Where, described, same
 from cse.record.scores import ALTERED
 from cse.report import layout
-from cse.report.groups import Group, Groups, compare, other_setting, seed_spread
+from cse.report.groups import Group, Groups, compare, listed, other_setting, seed_spread
 from cse.report.markup import (
     DIFFERS,
     NO_BETTER,
@@ -37,7 +37,8 @@ COLUMNS = (
     "no_better", "published_note", "values",
 )  # fmt: skip
 """Of report.csv. expected_runs: planned jobs; difference: ours minus the printed number; gain: over the baseline's row,
-in this column; tied_with_best: the best of ours in its column, or not told apart from it."""
+in this column; tied_with_best: the best of ours in its column, of rows with one score and statistic, or not told apart
+from it."""
 
 
 def build(
@@ -56,9 +57,14 @@ def build(
     lines = {
         (row, column): as_printed(spec, published, row, column) for row, of in published.cells.items() for column in of
     }
-    spreads = {column: seed_spread(groups[row, column] for row in spec.rows) for column in spec.columns}
-    for column, spread in spreads.items():
-        by_row, seed_sd = {row: groups[row, column] for row in spec.rows}, spread.sd if spread else None
+    spreads = {}
+    for column, by_row in of_one_score(groups):
+        spread = seed_spread(by_row.values())
+        seed_sd = spread.sd if spread else None
+        if len(by_row) == len(spec.rows):
+            spreads[column] = spread
+        elif len(by_row) > 1:
+            spreads[f"{column} of {listed(list(by_row))}"] = spread
         tied = ties(by_row, seed_sd, confidence)
         for row, group in by_row.items():
             line, printed = lines[row, column], published.cells[row][column]
@@ -70,7 +76,7 @@ def build(
                 line |= beside_printed(group, printed, confidence)
             base = spec.baselines.get(row)
             if base and not spec.columns[column].config:
-                line |= over_baseline(group, by_row[base], (printed, published.cells[base][column]), confidence)
+                line |= over_baseline(group, groups[base, column], (printed, published.cells[base][column]), confidence)
     cells = pd.DataFrame(lines.values(), columns=list(COLUMNS), dtype=object)
     unscored = [
         f"{row}, {column}: {group.unscored} finished run(s) did not measure {group.metric}"
@@ -84,6 +90,15 @@ def build(
         missing=list(dict.fromkeys(unscored + missing_jobs(runs, expected))),
         label=label,
     )
+
+
+def of_one_score(groups: Groups) -> list[tuple[str, dict[str, Group]]]:
+    """(column, its cells by row) of the cells with one score and one statistic: others have no best in common, nor one
+    deviation over seeds."""
+    found: dict[tuple[str, str | None, str], dict[str, Group]] = {}
+    for (row, column), group in groups.items():
+        found.setdefault((column, group.metric, group.aggregate), {})[row] = group
+    return [(column, by_row) for (column, *_), by_row in found.items()]
 
 
 def as_printed(spec: Spec, published: Published, row: str, column: str) -> Config:
@@ -161,8 +176,8 @@ def legend(cells: pd.DataFrame, spec: Spec, confidence: float) -> list[str]:
         lines.append(f"gain and p: against our own runs of {', '.join(bases)}.")
     if (cells["difference"].notna() & (cells["seeds"] == 1)).any():
         lines.append(
-            "A cell with one seed is judged by how much the seeds of its column's other cells vary; if there are none, "
-            "it is not (ONE SEED)."
+            "A cell with one seed is judged by how much the seeds of its column's other cells of one score vary; if "
+            "there are none, it is not (ONE SEED)."
         )
     own = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
     others = "".join(f", {column} within {tolerance:g}" for column, tolerance in own.items())

@@ -190,6 +190,27 @@ def test_the_least_is_best_where_less_is_better():
     assert tied("test/geometry/uniformity", a=(-2.1, -2.2, -2.1), b=(-1.1, -1.0, -1.2)) == ["a"]
 
 
+TABLE5 = """
+paper: nonling
+table: table5
+rows:
+  German SimCSE: {where: {case: a}, metric: dev/stsb_multi/de/spearman}
+  German VisualCSE: {where: {case: b}, metric: dev/stsb_multi/de/spearman}
+  Russian SimCSE: {where: {case: c}, metric: dev/stsb_multi/ru/spearman}
+columns: {"Spearman's": null}
+"""
+
+
+def test_only_rows_of_one_score_have_a_best_and_a_deviation_of_seeds_in_common(leave, tmp_path):
+    for case, language, scores in (("a", "de", (67.0, 67.2)), ("b", "de", (71.0, 71.2)), ("c", "ru", (80.0, 86.0))):
+        for seed, score in enumerate(scores):
+            leave(f"{case}{seed}", {"case": case, "seed": seed}, {f"dev/stsb_multi/{language}/spearman": score})
+    table = built(TABLE5, tmp_path)
+    assert list(table.frame["tied_with_best"].dropna()) == ["False", "True", "False"]
+    (note,) = (note for note in table.notes if "a seed's sd" in note)
+    assert note.startswith("Spearman's of German SimCSE, German VisualCSE: a seed's sd is 0.14 ")
+
+
 def test_what_ties_with_the_best_is_signed(table3, tmp_path):
     table3("simcse_bert", 5, 77.4)  # p of the difference: .06
     table = built(TABLE3, tmp_path)
