@@ -10,7 +10,7 @@ from pathlib import Path
 from cse.config.keys import is_verbatim
 from cse.errors import UserError
 from cse.record.runs import Run, same
-from cse.report.frame import differing, format_setting, short_names
+from cse.report.frame import OWN, differing, format_setting, short_names
 
 
 def places(folder: Path) -> list[Path]:
@@ -64,7 +64,7 @@ def having(runs: Sequence[Run], where: str, seed: str) -> list[Run]:
 
     seed: the key of seeds. Raises UserError if there are none.
     """
-    keys = {name: key for key, name in short_names(differing(runs, seed)).items()}
+    keys = {name: key for key, name in short_names(differing(runs, seed), taken=OWN).items()}
     asked = {keys.get(key, key): values for key, values in named_settings(where).items()}
     found = [run for run in runs if all(has(run, *one) for one in asked.items())]
     if not found:

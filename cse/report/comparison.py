@@ -14,7 +14,7 @@ from cse.record.runs import Run, described
 from cse.record.scores import ALTERED
 from cse.record.status import DONE, STATES, counted
 from cse.report.commands import more_seeds
-from cse.report.frame import differing, format_settings, runs_frame, short_names, telling_apart
+from cse.report.frame import OWN, differing, format_settings, runs_frame, short_names, telling_apart
 from cse.report.groups import listed, partly_scored
 from cse.report.markup import NO_BETTER, legend_of
 from cse.report.notes import data_problems, not_alike, remarks, retrieved
@@ -254,7 +254,7 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     best_by = next((name for name in [*selects, *averages(ranking), *ranking] if name in ranking), None)
     compared_by = best_by if best_by in shown else next(iter([*averages(shown), *shown]), None)
     few = metrics if len(metrics) <= FEW else averages(metrics)
-    keys = short_names(differing(begun, seed))
+    keys = short_names(differing(begun, seed), taken=OWN)
     frame = runs_frame(runs, list(dict.fromkeys([*keys, seed])), metrics)
     return Comparison(
         folders=list(folders),

@@ -1,6 +1,6 @@
 """Runs as a frame, and the settings in which they differ as columns, with short names and values as text."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pandas as pd
 
@@ -14,6 +14,9 @@ from cse.report.commands import command_of
 LONG = 40  # characters of a name
 NAMES = ("case", "sweep", "label")
 """The keys that name runs."""
+
+OWN = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "alike", "of")
+"""Columns of a comparison's tables, whose names no key may have there."""
 
 FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
 """Keys of results.json that are columns of runs.csv."""
@@ -58,13 +61,15 @@ def telling_apart(values: pd.DataFrame) -> list[str]:
     return kept
 
 
-def short_names(keys: Sequence[str], dot: str = ".") -> dict[str, str]:
-    """{key: the shortest ending that no other key has}: trainer.lr is lr. dot: what separates its words."""
+def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()) -> dict[str, str]:
+    """{key: the shortest ending that no other key has}: trainer.lr is lr. dot: what separates its words; taken: endings
+    that stand for something else."""
     names = {}
     for key in keys:
         words = key.split(dot)
         ends = (dot.join(words[-count:]) for count in range(1, len(words) + 1))
-        names[key] = next((end for end in ends if sum((dot + one).endswith(dot + end) for one in keys) == 1), key)
+        known = [*keys, *taken]
+        names[key] = next((end for end in ends if sum((dot + one).endswith(dot + end) for one in known) == 1), key)
     return names
 
 

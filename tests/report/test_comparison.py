@@ -131,7 +131,22 @@ def test_each_setting_has_a_name_though_some_lack_a_key(leave, compared):
         )
     found = compared()
     names = {found.label(setting) for setting in found.settings.index}
-    assert names == {"objective=simcse", "objective=barlow, p=1", "objective=barlow, p=2"}
+    assert names == {"objective=simcse", "objective=barlow, augmentation.p=1", "objective=barlow, augmentation.p=2"}
+
+
+def test_a_key_named_like_a_column_of_ours_keeps_its_longer_name(leave, compared):
+    for number in (1, 2):
+        for seed in (1, 2, 3):
+            config = {"aux_modality.data.folder": f"/images/{number}", "augmentation.p": number, "seed": seed}
+            leave(f"{number}-{seed}", config, {"dev/x": number + seed / 10})
+    found = compared()
+    assert found.means["data.folder"].tolist() == ["2", "1"]
+    assert found.means["folder"].tolist() == ["2-*", "1-*"]
+    latex = found.section("a").latex()
+    assert "data.folder & augmentation.p & runs & x" in latex
+    other = differences(found, None, 0.95)[0].table
+    assert other[["data.folder", "augmentation.p"]].to_numpy().tolist() == [["1", "1"]]
+    assert other["p"].tolist() != ["1"]
 
 
 def test_no_line_gives_more_seeds_of_a_run_that_a_function_scored(leave, compared):
