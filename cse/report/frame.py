@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 import pandas as pd
 
 from cse.config.compose import is_group
-from cse.config.keys import is_science, is_verbatim, key_of
+from cse.config.keys import is_science, key_of
 from cse.dotted import flattened
 from cse.record.runs import Run, plain
 from cse.record.status import status_of
@@ -43,7 +43,7 @@ def differing(runs: Sequence[Run], seed: str) -> list[str]:
     chosen: list[str] = []
     for key in told:
         cases = [one for one in chosen if one in ("case", "sweep")]
-        cases += [seed] * is_verbatim(key)  # checkpoint= names the run of each seed
+        cases += [seed] * (key == "checkpoint")  # which names the run of each seed
         alike = frame.groupby(cases) if "case" in cases else frame.groupby(lambda _: "all")
         if alike[key].nunique().max() > 1:
             chosen.append(key)

@@ -67,6 +67,14 @@ def test_a_case_stands_for_the_settings_that_it_names(columns):
     assert columns(*cases) == ["case", "trainer.lr"]
 
 
+@pytest.mark.parametrize("key", ["data.path", "model.name"])
+def test_seeds_of_a_case_that_read_other_text_or_began_with_another_encoder_are_apart(columns, key):
+    lines = [
+        (["case=a", f"{key}={value}"], {"case": "a", key: value, "seed": seed}) for seed, value in ((1, "x"), (2, "y"))
+    ]
+    assert columns(*lines, (["case=b"], {"case": "b", "seed": 1})) == ["case", key]
+
+
 def test_scored_runs_of_one_case_differ_in_their_seed_alone(columns):
     scored = [
         ([f"case={case}", f"checkpoint={case}-{seed}"], {"case": case, "checkpoint": f"{case}-{seed}", "seed": seed})
