@@ -15,7 +15,7 @@ from cse.dotted import Config
 from cse.record.runs import Run, described, grouped, plain, read_cosines
 from cse.record.scores import IS_ALTERED
 from cse.report import published
-from cse.report.groups import without_trials
+from cse.report.groups import once_each, without_trials
 from cse.report.plot import Plot
 from cse.report.published import PublishedFigure
 from cse.report.spec import Spec
@@ -28,7 +28,8 @@ INSIDE = 6  # names that fit into the axes; a longer legend is put beside them
 
 
 def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
-    """The figure, or None if no finished run has what it shows. Of each series, trials are left out as for a claim.
+    """The figure, or None if no finished run has what it shows. Of each series, trials are left out as for a claim, and
+    copies of a run count once.
 
     Raises UserError if it shows another split than the paper's figure.
     """
@@ -37,7 +38,8 @@ def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
         plot.check_split(printed.split)
     done = [run for run in runs if run.status == "done" and run.matches(plot.where)]
     series = {name: without_trials(of, spec) for name, of in series_of(plot, spec, done).items() if of}
-    figure = DRAW[plot.kind](plot, series, printed) if series else None
+    counted = {name: once_each(of, spec.seed) for name, of in series.items()}
+    figure = DRAW[plot.kind](plot, counted, printed) if series else None
     if figure is None:
         return None
     title = plot.title or (printed.title if printed else plot.name)

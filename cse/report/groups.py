@@ -1,6 +1,7 @@
 """A group of runs that makes one number: a value for each seed, and how two groups compare."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ def group_of(runs: Sequence[Run], metric: str | None, seed: str, aggregate: str 
     values = {}
     for name, of in grouped(scored, seed).items():
         counted = [best_run(of, select)] if aggregate == "best" else of
-        scores = [score for _, score in once_each(counted, str(metric), seed)]
+        scores = [run.metrics[str(metric)] for run in once_each(counted, seed)]
         values[name] = float(STATISTICS.get(aggregate, np.mean)(scores))
     return Group(scored, values, metric, aggregate, len(runs) - len(scored))
 
@@ -72,14 +73,21 @@ def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed: str) -> lis
     ]
 
 
-def once_each(runs: Sequence[Run], metric: str, seed: str) -> list[tuple[Run, float]]:
-    """Of runs of one seed, a run of each setting and the mean score of those with this setting: a copy, or a run that
-    was made again, weighs no more than one. seed: the key of seeds."""
-    keys = [key for key in varying(runs, seed) if changes_a_table(key)] if len(runs) > 1 else []
-    settings: dict[str, list[Run]] = {}
-    for run in runs:
-        settings.setdefault(repr([plain(run.get(key)) for key in keys]), []).append(run)
-    return [(same[0], float(np.mean([run.metrics[metric] for run in same]))) for same in settings.values()]
+def once_each(runs: Sequence[Run], seed: str) -> list[Run]:
+    """Of each seed, a run of each setting, with the mean scores of those with this setting: a copy, or a run that was
+    made again, weighs no more than one. seed: the key of seeds."""
+    settings: dict[tuple[str, str], list[Run]] = {}
+    for name, of in grouped(runs, seed).items():
+        keys = [key for key in varying(of, seed) if changes_a_table(key)] if len(of) > 1 else []
+        for run in of:
+            settings.setdefault((name, repr([plain(run.get(key)) for key in keys])), []).append(run)
+    return [same[0] if len(same) == 1 else replace(same[0], metrics=mean_scores(same)) for same in settings.values()]
+
+
+def mean_scores(runs: Sequence[Run]) -> dict[str, float]:
+    """Each score's mean over the runs that have it."""
+    names = dict.fromkeys(name for run in runs for name in run.metrics)
+    return {name: float(np.mean([run.metrics[name] for run in runs if name in run.metrics])) for name in names}
 
 
 def groups_of(spec: Spec, runs: list[Run]) -> Groups:

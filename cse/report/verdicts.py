@@ -170,8 +170,11 @@ def trend(runs: list[Run], claim: Claim, seed: str, confidence: float) -> Effect
     sign = 1 if claim.form == "rises" else -1
     metric, lines = claim.left["metric"], _lines(claim.left["where"])
     series = [[run for run in of if run.matches(line)] for of in grouped(runs, seed).values() for line in lines]
-    scored = [once_each(of, metric, seed) for of in series if of]
-    points = [[(sign * plain(run.get(claim.along)), score) for run, score in of] for of in scored]
+    points = [
+        [(sign * plain(run.get(claim.along)), run.metrics[metric]) for run in once_each(of, seed)]
+        for of in series
+        if of
+    ]
     return rank_correlation(points, confidence)
 
 

@@ -70,6 +70,19 @@ def test_a_trial_and_a_key_without_a_number_are_not_drawn(leave, runs):
     assert points(figure.axes[0].lines[0]) == [(10_000, 70), (20_000, 71)]
 
 
+def test_a_copy_of_a_run_counts_once(leave, runs):
+    """And a run that was made again, by the mean of both."""
+    for name, seed, score in (("a", 1, 70), ("a copy", 1, 70), ("b", 2, 79), ("b again", 2, 81)):
+        leave(name, {"data.rows": 10, "seed": seed}, {"test/sts/average": score})
+    found = runs()
+    assert points(draw("{kind: curve, name: it, x: data.rows, y: test/sts/average}", found).axes[0].lines[0]) == [
+        (10, 75)
+    ]
+    figure = draw("{kind: distribution, name: it, x: data.rows, y: test/sts/average}", found)
+    (dots,) = (points(line) for line in figure.axes[0].lines if line.get_marker() == "o")
+    assert dots == [(1, 70), (1, 80)]
+
+
 HEADS = (
     "{kind: curve, name: heads, x: width, y: dev/declutr/average, level: [none], series: "
     "{none: {kind: none}, ReLU: {kind: relu}}}"
@@ -151,7 +164,8 @@ def test_cosines_of_another_kind_are_left_out(leave, runs, stored):
 def test_a_distribution_over_a_grid(leave, runs):
     for anchors in (1, 2):
         for i in range(3):
-            leave(f"{anchors}-{i}", {"augmentation.anchors": anchors}, {"dev/senteval/average": 10 * anchors + i})
+            config = {"augmentation.anchors": anchors, "seed": i}
+            leave(f"{anchors}-{i}", config, {"dev/senteval/average": 10 * anchors + i})
     figure = draw("{kind: distribution, name: figure2, x: augmentation.anchors, y: dev/senteval/average}",
                   runs(), "declutr")  # fmt: skip
     axes = figure.axes[0]
