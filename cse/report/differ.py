@@ -20,7 +20,7 @@ def facts(run: Run) -> Iterator[tuple[str, str, object]]:
     """(kind, name, value) of everything that a run records, except times."""
     results = run.results
     for score in run.scores.values():
-        yield "scores", score.name, in_short(score.value)
+        yield "scores", score.name, score.value
     yield "scores", "kept step", results.get("best_step")
     yield "weights", "best/model.safetensors", results.get("weights_sum")
     for name in ("encoder", "architecture", "precision", "dtype"):
@@ -67,7 +67,7 @@ def what_differs(runs: Sequence[Run]) -> tuple[pd.DataFrame, list[str]]:
         found = {(kind, name) for kind, name in found if kind == "scores" or (kind, name) in both}
     names = sorted(found, key=lambda fact: (ORDER.index(fact[0]), fact[1]))
     lines = [
-        (*name, *(format_value(of[name]) if name in of else ABSENT for of in known))
+        (*name, *as_text(name[0], [of.get(name, ABSENT) for of in known]))
         for name in names
         if repr(plain(known[0].get(name))) != repr(plain(known[1].get(name)))
     ]
@@ -75,6 +75,12 @@ def what_differs(runs: Sequence[Run]) -> tuple[pd.DataFrame, list[str]]:
     same = ", ".join(kind for kind in ORDER if kind in kinds - unlike)
     notes = [f"The same: {same}."] * bool(same) + (weights_apart(runs) if "weights" in unlike else [])
     return pd.DataFrame(lines, columns=["kind", "what", *(str(run.folder) for run in runs)]), notes
+
+
+def as_text(kind: str, values: Sequence[object]) -> list[str]:
+    """The values of two runs; scores as tables show them, if that tells them apart."""
+    short = [in_short(one) if kind == "scores" and isinstance(one, float) else format_value(one) for one in values]
+    return short if len(set(short)) > 1 else [format_value(one) for one in values]
 
 
 def weights_apart(runs: Sequence[Run]) -> list[str]:
