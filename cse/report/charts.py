@@ -102,15 +102,16 @@ def by_number(comparison: Comparison, values: pd.Series, colours: pd.Series, met
 
 
 def best_so_far(comparison: Comparison, metric: str) -> list:
-    """The score of each trial of a search, and the best until then."""
-    trials = comparison.frame[comparison.frame["trial"] > 0].sort_values("trial")
-    scores = trials[metric].dropna().astype(float)
-    best = scores.cummin() if described(comparison.frame["run"], metric).lower_is_better else scores.cummax()
-    numbers = list(range(1, len(scores) + 1))
-    return [
-        go.Scatter(x=numbers, y=scores, mode="markers", marker={"color": GREY, "size": 8}),
-        go.Scatter(x=numbers, y=best, mode="lines", line={"shape": "hv", "color": COLOURS[0]}),
+    """The score of each trial, and for each search the best until then."""
+    trials = comparison.frame[comparison.frame["trial"] > 0].sort_values("trial").dropna(subset=metric)
+    scores = trials[metric].astype(float)
+    each = scores.groupby(trials["search"])
+    best = each.cummin() if described(comparison.frame["run"], metric).lower_is_better else each.cummax()
+    lines = [
+        go.Scatter(x=trials["trial"][of.index], y=of, mode="lines", line={"shape": "hv", "color": COLOURS[0]})
+        for _, of in best.groupby(trials["search"])
     ]
+    return [go.Scatter(x=trials["trial"], y=scores, mode="markers", marker={"color": GREY, "size": 8}), *lines]
 
 
 def categories(texts: pd.Series) -> pd.Series:

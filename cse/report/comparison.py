@@ -215,7 +215,7 @@ class Comparison:
     def legend(self) -> list[str]:
         """What the marks beside scores mean, and what chose the best trial of a search."""
         no_better = any(run.no_better for run in self.frame["run"])
-        trials = self.frame["trial"].max()
+        trials = (self.frame["trial"] > 0).sum()
         chosen = f"The best of {trials} trials was picked by its {self.best_by}"
         luck = f"{chosen}, which is therefore partly luck; where seeds were trained since, the mean is of those alone."
         return legend_of({ALTERED: self.settings["altered"].any(), NO_BETTER: no_better}) + (

@@ -1,21 +1,25 @@
 """Runs in the settings that they share, and which of them count: of a search's setting, the seeds trained since."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
+from cse.config.groups import choices
+from cse.config.spelling import values_of
 from cse.record.runs import Run, plain
 from cse.record.status import DONE
 from cse.report.chosen import folder_of
 from cse.report.commands import is_trial
+from cse.sweep.jobs import read
 
-OF_RUNS = ("run", "name", "setting", "trial", "left_out", "counted")
+OF_RUNS = ("run", "name", "setting", "search", "trial", "left_out", "counted")
 """What the frame of a comparison has of each run that runs.csv has not. name: its folder, below the one that was
-searched; setting: a number, which runs share that differ only in their seed; trial: its place among a search's finished
-trials, as they began, of which the first run of each setting is one, and its copies and other seeds are none (0);
-left_out: a trial, which its score may have picked, or a copy of it, where other seeds were trained since; counted: it
-is finished and not left out."""
+searched; setting: a number, which runs share that differ only in their seed; search: of a trial, which one it is of;
+trial: its place among this search's finished trials, as they began, of which the first run of each setting is one, and
+its copies and other seeds are none (0); left_out: a trial, which its score may have picked, or a copy of it, where
+other seeds were trained since; counted: it is finished and not left out."""
 
 
 def in_settings(
@@ -28,8 +32,19 @@ def in_settings(
     done = frame["state"] == DONE
     begun = pd.Series({row: runs[row].begun for row in frame.index[done] if is_trial(runs[row])}, dtype=float)
     first = setting[begun.sort_values(kind="stable").index].drop_duplicates().index
-    trial = pd.Series(range(1, len(first) + 1), first).reindex(frame.index, fill_value=0)
+    search = pd.Series(searches_of([runs[row] for row in first]), first, dtype=object)
+    trial = (search.groupby(search).cumcount() + 1).reindex(frame.index, fill_value=0)
     seeds = frame[seed].map(str)
     of_trial = seeds == setting.map(dict(zip(setting[first], seeds[first], strict=True)))  # it, and its copies
     left_out = done & of_trial & (done & ~of_trial).groupby(setting).transform("any")
-    return frame.assign(run=runs, name=names, setting=setting, trial=trial, left_out=left_out, counted=done & ~left_out)
+    return frame.assign(
+        run=runs, name=names, setting=setting, search=search, trial=trial, left_out=left_out, counted=done & ~left_out
+    )
+
+
+def searches_of(trials: Sequence[Run]) -> list[str]:
+    """The search of each trial, as text: those of one folder differ in what their sweep searches each value of."""
+    known, content = choices("sweep"), cache(read)
+    names = [values_of(run.overrides).get("sweep") for run in trials]
+    keys = [content(name).search_each if name in known else [] for name in names]
+    return [repr([str(run.folder.parent), *map(run.get, each)]) for run, each in zip(trials, keys, strict=True)]

@@ -211,3 +211,19 @@ def test_a_search_has_an_axis_of_numbers_the_best_so_far_and_a_word_on_its_luck(
     trials, best = charts["Best so far"].data
     assert list(trials.y) == scores[::-1]  # as they began
     assert list(best.y) == [74.0] * 5
+
+
+def test_each_search_of_a_folder_has_its_own_best_so_far_over_its_own_trials(leave, compared):
+    """Where a sweep searches each encoder; a trial without the score keeps its number."""
+    scores = [("bert", 70.0), ("bert", None), ("bert", 72.0), ("roberta", 80.0), ("roberta", 79.0)]
+    for number, (model, score) in enumerate(scores):
+        config = {"model": model, "trainer.lr": number + 1.0, "seed": 1}
+        words = ["sweep=noncontrastive/table1_vicreg", *(f"{key}={value}" for key, value in config.items())]
+        event = {"time": 1.0 + number, "train/loss": 1.0}
+        metrics = {"dev/x": score, "dev/y": 1.0}
+        folder = leave(f"{number}", config, metrics, events=[event], overrides=words)
+    (folder.parent / ".smac").mkdir()
+    comparison = compared(metrics=["dev/x"])
+    assert "of 5 trials" in comparison.legend[0]
+    _, *lines = draw_charts(comparison)["Best so far"].data
+    assert [(list(line.x), list(line.y)) for line in lines] == [([1, 3], [70.0, 72.0]), ([1, 2], [80.0, 80.0])]
