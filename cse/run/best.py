@@ -52,7 +52,7 @@ def recover_best(folder: Path, training: Training) -> None:
             "train again in another folder"
         ) from error
     if state.best_sum not in (None, checksum(best / "model.safetensors")):
-        if state.step >= training.steps:
+        if training.is_over:
             raise UserError(f"{best} is not what this run left there at step {state.best_step}: put a copy back")
         log.warning(
             "%s is not of step %d: the best step is chosen anew from step %d on", best, state.best_step, state.step

@@ -9,6 +9,7 @@ import torch
 from killed import logged
 from safetensors.torch import save_file
 
+from cse.errors import UserError
 from cse.run import best
 from cse.training.loop import Training
 from cse.training.settings import State
@@ -84,7 +85,9 @@ def test_a_kill_between_best_and_the_checkpoint_leaves_patience_where_it_was(tmp
     save_file({"weight": torch.ones(1)}, tmp_path / "best" / "model.safetensors")
     curve = [(step, {"dev/x": 1.0}) for step in range(0, 22, 2)]
     state = State(step=20, best_step=18, best_score=1.0, best_sum="of step 18", curve=curve)
-    best.recover_best(tmp_path, SimpleNamespace(state=state, steps=40))
+    with pytest.raises(UserError, match="is not what this run left"):  # of a run that ended, early too
+        best.recover_best(tmp_path, SimpleNamespace(state=state, is_over=True))
+    best.recover_best(tmp_path, SimpleNamespace(state=state, is_over=False))
     trainer = SimpleNamespace(select="dev/x", patience=3, stop_early=True, stop_on_collapse=True, precision="fp32")
     assert state.best_score is None
     assert not Watch(trainer, scaled=False).is_over(state)
