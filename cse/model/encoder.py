@@ -133,7 +133,7 @@ class Encoder(nn.Module):
             assert x_BTD is not None
             return self.from_embeddings(x_BTD)
         if self.packs and self.pooling == "cls" and tokens.labels_BT is None:
-            return Encoded(packing.pooled_cls(self.backbone, tokens))
+            return Encoded(self._wide(packing.pooled_cls(self.backbone, tokens)))
         all_layers = self.pooling.startswith("avg")
         if self.packs and not all_layers:
             last_BTD, layers = packing.hidden_states(self.backbone, tokens), None
@@ -162,9 +162,10 @@ class Encoder(nn.Module):
     def from_embeddings(self, x_BTD: Tensor) -> Encoded:
         """Encode image or audio tokens, none of them padding (cse.model.architecture.hidden_of_embeddings). The first,
         CLS, is read, whatever the pooling; in a causal decoder the last, the only token that sees all others."""
+        x_BTD = x_BTD.to(self.backbone.dtype)
         if self.packs:  # no decoder does
-            return Encoded(packing.pooled_cls_of(self.backbone, x_BTD))
-        hidden_BTD = hidden_of_embeddings(self.backbone, x_BTD.to(self.backbone.dtype))
+            return Encoded(self._wide(packing.pooled_cls_of(self.backbone, x_BTD)))
+        hidden_BTD = hidden_of_embeddings(self.backbone, x_BTD)
         return Encoded(self._wide(hidden_BTD[:, -1 if is_causal(self.backbone.config) else 0]))
 
     def _wide(self, pooled_BD: Tensor) -> Tensor:
@@ -219,7 +220,7 @@ class Encoder(nn.Module):
         tracked = bar(batches, "encode", console=Console(stderr=True)) if show_progress_bar else track(batches, "batch")
         unit = self.unit_length or normalize_embeddings
         rows, waiting = [], []  # on the CPU, and still on the device: waiting for it at each batch is slow
-        with self._scoring(precision):
+        with self._scoring(precision, head):
             for number, batch in enumerate(tracked, 1):
                 ids = [np.frombuffer(key, np.int32) for key in batch]
                 with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bf16"):
@@ -234,11 +235,14 @@ class Encoder(nn.Module):
         return rows_ND[0] if isinstance(sentences, str) else rows_ND
 
     @contextmanager
-    def _scoring(self, precision: str) -> Iterator[None]:
-        """Eval mode in the block; for fp32 also without flash attention, which cannot compute in it."""
-        training, attention = self.training, self.backbone.config._attn_implementation
+    def _scoring(self, precision: str, head: nn.Module | None) -> Iterator[None]:
+        """Eval mode in the block, of the head too; for fp32 also without flash attention, which cannot compute in
+        it."""
+        parts: list[nn.Module] = [self] if head is None else [self, head]
+        training, attention = [part.training for part in parts], self.backbone.config._attn_implementation
         exact = precision == "fp32" and self.needs_autocast
-        self.eval()
+        for part in parts:
+            part.eval()
         if exact:
             self.backbone.set_attn_implementation("sdpa")
         try:
@@ -246,7 +250,8 @@ class Encoder(nn.Module):
         finally:
             if exact:
                 self.backbone.set_attn_implementation(attention)
-            self.train(training)
+            for part, was in zip(parts, training, strict=True):
+                part.train(was)
 
 
 def in_batches(keys: Sequence[bytes], texts: int, tokens: int) -> list[Sequence[bytes]]:

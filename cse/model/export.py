@@ -50,8 +50,9 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
     if any(folder.iterdir()):
         raise FileExistsError(f"{folder} is not empty")
     write_weights(encoder, folder, head)
+    encoder.tokenizer.hf.padding_side = "right"  # as cse pads: a decoder's absolute positions count from the left
     encoder.tokenizer.hf.save_pretrained(folder)
-    if encoder.tokenizer.template_length:  # the original class would rebuild the tokenizer without the template
+    if encoder.tokenizer.changed or encoder.tokenizer.template_length:  # its own class would build it without that
         own = {
             "tokenizer_class": "PreTrainedTokenizerFast",
             "model_input_names": encoder.tokenizer.hf.model_input_names,

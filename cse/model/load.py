@@ -128,9 +128,11 @@ def read_checkpoint(name: str, pooling: str | None, changes: Mapping[str, Any], 
             integrity.check_bidirectional(backbone)
         positions = architecture.longest_input(config)
         longest = integrity.longest_text(name, ending.longest, hf_tokenizer, positions)
+        tokenizer = Tokenizer(hf_tokenizer, longest, ending.prefix, positions)
+        tokenizer.changed = ending.lowercase
     return Encoder(
         backbone,
-        Tokenizer(hf_tokenizer, longest, ending.prefix, positions),
+        tokenizer,
         "cls" if ending.pooling == OWN else ending.pooling,
         mlm_head=head if mlm else None,
         head=head if kind == "pooler" else ending.head,

@@ -34,6 +34,6 @@ def pool(kind: str, last_BTD: Tensor, layers: tuple[Tensor, ...] | None, mask_BT
 
 
 def mean(hidden_BTD: Tensor, mask_BT: Tensor) -> Tensor:
-    """Mean over real tokens, (B, D)."""
+    """Mean over real tokens, (B, D); 0 for a row without any."""
     weight_BT1 = mask_BT.unsqueeze(-1).to(hidden_BTD.dtype)
-    return (hidden_BTD * weight_BT1).sum(1) / weight_BT1.sum(1)
+    return (hidden_BTD * weight_BT1).sum(1) / weight_BT1.sum(1).clamp(min=1)

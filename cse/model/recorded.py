@@ -23,6 +23,10 @@ MODES = {
 }
 MODULES = ("Transformer", "WordWeights", "Pooling", "Dense", "Normalize")  # those that are read, in this order
 ACTIVATIONS = {"Tanh": nn.Tanh, "Identity": nn.Identity, "ReLU": nn.ReLU}
+EMBEDDING = "sentence_embedding"
+OPTIONS = [f"{part}_{kind}" for part in ("model", "config", "tokenizer", "processor") for kind in ("args", "kwargs")]
+UNREAD = ("truncate_dim", "processing_kwargs", *OPTIONS)
+"""Keys of sentence-transformers' files that change the vectors and that cse does not read."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,10 @@ def recorded_modules(folder: Path) -> Ending | None:
     settings: Json = {}
     for file in (*folder.glob("sentence_*_config.json"), *folder.glob("config_sentence_transformers.json")):
         settings |= json.loads(file.read_bytes())
-    if (width := settings.get("truncate_dim")) is not None:
-        raise UserError(f"{folder} records truncate_dim={width}, which cse does not read: take it out of its config")
+    if unread := [f"{key}={settings[key]}" for key in UNREAD if settings.get(key)]:
+        raise UserError(f"{folder} records {unread[0]}, which cse does not read: take it out of its config")
+    if place.get("Transformer", folder) != folder:
+        raise UserError(f"{folder}/modules.json: cse reads weights beside it, and these are in {place['Transformer']}")
     prefix = (settings.get("prompts") or {}).get(settings.get("default_prompt_name"), "")
     pooling = pooling_kind(place["Pooling"] / "config.json", prefix)
     if "WordWeights" in place:
@@ -84,9 +90,9 @@ def pooling_kind(file: Path, prefix: str) -> str:
         )
     chosen = [key for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
     kind = config.get("pooling_mode", chosen[0] if len(chosen) == 1 else None)
-    if kind not in MODES:
+    if str(kind) not in MODES:
         raise UserError(f"{file}: pooling {kind or chosen} is not one of {', '.join(POOLERS)}")
-    return MODES[kind]
+    return MODES[str(kind)]
 
 
 def check_reads_mask(file: Path, pooling: str) -> None:
@@ -104,9 +110,15 @@ def dense_head(folder: Path) -> nn.Sequential:
     config = json.loads((folder / "config.json").read_bytes())
     if config.get("use_residual"):
         raise UserError(f"{folder}/config.json: a Dense module with use_residual, which cse does not have")
+    names = {config.get(key) or EMBEDDING for key in ("module_input_name", "module_output_name")}
+    if (activation := config["activation_function"].rpartition(".")[2]) not in ACTIVATIONS or names != {EMBEDDING}:
+        raise UserError(
+            f"{folder}/config.json: cse loads a Dense module from {EMBEDDING} to {EMBEDDING} with "
+            f"{', '.join(ACTIVATIONS)}, and this has {activation}, {', '.join(sorted(names))}"
+        )
     weights = {name.removeprefix("linear."): value for name, value in load_file(folder / "model.safetensors").items()}
     if not all(value.isfinite().all() for value in weights.values()):
         raise UserError(f"{folder}/model.safetensors holds NaN or infinity: it is damaged")
     linear = nn.utils.skip_init(nn.Linear, config["in_features"], config["out_features"], bias=config["bias"])
     linear.load_state_dict(weights)
-    return nn.Sequential(linear, ACTIVATIONS[config["activation_function"].rpartition(".")[2]]())
+    return nn.Sequential(linear, ACTIVATIONS[activation]())

@@ -26,7 +26,8 @@ class Tokenizer:
     positions: the most tokens that the encoder can read, None for any number.
 
     prefix: put before every text, as instruction-tuned encoders ask ("query: "). templates: of the first view and of
-    all others, where these have their own. A tokenizer without a padding token (decoders) pads with its end token;
+    all others, where these have their own. changed: whether it has rules that its own class, which an export names,
+    would not build. A tokenizer without a padding token (decoders) pads with its end token;
     padding is always masked.
     """
 
@@ -35,6 +36,7 @@ class Tokenizer:
         if hf.pad_token_id is None:
             hf.pad_token = hf.eos_token
         self.longest, self.positions = longest, positions
+        self.changed = False
         self.prefix = prefix
         self.templates: list[template.Around] = []
         self._words: dict[str, list[int]] = {}
@@ -123,7 +125,7 @@ class Tokenizer:
     def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens:
         """Pad rows of ids to the longest of them. labels: per row, the ids to predict (-100 elsewhere) or None."""
         lengths_B = np.fromiter(map(len, rows), np.int64, len(rows))
-        real_BT = np.arange(lengths_B.max()) < lengths_B[:, None]
+        real_BT = np.arange(max(1, lengths_B.max())) < lengths_B[:, None]  # an empty text may have no token at all
 
         def padded(rows: Iterable[np.ndarray], padding: int | None) -> torch.Tensor:
             filled_BT = np.full(real_BT.shape, padding, dtype=np.int64)

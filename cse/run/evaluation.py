@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from omegaconf import DictConfig
-from torch import nn
 
 from cse.config.compose import resolved
 from cse.data.overlap import Overlap, in_words, overlap
@@ -161,8 +160,8 @@ def load(cfg: DictConfig) -> Subject:
     if cfg.max_length is not None:
         encoder.tokenizer.check_length("max_length", cfg.max_length)
         encoder.tokenizer.longest = cfg.max_length + encoder.tokenizer.template_length
-    backbone: nn.Module = encoder.backbone
-    backbone.to(DTYPES[cfg.dtype])
+    for weight in encoder.backbone.parameters():  # not buffers: rotary frequencies stay in float32, as transformers has
+        weight.data = weight.data.to(DTYPES[cfg.dtype])
     encoder.to(default_device())
     described = f"{cfg.checkpoint or cfg.model.name}, {encoder.described}"
     encode = partial(encoder.encode, batch_size=cfg.batch_size)

@@ -82,13 +82,13 @@ def test_images_and_sound_enter_the_layers(tiny, kind):
 
 
 def test_a_tokenizer_that_pads_left_exports_the_same_vectors(tiny, tmp_path):
-    """As Qwen3-Embedding's: sentence-transformers then pads left, and cse pads right."""
+    """As Qwen3-Embedding's: sentence-transformers would then pad left, and cse pads right."""
     folder = tmp_path / "given"
     shutil.copytree(tiny("qwen3"), folder)
     settings = json.loads((folder / "tokenizer_config.json").read_text())
     (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"padding_side": "left"}))
     exported(load_encoder(str(folder), "last"), tmp_path / "best", TEXTS)
-    assert json.loads((tmp_path / "best" / "tokenizer_config.json").read_text())["padding_side"] == "left"
+    assert json.loads((tmp_path / "best" / "tokenizer_config.json").read_text())["padding_side"] == "right"
 
 
 @pytest.mark.parametrize("kind", DECODERS)

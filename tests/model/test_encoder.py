@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 from tiny_encoders import exported, tokens_of
+from tokenizers.processors import TemplateProcessing
 
 from cse.errors import MissingResource, UserError
 from cse.model.encoder import Encoder
@@ -105,6 +106,30 @@ def test_packing_reads_an_image_where_the_plain_path_does(folder, pooling):
     x_BTD = torch.randn(3, 8, 32, generator=torch.Generator().manual_seed(0))
     packed, plain = (load_encoder(folder, pooling, packed=packed).eval()(x_BTD=x_BTD) for packed in (True, False))
     torch.testing.assert_close(packed.pooled_BD, plain.pooled_BD)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_vectors_of_half_precision_weights_are_float32(folder, pooling):
+    encoder = load_encoder(folder, pooling, dtype="bf16", packed=True)
+    x_BTD = torch.randn(2, 5, encoder.dim)
+    assert encoder(tokens_of(encoder, TEXTS)).pooled_BD.dtype == torch.float32
+    assert encoder.from_embeddings(x_BTD).pooled_BD.dtype == torch.float32
+
+
+def test_a_head_is_scored_without_its_dropout(tiny_bert):
+    encoder = load_encoder(tiny_bert, "cls")
+    head = torch.nn.Sequential(torch.nn.Linear(encoder.dim, 8), torch.nn.Dropout(0.5))
+    np.testing.assert_array_equal(encoder.encode(TEXTS, head=head), encoder.encode(TEXTS, head=head))
+    assert head.training
+
+
+@pytest.mark.parametrize("pooling", ["mean", "last"])
+def test_a_text_without_any_token_has_a_vector(tiny, pooling):
+    encoder = load_encoder(tiny("qwen3"), pooling)
+    encoder.tokenizer.hf.backend_tokenizer.post_processor = TemplateProcessing(single="$A")  # no special tokens
+    alone, among = encoder.encode([""]), encoder.encode(["", "kadan lofel"])
+    assert np.isfinite(among).all()
+    np.testing.assert_allclose(alone[0], among[0], atol=1e-6)
 
 
 def test_mlm_counts_every_masked_token(tiny_bert):

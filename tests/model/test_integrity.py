@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from sentence_transformers import SentenceTransformer
 from tiny_encoders import exported
 
 from cse.errors import UserError
+from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.model.recorded import recorded_modules
 from cse.run.evaluation import folder_of
@@ -111,6 +113,13 @@ RECORDED = {
     "dense: another width": dense(torch.zeros(8, 40), in_features=40),
     "dense: NaN": dense(torch.full((8, 32), torch.nan)),
     "dense: announced": dense(torch.zeros(8, 32), in_features=10**7, out_features=10**7),
+    "dense: another activation": dense(torch.zeros(8, 32), activation_function="torch.nn.modules.activation.GELU"),
+    "dense: of something else": dense(torch.zeros(8, 32), module_output_name="dense_embedding"),
+    "two poolings": layout("Transformer", "Pooling", **{"1_Pooling": {"pooling_mode": ["cls", "mean"]}}),
+    "weights in a folder": {**POOLED, "modules.json": POOLED["modules.json"].replace('"path": ""', '"path": "0_Deep"')},
+    "fewer layers": POOLED | {"sentence_bert_config.json": {"config_kwargs": {"num_hidden_layers": 1}}},
+    "no special tokens": POOLED
+    | {"sentence_bert_config.json": {"processing_kwargs": {"text": {"add_special_tokens": False}}}},
     "dense: residual": dense(torch.zeros(32, 32), use_residual=True),
     "a class of one's own": {**POOLED, "modules.json": POOLED["modules.json"].replace("sentence_transformers", "my")},
     "narrower vectors": POOLED | {"config_sentence_transformers.json": {"truncate_dim": 8}},
@@ -150,6 +159,22 @@ def test_lower_case_and_the_longest_text_are_read_as_sentence_transformers_reads
     expected = SentenceTransformer(str(folder), device="cpu").encode(texts)
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
     np.testing.assert_allclose(exported(encoder, tmp_path / "best", texts), expected, atol=1e-5)
+
+
+def test_lower_case_is_exported_where_the_tokenizers_own_class_would_lose_it(tiny_bert, tmp_path):
+    from transformers import BertTokenizerFast
+
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "cased"))
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{one}" for one in letters)]
+    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    BertTokenizerFast(vocab=str(tmp_path / "vocab.txt"), do_lower_case=False).save_pretrained(folder)
+    save_encoder(load_encoder(str(folder), "cls"), tmp_path / "as_it_is")
+    config = tmp_path / "as_it_is" / "sentence_bert_config.json"
+    config.write_text(config.read_text().replace("false", "true"))
+    encoder = load_encoder(str(tmp_path / "as_it_is"), None)
+    upper, lower = exported(encoder, tmp_path / "best", ["KADAN lofel", "kadan LOFEL"])
+    np.testing.assert_allclose(upper, lower, atol=1e-6)
 
 
 @pytest.mark.parametrize("kinds", [
