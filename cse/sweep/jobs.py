@@ -139,6 +139,9 @@ class Sweep(BaseModel):
         case = Case() if name is None else self.cases[name]
         if case.program == "cse-eval":
             return self.evaluation(case, words)
+        own_variant = next((word for word in case.set if key_of(word) == "variant"), None)
+        if own_variant and (typed := values_of(words).get("variant")):  # which would take its place
+            raise UserError(f"variant={typed}: case={name} is {own_variant} itself; case=A,B names the cases to run")
         whole = merged([*case.set, *words])
         without = [f"~{key}" for key in OWN_KEYS if key in self.model_fields_set]
         own = [f"sweep={self.name}", *whole, *without, ONE_OF_MANY, "resume=auto"]

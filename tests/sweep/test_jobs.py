@@ -63,6 +63,13 @@ def test_a_setting_that_only_some_cases_have():
     check_settings(both)
 
 
+def test_a_variant_takes_no_other_variants_place():
+    """As VisualCSE's SimCLR row would be trained with the released loss, like the row that it is compared with."""
+    with pytest.raises(UserError, match=r"case=visual_simclr_bert is variant=simclr itself"):
+        jobs_of("nonling/table4", "variant=released")
+    assert len(jobs_of("nonling/table4", "variant=released", "case=visual_bert,visual_roberta")) == 2
+
+
 def test_departures_are_the_decisive_overrides_beyond_the_sweep():
     table = jobs.read("nonling/table3")
     own = table.job(["case=visual_bert", "seed=3"]).words
