@@ -9,13 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from made_up import Rows, pairs
 from safetensors.torch import load_file, save_file
 from scipy.stats import spearmanr
 from typed import exit_code
 
+from cse.config.compose import composed
 from cse.eval.items import read_items
 from cse.record.scores import checksum
+from cse.run.evaluation import load
 from cse.score import in_short
 
 
@@ -180,6 +183,15 @@ def test_data_of_splits_that_are_not_chosen_is_not_needed(cse_eval, word_vectors
         assert cse_eval(*moved, *words) == 0
         assert {name.partition("/")[0] for name in results(folder)["metrics"]} == {split}
         assert not [one for one in results(folder)["data"]["stsb"]["problems"] if "missing" in one]
+
+
+@pytest.mark.parametrize("kind", ["llama", "modernbert"])
+def test_half_precision_leaves_rotary_frequencies_in_float32(tiny, kind):
+    """As transformers' from_pretrained(dtype=...) does: rounded, positions of long texts would be off."""
+    cfg = composed("evaluate", [f"checkpoint={tiny(kind)}", "pooling=mean", "dtype=bf16", "eval=[]"])
+    backbone = load(cfg).encode.func.__self__.backbone
+    assert {weight.dtype for weight in backbone.parameters()} == {torch.bfloat16}
+    assert {one.dtype for name, one in backbone.named_buffers() if "inv_freq" in name} == {torch.float32}
 
 
 def test_max_length_and_dtype_reach_the_encoder(cse_eval, tiny_bert, tmp_path):
