@@ -11,6 +11,7 @@ import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,16 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a file's bytes in hex."""
     with open(path, "rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def read_once(digest: Callable[[Path], str], path: Path) -> str:
+    """`checksum` or `sha256` of a file, which is read again only when it was written again."""
+    return _digest_as_written(digest, path, path.stat().st_mtime_ns)
+
+
+@cache
+def _digest_as_written(digest: Callable[[Path], str], path: Path, written: int) -> str:
+    return digest(path)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -84,8 +84,11 @@ KEYS: dict[str, Key] = {
 TEACHERS = ("objective.teacher", "objective.second_teacher")
 """The keys that name encoders which an objective learns from."""
 
-NAMED = ("checkpoint", "model.name", "aux_modality.weights", "whitening.fit", *TEACHERS)
-"""The keys that name what a run reads as it is: an encoder, or a file of word vectors or of sentences."""
+WEIGHTS = ("model.name", "checkpoint", "aux_modality.weights", *TEACHERS)
+"""The keys that name encoders, or files of word vectors."""
+
+NAMED = (*WEIGHTS, "whitening.fit")
+"""The keys that name what a run reads as it is."""
 
 SENTENCES = ("label", "note")
 """The keys whose commas separate no values."""

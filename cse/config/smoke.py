@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.config.compose import is_group
 from cse.config.groups import CONF_DIR
-from cse.config.keys import TEACHERS
+from cse.config.keys import WEIGHTS
 from cse.config.spelling import spell_value
 from cse.files import written_once
 from cse.sources import made_up
@@ -25,7 +25,6 @@ log = logging.getLogger("cse")
 KEPT = ("limit", "limit_seed", "noise", "cache_dir", "preview")  # the settings of a replaced text that stay
 OWN_TEXT = {"data.path", "data.rows.file", "data.rows.folder"}
 OWN_IMAGES_OR_SOUND = {"paths.images", "paths.audio", "aux_modality.data.folder"}
-WEIGHTS = ("model.name", "checkpoint", "aux_modality.weights", *TEACHERS)
 
 
 def fit(cfg: DictConfig, typed: Iterable[str] = ()) -> None:

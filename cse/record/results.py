@@ -20,7 +20,7 @@ from cse.config.groups import CONF_DIR, PACKAGE_DIR, config_dirs
 from cse.config.keys import NAMED
 from cse.dotted import Config, Json, flattened
 from cse.errors import UserError
-from cse.files import checksum, sha256
+from cse.files import checksum, read_once, sha256
 from cse.score import Score
 
 log = logging.getLogger("cse")
@@ -183,14 +183,8 @@ def weights_sum(name: object) -> str | None:
     place = Path(str(name)).expanduser()
     for folder in (place / "best", place):
         if files := sorted([*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")]):
-            return " ".join(checksum_of(file, file.stat().st_mtime_ns) for file in files)
-    return checksum_of(place, place.stat().st_mtime_ns) if place.is_file() else None
-
-
-@cache
-def checksum_of(file: Path, written: int) -> str:
-    """The checksum of a file that was written at that time, read once for all jobs of a start."""
-    return checksum(file)
+            return " ".join(read_once(checksum, file) for file in files)
+    return read_once(checksum, place) if place.is_file() else None
 
 
 def installed(name: str) -> str | None:

@@ -25,7 +25,6 @@ from cse.model.vectors import WordVectors
 from cse.model.whitening import Whitening
 from cse.record import scores
 from cse.record.heartbeat import Heartbeat
-from cse.record.results import weights_sum
 from cse.record.runs import Run, read_run
 from cse.run import build
 from cse.run.card import refresh
@@ -82,7 +81,7 @@ def score_into(folder: Path, cfg: DictConfig, subject: Subject, evaluators: dict
             data=sources,
             items=keep_items(folder, found),
             encoder=subject.described,
-            weights_sum=weights_sum(cfg.checkpoint),
+            weights_sum=record.results["named"].get("checkpoint"),  # as it was before it was scored
             seed=run.results.get("seed") if run else None,
             overlap=found_in_training,
             dtype=cfg.dtype,

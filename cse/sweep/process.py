@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from cse.config.compose import resolved, without_hydra
@@ -17,7 +16,7 @@ from cse.config.spelling import spell_value
 from cse.data.readers import files_of
 from cse.dotted import flattened
 from cse.errors import RunError, UserError
-from cse.files import make_folder, sha256
+from cse.files import make_folder, read_once, sha256
 from cse.record.heartbeat import read_beat
 from cse.record.results import changed_code, named_sums
 from cse.record.runs import Run, read_run
@@ -169,14 +168,8 @@ def changed_files(run: Run) -> list[str]:
     for source in (run.results.get("data") or {}).values():
         sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
     there = [name for name in sums if Path(name).is_file()]  # a benchmark's are named within their folder
-    changed = [name for name in there if digest_of(name, os.stat(name).st_mtime_ns) != sums[name]]
+    changed = [name for name in there if read_once(sha256, Path(name)) != sums[name]]
     return found + [f"other content of {name}" for name in changed]
-
-
-@cache
-def digest_of(name: str, written: int) -> str:
-    """The SHA-256 of a file that was written at that time, read once for all jobs of a start."""
-    return sha256(Path(name))
 
 
 def score_of(run: Run) -> Score | None:
