@@ -24,6 +24,7 @@ cse-report: compare runs with each other, or with what a paper printed.
   cse-report runs='multirun/x/*seed_1*'               a part of it, by a quoted glob
   cse-report runs=multirun where=seed=1,2,model=bert  the runs that have these settings: either seed, and this model
   cse-report runs=[A,B] metrics=[test/sts/*]          several folders, and the scores that the table shows
+  cse-report runs=[RUNS,EVALS]                        runs, with the scores of later cse-evals of them
   cse-report runs=FOLDER baseline=objective=simcse    each setting's difference to that one, instead of to the best
   cse-report runs=[A,B] gate=0.5                      exits with 1 unless A is shown to be 0.5 better than B
   cse-report runs=FOLDER within=0.5                   whether they differ by less than 0.5, too
@@ -140,13 +141,13 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     from cse.columns import latex, markdown
     from cse.record.runs import read_runs
     from cse.report import differences, page, terminal
-    from cse.report.chosen import above, having, places, with_origin
+    from cse.report.chosen import above, having, places, with_evaluations, with_origin
     from cse.report.comparison import compare_runs
     from cse.report.gate import gate
     from cse.report.groups import listed
 
     named = {str(folder): places(folder) for folder in folders}
-    runs = with_origin(read_runs([place for of in named.values() for place in of]), named)
+    runs = with_evaluations(with_origin(read_runs([place for of in named.values() for place in of]), named))
     folders = list(dict.fromkeys(map(above, folders)))
     runs = having(runs, config["where"], config["seed"]) if runs and config["where"] else runs
     if not runs:
@@ -181,7 +182,8 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     terminal.show_comparison(comparison, sections, terminal.console(), doubt)
     write(out, files)
     if gated:
-        print(f"gate={least:g}: {'passed' if passed else 'not passed'}", *gated.values(), sep="\n  ")
+        verdict = "passed" if passed else "not passed"
+        print(f"gate={least:g}: {verdict}", *gated.values(), sep="\n  ")
         sys.exit(not passed)
 
 

@@ -4,13 +4,19 @@ import glob
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import takewhile
 from pathlib import Path
 
 from cse.config.keys import is_verbatim
 from cse.errors import UserError
 from cse.record.runs import Run, same
+from cse.record.status import DONE
 from cse.report.frame import OWN, differing, format_setting, short_names
+from cse.score import in_short
+
+CHANGING = ("pooling", "max_length", "whitening.kind", "lowercase")
+"""The settings of cse-eval that make another encoder of a checkpoint."""
 
 
 def places(folder: Path) -> list[Path]:
@@ -38,6 +44,58 @@ def with_origin(runs: Sequence[Run], named: Mapping[str, Sequence[Path]]) -> lis
 def folder_of(run: Run, folders: Iterable[Path]) -> Path:
     """The innermost of these folders that holds the run."""
     return max((one for one in folders if run.folder.is_relative_to(one)), key=lambda folder: len(folder.parts))
+
+
+def with_evaluations(runs: Sequence[Run]) -> list[Run]:
+    """The runs, each with the scores that it lacks and that finished cse-evals of its best/ have. Such an evaluation is
+    no line of its own: results["evaluations"] of its run names it.
+
+    An evaluation stays by itself if it changes the encoder: whitened, another pooling or dtype, other lengths.
+    """
+    trained = [run for run in runs if run.status == DONE and not run.get("checkpoint")]
+    found: dict[Path, list[Run]] = {}
+    for evaluation in runs:
+        if run := scored_by(evaluation, trained):
+            found.setdefault(run.folder, []).append(evaluation)
+    joined = {evaluation.folder for of in found.values() for evaluation in of}
+    return [reduce(with_scores, found.get(run.folder, []), run) for run in runs if run.folder not in joined]
+
+
+def scored_by(evaluation: Run, trained: Sequence[Run]) -> Run | None:
+    """The run whose best/ an evaluation scored as it is: that at the path, unless its weights have changed since; else
+    one with the same weights, as a folder may have been moved. None if there is none."""
+    name, weights = str(evaluation.get("checkpoint") or ""), evaluation.results.get("weights_sum")
+    as_it_is = evaluation.get("dtype") in (None, "fp32") and not any(map(evaluation.get, CHANGING))
+    if not (name and as_it_is and evaluation.status == DONE):
+        return None
+    sums = {run.folder: run.results.get("weights_sum") for run in trained}
+    place = Path(name.removesuffix("/best")).expanduser().resolve()
+    there = [run for run in trained if run.folder.resolve() == place]
+    known = there or [run for run in trained if weights and sums[run.folder] == weights]
+    one = next((run for run in known if run.is_smoke == evaluation.is_smoke), None)
+    return one if one and (not weights or sums[one.folder] in (None, weights)) else None
+
+
+def with_scores(run: Run, evaluation: Run) -> Run:
+    """A run with the scores that it lacks and an evaluation has, and with what is behind these."""
+    ours, theirs = run.results, evaluation.results
+    data = dict(ours.get("data") or {})
+    for name, source in (theirs.get("data") or {}).items():
+        own = data.get(name, {})
+        data[name] = source | own | {"files": source.get("files", {}) | own.get("files", {})}
+    unlike = [
+        f"{name} {texts[1]} ({texts[0]})"
+        for name, value in evaluation.metrics.items()
+        if len(set(texts := [in_short(run.metrics.get(name, value)), in_short(value)])) > 1
+    ]
+    results = ours | {
+        "scores": theirs.get("scores", {}) | ours.get("scores", {}),
+        "data": data,
+        "evaluations": "; ".join(filter(None, [ours.get("evaluations"), str(evaluation.folder)])),
+        "evaluated_otherwise": [*ours.get("evaluated_otherwise", []), *unlike],
+    }
+    config = run.config | {"eval": evaluation.config.get("eval", {}) | run.config.get("eval", {})}
+    return replace(run, config=config, metrics=evaluation.metrics | run.metrics, results=results)
 
 
 def named_settings(words: str) -> dict[str, list[str]]:

@@ -17,7 +17,7 @@ from cse.report.commands import more_seeds
 from cse.report.frame import OWN, differing, format_settings, runs_frame, short_names, telling_apart
 from cse.report.groups import listed, partly_scored
 from cse.report.markup import NO_BETTER, legend_of
-from cse.report.notes import data_problems, not_alike, remarks, retrieved
+from cse.report.notes import data_problems, evaluated, not_alike, remarks, retrieved
 from cse.report.settings import OF_RUNS, in_settings
 from cse.score import decimals, in_short
 
@@ -228,6 +228,7 @@ class Comparison:
         labels, counted = [self.label(one) for one in self.settings.index], self.settings["counted"]
         told = zip(labels, self.settings["remarks"], strict=True)
         found = data_problems(list(self.frame["run"]))
+        found += evaluated(list(self.frame["run"]))
         found += retrieved({label: runs[-1] for label, runs in zip(labels, counted, strict=True) if runs})
         found += [f"{label}: {remark}" for label, remarks in told for remark in remarks]
         found += not_alike("settings", [run for runs in counted for run in runs], found)

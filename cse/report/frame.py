@@ -18,7 +18,7 @@ NAMES = ("case", "sweep", "label")
 OWN = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "alike", "of")
 """Columns of a comparison's tables, whose names no key may have there."""
 
-FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
+FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code", "evaluations")
 """Keys of results.json that are columns of runs.csv."""
 
 

@@ -93,6 +93,19 @@ def no_better(runs: list[Run]) -> list[str]:
     return [f"{said} ({', '.join(dict.fromkeys(found))}), by the score that selects"] if found else []
 
 
+def evaluated(runs: list[Run]) -> list[str]:
+    """Lines on the evaluations whose scores runs have (see chosen.with_evaluations): how many, and where a score that a
+    run has too was not the same."""
+    found = [run for run in runs if run.results.get("evaluations")]
+    said = [f"{len(found)} of {len(runs)} runs have the scores of cse-evals of their best/ too, which runs.csv names."]
+    unlike = [f"{run.folder.name}: {line}" for run in found for line in run.results["evaluated_otherwise"]]
+    more = f"; {len(unlike) - 3} more" if len(unlike) > 3 else ""
+    said += [f"Such a cse-eval found other numbers than its run's, in brackets: {'; '.join(unlike[:3])}{more}."] * bool(
+        unlike
+    )
+    return said * bool(found)
+
+
 def seen_in_training(runs: list[Run]) -> list[str]:
     """A line if a hundredth of the texts that runs learned from, or more, are texts that they are scored on."""
     counts = [run.results.get("overlap") for run in runs]
