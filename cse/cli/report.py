@@ -183,7 +183,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     write(out, files)
     if gated:
         verdict = "passed" if passed else "not passed"
-        print(f"gate={least:g}: {verdict}", *gated.values(), sep="\n  ")
+        print(f"gate={least:g}: {verdict}, by {comparison.compared_by}", *gated.values(), sep="\n  ")
         sys.exit(not passed)
 
 

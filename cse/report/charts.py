@@ -16,6 +16,8 @@ from plotly.colors import sample_colorscale
 from cse.record.runs import described, plain
 from cse.report.comparison import Comparison
 from cse.report.frame import folded
+from cse.report.groups import listed
+from cse.report.markup import PLUS_MINUS
 
 NO_METRICS = ["event", "time", "train/step", "train/epoch"]
 POINTS = 400  # of a curve; a longer one is thinned
@@ -52,12 +54,13 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
             xaxis={"title": escape(comparison.keys[key]), "type": "log" if is_log else "linear"},
         )
     if is_search:
-        so_far = {metric: best_so_far(comparison, metric) for metric in scored}
+        selecting = [metric for metric in scored if metric == comparison.best_by]
+        so_far = {metric: best_so_far(comparison, metric) for metric in dict.fromkeys([*selecting, *scored])}
         charts["Best so far"] = with_menu(so_far, xaxis_title="trial")
     if others := [key for key in keys if key not in axes][:2]:
         names = [escape(comparison.keys[key]) for key in others]
         joined = [escape(comparison.keys[key]) for key in keys if key not in others]
-        charts["Score by setting" + f", over all {', '.join(joined)}" * bool(joined)] = with_menu(
+        charts["Score by setting" + f", over all {listed(joined)}" * bool(joined)] = with_menu(
             {metric: by_setting(comparison, others, colours, metric) for metric in scored},
             xaxis={"title": names[0], "type": "category"},
             yaxis={"title": names[1], "type": "category"} if len(names) > 1 else {},
@@ -67,7 +70,7 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
             if name in curves:
                 lines = curve_lines(curves.pop(name), comparison, colours)
                 charts[title] = go.Figure(lines, go.Layout(template=TEMPLATE, xaxis_title="step"))
-        first = [name for name in [comparison.compared_by] if name in curves]
+        first = [name for name in (comparison.best_by, comparison.compared_by) if name in curves]
         many = len(comparison.frame)
         title = "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, those of the best settings"
         rest = {name: curve_lines(curves[name], comparison, colours) for name in dict.fromkeys([*first, *curves])}
@@ -96,9 +99,8 @@ def by_number(comparison: Comparison, values: pd.Series, colours: pd.Series, met
     places = scores.index.get_level_values(0)
     about = [escape(comparison.label(setting)) + comparison.mark(metric, setting) for setting in places]
     style = {"mode": "markers", "marker": {"color": list(colours[places]), "size": 9}}
-    return [
-        go.Scatter(x=values[places], y=scores, text=about, hovertemplate="%{text}<br>%{y:.2f}<extra></extra>", **style)
-    ]
+    hover = f"%{{text}}<br>%{{y:{comparison.formats[metric].removeprefix('z')}}}<extra></extra>"
+    return [go.Scatter(x=values[places], y=scores, text=about, hovertemplate=hover, **style)]
 
 
 def best_so_far(comparison: Comparison, metric: str) -> list:
@@ -152,10 +154,12 @@ def by_setting(comparison: Comparison, keys: Sequence[str], colours: pd.Series, 
             )
             for value, of in scores.groupby(keys[0], observed=True)
         ]
+    form = comparison.formats[metric]
     cells = scores.groupby([keys[1], keys[0]], observed=True)
     cells = cells.agg(mean=("score", "mean"), sd=("score", "std"), mark=("mark", "max"))
     cells["text"] = [
-        f"{mean:z.2f}{'' if np.isnan(sd) else f'<br>± {sd:.2f}'}{mark}" for mean, sd, mark in cells.to_numpy()
+        f"{mean:{form}}{'' if np.isnan(sd) else f'<br>{PLUS_MINUS} {sd:{form}}'}{mark}"
+        for mean, sd, mark in cells.to_numpy()
     ]
     means = cells["mean"].unstack()
     return [

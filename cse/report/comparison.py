@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 
@@ -16,12 +15,12 @@ from cse.record.status import DONE, STATES, counted
 from cse.report.commands import more_seeds
 from cse.report.frame import OWN, differing, format_settings, runs_frame, short_names, telling_apart
 from cse.report.groups import listed, partly_scored
-from cse.report.markup import NO_BETTER, legend_of
+from cse.report.markup import NO_BETTER, PLUS_MINUS, format_of, legend_of
 from cse.report.notes import data_problems, evaluated, not_alike, remarks, retrieved
+from cse.report.ranking import scores_of
 from cse.report.settings import OF_RUNS, in_settings
-from cse.score import decimals, in_short
 
-FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
+MANY_KEYS = 6  # columns of keys; of more, tables of text have those that tell the settings apart
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,8 @@ class Comparison:
 
     metrics: every score of any finished run, in the order of the runs' results; chosen: those that tables show.
     best_by: the dev score that ranks the settings; None without one, as a test score selects nothing.
-    compared_by: the score of differences, gates and colours: best_by if tables show it; None without scores.
+    compared_by: the score that leads, and of differences and gates: of those that tables show a test score of all runs,
+    else best_by, else any, averages first; None without scores.
     frame: a row for each run with its state, settings, scores and origin, as in runs.csv, and OF_RUNS.
     part: whether the folders have other runs too, maybe of the same settings.
     """
@@ -97,6 +97,13 @@ class Comparison:
         return pd.DataFrame(rows)
 
     @cached_property
+    def of_encoders(self) -> bool:
+        """Whether all is of cse-eval, and each setting a single checkpoint: these are compared, not seeds."""
+        checkpoints = self.frame["run"].map(lambda run: run.get("checkpoint"))
+        only_scored = (checkpoints.notna() | self.frame[self.seed].isna()).all()
+        return bool(only_scored) and checkpoints.groupby(self.frame["setting"]).nunique().max() <= 1
+
+    @cached_property
     def values(self) -> pd.DataFrame:
         """A row for each setting, sorted as `scores`: its value of each key that differs, as text."""
         runs = [of[0] for of in self.settings["runs"][self.scores.index]]
@@ -108,6 +115,16 @@ class Comparison:
         """Few keys that tell the settings apart."""
         return telling_apart(self.values)
 
+    @cached_property
+    def shown_keys(self) -> dict[str, str]:
+        """The keys that tables of text show, with their short names: all; of many, those that tell the settings apart,
+        and of those that every setting has the first."""
+        if len(self.keys) <= MANY_KEYS:
+            return self.keys
+        of_all = [key for key in self.keys if key not in self.label_keys and (self.values[key] != "").all()]
+        chosen = {*self.label_keys, *of_all[: max(0, MANY_KEYS - len(self.label_keys))]}
+        return {key: name for key, name in self.keys.items() if key in chosen}
+
     def label(self, setting: int) -> str:
         """The setting as text, in few keys: lr=3e-05, model=bert; all if there are no keys."""
         values = self.values.loc[setting, self.label_keys].rename(self.keys)
@@ -118,15 +135,25 @@ class Comparison:
         of = self.settings.loc[setting]
         return (f" {ALTERED}" if metric in of["altered"] else "") + (f" {NO_BETTER}" if of["no_better"] else "")
 
+    @cached_property
+    def formats(self) -> dict[str, str]:
+        """The format of each score and its deviation in every table, as a column has one."""
+        return {metric: format_of(self.scores[metric, "mean"]) for metric in self.metrics}
+
     def score_text(self, setting: int, metric: str) -> str:
         """mean ± sd, marked if data was altered; "" without a run."""
         mean, sd = self.scores.loc[setting, metric]
-        spread = "" if pd.isna(sd) else f" ± {sd:.{decimals(mean)}f}"
-        return "" if pd.isna(mean) else f"{in_short(mean)}{spread}{self.mark(metric, setting)}"
+        spread = "" if pd.isna(sd) else f" {PLUS_MINUS} {sd:{self.formats[metric]}}"
+        return "" if pd.isna(mean) else f"{mean:{self.formats[metric]}}{spread}{self.mark(metric, setting)}"
+
+    def best_text(self, setting: int) -> str:
+        """The score that leads, with its name if another one selected."""
+        score = str(self.compared_by)
+        return f"{score} " * (score != self.best_by) + self.score_text(setting, score)
 
     def table(self) -> pd.DataFrame:
         """A line for each setting, the best one starred, with the chosen scores. All cells are text."""
-        table = self.values.rename(columns=self.keys)
+        table = self.values[list(self.shown_keys)].rename(columns=self.shown_keys)
         table.insert(0, "", ["*" if setting == self.best else "" for setting in table.index])
         counts = zip(self.means["done"], self.means["runs"], strict=True)
         table["runs"] = [str(runs) if done == runs else f"{done} of {runs}" for done, runs in counts]
@@ -148,7 +175,7 @@ class Comparison:
             self.table(),
             self.notes,
             self.legend,
-            words=1 + len(self.keys),
+            words=1 + len(self.shown_keys),
             bold=self.best_cells,
             caption=f"Scores{on}{by}{spread}{best}{self.smoke}",
             label=label,
@@ -182,7 +209,7 @@ class Comparison:
     def best_cells(self) -> list[tuple[int, int]]:
         """The row and column in `table` of the best mean of each score that several settings have."""
         cells = []
-        for column, metric in enumerate(self.chosen, 2 + len(self.keys)):
+        for column, metric in enumerate(self.chosen, 2 + len(self.shown_keys)):
             means = self.scores[metric, "mean"]
             if means.count() > 1:
                 best = means.idxmin() if described(self.frame["run"], metric).lower_is_better else means.idxmax()
@@ -232,6 +259,8 @@ class Comparison:
         found += retrieved({label: runs[-1] for label, runs in zip(labels, counted, strict=True) if runs})
         found += [f"{label}: {remark}" for label, remarks in told for remark in remarks]
         found += not_alike("settings", [run for runs in counted for run in runs], found)
+        if left := [name for key, name in self.keys.items() if key not in self.shown_keys]:
+            found.append(f"They also differ in {', '.join(left)}: settings.csv and report.html have these values.")
         if self.compared_by and not self.best_by:
             found.append("No setting is marked as the best: there is no dev score, and a test score selects nothing.")
         return found
@@ -246,25 +275,18 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     """Compare runs. patterns: the scores that tables show (test/sts/*); []: all if they are few, else the averages."""
     begun = [run for run in runs if "config" in run.results] or list(runs)  # the others have not said anything yet
     done = [run for run in runs if run.status == "done"]
-    # a score without a split is not ours, and may have the name of a column of runs.csv
-    metrics = list(dict.fromkeys(name for run in done for name in run.metrics if "/" in name))
-    chosen = list(dict.fromkeys(name for pattern in patterns for name in metrics if fnmatch(name, pattern)))
-    dev, chosen_dev = ([name for name in of if name.startswith("dev/")] for of in (metrics, chosen))
-    ranking, shown = chosen_dev or dev, chosen or metrics
-    selects = dict.fromkeys(str(run.get("trainer.select")) for run in done)
-    best_by = next((name for name in [*selects, *averages(ranking), *ranking] if name in ranking), None)
-    compared_by = best_by if best_by in shown else next(iter([*averages(shown), *shown]), None)
-    few = metrics if len(metrics) <= FEW else averages(metrics)
+    scores = scores_of(done, patterns)
     keys = short_names(differing(begun, seed), taken=OWN)
-    frame = runs_frame(runs, list(dict.fromkeys([*keys, seed])), metrics)
+    columns = list(dict.fromkeys([*scores.chosen, *scores.all]))
+    frame = runs_frame(runs, list(dict.fromkeys([*keys, seed])), columns)
     return Comparison(
         folders=list(folders),
         keys=keys,
         seed=seed,
-        metrics=metrics,
-        chosen=chosen if patterns else list(dict.fromkeys([*filter(None, [compared_by]), *few])),
-        best_by=best_by,
-        compared_by=compared_by,
+        metrics=scores.all,
+        chosen=scores.chosen,
+        best_by=scores.best_by,
+        compared_by=scores.compared_by,
         frame=in_settings(frame, runs, folders, list(keys), seed),
     )
 
@@ -273,8 +295,3 @@ def place(names: Sequence[str]) -> str:
     """The folder of a setting's run; of several, what their names begin with, else the first few."""
     begun = os.path.commonprefix(names)  # noqa: RUF071 (of characters)
     return names[0] if len(names) == 1 else f"{begun}*" if begun else listed(names)
-
-
-def averages(metrics: Sequence[str]) -> list[str]:
-    """The averages among scores."""
-    return [name for name in metrics if name.rpartition("/")[2] in ("average", "avg", "mean")]

@@ -9,8 +9,8 @@ from cse.dotted import Json, flattened
 from cse.record.runs import Run, plain
 from cse.report.commands import program_of
 from cse.report.frame import format_value
+from cse.report.markup import format_of
 from cse.report.notes import contents_of, scoring, stretches
-from cse.score import in_short
 
 ORDER = ("scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping")
 ABSENT = "-"
@@ -79,7 +79,8 @@ def what_differs(runs: Sequence[Run]) -> tuple[pd.DataFrame, list[str]]:
 
 def as_text(kind: str, values: Sequence[object]) -> list[str]:
     """The values of two runs; scores as tables show them, if that tells them apart."""
-    short = [in_short(one) if kind == "scores" and isinstance(one, float) else format_value(one) for one in values]
+    form = format_of(one for one in values if isinstance(one, float))
+    short = [f"{one:{form}}" if kind == "scores" and isinstance(one, float) else format_value(one) for one in values]
     return short if len(set(short)) > 1 else [format_value(one) for one in values]
 
 

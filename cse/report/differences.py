@@ -3,10 +3,10 @@
 Tests and ties are those of a sweep's table (cse.report.groups.compare), corrected by Holm over the settings that are
 compared. Where a setting has the reference's seeds, it is compared with it seed by seed too.
 
-differences.csv has a row for each setting that is compared. p_holm: empty if there are no seeds to test; tied: p_holm
-does not tell them apart, "" with too few seeds for a verdict; seeds_to_tell: a side, "" if these do; paired_: the test
-seed by seed; alike, alike_p: whether the difference is less than `within`, and p of it, by Holm too;
-gate: what it says.
+differences.csv has a row for each setting that is compared. p: of one comparison, empty if there are no seeds to test;
+p_holm: corrected over all rows; tied: p_holm does not tell them apart, "" with too few seeds for a verdict;
+seeds_to_tell: a side, "" if these do; paired_: the test seed by seed; alike: whether the difference is less than
+`within`, by alike_p_holm; gate: what it says.
 """
 
 import math
@@ -15,6 +15,7 @@ from functools import partial
 from itertools import compress
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from cse.columns import Section
@@ -23,8 +24,8 @@ from cse.report.chosen import has, named_settings
 from cse.report.comparison import Comparison
 from cse.report.groups import Group, compare, few_seeds, group_of, listed, seed_spread
 from cse.report.markup import TIED, bounds, probability, signed
+from cse.report.resampling import OVER_ITEMS
 from cse.report.statistics import SeedSpread, compare_pairs, holm, likeness, seeds_for, smallest_difference
-from cse.score import decimals
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000
@@ -36,6 +37,7 @@ ALIKE = (
     "alike: whether the difference is less than {:g}; no: its whole interval is further off. In brackets p, by two "
     "one-sided tests, each column corrected by Holm."
 )
+OF_CHECKPOINTS = f"{OVER_ITEMS}: of these encoders; it does not tell how another seed of their training would score."
 
 
 def differences(
@@ -83,17 +85,18 @@ def differences(
     by = "" if score == comparison.best_by else f" by {comparison.best_by}"
     best = f"the best{by}, " if reference == comparison.best and baseline is None else ""
     title = f"{score}: difference to {best}{comparison.label(reference)}"
-    digits = 4 if frame["difference"].abs().max() < 0.1 else decimals(comparison.scores.at[reference, (score, "mean")])
-    text, legend = text_of(frame, comparison.keys, confidence, digits), about_tests(frame, within)
+    small = comparison.formats[score] == "z.4f" or frame["difference"].abs().max() < 0.1
+    digits = None if comparison.formats[score] == "z.2e" else 4 if small else 2
+    text, legend = text_of(frame, comparison.shown_keys, confidence, digits), about_tests(frame, within)
     tied = (frame["tied"] == "True").sum()
     doubt = f"no verdict: {few}" if few else f"not told apart from {tied} of the others" if tied else ""
-    section = Section(title, text, notes, legend, words=len(comparison.keys), label=label, frame=frame)
+    section = Section(title, text, notes, legend, words=len(comparison.shown_keys), label=label, frame=frame)
     return section, doubt if best else ""
 
 
 def tested(base: Group, others: Sequence[Group], confidence: float, within: float | None) -> pd.DataFrame:
     """A line for each of the others, against the base: by Welch's test and seed by seed, for a difference and for
-    likeness. All p but the first are corrected by Holm over the lines."""
+    likeness. Beside each p stands that after Holm's correction over the lines."""
     rows = []
     for group in others:
         tests = {"": partial(compare, group, base), "paired_": partial(compare_pairs, group.values, base.values)}
@@ -101,13 +104,14 @@ def tested(base: Group, others: Sequence[Group], confidence: float, within: floa
         row = {"difference": found[""].effect, "of": found[""].n, "test": found[""].test}
         for kind, one in found.items():
             alike = likeness(partial(tests[kind], confidence), within)
-            row |= {f"{kind}low": one.low, f"{kind}high": one.high, f"{kind}p": one.p, f"{kind}alike_p": alike}
-        rows.append(row | {"p_holm": found[""].p})
+            row |= {f"{kind}low": one.low, f"{kind}high": one.high, f"{kind}p": one.p, f"{kind}p_holm": math.nan}
+            row |= {f"{kind}alike_p": alike, f"{kind}alike_p_holm": math.nan}
+        rows.append(row)
     frame = pd.DataFrame(rows, dtype=object)
-    for p_values in ("p_holm", "alike_p", "paired_p", "paired_alike_p"):
-        frame[p_values] = holm(frame[p_values])
     for kind in ("", "paired_"):
-        ends = zip(frame[f"{kind}alike_p"], frame[f"{kind}low"], frame[f"{kind}high"], strict=True)
+        for p in (f"{kind}p", f"{kind}alike_p"):
+            frame[f"{p}_holm"] = holm(frame[p])
+        ends = zip(frame[f"{kind}alike_p_holm"], frame[f"{kind}low"], frame[f"{kind}high"], strict=True)
         frame[f"{kind}alike"] = [
             likeness_in_words(p, low, high, within or 0.0, 1 - confidence) for p, low, high in ends
         ]
@@ -119,8 +123,13 @@ def about_tests(frame: pd.DataFrame, within: float | None) -> list[str]:
     """What the signs and the p values of a table mean."""
     notes = [f"{TIED}: not told apart from it."] if (frame["tied"] == "True").any() else []
     tests = ", ".join(frame["test"][frame["p_holm"].notna()].unique())
-    if many := frame["p_holm"].notna().sum():
-        notes.append(f"p: by {tests}, corrected by Holm over {many}; intervals are not.")
+    if (many := frame["p_holm"].count()) > 1:
+        notes.append(
+            f"p (Holm): by {tests}, corrected by Holm over {many}; p in differences.csv and intervals are not."
+        )
+    elif many:
+        notes.append(f"p: by {tests}.")
+    notes += [OF_CHECKPOINTS] if (frame["test"] == OVER_ITEMS).any() else []
     notes += [PAIRED] if frame["paired_p"].notna().any() else []
     return notes + ([ALIKE.format(within)] if frame["alike_p"].notna().any() else [])
 
@@ -132,16 +141,16 @@ def likeness_in_words(p: float, low: float, high: float, within: float, level: f
     return "yes" if p < level else "no" if low > within or high < -within else "not shown"
 
 
-def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float, digits: int) -> pd.DataFrame:
+def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float, digits: int | None) -> pd.DataFrame:
     """A line for each compared setting, as text, without empty columns. keys: {dotted key: its short name}."""
     table = frame[list(keys)].rename(columns=keys)
     table["difference"] = frame["difference"].map(lambda size: signed(size, digits))
     table["difference"] += frame["tied"].map({"True": f" {TIED}"}).fillna("")
-    for kind, name, p in (("", "", "p_holm"), ("paired_", "paired ", "paired_p")):
+    for kind, name, p in (("", "", "p_holm"), ("paired_", "paired ", "paired_p_holm")):
         ends = zip(frame[f"{kind}low"], frame[f"{kind}high"], strict=True)
         table[f"{name}{confidence:.0%} interval"] = [bounds(low, high, digits) for low, high in ends]
-        table[f"{name}p"] = frame[p].map(probability)
-        alike = zip(frame[f"{kind}alike"], frame[f"{kind}alike_p"].map(probability), strict=True)
+        table[f"{name}p (Holm)" if frame[p].count() > 1 else f"{name}p"] = frame[p].map(probability)
+        alike = zip(frame[f"{kind}alike"], frame[f"{kind}alike_p_holm"].map(probability), strict=True)
         table[f"{name}alike"] = [f"{word} ({p})".strip() if p else "" for word, p in alike]
     table["of"], table["seeds to tell"] = frame["of"], frame["seeds_to_tell"]
     keep = [*keys.values(), "difference"]
@@ -149,8 +158,12 @@ def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float, dig
 
 
 def scored(comparison: Comparison, setting: int, score: str) -> Group:
-    """The finished runs of a setting that have the score."""
-    return group_of(comparison.settings.at[setting, "counted"], score, comparison.seed)
+    """The finished runs of a setting that have the score. An encoder that is only scored has no seeds, though the run
+    that it is from had one."""
+    group = group_of(comparison.settings.at[setting, "counted"], score, comparison.seed)
+    if comparison.of_encoders and group.values:
+        return group._replace(values={"None": float(np.mean(list(group.values.values())))})
+    return group
 
 
 def without_verdict(base: Group, others: Sequence[Group]) -> tuple[list[bool], str]:

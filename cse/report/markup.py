@@ -1,7 +1,7 @@
 """Numbers as text (z: without the sign of a rounded zero), and the signs and verdicts beside them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from cse.record.scores import ALTERED
 
@@ -39,6 +39,16 @@ VERDICTS = {
 def legend_of(signs: Mapping[str, object]) -> list[str]:
     """What the signs that stand in a table mean. signs: whether each does."""
     return [f"{sign}: {SIGNS[sign]}." for sign, stands in signs.items() if stands]
+
+
+def format_of(values: Iterable[float]) -> str:
+    """The one format of a column of scores: two decimals; four if all are below 1, or if two would show one as 0; an
+    exponent if four would show all as 0."""
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    shown = [size for size in sizes if size >= 0.00005]
+    if not shown:
+        return "z.2e" if sizes else "z.2f"
+    return "z.2f" if max(shown) >= 1 and min(shown) >= 0.005 else "z.4f"
 
 
 def number(value: float, digits: int | None) -> str:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
-from numbers import Number
 from pathlib import Path
 
 import pandas as pd
@@ -20,8 +19,8 @@ from cse.record.heartbeat import clock
 from cse.record.runs import Run
 from cse.report import findings, layout
 from cse.report.comparison import Comparison
-from cse.report.frame import runs_frame
-from cse.report.markup import SIGNS, VERDICTS
+from cse.report.frame import format_settings, runs_frame
+from cse.report.markup import SIGNS, VERDICTS, format_of
 from cse.report.published import Published
 from cse.report.terminal import COLOURS
 
@@ -108,23 +107,27 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = (), doubt: str
 
     from cse.report.charts import colours_of, draw_charts
 
-    best, by = comparison.best, str(comparison.best_by)
-    runs = comparison.runs.drop(columns="folder")  # a long name would push the scores out of sight
-    runs.insert(runs.columns.get_loc("partial"), "folder", comparison.frame["name"])
+    best = comparison.best
+    runs = shown(comparison.runs.drop(columns="folder"), comparison)
+    for key in (*comparison.keys, comparison.seed):
+        runs[key] = format_settings(list(comparison.frame["run"]), key)
+    runs.insert(runs.columns.get_loc("partial"), "folder", comparison.frame["name"])  # first, it would hide the scores
     other_scores = [name for name in comparison.metrics if name not in comparison.chosen]
+    other_keys = [*comparison.keys.keys() - comparison.shown_keys.keys()]
     hidden = [*other_scores, *(f"{name} sd" for name in other_scores), "remarks"]  # which the notes have too
+    hidden += [comparison.keys[key] for key in other_keys]
     charts = draw_charts(comparison)
     return template("runs.html").render(
         title=comparison.title,
         subtitle=f"{comparison.counted}; as of {clock(time.time())}",
         best=None if best is None else comparison.label(best),
         doubt=doubt,
-        by=by,
-        score="" if best is None else comparison.score_text(best, by),
+        by=comparison.best_by,
+        score="" if best is None else comparison.best_text(best),
         again="" if best is None else comparison.more_seeds(best),
         scripts=Markup(generate_init_offline_itables_html(dt_bundle)),
-        settings=widget(comparison.means, hidden, colours=list(colours_of(comparison))),
-        runs=widget(runs, other_scores),
+        settings=widget(shown(comparison.means, comparison), hidden, colours=list(colours_of(comparison))),
+        runs=widget(runs, [*other_scores, *other_keys]),
         plotly=Markup(get_plotlyjs()) if charts else "",
         charts={
             name: Markup(chart.to_html(full_html=False, include_plotlyjs=False, config=PLOTLY))
@@ -136,14 +139,16 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = (), doubt: str
     )
 
 
-def cell(value: object) -> object:
-    """A cell: a float with two decimals, below 1 with four digits; "" for None and NaN; text escaped."""
-    if value is None or value != value:
-        return ""
-    if isinstance(value, float):
-        short = f"{value:.4g}"
-        return round(value, 2) if not 0 < abs(value) < 1 else float(short) if abs(value) >= 1e-3 else short  # 1e-06
-    return value if isinstance(value, Number) else str(escape(str(value)))
+def shown(table: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
+    """The table as text: a column of scores with the decimals that every table has for it, another one of floats with
+    those that its values need; "" for None and NaN."""
+    texts = table.astype(object).where(table.notna(), "")
+    for name in texts:
+        sizes = [value for value in texts[name] if isinstance(value, float)]
+        score = str(name).removesuffix(" sd")
+        form = comparison.formats.get(score) or format_of(sizes)
+        texts[name] = [f"{value:{form}}" if isinstance(value, float) else str(value) for value in texts[name]]
+    return texts
 
 
 def widget(table: pd.DataFrame, hidden: Collection[str], colours: Sequence[str] = ()) -> Markup:
@@ -153,7 +158,7 @@ def widget(table: pd.DataFrame, hidden: Collection[str], colours: Sequence[str] 
     """
     from itables import to_html_datatable
 
-    escaped = table.map(cell)
+    escaped = table.map(lambda text: str(escape(text)))
     escaped = escaped.loc[:, (escaped != "").any()]
     targets = [place for place, name in enumerate(escaped, start=bool(colours)) if name in hidden]
     escaped = escaped.rename(columns=lambda name: str(escape(name)))
@@ -172,6 +177,7 @@ def widget(table: pd.DataFrame, hidden: Collection[str], colours: Sequence[str] 
             paging=len(table) > LONG,
             pageLength=LONG,
             showIndex=False,
+            text_in_header_can_be_selected=False,  # a click on a header sorts
             scrollX=True,
             layout={"topStart": {"buttons": ["searchBuilder", "colvis"]}},
             columnDefs=[{"targets": targets, "visible": False}],

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 import pandas as pd
 from rich.console import Console
@@ -25,7 +26,8 @@ def console() -> Console:
 
 
 def show(section: Section, console: Console) -> None:
-    """Print a table without cutting numbers, what is wider than the terminal below, and the remarks."""
+    """Print a table without cutting numbers, and the remarks. In a table that is wider than the terminal, each folder
+    has its own line. If the table is still wider, its last columns are printed below it."""
     if section.title:
         console.print(Text(section.title, style="bold"), soft_wrap=True)
     table, words = section.table, section.words
@@ -33,7 +35,15 @@ def show(section: Section, console: Console) -> None:
         names = [name or None for name in table.columns[:words]]
         index = pd.MultiIndex.from_arrays(table.iloc[:, :words].map(folded).T.to_numpy(), names=names)
         width = console.width if console.is_terminal else None
-        text = Text(table.iloc[:, words:].map(folded).set_axis(index).to_string(line_width=width, sparsify=False))
+        cells = table.iloc[:, words:].map(folded).set_axis(index)
+        shown = cells.to_string(sparsify=False)
+        if width and len(shown.partition("\n")[0]) > width:
+            others = cells.drop(columns="folder", errors="ignore")
+            lines = others.to_string(line_width=width, sparsify=False).splitlines()
+            folders = cells["folder"].radd("    ") if "folder" in cells else [""] * len(cells)
+            rows = zip(lines[-len(cells) :], folders, strict=True)
+            shown = "\n".join([*lines[: -len(cells)], *filter(None, chain.from_iterable(rows))])
+        text = Text(shown)
         for verdict, colour in COLOURS.items():
             text.highlight_words([verdict], colour)
         console.print(text, soft_wrap=True)
@@ -79,7 +89,7 @@ def show_comparison(comparison: Comparison, sections: Sequence[Section], console
         return
     words = Text(f"\n* best by {by}: {comparison.label(best)}: ")
     console.print(
-        Text.assemble(words, (comparison.score_text(best, by), "bold"), f" ({doubt})" * bool(doubt)), soft_wrap=True
+        Text.assemble(words, (comparison.best_text(best), "bold"), f" ({doubt})" * bool(doubt)), soft_wrap=True
     )
     if again := comparison.more_seeds(best):
         console.print(Text(f"  more seeds of it: {again}"), soft_wrap=True)

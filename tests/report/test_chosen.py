@@ -52,15 +52,17 @@ def test_the_scores_of_an_evaluation_are_those_of_its_run(trained, evaluate, joi
     found = joined()
     assert list(found.keys.values()) == ["lr"]  # neither the folder nor the checkpoint
     assert found.scores[TRANSFER, "mean"].tolist() == [82.5, 80.5]
+    assert found.compared_by == TRANSFER
     assert found.counted == "4 runs: 4 done"
     assert found.runs["evaluations"].str.rpartition("/")[2].tolist() == ["0", "1", "2", "3"]
     assert found.scores[DEV, "mean"].tolist() == [72.0, 71.0]  # their own, not those of the evaluations
     assert [note for note in found.notes if f"2-1: {DEV} 71.00 (72.00)" in note]
 
 
-def test_a_run_that_lacks_an_evaluation_is_named(trained, evaluate, joined):
+def test_a_run_that_lacks_an_evaluation_is_named_and_no_test_score_leads(trained, evaluate, joined):
     evaluate("0", "1-1")
     found = joined()
+    assert found.compared_by == DEV
     assert "lr=1: only 1 of 2 seeds have test/transfer/average" in found.notes
 
 

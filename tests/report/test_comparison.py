@@ -41,7 +41,7 @@ def test_settings_are_ranked_by_what_selects_and_seeds_are_folded(grid_of_runs, 
     assert comparison.keys == {"trainer.lr": "lr", "objective.temperature": "temperature"}
     assert comparison.best_by == "dev/stsb/spearman"
     table = comparison.table()
-    assert list(table) == ["", "lr", "temperature", "runs", "dev/stsb/spearman", "test/sts/average", "folder"]
+    assert list(table) == ["", "lr", "temperature", "runs", "test/sts/average", "dev/stsb/spearman", "folder"]
     assert table.to_numpy().tolist() == [
         ["*", "3e-05", "0.1", "2", "74.15 ± 0.07", "74.15 ± 0.07", "lr=3e-05,t=0.1,seed=*"],
         ["", "3e-05", "0.05", "2", "73.65 ± 0.07", "73.65 ± 0.07", "lr=3e-05,t=0.05,seed=*"],

@@ -39,12 +39,14 @@ def test_of_a_training_and_an_evaluation_the_settings_of_one_alone_do_not_differ
 
 
 def test_scores_that_tables_round_to_one_number_are_not_the_same(leave, capsys):
-    for name, close, far in (("a", 80.121, 70.004), ("b", 80.124, 71.0)):
-        leave(name, {"seed": 1}, {"dev/close": close, "dev/far": far, "dev/same": 1.0})
+    for name, close, far, one in (("a", 80.121, 70.004, 0.9987), ("b", 80.124, 71.0, 1.0012)):
+        leave(name, {"seed": 1}, {"dev/close": close, "dev/far": far, "dev/same": 1.0, "dev/about_one": one})
     assert cse_report("differ=[runs/a,runs/b]") == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["scores", "dev/close", "80.121", "80.124"] in lines
     assert ["dev/far", "70.00", "71.00"] in [line[-3:] for line in lines]
+    assert ["dev/about_one", "1.00", "1.00"] not in [line[-3:] for line in lines]
+    assert ["dev/about_one", "0.9987", "1.0012"] in [line[-3:] for line in lines]
     assert not [line for line in lines if "dev/same" in line]
 
 

@@ -55,6 +55,21 @@ def test_each_setting_against_the_best_by_welch_and_holm(three_rates, compared):
     assert texts["0.0001"].endswith(" ≈")
 
 
+def test_each_p_is_named_as_raw_or_by_holm(three_rates, compared):
+    """In the file both, of every test; the table says which it shows, and one comparison needs no correction."""
+    found = differences(compared(), "lr=3e-05", 0.95, within=0.5)[0]
+    by_lr, paired = by_rate(found), {lr: stats.ttest_rel(SCORES[lr], SCORES["3e-05"]) for lr in ("1e-05", "0.0001")}
+    for lr, row in by_lr.items():
+        assert row["p"] == pytest.approx(stats.ttest_ind(SCORES[lr], SCORES["3e-05"], equal_var=False).pvalue)
+        assert row["paired_p"] == pytest.approx(paired[lr].pvalue)
+    for p in ("p", "paired_p", "alike_p", "paired_alike_p"):
+        small, large = sorted(row[p] for row in by_lr.values())
+        corrected = sorted(row[f"{p}_holm"] for row in by_lr.values())
+        assert corrected == pytest.approx([min(1, 2 * small), max(large, min(1, 2 * small))])
+    assert {"p (Holm)", "paired p (Holm)"} <= set(found.table)
+    assert not {"p", "paired p"} & set(found.table)
+
+
 def test_two_seeds_give_no_verdict(leave, compared):
     for seed, lr in product((1, 2), (1.0, 2.0)):
         leave(f"{lr},{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70 + seed + lr / 10})

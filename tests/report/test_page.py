@@ -11,7 +11,7 @@ import pytest
 from made_up_tables import filled, parsed
 
 from cse.report.charts import COLOURS, POINTS, colours_of, curves_of, draw_charts, thinned
-from cse.report.page import Report, runs_page, sweep_page
+from cse.report.page import Report, runs_page, shown, sweep_page
 from cse.report.verdicts import COLUMNS
 from cse.sweep import jobs
 
@@ -73,6 +73,20 @@ def test_a_curve_is_thinned_and_keeps_its_end(comparison):
     assert losses.set_index("step")["value"].to_dict() == {step: 1 / (step + 1) for step in range(6)}
 
 
+def test_a_column_has_one_format_and_the_settings_are_as_typed(leave, compared):
+    """Also the deviations, floats that are no scores, and text that looks like a number."""
+    for number, (lr, score, seconds) in enumerate([(1e-5, 70.1, 2.5), (3e-5, 65.57, 1234.567), (1e-4, None, None)]):
+        scores = {"dev/x": score, "test/isotropy": number / 1000}
+        leave(f"{number}", {"trainer.lr": lr}, scores, wall_seconds=seconds, git_commit="0012345e3")
+    texts = shown(compared().runs, compared())
+    assert texts["dev/x"].tolist() == ["70.10", "65.57", ""]
+    assert texts["test/isotropy"].tolist() == ["0.0000", "0.0010", "0.0020"]
+    assert texts["wall_seconds"].tolist() == ["2.50", "1234.57", ""]
+    assert texts["git_commit"].tolist() == ["0012345e3"] * 3
+    page = runs_page(compared())
+    assert all(f'"{text}\\"' in page for text in ("70.10", "65.57", "1e-05", "0.0001"))
+
+
 def wait(shown, ready):
     """Up to a minute until ready()."""
     for _ in range(60):
@@ -91,8 +105,13 @@ def test_the_page_in_a_browser(page, tmp_path):
         wait(shown, lambda: len(shown.run(rows)) == 18 and shown.run(drawn))
         lines = shown.run(rows)
         assert len(lines) == 6 + 12  # settings, and runs
-        assert "79.5\t0.7071" in lines[0]  # 79 and 80
+        assert "76.50\t0.71\t79.50\t0.71" in lines[0]  # test, and the dev score that selected: 79 and 80
         assert shown.run("document.querySelectorAll('.js-plotly-plot').length") == 3
+        header = "[...document.querySelectorAll('.dt-scroll-head th')].find((one) => one.innerText.trim() == 'lr')"
+        for by in (["1e-05", "3e-05", "0.0001"], ["0.0001", "3e-05", "1e-05"]):  # a click, and another
+            shown.run(f"{header}.click()")
+            wait(shown, lambda: [line.split("\t")[1] for line in shown.run(rows)[:6:2]] == by)  # noqa: B023
+            assert [line.split("\t")[1] for line in shown.run(rows)[:6]] == [one for one in by for _ in "ab"]
         shown.run(
             "(() => { const one = document.querySelectorAll('.dt-search input')[1]; one.value = 'failed';"
             "one.dispatchEvent(new Event('input')) })()"

@@ -156,6 +156,35 @@ def test_likeness_of_encoders_that_are_only_scored_is_over_items(scored, compare
     assert "test items" in differences(compared(), None, 0.95)[0].notes[-1]  # it has them, and they do not answer
 
 
+@pytest.mark.parametrize("settings", [{"checkpoint": ("T/a", "T/b")}, {"checkpoint": ("T/a", "T/a/last")},
+                                      {"checkpoint": ("T/a", "T/a"), "pooling": ("cls", "mean")},
+                                      {"checkpoint": ("T/a", "hub/name")}])  # fmt: skip
+def test_two_checkpoints_are_compared_over_items_whatever_seed_they_were_trained_with(
+    leave, compared, monkeypatch, settings
+):
+    """And nothing is said of the methods: another seed may score otherwise."""
+    monkeypatch.setattr(resampling, "RESAMPLES", 200)
+    for number, (name, noise) in enumerate((("good", 0.3), ("bad", 0.8))):
+        config = {key: values[number] for key, values in settings.items()}
+        seed = None if config["checkpoint"].startswith("hub") else 1
+        scores, average = given(noise, number)
+        keep_items(leave(name, {**config, "seed": seed}, {METRIC: average}), scores)
+    told = differences(compared(), None, 0.95)[0]
+    (row,) = told.frame.to_dict("records")
+    assert (row["test"], row["of"], row["tied"]) == (resampling.OVER_ITEMS, "700 items", "False")
+    assert row["low"] < row["difference"] < row["high"]
+    assert any("another seed" in line for line in told.legend)
+
+
+def test_seeds_of_a_case_are_seeds_though_cse_eval_scored_them(leave, compared):
+    for case, base in (("a", 70.0), ("b", 72.0)):
+        for seed in (1, 2, 3):
+            config = {"case": case, "checkpoint": f"T/{case}-{seed}", "seed": seed}
+            leave(f"{case}-{seed}", config, {METRIC: base + seed / 10})
+    (row,) = differences(compared(), None, 0.95)[0].frame.to_dict("records")
+    assert (row["test"], row["of"]) == ("Welch", "3 and 3 seeds")
+
+
 def test_of_one_seed_a_side_a_comparison_shows_the_difference_and_tests_nothing(scored, compared):
     scored("good-1", 0.3, 1)
     scored("bad-1", 0.8, 1)
