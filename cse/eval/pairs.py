@@ -11,7 +11,7 @@ from cse.data.readers import KINDS, files_of, kind, read_rows
 from cse.data.scores import ScoreColumn
 from cse.errors import UserError, renaming_keys
 from cse.eval.files import DataFolder
-from cse.eval.senteval.data import Examples, Row, labelled, words
+from cse.eval.senteval.data import Examples, Row, labelled
 from cse.eval.sts import Readers, ScoredPairs
 from cse.ranges import Name, Widths
 
@@ -63,7 +63,8 @@ def name_of(file: str) -> str:
 
 
 def read_pairs(folder: DataFolder, name: str, columns: list[str | ScoreColumn], key: str) -> Examples:
-    """The pairs of a file with columns, or of a folder of them. key: the setting that names it.
+    """The pairs of a file with columns, or of a folder of them, their white space as it is. key: the setting that
+    names it.
 
     Raises MissingResource or UserError.
     """
@@ -71,10 +72,8 @@ def read_pairs(folder: DataFolder, name: str, columns: list[str | ScoreColumn], 
     for file in files_of(Path(name).expanduser(), key):
         folder.read_bytes(str(file))  # for its digest; read_rows opens it once more, as it does a Parquet file
         with renaming_keys(OWN_KEYS):
-            rows += [
-                (words(one), words(other), float(score)) for one, other, score in read_rows(file, columns, "utf-8")
-            ]
-    if empty := [number for number, (one, other, _) in enumerate(rows, 1) if not (one and other)]:
+            rows += [(one, other, float(score)) for one, other, score in read_rows(file, columns, "utf-8")]
+    if empty := [number for number, (one, other, _) in enumerate(rows, 1) if not (one.strip() and other.strip())]:
         raise UserError(f"{name}: {len(empty)} of {len(rows)} pairs have an empty text, first pair {empty[0]}")
     folder.expect(name, len(rows), None)
     return labelled(folder, name, rows)

@@ -96,3 +96,25 @@ def test_a_pair_without_text_and_a_test_that_chooses_the_step_are_refused(file):
 def test_a_column_is_not_read_twice(file, columns, score):
     with pytest.raises(UserError, match="name three columns"):
         pairs(test=file, columns=columns, score=score)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_the_encoder_gets_the_texts_of_the_file_white_space_included(tmp_path, bag_of_letters, ending):
+    """Code, or an encoder of bytes: SentEval's rule, single spaces, is for SentEval's data."""
+    import pandas as pd
+
+    rows = {"a": ["def f(x):\n\treturn x", "  b", "c\u3000d"], "b": ["f\n\n\ng", "b  b ", "c d"], "s": [3, 1, 2]}
+    table, file, seen = pd.DataFrame(rows), tmp_path / f"mine.{ending}", []
+    if ending == "csv":
+        table.to_csv(file, index=False)
+    elif ending == "jsonl":
+        table.to_json(file, orient="records", lines=True)
+    else:
+        table.to_parquet(file)
+
+    def spy(texts):
+        seen.extend(texts)
+        return bag_of_letters(texts)
+
+    ready(pairs(test=file))(spy, "test")
+    assert seen == rows["a"] + rows["b"]
