@@ -24,7 +24,7 @@ from cse.eval.senteval.data import Examples, read_table
 from cse.eval.sts import Readers, ScoredPairs
 from cse.progress import track
 from cse.ranges import Count, Name, Positive, Split
-from cse.score import Score
+from cse.score import Score, Source
 from cse.types import Encode
 
 StsbFile = Literal["train", "dev", "test"]
@@ -52,12 +52,13 @@ def uniformity(x_BD: Tensor | np.ndarray, t: Positive = 2.0, log: bool = True, c
     """
     x_ND = unit_rows(x_BD)
     rows = len(x_ND)
+    squares_N = x_ND.square().sum(-1)  # 1, but 0 of a vector of zeros, which is as far from all others: 1, not 2
     total = x_ND.new_zeros((), dtype=torch.float64)
     for start in track(range(0, rows, chunk), "chunk"):
-        block_BD = x_ND[start : start + chunk]
+        block_BD, squares_B1 = x_ND[start : start + chunk], squares_N[start : start + chunk, None]
         for other in range(start, rows, chunk):
-            # |x - y|^2 = 2 - 2 x.y on the sphere
-            potential_BB = (2 * t * (block_BD @ x_ND[other : other + chunk].T - 1)).exp()
+            product_BB = block_BD @ x_ND[other : other + chunk].T
+            potential_BB = (-t * (squares_B1 + squares_N[other : other + chunk] - 2 * product_BB)).exp()
             total = total + (potential_BB.triu(1) if other == start else potential_BB).double().sum()
     mean = (total / (rows * (rows - 1) / 2)).to(x_ND.dtype)
     return mean.log() if log else mean
@@ -98,10 +99,17 @@ def mean_cosine(x_ND: Tensor | np.ndarray) -> float:
     return (total - squares) / (len(x_ND) * (len(x_ND) - 1))
 
 
+class GeometrySource(Source):
+    """zero_vectors: by split, how many of its sentences have a vector of zeros."""
+
+    zero_vectors: dict[str, int]
+
+
 class Geometry(ScoredPairs):
     """The geometry of STS-B's sentence embeddings, for each split; conf/eval/geometry.yaml explains every value.
 
-    Alignment is over the positives, the rest over the split's sentences.
+    Alignment is over the positives, the rest over the split's sentences. A vector of zeros lies in the centre, 1 from
+    each vector of the sphere and 0 from another one of zeros.
     """
 
     selects = "alignment"
@@ -118,6 +126,7 @@ class Geometry(ScoredPairs):
         super().__init__(senteval_folder(senteval, allow_partial), averaged=())
         self.parts, self.splits = {str(split): files for split, files in parts.items()}, tuple(map(str, parts))
         self.threshold, self.inclusive, self.duplicates = threshold, inclusive, duplicates
+        self.zeros: dict[str, int] = {}
         sign, times = ">=" if inclusive else ">", "with duplicates" if duplicates else "each once"
         self.protocol = f"positives: STS-B gold {sign} {threshold:g}; sentences {times}"
 
@@ -147,6 +156,7 @@ class Geometry(ScoredPairs):
         positive_N = torch.from_numpy(self._positive(pairs))
         place = {text: row for row, text in enumerate(sentences)}
         cloud_ND = vectors_ND if self.duplicates else vectors_ND[list(place.values())]
+        self.zeros[split] = len(cloud_ND) - int(cloud_ND.any(dim=1).sum())
         altered = self.folder.altered
         close = partial(Score, rows=int(positive_N.sum()), lower_is_better=True, altered=altered)
         spread = partial(Score, rows=len(cloud_ND), altered=altered)
@@ -161,6 +171,10 @@ class Geometry(ScoredPairs):
             spread("isotropy", isotropy(cloud_ND), unit="isotropy, of 1"),
             low("mean_cosine", mean_cosine(cloud_ND), unit="mean cosine of two sentences"),
         ]
+
+    def source(self) -> GeometrySource:
+        """The protocol, the files and, after scoring, the vectors of zeros."""
+        return {**super().source(), "zero_vectors": self.zeros}
 
     def _positive(self, pairs: Examples) -> np.ndarray:
         return pairs.labels_N >= self.threshold if self.inclusive else pairs.labels_N > self.threshold

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from made_up_views import projections
+from scipy.spatial.distance import pdist
 from toys import ready
 
 from cse.errors import MissingResource, UserError
@@ -163,3 +164,21 @@ def test_minilm_has_the_measured_geometry(shared, minilm_encode, pooling):
     above_4 = values(ready(evaluator(senteval, threshold=4.0, duplicates=True))(encode, "dev"))
     found = (with_4["alignment"], above_4["alignment"], with_4["uniformity"], above_4["uniformity"])
     assert found == pytest.approx(MINILM[pooling], abs=1e-4)
+
+
+@pytest.mark.parametrize("chunk", [2, 100])
+def test_a_vector_of_zeros_lies_in_the_centre(views, chunk):
+    """1 from each unit vector and 0 from another one of zeros, as align_uniform's pairwise distances have it."""
+    x_ND = np.concatenate([views[0], np.zeros((5, 8))])
+    unit_ND = x_ND / np.maximum(np.linalg.norm(x_ND, axis=1, keepdims=True), 1e-12)
+    expected = math.log(np.exp(-2 * pdist(unit_ND) ** 2).mean())
+    assert float(uniformity(x_ND, chunk=chunk)) == pytest.approx(expected, rel=1e-10)
+    assert float(alignment(x_ND[-5:], x_ND[:5])) == pytest.approx(1)
+
+
+def test_vectors_of_zeros_are_counted(toy_senteval, bag_of_letters):
+    found = ready(evaluator(toy_senteval))
+    texts = set(found.whole("dev").texts())
+    none = {*list(texts)[:7]}
+    found(lambda all_texts: bag_of_letters(all_texts) * [[text not in none] for text in all_texts], "dev")
+    assert found.source()["zero_vectors"] == {"dev": 7}
