@@ -1,5 +1,6 @@
 """What an evaluator returns: scores that carry what they are, and the source of the data that they rest on."""
 
+import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,13 +18,25 @@ class Items:
 
     kind: how the score is computed from values_N and gold_N, times 100: the correlation of cosines, or of other numbers
     (spearman), with human scores; accuracy or f1 of predicted and true classes. units_UN: if items share something
-    (pairs their documents), the numbers of the units to which each belongs; None if they are independent.
+    (pairs their documents), the numbers of the units to which each belongs; None if they are independent. digest: of
+    the texts and units, by which the same items are known; "" if the evaluator does not say.
     """
 
     kind: Literal["cosines", "spearman", "accuracy", "f1"]
     values_N: "np.ndarray"
     gold_N: "np.ndarray"
     units_UN: "np.ndarray | None" = None
+    digest: str = ""
+
+
+def digest_of(texts: Iterable[str], units_UN: "np.ndarray | None" = None) -> str:
+    """16 hex digits of an evaluator's texts, in their order, and of the units of its items; see Items."""
+    content = hashlib.sha256()
+    for text in texts:
+        content.update(text.encode(errors="surrogatepass") + b"\0")
+    if units_UN is not None:
+        content.update(units_UN.astype("<i8").tobytes())
+    return content.hexdigest()[:16]
 
 
 Average = TypeAliasType("Average", "list[str | Average]")

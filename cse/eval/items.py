@@ -2,8 +2,8 @@
 
 items.npz, for intervals over test items, is a zip of numpy arrays without pickles. Each score with items has
 `<number>.values`, `<number>.gold` and, where items share units, `<number>.units`. `about` is JSON: {"version",
-"scores": {score: {"kind", "array": number}}, "averages": {score: [score, ...]}}. Scores are named as in results.json,
-`<split>/<evaluator>/<score>`.
+"scores": {score: {"kind", "array": number, "digest"}}, "averages": {score: [score, ...]}}. Scores are named as in
+results.json, `<split>/<evaluator>/<score>`.
 plots/cosines_<when>.json has {evaluator: {split: [cosines, gold scores]}}, before and after training.
 """
 
@@ -41,7 +41,7 @@ def keep_items(folder: Path, scores: Iterable[Score]) -> Json:
             about["averages"][name] = [keep(f"{name}/{number}", one) for number, one in enumerate(items)]
         elif isinstance(items, Items):
             number = len(about["scores"])
-            about["scores"][name] = {"kind": items.kind, "array": number}
+            about["scores"][name] = {"kind": items.kind, "array": number, "digest": items.digest}
             arrays.update({f"{number}.values": _small(items.values_N), f"{number}.gold": _small(items.gold_N)})
             if items.units_UN is not None:
                 arrays[f"{number}.units"] = _small(items.units_UN)
@@ -71,7 +71,8 @@ def read_items(folder: Path) -> ItemScores:
         items: ItemScores = dict(about["averages"])
         for score, place in about["scores"].items():
             values_N, gold_N = (arrays[f"{place['array']}.{name}"] for name in ("values", "gold"))
-            items[score] = Items(place["kind"], values_N, gold_N, arrays.get(f"{place['array']}.units"))
+            units_UN, digest = arrays.get(f"{place['array']}.units"), place.get("digest", "")
+            items[score] = Items(place["kind"], values_N, gold_N, units_UN, digest)
     except (EOFError, KeyError, OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged ({first_line(error)})") from error
     return items

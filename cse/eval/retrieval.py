@@ -21,7 +21,7 @@ from cse.eval.files import DataFolder
 from cse.eval.geometry import unit_rows
 from cse.progress import track
 from cse.ranges import Count, Name, Split
-from cse.score import Items, Score, Source
+from cse.score import Items, Score, Source, digest_of
 from cse.types import Encode, Evaluator
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class Retrieval(Evaluator):
     def prepare(self) -> None:
         """Read the captions. Raises MissingResource or UserError."""
         wanted = [name for split in self.splits for name in self.parts[split]]
-        wanted += self.search if "test" in self.splits else []
+        wanted += self.search if "test" in self.splits and self.queries else []
         for name in dict.fromkeys(wanted):
             captions = self.folder.attempt(partial(read_captions, name=name, official=self.rows.get(name)))
             if captions is not None:
@@ -101,11 +101,12 @@ class Retrieval(Evaluator):
         several_N = np.bincount(image_N)[image_N] > 1
         ranks = ranks_of_same_image(own_ND, image_N)[several_N]
         unit_N = np.unique(image_N[several_N], return_inverse=True)[1]
+        digest = digest_of(captions, image_N)
         about = partial(Score, rows=len(ranks), altered=self.folder.altered)
         scores = []
         for k in self.ks:
             hits_N = (ranks <= k).astype(np.uint8)
-            items = Items("accuracy", hits_N, np.ones_like(ranks), unit_N[None])
+            items = Items("accuracy", hits_N, np.ones_like(ranks), unit_N[None], digest)
             scores.append(about(f"recall@{k}", 100 * float(hits_N.mean()), unit="recall, %", items=items))
         median = float(np.median(ranks))
         return [*scores, about("median_rank", median, unit="median rank", lower_is_better=True)]

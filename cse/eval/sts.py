@@ -22,7 +22,7 @@ from cse.eval.files import DataFolder, senteval_folder
 from cse.eval.score import mean_of
 from cse.eval.senteval.data import Examples, read_subset, read_table
 from cse.ranges import Name, OneOf, Widths
-from cse.score import Items, Score, Source
+from cse.score import Items, Score, Source, digest_of
 from cse.sources.senteval import SUBSETS
 from cse.types import Encode, Evaluator
 
@@ -53,7 +53,8 @@ def correlations(subsets: list[Items], statistics: Iterable[str] = CORRELATIONS)
     whole, sizes = subsets[0], [len(one.gold_N) for one in subsets]
     if len(subsets) > 1:
         values_N, gold_N = (np.concatenate(of) for of in zip(*((s.values_N, s.gold_N) for s in subsets), strict=True))
-        whole = Items("cosines", values_N, gold_N)
+        digest = digest_of(one.digest for one in subsets) if all(one.digest for one in subsets) else ""
+        whole = Items("cosines", values_N, gold_N, digest=digest)
     scores = []
     for name in statistics:
         ranks, correlate = name == "spearman", CORRELATIONS[name]
@@ -116,7 +117,10 @@ class ScoredPairs(Evaluator):
             halves = iter(np.split(vectors_ND[:, :width], ends))
             spearmans: dict[str, Score] = {}
             for task, subsets in tasks.items():
-                pairs = [Items("cosines", cosines(next(halves), next(halves)), s.labels_N, s.units_UN) for s in subsets]
+                pairs = [
+                    Items("cosines", cosines(next(halves), next(halves)), s.labels_N, s.units_UN, s.digest())
+                    for s in subsets
+                ]
                 prefix = cut if task == self.unnamed else f"{cut}{task}/"
                 named = [one.within(prefix) for one in correlations(pairs, self.statistics)]
                 found = [replace(one, altered=self.folder.altered) for one in named]

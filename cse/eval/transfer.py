@@ -7,7 +7,7 @@ from annotated_types import MinLen
 
 from cse.eval.files import senteval_folder
 from cse.eval.senteval import data
-from cse.eval.senteval.suite import Suite, Task, embedded, features, scored_rows
+from cse.eval.senteval.suite import Suite, Task, embedded, features, scored_parts
 from cse.eval.senteval.validation import Mode, Procedure
 from cse.ranges import Name, OneOf
 from cse.score import Items, Score
@@ -58,12 +58,13 @@ class Transfer(Suite):
             return super().score_task(task, parts, encode)
         x, y = features(parts, encode, "regression")
         found, predicted_N = self.regression.run(x, y)
-        tested, chosen = scored_rows(parts)
+        tested, chosen = scored_parts(parts)
+        rows = len(tested)
         dev = f"dev_{self.regression.stop_on}"
-        items = Items("spearman", predicted_N, y["test"])
+        items = Items("spearman", predicted_N, y["test"], digest=tested.digest())
         return [
-            Score("pearson", found["pearson"], tested, "Pearson's correlation x 100"),
-            Score("spearman", found["spearman"], tested, "Spearman's correlation x 100", items=items, headline=False),
-            Score("mse", found["mse"], tested, "mean squared error", lower_is_better=True, headline=False),
-            Score(dev, found[dev], chosen, "correlation on dev x 100", headline=False),
+            Score("pearson", found["pearson"], rows, "Pearson's correlation x 100"),
+            Score("spearman", found["spearman"], rows, "Spearman's correlation x 100", items=items, headline=False),
+            Score("mse", found["mse"], rows, "mean squared error", lower_is_better=True, headline=False),
+            Score(dev, found[dev], len(chosen), "correlation on dev x 100", headline=False),
         ]

@@ -21,7 +21,7 @@ from cse.errors import UserError
 from cse.eval.items import read_items
 from cse.record.runs import Run
 from cse.report.statistics import Effect
-from cse.score import Items, ItemScores
+from cse.score import Items, ItemScores, digest_of
 
 RESAMPLES = 1000
 OVER_ITEMS = "paired bootstrap over items"
@@ -38,8 +38,11 @@ def compare_items(left: Scored, right: Scored, confidence: float, shift: float =
         sides = [[resampled(run.folder, metric) for run in runs] for runs, metric in (left, right)]
     except KeyError:
         return Effect(why="encoders that are only scored need their test items")
-    if len({one.truth for side in sides for one in side}) > 1:
+    every = [one for side in sides for one in side]
+    if len({one.truth for one in every}) > 1 or (len({one.texts for one in every}) > 1 and all(o.texts for o in every)):
         return Effect(why="their test items are not the same")
+    if not all(one.texts or one.varied for one in every):
+        return Effect(why="one side does not say of which texts its test items are: score it again")
     left_R, right_R = (np.mean([one.scores_R for one in side], axis=0) for side in sides)
     low, high = np.quantile(left_R - right_R, ((1 - confidence) / 2, (1 + confidence) / 2))
     n = f"{sides[0][0].items:,} items"
@@ -53,11 +56,14 @@ def p_of(difference_R: np.ndarray, shift: float = 0.0) -> float:
 
 
 class Resampled(NamedTuple):
-    """A score on resamples of its items, their number, and a checksum of their truth."""
+    """A score on resamples of its items, their number, a checksum of their truth and units, whether the truth varies,
+    and a digest of their texts ("" if it was not kept)."""
 
     scores_R: np.ndarray
     items: int
     truth: int
+    varied: bool
+    texts: str
 
 
 @cache
@@ -66,9 +72,18 @@ def resampled(folder: Path, score: str) -> Resampled:
     behind = _items(folder)[score]
     if isinstance(behind, Items):
         scores_R = resample(behind, seed=zlib.crc32(score.encode()))
-        return Resampled(scores_R, len(behind.gold_N), checksum_of(behind.gold_N))
-    scores, numbers, truths = zip(*(resampled(folder, str(one)) for one in behind), strict=True)
-    return Resampled(np.mean(scores, axis=0), sum(numbers), hash(truths))
+        gold_N, units_UN = behind.gold_N, behind.units_UN
+        truth = checksum_of(gold_N) if units_UN is None else hash((checksum_of(gold_N), units_UN.tobytes()))
+        return Resampled(scores_R, len(gold_N), truth, len(np.unique(gold_N)) > 1, behind.digest)
+    parts = [resampled(folder, str(one)) for one in behind]
+    texts = [one.texts for one in parts]
+    return Resampled(
+        np.mean([one.scores_R for one in parts], axis=0),
+        sum(one.items for one in parts),
+        hash(tuple(one.truth for one in parts)),
+        all(one.varied for one in parts),
+        digest_of(texts) if all(texts) else "",
+    )
 
 
 @cache

@@ -10,7 +10,7 @@ from toys import ready
 
 from cse.eval.demo import Demo
 from cse.eval.items import FILE, keep_cosines, keep_items, read_items
-from cse.score import Items, Score, values
+from cse.score import Items, Score, digest_of, values
 
 
 def test_items_are_read_back_without_a_pickle(tmp_path):
@@ -89,3 +89,12 @@ def test_whole_numbers_are_kept_as_they_are(tmp_path, gold):
     items = Items("spearman", np.arange(len(gold)) / 4, np.array(gold, int))
     keep_items(tmp_path, [Score("test/mine/a", 1.0, items=items)])
     assert read_items(tmp_path)["test/mine/a"].gold_N.tolist() == gold
+
+
+def test_items_keep_a_digest_of_their_texts(tmp_path):
+    pairs = Items("cosines", np.ones(2), np.ones(2), digest=digest_of(["a b", "c"]))
+    keep_items(tmp_path, [Score("test/mine/a", 1.0, items=pairs)])
+    assert read_items(tmp_path)["test/mine/a"].digest == pairs.digest
+    others = [["a", "b c"], ["c", "a b"], ["a b"], ["a bc"]]
+    units = [np.array([[0, 0]]), np.array([[0, 1]])]
+    assert len({pairs.digest, *map(digest_of, others), *(digest_of(["a b", "c"], unit) for unit in units)}) == 7

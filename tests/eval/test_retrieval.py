@@ -131,3 +131,21 @@ def test_own_files_of_captions_and_missing_ones_left_out(folder, bag_of_letters)
     unsearched = ready(evaluator(folder, search=[], parts={"test": ["test.tsv.gz"]}))
     assert "recall@1" in values(unsearched(bag_of_letters, "test"))
     assert unsearched.source()["top"] == {}
+
+
+def test_files_of_as_many_captions_have_other_items(folder, bag_of_letters):
+    """Every item's right answer is a hit, so only the texts and the images say which items they are."""
+    found = {}
+    for name, swap in (("same", ("", "")), ("texts", ("park", "sea")), ("images", ("1.jpg\t2", "0.jpg\t2"))):
+        (own := folder / name).mkdir()
+        (own / "val.tsv").write_text((folder / "val.tsv").read_text().replace(*swap))
+        recall, *_ = ready(evaluator(own, parts={"dev": ["val.tsv"]}, search=[]))(bag_of_letters, "dev")
+        found[name] = recall.items.digest
+    recall, *_ = ready(evaluator(folder))(bag_of_letters, "dev")
+    assert found["same"] == recall.items.digest != ""
+    assert len({*found.values()}) == 3
+
+
+def test_files_that_are_not_read_need_not_be_there(folder, bag_of_letters):
+    found = ready(evaluator(folder, parts={"test": ["test.tsv.gz"]}, search=["none.tsv"], queries=[]))
+    assert found(bag_of_letters, "test")

@@ -216,3 +216,29 @@ def test_minilm_scores_as_with_the_authors_code(shared, minilm_encode, transfer_
     for task, expected in AUTHORS_REGRESSION.items():
         found = [scores[f"{task}/{name}"] for name in ("pearson", "spearman", "mse", "dev_spearman")]
         assert found == pytest.approx(expected, abs=0.01), task
+
+
+@pytest.mark.parametrize(("rows", "task", "said"), [
+    (4, "MR", "MR: its smallest class has 4 rows, too few for 3 folds within 3 folds.*kfold=2"),
+    (5, "MR", None), (2, "TREC", "TREC: its smallest class has 2 rows, too few for 3 folds"), (3, "TREC", None),
+])  # fmt: skip
+def test_too_few_rows_of_a_class_are_refused_before_any_work(folder, rows, task, said):
+    name = "MR/rt-polarity.pos" if task == "MR" else TABLES["TREC"].files["train"][0]
+    mine = [line for line in (folder / name).read_bytes().splitlines() if task == "MR" or line.startswith(b"ABBR")]
+    others = [line for line in (folder / name).read_bytes().splitlines() if line not in mine]
+    (folder / name).write_bytes(b"\n".join([*mine[:rows], *others]) + b"\n")
+    if said is None:
+        ready(evaluator(folder, [task]))
+        return
+    with pytest.raises(UserError, match=said):
+        ready(evaluator(folder, [task]))
+
+
+def test_every_score_of_a_task_has_the_digest_of_its_test_rows(folder, bag_of_letters):
+    suite = ready(evaluator(folder, ["MR", "MRPC", "STSBenchmark"]))
+    found = {one.name: one.items for one in suite(bag_of_letters, "test") if isinstance(one.items, Items)}
+    whole = {"MR": "all", "MRPC": "test", "STSBenchmark": "test"}
+    for name, items in found.items():
+        task = name.partition("/")[0]
+        assert items.digest == suite.data[task][whole[task]].digest()
+    assert len({items.digest for items in found.values()}) == 3

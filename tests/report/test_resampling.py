@@ -192,3 +192,26 @@ def test_of_one_seed_a_side_a_comparison_shows_the_difference_and_tests_nothing(
     assert list(told.table) == ["case", "difference", "of"]
     assert told.frame["tied"].item() == ""
     assert len(told.notes) == 1  # too few seeds: no sign and no p that would need a word
+
+
+@pytest.mark.parametrize(("digests", "gold", "told"), [
+    (("a", "a"), np.ones(40), ""), (("a", "b"), np.arange(40), "not the same"), (("a", ""), np.arange(40), ""),
+    (("a", ""), np.ones(40), "does not say"),
+])  # fmt: skip
+def test_items_of_other_texts_are_not_compared(leave, finding, digests, gold, told):
+    """Without a digest, as an older edition kept them, only a truth that varies shows that they are the same."""
+    for name, digest in zip(("good", "bad"), digests, strict=True):
+        folder = leave(f"{name}-1", {"case": name}, {METRIC: 10.0})
+        items = Items("accuracy", np.arange(40) % 3, gold, digest=digest)
+        keep_items(folder, [Score(METRIC, 10.0, items=items)])
+    one = finding("good", "bad")
+    assert (one.test == "none") == bool(told)
+    assert told in (one.why_not_judged or "")
+
+
+def test_items_of_other_units_are_not_compared(leave, finding):
+    for name, units in (("good", np.arange(40) // 2), ("bad", np.arange(40) // 4)):
+        folder = leave(f"{name}-1", {"case": name}, {METRIC: 10.0})
+        items = Items("accuracy", np.ones(40), np.arange(40), units[None])
+        keep_items(folder, [Score(METRIC, 10.0, items=items)])
+    assert "not the same" in finding("good", "bad").why_not_judged

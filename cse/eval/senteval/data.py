@@ -13,6 +13,7 @@ import numpy as np
 
 from cse.errors import UserError
 from cse.eval.files import DataFolder
+from cse.score import digest_of
 from cse.sources.senteval import SICK_FILES, STSB_ROWS, SUBSETS
 
 HIGHEST = 5  # human score of STS, STS-B and SICK
@@ -48,6 +49,10 @@ class Examples:
     def texts(self) -> list[str]:
         """All first sentences, then all second ones."""
         return [text for side in self.sentences for text in side]
+
+    def digest(self) -> str:
+        """By which the same examples are known; see cse.score.Items."""
+        return digest_of(self.texts(), self.units_UN)
 
 
 Parts = dict[str, Examples]

@@ -5,6 +5,7 @@ F features.
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -13,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from cse.errors import UserError
 from cse.eval.files import DataFolder
 from cse.eval.score import MemoizedEncode, mean_of
 from cse.eval.senteval.data import Examples, Parts
@@ -58,6 +60,8 @@ class Suite(Evaluator):
         found = {name: self.folder.attempt(task.read) for name, task in self.tasks.items()}
         self.data = {name: parts for name, parts in found.items() if parts is not None}
         self.folder.require(self.data)
+        for name, parts in self.data.items():
+            check_folds(name, self.tasks[name].scheme, parts, self.settings["kfold"], self.mode)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """The scores of every task that has data, one after the other, and `average` and `dev_average` over `averaged`,
@@ -83,16 +87,17 @@ class Suite(Evaluator):
         found = SCHEMES[scheme](*features(parts, encode, scheme), classifier, procedure["kfold"])
         if found.folds:
             self.folds[task] = found.folds
-        tested, chosen = scored_rows(parts)
+        tested, chosen = scored_parts(parts)
+        items = replace(found.items, digest=tested.digest())
         scores = [
-            Score("accuracy", found.test, tested, "accuracy, %", items=found.items),
-            Score("dev_accuracy", found.dev, chosen, "accuracy on dev, %", headline=False),
+            Score("accuracy", found.test, len(tested), "accuracy, %", items=items),
+            Score("dev_accuracy", found.dev, len(chosen), "accuracy on dev, %", headline=False),
         ]
         if self.tasks[task].f1:
             from sklearn.metrics import f1_score
 
-            f1, items = round(100 * float(f1_score(found.items.gold_N, found.items.values_N)), 2), found.items
-            scores.append(Score("f1", f1, tested, "F1, %", items=replace(items, kind="f1"), headline=False))
+            f1 = round(100 * float(f1_score(items.gold_N, items.values_N)), 2)
+            scores.append(Score("f1", f1, len(tested), "F1, %", items=replace(items, kind="f1"), headline=False))
         return scores
 
     def texts(self) -> Iterator[str]:
@@ -110,11 +115,30 @@ class Suite(Evaluator):
         }
 
 
-def scored_rows(parts: Parts) -> tuple[int, int]:
-    """The rows behind a task's score and its dev score: without a dev set, train or all rows chose the strength."""
+def check_folds(task: str, scheme: str, parts: Parts, k: int, mode: Mode) -> None:
+    """Raise UserError if a class of a task that is cut into folds has too few rows for each to have one of it."""
+    if scheme not in ("nested", "cross"):
+        return
+
+    def fits(rows: int, folds: int) -> bool:
+        """Whether each fold gets a row of a class; nested folds are cut from the others of a fold."""
+        return rows - (math.ceil(rows / folds) if scheme == "nested" else 0) >= folds
+
+    fewest = int(np.unique(parts["all" if scheme == "nested" else "train"].labels_N, return_counts=True)[1].min())
+    if not fits(fewest, k):
+        fewer = next((folds for folds in range(k, 1, -1) if fits(fewest, folds)), None)
+        instead = f", or set eval.transfer.classifiers.{mode}.kfold={fewer}" if fewer else ""
+        within = f" within {k} folds" if scheme == "nested" else ""
+        raise UserError(
+            f"{task}: its smallest class has {fewest} rows, too few for {k} folds{within}: give it more rows{instead}"
+        )
+
+
+def scored_parts(parts: Parts) -> tuple[Examples, Examples]:
+    """What is behind a task's score and its dev score: without a dev set, train or all rows chose the strength."""
     tested = next(parts[part] for part in ("test", "all") if part in parts)
     chosen = next(parts[part] for part in ("dev", "train", "all") if part in parts)
-    return len(tested), len(chosen)
+    return tested, chosen
 
 
 def embedded(encode: Encode, examples: Iterable[Examples]) -> MemoizedEncode:
