@@ -5,7 +5,8 @@
     scores = cse.evaluate(run.encoder(), eval=["stsb", "sts"])
 
 Every function takes the command line's words; a key that is a Python name may be a keyword: seed=3, model="roberta".
-eval={"mine": function} adds scores of a function of yours, (encode, split) -> {name: number}, as dev/mine/NAME.
+eval={"mine": function} adds scores of a function of yours, (encode, split) -> {name: number}, as dev/mine/NAME;
+eval=["stsb", {"mine": function}] chooses evaluators too.
 They may be called any number of times in one process, also in a notebook, but one at a time; each restores the
 environment. A run seeds the random states itself. cse.errors.UserError is a mistake in what was asked for,
 cse.errors.RunError a run that could not go on.
@@ -178,16 +179,16 @@ def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> E
 
 def evaluate(
     encoder: str | Path | TrainingRun | Encodes | Callable[[list[str]], np.ndarray],
-    *words: str | Sequence[str] | Mapping[str, ScoringFunction],
+    *words: str | Sequence[str | Mapping[str, ScoringFunction]] | Mapping[str, ScoringFunction],
     **settings: object,
 ) -> dict[str, float]:
     """Every score of an encoder, by name (`test/sts/average`, x100), as `cse-eval` computes it. Writes nothing.
 
     encoder: what `load` takes, a run, anything with an `encode` (a sentence-transformers model), or a function from n
     texts to (n, D). words, settings: those of cse-eval that are the evaluators', such as splits=["test"] or
-    "paths.senteval=FOLDER"; the first word may be the value of `eval`: "stsb", ["stsb", "sts"], or {name: function},
-    each a function (encode, split) -> {name: number}. Raises UserError, for others too, or one MissingResource that
-    names all missing data.
+    "paths.senteval=FOLDER"; the first word may be the value of `eval`: "stsb", {name: function}, each a function
+    (encode, split) -> {name: number}, or a list of both, ["stsb", "sts", {"mine": function}]. Raises UserError, for
+    others too, or one MissingResource that names all missing data.
     """
     from cse.eval.score import MemoizedEncode, checked, score
     from cse.score import values
@@ -209,7 +210,15 @@ def evaluate(
         evaluators = build_evaluators(cfg.eval, cfg.splits)
         part = load(encoder) if isinstance(encoder, str | Path | TrainingRun) else encoder
         encode = checked(part.encode if isinstance(part, Encodes) else part)
-        return values(score(evaluators, MemoizedEncode(encode), level=logging.DEBUG).values())
+        memoized = MemoizedEncode(encode)
+        try:
+            found = score(evaluators, memoized, level=logging.DEBUG)
+        except UserError:
+            memoized.check_varied()  # which would be the reason
+            raise
+        memoized.check_varied()
+        memoized.warn_of_zeros()
+        return values(found.values())
 
 
 @contextmanager
@@ -237,16 +246,25 @@ def _job(command: str, words: Sequence[str], settings: dict[str, object], folder
 
 
 def _functions(settings: dict[str, object]) -> AbstractContextManager[list[str]]:
-    """Takes {name: function} out of the settings' `eval`. A block in which they are known, with the words for them."""
-    functions = settings.get("eval")
-    if callable(functions):
+    """Takes each {name: function} out of the settings' `eval`, which may be a list of these and of evaluators' names.
+
+    A block in which they are known, with the words for them.
+    """
+    chosen = settings.get("eval")
+    parts = [*chosen] if isinstance(chosen, list | tuple) else [chosen]
+    if any(map(callable, parts)):
         raise UserError('eval: give a function a name, by which its scores are called: {"mine": function}')
-    if not isinstance(functions, Mapping):
+    named = [(name, function) for part in parts if isinstance(part, Mapping) for name, function in part.items()]
+    if not named:
         return nullcontext([])
+    if twice := {name for name, _ in named if [one for one, _ in named].count(name) > 1}:
+        raise UserError(f"eval: several functions are called {min(twice)}: give each a name of its own")
     from cse.eval.function import known
 
     del settings["eval"]
-    return known(functions)
+    if parts != [chosen]:
+        settings["eval"] = [part for part in parts if not isinstance(part, Mapping)]
+    return known(dict(named))
 
 
 def _given(words: Sequence[object], settings: dict[str, object]) -> list[str]:

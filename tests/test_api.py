@@ -256,3 +256,49 @@ def test_any_encode_can_be_evaluated(senteval, tiny_bert):
             return encoder.encode(list(sentences))
 
     assert cse.evaluate(Peer(), "stsb", *told, splits=["dev"]) == by_object
+
+
+def by_letters(texts):
+    return np.array([[text.lower().count(letter) for letter in "abcdefghij"] for text in texts], float) + 0.1
+
+
+def test_a_function_may_encode_pair_by_pair():
+    """An uncased encoder maps a pair to one vector, and is not constant for that; over all texts it would be."""
+
+    def shares(encode, split):
+        return {"same": np.mean([(np.ptp(encode([a, b]), axis=0) == 0).all() for a, b in (("A b", "a b"), ("c", "d"))])}
+
+    assert cse.evaluate(by_letters, {"mine": shares}) == {"dev/mine/same": 0.5, "test/mine/same": 0.5}
+    with pytest.raises(UserError, match="same vector for each of 4 texts"):
+        cse.evaluate(lambda texts: np.ones((len(texts), 2)), {"mine": shares})
+
+
+def test_names_and_functions_may_be_chosen_together(senteval):
+    told = [f"paths.senteval={senteval}", "allow_partial=true"]
+    found = cse.evaluate(by_letters, ["stsb", {"mine": length}], *told, splits=["dev"])
+    assert {*found} == {"dev/stsb/spearman", "dev/stsb/pearson", "dev/mine/rows", "dev/mine/tenth"}
+    assert cse.evaluate(by_letters, [{"mine": length}], splits=["dev"]) == {"dev/mine/rows": 2, "dev/mine/tenth": 0.1}
+    for wrong in ([length], [{"mine": length}, {"mine": length}], {"stsb": {"with_sickr": True}}):
+        with pytest.raises(UserError, match="function"):
+            cse.evaluate(by_letters, wrong)
+
+
+def test_a_tensor_of_one_number_is_a_score_and_no_texts_have_no_rows():
+    def score(encode, split):
+        return {
+            "tensor": torch.tensor(0.5),
+            "array": np.array([2]),
+            "rows": len(encode([])),
+            "width": encode([]).shape[1],
+        }
+
+    found = cse.evaluate(by_letters, {"mine": score}, splits=["dev"])
+    assert found == {"dev/mine/tensor": 0.5, "dev/mine/array": 2, "dev/mine/rows": 0, "dev/mine/width": 10}
+
+
+def test_a_constant_encoder_is_the_reason_for_what_a_function_cannot_compute():
+    def nan(encode, split):
+        return {"a": float(np.corrcoef(*encode(["a", "b"]))[0, 1])}
+
+    with np.errstate(all="ignore"), pytest.raises(UserError, match="same vector for each of 2 texts"):
+        cse.evaluate(lambda texts: np.ones((len(texts), 2)), {"mine": nan})

@@ -6,9 +6,12 @@ from contextlib import contextmanager
 from inspect import signature
 from numbers import Real
 
+import numpy as np
+import torch
+
 from cse.config.groups import choices
 from cse.config.keys import FUNCTION
-from cse.errors import UserError
+from cse.errors import UserError, class_name
 from cse.ranges import Name
 from cse.score import Score, Source
 from cse.types import Encode, Evaluator
@@ -27,6 +30,16 @@ def known(functions: Mapping[str, ScoringFunction]) -> Iterator[list[str]]:
     Raises UserError for a name that is no word or is an evaluator's, and for what cannot be called.
     """
     for name, function in functions.items():
+        if not callable(function):
+            raise UserError(
+                f"eval={{{name!r}: {function!r:.60}}}: not a function (encode, split) -> {{name: number}}; an "
+                f'evaluator\'s settings are words of their own, "eval.{name}.KEY=VALUE"'
+            )
+        if isinstance(function, Evaluator):
+            raise UserError(
+                f"eval={{{name!r}: {class_name(type(function))}(...)}}: an evaluator is chosen by its YAML, "
+                "--config-dir=FOLDER (docs/adding/evaluator.md); here a function (encode, split) -> {name: number}"
+            )
         if not str(name).isidentifier() or name in choices("eval"):
             raise UserError(f"eval={{{name!r}: ...}}: give the function a name of its own, one word, such as mine")
         try:
@@ -58,6 +71,12 @@ class Function(Evaluator):
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Call the function. Raises UserError for anything but {name: number}, NaN and infinity included."""
         found = self.function(encode, split)
+        if isinstance(found, Mapping):  # a tensor or an array of one number is that number
+            of_one = (torch.Tensor, np.ndarray)
+            found = {
+                name: value.item() if isinstance(value, of_one) and math.prod(value.shape) == 1 else value
+                for name, value in found.items()
+            }
         of_numbers = isinstance(found, Mapping) and all(isinstance(value, Real) for value in found.values())
         if not of_numbers or not all(map(math.isfinite, found.values())):
             raise UserError(f"eval.{self.name}: the function returned {found!r:.80}: {{name: finite number}} is needed")

@@ -24,20 +24,26 @@ MAX_MEMOIZED = 200_000  # texts: the seven STS tasks have 29,469, all SentEval t
 class MemoizedEncode:
     """An `encode` that encodes each distinct text once, for an encoder whose weights do not change.
 
-    limit: the most texts to keep; larger sets (MTEB, probing) are not kept at all. None: no limit.
+    limit: the most texts to keep; larger sets (MTEB, probing) are not kept at all. None: no limit. encoded, zeros: how
+    many texts were encoded, and how many vectors were all zeros. constant: whether all vectors were the same one.
     """
 
     def __init__(self, encode: Encode, limit: int | None = MAX_MEMOIZED):
         self.encode, self.limit = encode, limit
         self.rows: dict[str, np.ndarray] = {}
+        self.encoded = self.zeros = 0
+        self.constant, self.first_D = True, np.empty(0)
 
-    def __call__(self, texts: list[str]) -> np.ndarray:
-        """n texts -> (n, D), as `encode` returns them. Raises UserError for a text alone."""
+    def __call__(self, texts: Iterable[str]) -> np.ndarray:
+        """n texts -> (n, D), as `encode` returns them; no text -> (0, D). Raises UserError for a text alone."""
         if isinstance(texts, str):
             raise UserError(f"an evaluator called encode({texts!r:.60}): give it a list of texts")
+        texts = [*texts]
+        if not texts:
+            return np.stack([*self.rows.values()][:1])[:0] if self.rows else self.encode([])
         new = sum(text not in self.rows for text in set(texts))
         if self.limit is not None and len(self.rows) + new > self.limit:
-            return self.encode(texts)
+            return self._encode(texts)
         self.add(texts)
         return np.stack([self.rows[text] for text in texts])
 
@@ -45,7 +51,31 @@ class MemoizedEncode:
         """Encode, in one call, the texts that are not known yet."""
         unknown = [text for text in dict.fromkeys(texts) if text not in self.rows]
         if unknown:
-            self.rows.update(zip(unknown, self.encode(unknown), strict=True))
+            self.rows.update(zip(unknown, self._encode(unknown), strict=True))
+
+    def _encode(self, texts: list[str]) -> np.ndarray:
+        rows_nD = np.asarray(self.encode(texts))
+        self.first_D = self.first_D if self.encoded else rows_nD[0]
+        if rows_nD.shape[1:] != self.first_D.shape:
+            widths = f"{self.first_D.shape}, then of {rows_nD.shape[1:]}"
+            raise UserError(f"the encoder returned vectors of shape {widths}: all must be of one width")
+        self.constant = self.constant and bool((rows_nD == self.first_D).all())
+        self.encoded += len(texts)
+        self.zeros += len(rows_nD) - int(np.count_nonzero(rows_nD.any(axis=1)))
+        return rows_nD
+
+    def warn_of_zeros(self) -> None:
+        """Log how many texts had a vector of zeros, as word vectors give a text without a known word."""
+        if self.zeros:
+            of = f"{self.zeros:,} of {self.encoded:,}"
+            log.warning("%s texts have a vector of zeros, whose cosine with any other counts as 0", of)
+
+    def check_varied(self) -> None:
+        """Raise UserError if all texts so far, two or more, had the same vector."""
+        if self.constant and self.encoded > 1:
+            raise UserError(
+                f"the encoder returned the same vector for each of {self.encoded:,} texts: nothing can be scored"
+            )
 
 
 def finite(encode: Encode) -> Encode:
@@ -65,11 +95,13 @@ def finite(encode: Encode) -> Encode:
 
 def checked(encode: Callable[[list[str]], Any]) -> Encode:
     """An `encode` that somebody else wrote. It raises UserError unless it returns a vector of finite numbers for each
-    text, and not the same one for all."""
+    text. For no text it is asked for one, and that row is left out."""
     if not callable(encode):
         raise UserError(f"{encode!r} is no encoder: a name, an object with encode, or a function of texts is needed")
 
     def vectors_of(texts: list[str]) -> np.ndarray:
+        if not texts:
+            return vectors_of(["."])[:0]
         found = encode(texts)
         if isinstance(found, torch.Tensor):  # numpy has no bf16
             found = found.detach().to("cpu", torch.float32 if found.dtype == torch.bfloat16 else None)
@@ -82,10 +114,6 @@ def checked(encode: Callable[[list[str]], Any]) -> Encode:
             what = f"shape {rows.shape}, {rows.dtype}"
             raise UserError(
                 f"the encoder returned {what} for {len(texts)} texts: a vector of numbers for each is needed"
-            )
-        if len(set(texts)) > 1 and (rows == rows[0]).all():
-            raise UserError(
-                f"the encoder returned the same vector for each of {len(texts)} texts: nothing can be scored"
             )
         return rows
 

@@ -74,6 +74,7 @@ def score_into(folder: Path, cfg: DictConfig, subject: Subject, evaluators: dict
         found_in_training = None if run is None else told_of_training(run.folder, evaluators)
         encode = MemoizedEncode(finite(subject.encode))
         found = list(score(evaluators, encode, into=record.scores).values())
+        encode.warn_of_zeros()
         keep_cosines(folder, "after", found)
         sources = {name: one.source() for name, one in evaluators.items()}
         record.conclude(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cse.errors import UserError
-from cse.eval.score import MemoizedEncode, check_scores, check_source, finite, mean_of, score
+from cse.eval.score import MemoizedEncode, check_scores, check_source, checked, finite, mean_of, score
 from cse.score import Items, Score
 from cse.types import Evaluator
 
@@ -108,3 +108,30 @@ def test_a_run_names_a_score_and_what_it_is_over_by_split_and_evaluator():
 def test_a_mean_is_altered_with_any_of_its_scores():
     mean = mean_of("average", [Score("a", 1.0, rows=2), Score("b", 2.0, rows=3, altered=True)])
     assert (mean.value, mean.rows, mean.altered, mean.items) == (1.5, 5, True, ["a", "b"])
+
+
+@pytest.mark.parametrize("limit", [None, 0])
+def test_no_texts_and_texts_of_any_kind_have_rows(limit):
+    vectors = MemoizedEncode(checked(lambda texts: [[len(text), 1.0] for text in texts]), limit)
+    assert vectors([]).shape == (0, 2)
+    assert vectors(text for text in ("a", "bb")).tolist() == vectors(np.array(["a", "bb"])).tolist() == [[1, 1], [2, 1]]
+    assert vectors([]).shape == (0, 2)
+
+
+@pytest.mark.parametrize("limit", [None, 0])
+def test_an_encoder_is_constant_if_all_texts_have_one_vector(limit):
+    upper = MemoizedEncode(lambda texts: np.array([[ord(text[0].lower()), 0.0] for text in texts]), limit)
+    upper(["a", "A"])
+    with pytest.raises(UserError, match="same vector for each of 2 texts"):
+        upper.check_varied()
+    upper(["b", "B"])
+    upper.check_varied()
+
+
+def test_vectors_of_zeros_are_counted_and_one_width_is_needed(caplog):
+    vectors = MemoizedEncode(lambda texts: np.array([[float(text)] * len(texts) for text in texts]))
+    vectors(["0", "00", "1"])
+    vectors.warn_of_zeros()
+    assert "2 of 3 texts" in caplog.text
+    with pytest.raises(UserError, match="one width"):
+        vectors(["5"])
