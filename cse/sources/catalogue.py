@@ -35,15 +35,16 @@ class Dataset:
     package: str | None = None
     files: tuple[str, ...] = ()
     kept: str | None = None
-    inside: str = ""
+    inside: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     rows: tuple[int, ...] = ()
     languages: tuple[str, ...] = ()
 
     def is_copy(self, place: str) -> bool:
-        """Whether a file or a folder of the user's own can be the dataset, by its name and that of something in it."""
-        found = Path(place) / self.inside
-        return found.is_file() or any(found.glob("*"))
+        """Whether a file or a folder of the user's own can be the dataset, by its name and that of something in it. A
+        reader checks what it reads of it."""
+        found = [Path(place) / name for name in self.inside] or [Path(place)]
+        return any(one.is_file() or any(one.glob("*")) for one in found)
 
     def named_copy(self, config: DictConfig) -> str | None:
         """The copy that a config names."""
@@ -56,8 +57,10 @@ class Dataset:
             return ""
         if not Path(place).exists():
             return f"{self.setting}={place}: there is no such place"
-        below = next((f", but in its {path.parent.name}/" for path in sorted(Path(place).glob(f"*/{self.inside}"))), "")
-        return f"{self.setting}={place}: there is {f'no {self.inside}' if self.inside else 'nothing'} in it{below}"
+        found = sorted(path for name in self.inside for path in Path(place).glob(f"*/{name}"))
+        below = next((f", but in its {path.parent.name}/" for path in found), "")
+        wanted = f"none of {', '.join(self.inside)}" if self.inside else "nothing"
+        return f"{self.setting}={place}: there is {wanted} in it{below}"
 
     @property
     def file(self) -> str | None:
