@@ -1,9 +1,7 @@
 """results.json: what a run is, from its start on, how it ended and what it scored."""
 
 import hashlib
-import logging
 import shlex
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Mapping
@@ -21,12 +19,9 @@ from cse.config.keys import NAMED
 from cse.dotted import Config, Json, flattened
 from cse.errors import UserError
 from cse.files import checksum, read_once, sha256
+from cse.record.commit import git_commit
 from cse.score import Score
 
-log = logging.getLogger("cse")
-
-PATCH = 2**20  # bytes
-PLACES = ("cse", "conf", "sweeps", "hydra_plugins")  # of code
 PACKAGES = (
     *("cse-lab", "torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
     *("numpy", "scipy", "scikit-learn", "hydra-core", "mteb"),
@@ -114,36 +109,6 @@ def command_line() -> str:
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:], *config_dirs()])
 
 
-def git(*words: str) -> str:
-    """What git says of this code's checkout; "" outside a checkout."""
-    here = Path(__file__).resolve().parents[2]
-    if not (here / ".git").exists():
-        return ""
-    return subprocess.run(["git", "-C", str(here), *words], capture_output=True).stdout.decode(errors="replace")
-
-
-def git_commit() -> str | None:
-    """The commit of this code's checkout, with a "+" if it has changes, as in git_patch; None outside a checkout."""
-    changed = git("status", "--porcelain", "--untracked-files=no") or new_files()
-    return (git("rev-parse", "HEAD").strip() + "+" * bool(changed)) or None
-
-
-def new_files() -> list[str]:
-    """The checkout's new files of code, which git does not track yet."""
-    return git("ls-files", "--others", "--exclude-standard", "-z", "--", *PLACES).split("\0")[:-1]
-
-
-def git_patch() -> str:
-    """How the checkout differs from its commit, with its new files of code, as `git apply` reads it; "" if it is above
-    PATCH bytes, which a warning says."""
-    diffs = [("HEAD",), *(("--no-index", "/dev/null", name) for name in new_files())]
-    patch = "".join(git("diff", "--binary", *what) for what in diffs)
-    if len(patch.encode()) > PATCH:
-        log.warning("code       its changes since the commit are too large to be kept in code.patch: commit them")
-        return ""
-    return patch
-
-
 @cache
 def code_digest() -> str:
     """16 hex digits of the installed code and of conf/, which tell versions apart without git. As it is when this is
@@ -167,9 +132,10 @@ def own_code(config: Config) -> dict[str, str]:
 
 def changed_code(results: Json, config: Config) -> list[str]:
     """What of the code that made a run is another now: own modules by name, as far as they are loaded, and cse."""
-    own, commit = own_code(config), results.get("git_commit")
+    own, code, commit = own_code(config), results.get("code"), results.get("git_commit")
     changed = [name for name, digest in (results.get("own_code") or {}).items() if own.get(name, digest) != digest]
-    return changed + [f"cse, which was of commit {commit}"] * (results.get("code") not in (None, code_digest()))
+    earlier = f"cse, which was of commit {commit}" if commit else f"cse, which was of no known commit, code {code}"
+    return changed + [earlier] * (code not in (None, code_digest()))
 
 
 def named_sums(config: Config) -> dict[str, str]:

@@ -18,7 +18,7 @@ from cse.config.keys import key_of
 from cse.config.spelling import line_to_resume, typed_by_hand
 from cse.errors import UserError
 from cse.files import make_folder, write_text
-from cse.record.results import git_patch
+from cse.record.commit import git_patch
 from cse.record.runs import RUN, RunFile, newest_run
 from cse.run.build import check_selection
 from cse.run.logs import begin_log_files
