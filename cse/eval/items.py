@@ -4,7 +4,7 @@ items.npz, for intervals over test items, is a zip of numpy arrays without pickl
 `<number>.values`, `<number>.gold` and, where items share units, `<number>.units`. `about` is JSON: {"version",
 "scores": {score: {"kind", "array": number, "digest"}}, "averages": {score: [score, ...]}}. Scores are named as in
 results.json, `<split>/<evaluator>/<score>`.
-plots/cosines_<when>.json has {evaluator: {split: [cosines, gold scores]}}, before and after training.
+plots/cosines_<when>.json has {"<evaluator>/<task>": {split: [cosines, gold scores]}}, before and after training.
 """
 
 import json
@@ -84,16 +84,21 @@ def parts_of(average: Average) -> list[str]:
 
 
 def keep_cosines(folder: Path, when: Literal["before", "after"], scores: Iterable[Score]) -> None:
-    """Write the cosines and gold scores of each evaluator's first score of pairs, for each split.
+    """Write the cosines and gold scores of each evaluator's first score of pairs, for each split, under the name of
+    that score without split and statistic: `sts/STS12`, or `stsb`, whose scores name no task.
 
     Raises RunError if the file cannot be written.
     """
     stored: dict[str, dict[str, list[list[float]]]] = {}
+    kept: set[tuple[str, str]] = set()
     for score in scores:
         split, evaluator, _ = score.name.split("/", 2)
-        if isinstance(score.items, Items) and score.items.kind == "cosines":
-            pairs = [score.items.values_N.tolist(), score.items.gold_N.astype(float).tolist()]
-            stored.setdefault(evaluator, {}).setdefault(split, pairs)
+        items = score.items
+        if isinstance(items, Items) and items.kind == "cosines" and (split, evaluator) not in kept:
+            kept.add((split, evaluator))
+            pairs = [items.values_N.tolist(), items.gold_N.astype(float).tolist()]
+            task = score.name.partition("/")[2].rpartition("/")[0]
+            stored.setdefault(task, {})[split] = pairs
     write_text(folder / "plots" / f"cosines_{when}.json", json.dumps(stored))
 
 

@@ -224,9 +224,10 @@ def read_run_file(file: Path) -> RunFile:
 
 
 def read_cosines(folder: Path, when: Literal["before", "after"]) -> dict[str, dict[str, Pairs]]:
-    """The cosines of a run's pairs before or after training: {evaluator: {split: [cosines, gold scores]}}.
+    """The cosines of a run's pairs before or after training: {"<evaluator>/<task>": {split: [cosines, gold scores]}}.
 
-    {} if it kept none and, with a warning, if the file holds something else.
+    The evaluator alone where its scores name no task, and in a run of an older edition. {} if it kept none and, with a
+    warning, if the file holds something else.
     """
     return _read(partial(checked, COSINES), folder / "plots" / f"cosines_{when}.json", {})
 

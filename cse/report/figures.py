@@ -179,13 +179,21 @@ def path(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None
 
 
 def cosines(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
-    """A column for each series, from its first run with cosines; a row for each bucket of gold scores."""
-    columns = {}
+    """A column for each series, from its first run with cosines; a row for each bucket of gold scores. The axis names
+    the evaluator's task."""
+    columns, tasks = {}, set()
     for name, runs in series.items():
-        stored = (read_cosines(run.folder, "after").get(plot.evaluator, {}).get(plot.split) for run in runs)
-        if pairs := next(filter(None, stored), None):
-            columns[name] = pairs
-    return cosine_histograms(columns, plot.edges, f"cosine ({plot.split})") if columns else None
+        stored = (item for run in runs for item in read_cosines(run.folder, "after").items())
+        for task, splits in stored:
+            if f"{task}/".startswith(f"{plot.evaluator}/") and plot.split in splits:
+                columns[name] = splits[plot.split]
+                tasks.add(task)
+                break
+    return (
+        cosine_histograms(columns, plot.edges, f"cosine ({plot.split}, {', '.join(sorted(tasks))})")
+        if columns
+        else None
+    )
 
 
 def distribution(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:

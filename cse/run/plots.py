@@ -59,7 +59,7 @@ def scores(events: list[Event], select: str | None, best_step: int) -> Figure | 
 
 
 def cosines(folder: Path) -> dict[str, Figure]:
-    """Cosines by gold score before and after training: a figure for each evaluator and split that has both."""
+    """Cosines by gold score before and after training: a figure for each task and split that has both."""
     before, after = read_cosines(folder, "before"), read_cosines(folder, "after")
     figures: dict[str, Figure] = {}
     for name, splits in before.items():
@@ -69,7 +69,7 @@ def cosines(folder: Path) -> dict[str, Figure]:
             edges = np.linspace(min(gold), max(gold), BUCKETS + 1).tolist()
             figure = cosine_histograms(columns, edges, "cosine", low=min(min(of) for of, _ in columns.values()))
             figure.suptitle(f"{name} {split}: cosines by gold score")
-            figures[f"cosines_{name}_{split}"] = figure
+            figures[f"cosines_{name.replace('/', '_')}_{split}"] = figure
     return figures
 
 

@@ -84,6 +84,14 @@ def test_cosines_of_the_first_pairs_of_each_evaluator_are_kept(tmp_path):
     assert stored == {"mine": {split: [[0.25, 0.5], [0.0, 5.0]] for split in ("dev", "test")}}
 
 
+def test_cosines_have_the_name_of_the_task_that_they_are_of(tmp_path):
+    names = ("STS12/spearman", "STS12/spearman_mean", "STS13/spearman")
+    pairs = Items("cosines", np.array([0.25, 0.5]), np.array([0.0, 5.0]))
+    keep_cosines(tmp_path, "after", [Score(f"test/sts/{name}", 1.0, items=pairs) for name in names])
+    stored = json.loads((tmp_path / "plots" / "cosines_after.json").read_text())
+    assert stored == {"sts/STS12": {"test": [[0.25, 0.5], [0.0, 5.0]]}}
+
+
 @pytest.mark.parametrize("gold", [[-2, -1, 0, 2], [-1, 1, 1, -1], [0, 300, 2, 1], []])
 def test_whole_numbers_are_kept_as_they_are(tmp_path, gold):
     items = Items("spearman", np.arange(len(gold)) / 4, np.array(gold, int))

@@ -142,11 +142,13 @@ def test_a_path_follows_the_steps_of_training(leave, runs):
     assert points(figure.axes[0].lines[0]) == [(-2, 0), (-3, 0.1), (-4, 0.2)]
 
 
-def test_cosines_by_gold_bucket(leave, runs):
-    gold = [0.0, 0.9, 1.0, 4.9, 5.0]
-    leave("a", {}, {}, cosines={"stsb": {"test": [[0.1, 0.2, 0.3, 0.8, 0.9], gold]}}, choices={"objective": "barlow"})
-    figure = draw("{kind: cosines, name: figure4, evaluator: stsb, split: test, edges: [0, 1, 2, 3, 4, 5], "
+@pytest.mark.parametrize(("evaluator", "task"), [("stsb", "stsb"), ("sts", "sts/STS12"), ("sts/STS12", "sts/STS12")])
+def test_cosines_by_gold_bucket(leave, runs, evaluator, task):
+    stored = {task: {"test": [[0.1, 0.2, 0.3, 0.8, 0.9], [0.0, 0.9, 1.0, 4.9, 5.0]]}}
+    leave("a", {}, {}, cosines=stored, choices={"objective": "barlow"})
+    figure = draw(f"{{kind: cosines, name: figure4, evaluator: {evaluator}, split: test, edges: [0, 1, 2, 3, 4, 5], "
                   "series: objective}", runs())  # fmt: skip
+    assert f"(test, {task})" in figure.axes[-1].get_xlabel()
     counts = [axes.patches[0].get_data().values.sum() for axes in figure.axes]
     assert counts == [2, 1, 0, 0, 2]  # 5.0 belongs to the last bucket
 
