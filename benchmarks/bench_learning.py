@@ -26,8 +26,8 @@ RUNS = {
     "declutr": (DOCUMENTS, ["objective=declutr", *SPANS]),
     "declutr, contrastive alone": (DOCUMENTS, ["objective=declutr", "objective.mlm_weight=0", *SPANS]),
     "mlm": (DOCUMENTS, ["objective=mlm", *SPANS]),
-    "barlow, shuffle": (WIKI, ["objective=barlow", "augmentation=shuffle"]),
-    "vicreg, shuffle": (WIKI, ["objective=vicreg", "augmentation=shuffle"]),
+    "barlow, shuffle": (WIKI, ["objective=barlow", "augmentation=shuffle", "trainer.lr=3e-5"]),
+    "vicreg, shuffle": (WIKI, ["objective=vicreg", "augmentation=shuffle", "trainer.lr=3e-5"]),
 }
 
 

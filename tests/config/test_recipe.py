@@ -87,6 +87,14 @@ PUBLISHED = [
      PAIRED | {"objective.lambd": 5e-3, "objective.eps": 1e-5, "augmentation.p": 0.5, "augmentation.model_dropout": 0}),
     ("objective=vicreg augmentation=eda", PAIRED | {"objective.norm": "paper", "objective.eps": 1e-4,
      "objective.invariance": 1, "augmentation.alpha": 0.1, "augmentation.model_dropout": 0}),
+    *((f"objective={objective} augmentation={augmentation} model=minilm", {"trainer.lr": lr} | weights)  # study2's
+      for objective, rates, weights in (
+          ("barlow", (3e-4, 1e-4, 3e-5), {"objective.head.out": 2048, "trainer.batch_size": 64}),
+          ("vicreg", (1e-5, 1e-4, 3e-5), {"objective.norm": "reference", "objective.invariance": 25,
+                                          "objective.variance": 25, "objective.covariance": 1}))
+      for augmentation, lr in zip(("dropout", "shuffle", "eda"), rates, strict=True)),
+    ("objective=vicreg augmentation=shuffle recipe=vicreg_minilm",
+     {"objective.norm": "reference", "objective.variance": 25, "trainer.lr": 1e-4}),
     ("objective=vicreg augmentation=dropout model=roberta", {"augmentation.p": 0.2}),
     ("objective=declutr model=distilroberta", DECLUTR),
     *((f"objective={objective} model={model}", {"model.pooling": own})  # tuned for sentences: as its makers read it
