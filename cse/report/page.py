@@ -123,7 +123,8 @@ def runs_page(comparison: Comparison, others: Sequence[Section] = (), doubt: str
         best=None if best is None else comparison.label(best),
         doubt=doubt,
         by=comparison.best_by,
-        score="" if best is None else comparison.best_text(best),
+        led=comparison.compared_by,
+        score="" if best is None else comparison.score_text(best, str(comparison.compared_by)),
         again="" if best is None else comparison.more_seeds(best),
         scripts=Markup(generate_init_offline_itables_html(dt_bundle)),
         settings=widget(shown(comparison.means, comparison), hidden, colours=list(colours_of(comparison))),
@@ -161,7 +162,7 @@ def widget(table: pd.DataFrame, hidden: Collection[str], colours: Sequence[str] 
     escaped = table.map(lambda text: str(escape(text)))
     escaped = escaped.loc[:, (escaped != "").any()]
     targets = [place for place, name in enumerate(escaped, start=bool(colours)) if name in hidden]
-    escaped = escaped.rename(columns=lambda name: str(escape(name)))
+    escaped = escaped.rename(columns=lambda name: str(escape(name)).replace("/", "/<wbr>"))  # where it may wrap
     if colours:
         place = '<b class="place" style="border-color:{}">{}</b>'
         escaped.insert(0, "#", [place.format(*one) for one in zip(colours, range(1, len(table) + 1), strict=True)])

@@ -36,6 +36,8 @@ def show(section: Section, console: Console) -> None:
         index = pd.MultiIndex.from_arrays(table.iloc[:, :words].map(folded).T.to_numpy(), names=names)
         width = console.width if console.is_terminal else None
         cells = table.iloc[:, words:].map(folded).set_axis(index)
+        short = list(map(folded, cells.columns))
+        cells.columns = short if len(set(short)) == len(short) else cells.columns
         shown = cells.to_string(sparsify=False)
         if width and len(shown.partition("\n")[0]) > width:
             others = cells.drop(columns="folder", errors="ignore")

@@ -35,11 +35,11 @@ from cse.report.spec import Spec
 from cse.report.statistics import Effect, holm, likeness, rank_correlation
 
 COLUMNS = (
-    "claim", "source", "verdict", "effect", "low", "high", "n", "test", "p", "part", "parts_measured", "parts",
+    "claim", "source", "verdict", "effect", "low", "high", "n", "test", "p", "p_raw", "part", "parts_measured", "parts",
     "missing", "published_effect", "published_supports", "why_not_judged", "by_part", "quantity", "data",
 )  # fmt: skip
-"""Of claims.csv. effect: positive if it is as claimed; of likeness, the difference itself. part: the one that decided.
-published_effect: the printed difference that supports the claim least; published_supports: None for none, or a tie."""
+"""Of claims.csv. effect: positive if as claimed; of likeness, the difference. p: by Holm; p_raw: before. part: it
+decided. published_effect: the printed one that supports a claim least; published_supports: None for none, or a tie."""
 
 
 class Part(NamedTuple):
@@ -77,8 +77,8 @@ def judge_claims(
             p, why = math.nan, f"its positive control was not seen to hold: {claim.control}"
         verdict = word(claim, line["effect"], p, level)
         some = f" ({line['parts_measured']} of {len(of)} parts)" if 0 < line["parts_measured"] < len(of) else ""
-        by_part = "; ".join(words_of_parts(claim, of, verdict, judged, level))
-        rows.append(line | {"p": p, "verdict": verdict + some, "why_not_judged": why, "by_part": by_part})
+        line |= {"p_raw": line["p"], "by_part": "; ".join(words_of_parts(claim, of, verdict, judged, level))}
+        rows.append(line | {"p": p, "verdict": verdict + some, "why_not_judged": why})
     return pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
 
 

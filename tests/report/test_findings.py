@@ -78,7 +78,7 @@ def test_each_claims_p_is_holms_over_all_of_the_table(judged):
     for rank, place in enumerate(sorted(range(6), key=raw.__getitem__)):
         least = expected[place] = max(least, min(1.0, raw[place] * (6 - rank)))
     found = list(judged().values())
-    assert [one.p for one in found] == pytest.approx([expected[place] for place in range(6)])
+    assert [(one.p_raw, one.p) for one in found] == [pytest.approx((raw[at], expected[at])) for at in range(6)]
     assert [one.verdict for one in found[:4]] == [HOLDS, CONTRADICTED, NOT_SEEN, HOLDS]
     interval = stats.ttest_ind(three, two, equal_var=False).confidence_interval(0.95)
     assert (found[0].effect, found[0].low, found[0].high) == pytest.approx((2.3, interval.low, interval.high))

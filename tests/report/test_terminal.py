@@ -2,6 +2,7 @@
 
 import io
 
+import pytest
 from rich.console import Console
 
 from cse.report import terminal
@@ -44,3 +45,11 @@ def test_on_a_narrow_terminal_each_folder_has_a_line_of_its_own(leave, compared)
     first = next(place for place, line in enumerate(narrow) if line.startswith("*"))
     assert "72.00" in narrow[first]
     assert narrow[first + 1].split() == ["a_long_name_of_a_folder_2"]
+
+
+@pytest.mark.parametrize(("names", "folds"), [(["a/1", "a/2"], True), (["1" + "b" * 40, "2" + "b" * 40], False)])
+def test_a_long_name_of_a_score_is_folded_unless_another_would_be_the_same(leave, compared, names, folds):
+    names = [f"test/{'a' * 40}{name}" for name in names]
+    leave("run", {"trainer.lr": 1}, dict.fromkeys(names, 70.0))
+    header = next(line for line in terminal_lines(compared(), 400) if "runs" in line)
+    assert [name in header for name in names] == [not folds] * 2
