@@ -209,8 +209,7 @@ def evaluate(
         cfg = _composed("evaluate", spelled, own)[0]
         evaluators = build_evaluators(cfg.eval, cfg.splits)
         part = load(encoder) if isinstance(encoder, str | Path | TrainingRun) else encoder
-        encode = checked(part.encode if isinstance(part, Encodes) else part)
-        memoized = MemoizedEncode(encode)
+        memoized = MemoizedEncode(checked(part.encode if isinstance(part, Encodes) else part))
         try:
             found = score(evaluators, memoized, level=logging.DEBUG)
         except UserError:
@@ -254,17 +253,14 @@ def _functions(settings: dict[str, object]) -> AbstractContextManager[list[str]]
     parts = [*chosen] if isinstance(chosen, list | tuple) else [chosen]
     if any(map(callable, parts)):
         raise UserError('eval: give a function a name, by which its scores are called: {"mine": function}')
-    named = [(name, function) for part in parts if isinstance(part, Mapping) for name, function in part.items()]
-    if not named:
+    if not any(isinstance(part, Mapping) for part in parts):
         return nullcontext([])
-    if twice := {name for name, _ in named if [one for one, _ in named].count(name) > 1}:
-        raise UserError(f"eval: several functions are called {min(twice)}: give each a name of its own")
     from cse.eval.function import known
 
     del settings["eval"]
     if parts != [chosen]:
         settings["eval"] = [part for part in parts if not isinstance(part, Mapping)]
-    return known(dict(named))
+    return known([part for part in parts if isinstance(part, Mapping)])
 
 
 def _given(words: Sequence[object], settings: dict[str, object]) -> list[str]:

@@ -1,7 +1,7 @@
 """A plain function as an evaluator: cse.train(eval={"mine": function}), cse.evaluate(encoder, {"mine": function})."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import signature
 from numbers import Real
@@ -24,11 +24,15 @@ KNOWN: dict[str, ScoringFunction] = {}
 
 
 @contextmanager
-def known(functions: Mapping[str, ScoringFunction]) -> Iterator[list[str]]:
+def known(given: Sequence[Mapping[str, ScoringFunction]]) -> Iterator[list[str]]:
     """Know the functions in the block, whose value is the words that add them to a line's evaluators.
 
-    Raises UserError for a name that is no word or is an evaluator's, and for what cannot be called.
+    Raises UserError for a name that is no word, is an evaluator's or is given twice, and for what cannot be called.
     """
+    names = [name for functions in given for name in functions]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise UserError(f"eval: several functions are called {min(twice)}: give each a name of its own")
+    functions = {name: function for functions in given for name, function in functions.items()}
     for name, function in functions.items():
         if not callable(function):
             raise UserError(
