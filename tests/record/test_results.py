@@ -20,3 +20,9 @@ def test_the_code_of_ones_own_parts_has_digests(tmp_path, monkeypatch):
     run = {"own_code": before, "code": results.code_digest()}
     assert results.changed_code(run, parts) == ["my_own_part"]
     assert results.changed_code(run | {"own_code": after}, parts) == []
+
+
+def test_code_of_no_known_commit_is_named_by_its_digest():
+    (told,) = results.changed_code({"code": "0123456789abcdef", "git_commit": None}, {})
+    assert "0123456789abcdef" in told
+    assert "None" not in told
