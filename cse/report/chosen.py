@@ -94,7 +94,9 @@ def with_scores(run: Run, evaluation: Run) -> Run:
         "evaluations": "; ".join(filter(None, [ours.get("evaluations"), str(evaluation.folder)])),
         "evaluated_otherwise": [*ours.get("evaluated_otherwise", []), *unlike],
     }
-    config = run.config | {"eval": evaluation.config.get("eval", {}) | run.config.get("eval", {})}
+    own, more = run.config.get("eval", {}), evaluation.config.get("eval", {})
+    known = isinstance(own, dict) and isinstance(more, dict)  # a damaged file may hold anything
+    config = run.config | ({"eval": more | own} if known else {})
     return replace(run, config=config, metrics=evaluation.metrics | run.metrics, results=results)
 
 

@@ -101,6 +101,11 @@ def test_a_run_in_a_folder_that_was_moved_is_known_by_its_weights(trained, evalu
     assert len(joined().frame) == 5
 
 
+def test_an_odd_evaluation_harms_no_report(trained, evaluate, joined):
+    evaluate("0", "1-1", {"eval": [1]})
+    assert len(joined().frame) == 4
+
+
 def test_altered_data_of_an_evaluation_marks_its_scores_alone(trained, evaluate, joined):
     evaluate("0", "1-1", altered="test/transfer")
     found = joined()
