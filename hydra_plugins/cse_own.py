@@ -1,4 +1,7 @@
-"""Hydra plugins: the user's own config folders, and the values of hydra/sweeper=smac (cse.sweep.search)."""
+"""Hydra plugins: the user's own config folders, and the values of hydra/sweeper=smac (cse.sweep.search).
+
+Hydra loads them in every program of this environment; only where it composes our conf/ do they change anything.
+"""
 
 from dataclasses import dataclass
 
@@ -7,6 +10,9 @@ from hydra.core.config_store import ConfigStore
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
 from cse.config import groups
+from cse.config.own import OwnSource
+
+__all__ = ["OwnChoices", "OwnSource"]  # Hydra finds a source by its name in a plugin's module
 
 
 class OwnChoices(SearchPathPlugin):
@@ -14,8 +20,11 @@ class OwnChoices(SearchPathPlugin):
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Called by Hydra whenever it composes."""
+        if not any(one.path == groups.CONF_DIR for one in search_path.get_path()):
+            return
+        ConfigStore.instance().store("smac", Smac, group="hydra/sweeper", provider="cse")
         for folder in groups.own_folders():
-            search_path.append(groups.PROVIDER, f"file://{folder}")
+            search_path.append(groups.PROVIDER, f"{OwnSource.scheme()}://{folder}")
 
 
 @dataclass
@@ -26,6 +35,3 @@ class Smac:
     batch: int = 1
     seed: int = 0
     params: dict[str, str] | None = None
-
-
-ConfigStore.instance().store("smac", Smac, group="hydra/sweeper", provider="cse")

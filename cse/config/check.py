@@ -6,6 +6,8 @@ command (cse.config.commands). Nothing is built. One error has all violations, e
 pydantic's words:
 
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
+
+A value from a file of the user's own has the file and the line behind it (cse.config.own).
 """
 
 import re
@@ -22,8 +24,10 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, SchemaError, SchemaValidator, core_schema
 from typing_extensions import TypedDict
 
+from cse.config import own
 from cse.config.commands import BASES, BESIDE, COMMANDS, PASSED
 from cse.config.compose import SWITCH, resolved, without_hydra
+from cse.config.groups import file_of
 from cse.config.spelling import spell_value
 from cse.config.suggest import nearest
 from cse.dotted import Config, flattened
@@ -35,7 +39,9 @@ if TYPE_CHECKING:  # needs typing_extensions 4.13
 
 NESTED = object()  # stands for a nested part, which is checked by itself
 NOT_SET = "is not set"
+NOT_READ = "there is no such setting, and no value refers to it"
 MISSING = "???"  # Hydra's mark for a value that must be given
+FOLLOWED = re.compile(r"\$\{(\w+(?:\.\w+)?)")  # by a reference, alone or in a longer text
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")  # a value that is nothing but a reference to another key
 NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)  # in quotes, or it would not be text
 LEVELS = {"text": "views", "tokens": "tokens"}  # of an augmentation, and the method that each calls
@@ -63,6 +69,9 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
     """
     ours = without_hydra(cfg)
     content, written = resolved(ours), flattened(OmegaConf.to_container(ours))  # type: ignore[arg-type]
+    followed = set(FOLLOWED.findall(" ".join(map(str, written.values()))))
+    read = followed | {f"paths.{key}" for key in OmegaConf.load(file_of("paths", "default"))}
+    helpers = {key.partition(".")[0] for key in followed} - keys.__annotations__.keys()
     wrong = {key: [NOT_SET] for key in sorted(OmegaConf.missing_keys(ours))}
     for place, node in [("", content), *parts(content, "")]:
         try:
@@ -71,6 +80,9 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
             wrong[f"{place}_target_={node['_target_']}"] = [not_imported(str(node["_target_"]), error)]
             continue
         settings = {key: mask_parts(value) for key, value in node.items() if key not in HYDRAS_OWN}
+        if not place:
+            settings = {key: one for key, one in settings.items() if key not in helpers}
+            wrong |= {f"paths.{key}": [NOT_READ] for key in content.get("paths", ()) if f"paths.{key}" not in read}
         try:
             converted = types.validate_python(settings, strict=True)
         except ValidationError as refused:
@@ -88,7 +100,8 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
             if plain != before[key]:
                 OmegaConf.update(cfg, typed_key(place + key, written), plain)
     if wrong:
-        raise UserError("; ".join(f"{key}: {' or '.join(dict.fromkeys(why))}" for key, why in wrong.items()))
+        places = {key: own.written_at(name, OmegaConf.select(cfg, name)) for key in wrong for name in [key.split("=")[0]]}
+        raise UserError("; ".join(f"{key}: {' or '.join(dict.fromkeys(wrong[key]))}{places[key]}" for key in wrong))
     return cfg
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Annotated, Literal
 
 from annotated_types import MinLen
-from pydantic import ConfigDict, with_config
-from typing_extensions import TypedDict
+from pydantic import with_config
+from typing_extensions import NotRequired, TypedDict
 
 from cse.ranges import STRICT, AnyPooling, Count, Name, Positive, Seed, Split, WhiteningKind, Widths
 
@@ -45,7 +45,7 @@ class AnyObjective(TypedDict):
     width_weights: list[Positive] | None
 
 
-@with_config(STRICT | ConfigDict(extra="ignore"))
+@with_config(STRICT)
 class Train(Shared, Starting):
     """The keys of conf/train.yaml that no part takes."""
 
@@ -61,6 +61,9 @@ class Train(Shared, Starting):
     masking: Part
     trainer: Part
     aux_modality: Part | dict[str, object]
+    choices: NotRequired[dict[str, str]]  # of a run that is resumed, as the next two
+    sources: NotRequired[list[str]]
+    replaced: NotRequired[dict[str, object]]
 
 
 class Afterwards(TypedDict):
@@ -71,11 +74,12 @@ class Afterwards(TypedDict):
     fit: Name | None
 
 
-@with_config(STRICT | ConfigDict(extra="ignore"))
+@with_config(STRICT)
 class Evaluate(Shared):
     """The keys of conf/evaluate.yaml that no part takes."""
 
     checkpoint: Name | None
+    model: Part | dict[str, object]
     pooling: AnyPooling | None
     lowercase: bool
     max_length: Count | None
@@ -84,6 +88,7 @@ class Evaluate(Shared):
     splits: Annotated[list[Split], MinLen(1)]
     label: str | None
     whitening: Afterwards
+    jobs: Jobs
 
 
 COMMANDS: dict[str, type] = {"train": Train, "evaluate": Evaluate}

@@ -33,7 +33,10 @@ def composed(command: str, words: Sequence[str]) -> DictConfig:
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
+    from cse.config import own
+
     refuse_words(words)
+    own.read.clear()
     outer = GlobalHydra.instance().hydra  # of a notebook or a test
     GlobalHydra.instance().clear()
     try:

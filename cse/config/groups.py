@@ -71,9 +71,19 @@ def file_of(group: str, choice: str) -> Path:
     return next(path for folder in folders_of(group) if (path := folder / f"{choice}.yaml").is_file())
 
 
+def text_of(file: Path) -> str:
+    """A YAML's text. Raises UserError, with the line, for a file in another encoding than UTF-8."""
+    content = file.read_bytes()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise UserError(f"{file}:{line} is not UTF-8: save the file as UTF-8") from None
+
+
 def included(file: Path) -> list[Path]:
     """The files of its group, which is its folder's name, that a choice's defaults list names, then its own."""
-    names = re.findall(r"^  - (\w+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    names = re.findall(r"^  - (\w+)$", text_of(file), re.MULTILINE)
     folders = folders_of(file.parent.name)
     before = [path for name in names for folder in folders if (path := folder / f"{name}.yaml").is_file()]
     return [*(one for path in before for one in included(path)), file]
@@ -82,7 +92,7 @@ def included(file: Path) -> list[Path]:
 def first_comment(group: str, choice: str) -> str:
     """The first sentence of a choice's YAML, without its period, `# @package`, and the choice's own command."""
     words: list[str] = []
-    for line in file_of(group, choice).read_text(encoding="utf-8").splitlines():
+    for line in text_of(file_of(group, choice)).splitlines():
         if not line.startswith("#"):
             break
         if not re.match(r"# (@package|(\w+=\S+ )?cse-train )", line):

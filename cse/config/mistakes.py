@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from cse.config.groups import choices, file_of, groups, own_folders
+from cse.config.groups import choices, file_of, groups, own_folders, text_of
 from cse.config.search import keys
 from cse.config.spelling import values_of
 from cse.config.suggest import closest, meant, nearest, topic
@@ -103,9 +103,10 @@ def choices_of(words: Sequence[str], command: str) -> set[str]:
 
 def no_choice(group: str, choice: str, command: str = "train") -> str:
     """The message for a choice that the group lacks: the nearest one, or all that it has, and what else there is."""
-    if misplaced := [path for folder in own_folders() for path in folder.rglob("*.yaml") if path.stem == choice]:
+    if misplaced := [path for folder in own_folders() for path in folder.rglob("*.y*ml") if path.stem == choice]:
         return (
-            f"{group}={choice} is not a choice: a choice lies in {group}/ of --config-dir, and there is {misplaced[0]}"
+            f"{group}={choice} is not a choice: it would be {group}/{choice}.yaml in --config-dir, and there is "
+            f"{misplaced[0]}"
         )
     if inside := [one for one in choices(group) if one.startswith(f"{choice}/")]:
         return f"{group}={choice} has several: {', '.join(inside)}"
@@ -114,7 +115,7 @@ def no_choice(group: str, choice: str, command: str = "train") -> str:
     if told := topic(choice):
         return f"{group}={choice} is not a choice; {told}"
     name = re.compile(rf"^name: (\S+/)?{re.escape(choice)}$", re.MULTILINE)  # an encoder's on the hub
-    if named := [one for one in choices(group) if name.search(file_of(group, one).read_text(encoding="utf-8"))]:
+    if named := [one for one in choices(group) if name.search(text_of(file_of(group, one)))]:
         return f"{group}={choice} is not a choice; it is the encoder of {group}={f' and {group}='.join(named)}"
     own = f"; {INSTEAD[command][group].format(choice)}" if group in INSTEAD[command] else ""
     near = "" if own and re.search(r"[-/.]", choice) else nearest(choice, choices(group))  # a file's or the hub's name

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from cse.config.groups import CONF_DIR, choices, file_of, first_comment, groups, included
+from cse.config.groups import CONF_DIR, choices, file_of, first_comment, groups, included, text_of
 from cse.config.suggest import meant, nearest, topic
 from cse.errors import UserError
 
@@ -109,7 +109,7 @@ def settings(config_name: str) -> Iterator[Setting]:
 
 def read(file: Path, group: str, choice: str) -> Iterator[Setting]:
     """The settings of one file, in order. A comment may be beside its key, continue below it, or be above it."""
-    whole = not group or "# @package _global_" in file.read_text(encoding="utf-8")
+    whole = not group or "# @package _global_" in text_of(file)
     inside = "" if whole else f"eval.{file.stem}." if group == "eval" else f"{group}."
     text = "\n".join(body(file))
     while (joined := GOES_ON.sub(r"\1 \3", text)) != text:
@@ -133,6 +133,6 @@ def read(file: Path, group: str, choice: str) -> Iterator[Setting]:
 
 def body(file: Path, comment: bool = False) -> list[str]:
     """A file's lines without its defaults list. comment: keep the comment that it opens with."""
-    text = file.read_text(encoding="utf-8")
+    text = text_of(file)
     text = text if comment else re.sub(r"\A(#.*\n)+", "", text)
     return re.sub(r"^defaults:\n(?:  .*\n)+", "", text, flags=re.MULTILINE).splitlines()

@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from cse.config import groups, recipe, smoke
+from cse.config import groups, own, recipe, smoke
 from cse.config.compose import resolved
 from cse.config.keys import key_of
 from cse.config.spelling import line_to_resume, typed_by_hand
@@ -116,7 +116,7 @@ def fit(cfg: DictConfig, command: str, chosen: Mapping[str, str | None], words: 
     """
     with open_dict(cfg):
         if command == "train":
-            cfg.sources = recipe.sources(chosen, words)
+            cfg.sources = [*recipe.sources(chosen, words), *own.overridden(cfg, set(map(key_of, words)))]
         cfg.choices = groups.chosen(command, chosen, words, map(str, cfg.eval))
     smoke.fit(cfg, map(key_of, typed_by_hand(words)))
 

@@ -22,7 +22,7 @@ from typing import Annotated, Literal
 from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError, model_validator
 
-from cse.config.commands import Evaluate
+from cse.config.commands import Evaluate, Train
 from cse.config.compose import SWITCH, composed, without_hydra
 from cse.config.groups import PROGRAMS, file_of
 from cse.config.keys import changes_a_table, key_of, names_a_job
@@ -185,6 +185,9 @@ def read(name: str) -> Sweep:
     """The sweep of that name. Raises UserError for an unknown name, or a wrong value of one of OWN_KEYS."""
     config = composed("train", [f"sweep={name}"])
     content: Config = OmegaConf.to_container(without_hydra(config))  # type: ignore[assignment]
+    if unknown := sorted(content.keys() - {*OWN_KEYS, *Train.__annotations__}):
+        near = nearest(unknown[0], [*OWN_KEYS, *Train.__annotations__])
+        raise UserError(f"{file_of('sweep', name)}: there is no key {unknown[0]}{near}")
     sweeper = config.hydra.sweeper
     try:
         return Sweep(
