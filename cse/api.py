@@ -27,7 +27,7 @@ from omegaconf import DictConfig
 from cse.config.compose import composed, explaining, without_hydra
 from cse.config.groups import PROGRAMS, adopt_folders
 from cse.config.keys import key_of
-from cse.config.spelling import MULTIRUN, ONE_OF_MANY, spell, spell_settings, values_of
+from cse.config.spelling import MULTIRUN, ONE_OF_MANY, as_meant, spell, spell_settings, values_of
 from cse.dotted import flattened
 from cse.errors import UserError, renaming_keys
 from cse.ranges import AnyPooling
@@ -267,7 +267,7 @@ def _given(words: Sequence[object], settings: dict[str, object]) -> list[str]:
     """Words and keywords as typed, without --config-dir, whose folders are adopted. Raises UserError for no words."""
     if wrong := [word for word in words if not isinstance(word, str)]:
         raise UserError(f'{wrong[0]!r:.60}: give words, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}')
-    own = adopt_folders([str(word) for word in words])
+    own = adopt_folders(as_meant([str(word) for word in words]))
     return [*own, *spell_settings(flattened(settings), own)]
 
 

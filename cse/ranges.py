@@ -33,6 +33,14 @@ STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed
 """How every set of settings is checked."""
 
 
+def no_word_for_null(value: object) -> object:
+    """The value. Raises ValueError for text by which other programs mean null; where null is allowed, it would be taken
+    for text."""
+    if isinstance(value, str) and value.lower() in ("none", "null", "~"):
+        raise ValueError("would be text: nothing is null")
+    return value
+
+
 class OneOf:
     """One of the names that a table lists: `Annotated[str, OneOf(TASKS)]`."""
 

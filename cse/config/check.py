@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from inspect import Parameter, getmodule, isabstract, isclass, isfunction, signature
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
-from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, with_config
+from pydantic import BeforeValidator, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, with_config
 from pydantic_core import ErrorDetails, SchemaError, SchemaValidator, core_schema
 from typing_extensions import TypedDict
 
@@ -32,7 +32,7 @@ from cse.config.spelling import spell_value
 from cse.config.suggest import nearest
 from cse.dotted import Config, flattened
 from cse.errors import UserError, in_short
-from cse.ranges import STRICT
+from cse.ranges import STRICT, no_word_for_null
 
 if TYPE_CHECKING:  # needs typing_extensions 4.13
     from typing_extensions import TypeForm
@@ -70,7 +70,7 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
     ours = without_hydra(cfg)
     content, written = resolved(ours), flattened(OmegaConf.to_container(ours))  # type: ignore[arg-type]
     followed = set(FOLLOWED.findall(" ".join(map(str, written.values()))))
-    read = followed | {f"paths.{key}" for key in OmegaConf.load(file_of("paths", "default"))}
+    read = followed | {f"paths.{key!s}" for key in OmegaConf.load(file_of("paths", "default"))}
     helpers = {key.partition(".")[0] for key in followed} - keys.__annotations__.keys()
     wrong = {key: [NOT_SET] for key in sorted(OmegaConf.missing_keys(ours))}
     for place, node in [("", content), *parts(content, "")]:
@@ -100,7 +100,9 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
             if plain != before[key]:
                 OmegaConf.update(cfg, typed_key(place + key, written), plain)
     if wrong:
-        places = {key: own.written_at(name, OmegaConf.select(cfg, name)) for key in wrong for name in [key.split("=")[0]]}
+        places = {
+            key: own.written_at(name, OmegaConf.select(cfg, name)) for key in wrong for name in [key.split("=")[0]]
+        }
         raise UserError("; ".join(f"{key}: {' or '.join(dict.fromkeys(wrong[key]))}{places[key]}" for key in wrong))
     return cfg
 
@@ -243,7 +245,9 @@ def types_of(target: str, beside: type | None = None) -> SchemaValidator:
     for maker in makers:
         hints, kinds = get_type_hints(maker, include_extras=True), signature(maker).parameters
         named = [name for name, one in kinds.items() if one.kind is not Parameter.VAR_KEYWORD]
-        fields = {name: checkable(hints.get(name, object)) for name in named} | fields
+        own = {name: checkable(hints.get(name, object)) for name in named}
+        nullable = [name for name, hint in own.items() if type(None) in get_args(hint)]
+        fields = own | {name: Annotated[own[name], BeforeValidator(no_word_for_null)] for name in nullable} | fields
         if len(named) == len(kinds):  # one with **settings passes them to its base
             extra = "forbid"
             break

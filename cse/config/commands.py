@@ -1,11 +1,11 @@
 """The keys of conf/train.yaml and conf/evaluate.yaml that no part takes, with their types (cse.config.check)."""
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NotRequired
 
 from annotated_types import MinLen
 from pydantic import with_config
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from cse.ranges import STRICT, AnyPooling, Count, Name, Positive, Seed, Split, WhiteningKind, Widths
 

@@ -86,26 +86,27 @@ def package_of(text: str, group: str, name: str, content: DictConfig) -> str | N
 
 def check(path: Path, group: str, package: str | None, content: DictConfig) -> None:
     """Raise UserError for what Hydra would take and nothing would read. group: without its subgroups."""
-    for key in content:
+    plain: Config = OmegaConf.to_container(content)  # type: ignore[assignment]
+    for key in plain:
         if not isinstance(key, str):
             raise UserError(f"{path}: the key {key} is no text: put it in quotes, or name a setting")
         if "." in key:
             section = ": {".join(key.split("."))
             raise UserError(f"{line_of(path, [key])}: {key} is no key: write {section}: VALUE{'}' * key.count('.')}")
-    defaults = content.get("defaults") or ListConfig([])
-    if not isinstance(defaults, ListConfig):
+    defaults = plain.get("defaults") or []
+    if not isinstance(defaults, list):
         raise UserError(f"{line_of(path, ['defaults'])}: defaults is a list: below it, `  - {defaults}`")
     if package == "_global_":
         known = {*groups("train"), "recipe"}
         check_defaults(line_of(path, ["defaults"]), group, defaults, known)
-        check_keys(path, group, content, known)
+        check_keys(path, group, plain, known)
 
 
-def check_defaults(place: str, group: str, defaults: ListConfig, known: set[str]) -> None:
+def check_defaults(place: str, group: str, defaults: list[str | dict[str, object]], known: set[str]) -> None:
     """Raise UserError for a choice in a defaults list that Hydra would look for in the file's own group, or that is
     read where it is typed."""
     for default in defaults:
-        for name, choice in default.items() if isinstance(default, DictConfig) else ():
+        for name, choice in default.items() if isinstance(default, dict) else ():
             if "hydra/" in name and not (group == "sweep" and "hydra/sweeper" in name):
                 raise UserError(f"{place}: {name}: {choice} has no effect in a file: type it on the line")
             bare = name.removeprefix("override ").removeprefix("/").strip()
@@ -113,23 +114,22 @@ def check_defaults(place: str, group: str, defaults: ListConfig, known: set[str]
                 raise UserError(f"{place}: `- {name}: {choice}` is written `- override /{bare}: {choice}`")
 
 
-def check_keys(path: Path, group: str, content: DictConfig, known: set[str]) -> None:
+def check_keys(path: Path, group: str, content: Config, known: set[str]) -> None:
     """Raise UserError for a choice that is written as a setting, and for a key that is read where it is typed."""
-    plain: Config = OmegaConf.to_container(content)  # type: ignore[assignment]
-    for key, value in plain.items():
+    for key, value in content.items():
         if key in known and isinstance(value, str | list):
             choice = value if isinstance(value, str) else f"[{','.join(map(str, value))}]"
             raise UserError(
                 f"{line_of(path, [key])}: {key}: {choice} is a choice: write `defaults:`, and below it "
                 f"`  - override /{key}: {choice}`"
             )
-    for key in flattened(plain):
+    for key in flattened(content):
         if (entry(key).of_line or key.startswith(ON_THE_LINE)) and not key.startswith(READ_IN.get(group, ())):
             raise UserError(f"{line_of(path, key.split('.'))}: {key} has no effect in a file: type it on the line")
 
 
 def written_at(key: str, value: object) -> str:
-    """` (FILE:LINE)` of the last file of the user's own that gives a key this value, or one inside it; "" if none does."""
+    """` (FILE:LINE)` of the last own file that gives a key this value, or one inside it; "" if none does."""
     for one in reversed(read):
         if one.package and f"{one.package}.".startswith(f"{key}."):
             return f" ({one.path})"

@@ -1,9 +1,13 @@
 """From what one types to what Hydra reads: paths as typed, text in quotes, words in any order, `null` for none."""
 
+import ast
 import json
+import os
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from numbers import Number
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,6 +87,8 @@ def quote_path(word: str, many: bool) -> str:
     """
     key, equals, value = word.partition("=")
     if "${" in value:
+        if key_of(word) in SENTENCES:
+            raise UserError(f"{word}: ${{ begins a reference to a setting: leave out the braces")
         raise UserError(f"{word}: a path is used as it is typed, and $ is not expanded: type the path itself")
     if value in NOT_PATHS.get(key_of(word), ("null",)):
         return word
@@ -160,14 +166,50 @@ def quoted(text: str) -> str:
 
 
 def as_meant(words: Sequence[str]) -> list[str]:
-    """Turn `--trainer.lr=1e-5`, as W&B's agents write it, into `trainer.lr=1e-5`, but keep Hydra's own flags.
+    """Turn `--trainer.lr=1e-5`, as W&B's agents write it, into `trainer.lr=1e-5`, but keep Hydra's own flags; so too
+    Python's None, and its mappings and lists.
 
     hydra.launcher=NAME and hydra.sweeper=NAME choose from a group, hydra/launcher, though Hydra would ignore them.
+    Raises UserError for letters that cannot be read.
     """
+    check_letters(
+        [
+            *words,
+            os.getcwd(),
+            *(value for name, value in os.environ.items() if name == "HOME" or name.startswith("CSE_")),
+        ]
+    )
     plain = [
         word[2:] if word.startswith("--") and "=" in word and key_of(word) not in WITH_VALUE else word for word in words
     ]
-    return [re.sub(r"^hydra\.(launcher|sweeper)=", r"hydra/\1=", word) for word in plain]
+    plain = [re.sub(r"^hydra\.(launcher|sweeper)=", r"hydra/\1=", word) for word in plain]
+    return [one for word in plain for one in ([word] if word.startswith("hydra") else from_python(word))]
+
+
+def check_letters(names: Sequence[str]) -> None:
+    """Raise UserError for a word or a folder whose letters would be lost in a run's files, which are UTF-8."""
+    encoding = sys.getfilesystemencoding()
+    for name in names:
+        if encoding == "utf-8" and name != name.encode(errors="replace").decode():
+            raise UserError(f"{name!a} is not UTF-8: give the file or folder another name")
+        if encoding != "utf-8" and not name.isascii():
+            raise UserError(f"{name!a}: Python reads letters as {encoding} here: set PYTHONUTF8=1 in the environment")
+
+
+def from_python(word: str) -> list[str]:
+    """`model.prefix=None`, `model={'prefix': None}` and `data.columns=['a', None]` as words with null.
+
+    A group's mapping becomes a word for each of its keys, since the group's own value is a choice.
+    """
+    key, _, text = word.partition("=")
+    if text == "None":
+        return [f"{key}=null"]
+    if text[:1] == "{" or (text[:1] == "[" and "None" in text and not is_verbatim(key_of(word))):
+        with suppress(ValueError, SyntaxError):  # not Python's, but Hydra's or a path
+            value = ast.literal_eval(text)
+            inside = isinstance(value, dict) and choices(key_of(word))
+            return spell_settings({f"{key}.{name}": one for name, one in value.items()} if inside else {key: value})
+    return [word]
 
 
 def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -29,7 +29,7 @@ from cse.run.job import steps_in_words
 from cse.sweep.jobs import CONFIGS, PlannedJob, asks_for_smoke
 from cse.sweep.line import Line, own_words, read
 from cse.sweep.memory import in_words, memory_of
-from cse.sweep.start import Runner, Start, idle_gpus, run_here, shares_of
+from cse.sweep.start import Runner, Start, check_id, idle_gpus, run_here, shares_of
 from cse.training.signals import SignalForwarder
 
 
@@ -45,6 +45,7 @@ def main(words: list[str], program: str = "cse-train") -> int:
         parameters_of(line)  # refuses mistakes before all jobs are composed
     planned, parallel = line.jobs(), line.options.jobs.parallel
     check_settings(planned)
+    check_id(planned)
     if line.search:
         check_search(planned[0], line.rows)
         for row in line.rows:

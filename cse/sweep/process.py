@@ -23,6 +23,7 @@ from cse.record.runs import Run, read_run
 from cse.record.status import DONE, FAILED, RUNNING
 from cse.score import Score
 from cse.sweep import jobs
+from cse.sweep.words import digest
 from cse.training.signals import SIGNALS, SignalForwarder
 
 DONE_BEFORE, KILLED, INTERRUPTED, NOT_RUN = "done before", "killed", "interrupted", "not run"
@@ -129,8 +130,10 @@ def command_of(job: jobs.PlannedJob, folder: Path) -> list[str]:
     names = []
     config = job.composed()
     if "wandb" in config.tracker:
-        group = config.hydra.runtime.choices.get("sweep") or folder.parent.name
-        names = [f"tracker.wandb.group={spell_value(group)}", f"tracker.wandb.name={spell_value(job.name)}"]
+        place = folder.parent.absolute()
+        group = config.hydra.runtime.choices.get("sweep") or f"{place.name}-{digest([str(place)])}"
+        names = [f"tracker.wandb.name={spell_value(job.name)}"]
+        names += [f"tracker.wandb.group={spell_value(group)}"] if config.tracker.wandb.group is None else []
         names = [name for name in names if key_of(name) not in map(key_of, job.words)]
     python = [sys.executable, "-P"]  # like cse-train, import nothing from the working directory (a wandb.py)
     return [*python, "-c", start, *job.words, *names, f"hydra.run.dir={spell_value(str(folder))}"]

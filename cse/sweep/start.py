@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
+from omegaconf import OmegaConf
+
 from cse.columns import in_columns
 from cse.config.keys import key_of
 from cse.config.spelling import typed_by_hand
@@ -19,6 +21,7 @@ from cse.score import Score, in_short
 from cse.sweep import process
 from cse.sweep.jobs import PlannedJob
 from cse.sweep.process import DONE_BEFORE, INTERRUPTED, KILLED, NOT_RUN, Outcome
+from cse.tracking.wandb import has_key, sync_line
 from cse.training.signals import SignalForwarder
 
 
@@ -81,6 +84,8 @@ class Start:
             like = sum(one.score == self.best.score for one in self.outcomes.values()) - 1
             tied = f", and {like} more like it" * bool(like)
             print(f"best trial: {self.best.job}, {in_words(self.best.score)}{tied}")
+        if sync := sync_line(self.folder, names):
+            print(f"this uploads to W&B what was logged offline:\n  {sync}")
         if done:
             print(f"every score of each job, and how they compare:\n  {report}")
 
@@ -114,6 +119,19 @@ def run_here(planned: Sequence[PlannedJob], start: Start, shares: Sequence[str |
 
     with ThreadPoolExecutor(len(shares)) as threads:
         return list(threads.map(run, planned))
+
+
+def check_id(planned: Sequence[PlannedJob]) -> None:
+    """Raise UserError for one W&B id of several runs, which would log over each other."""
+    settings = OmegaConf.select(planned[0].composed(), "tracker.wandb")
+    if len(planned) == 1 or not settings or not settings.id:
+        return
+    if settings.mode == "disabled" or (settings.mode == "auto" and not has_key()):
+        return
+    raise UserError(
+        f"tracker.wandb.id={settings.id} (or WANDB_RUN_ID) is the id of one run, and this line starts {len(planned)}: "
+        "leave it out"
+    )
 
 
 def shares_of(planned: Sequence[PlannedJob], parallel: int) -> list[str | None]:

@@ -6,7 +6,8 @@ from typing import Literal
 
 from cse.dotted import Config
 
-TAGGED = ("objective", "model", "data", "augmentation", "aux_modality")
+GROUPED = ("objective", "model", "data", "augmentation")
+TAGGED = (*GROUPED, "aux_modality")
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ class About:
         subject = self.config.get("checkpoint") or self.choices.get("model") or ""
         parts = [part for part in Path(subject).parts if part not in ("best", "/")]  # RUN/best is named after RUN
         return "-".join([self.kind, *parts[-1:]])
+
+    @property
+    def group(self) -> str | None:
+        """What the seeds of a training run share: OBJECTIVE-MODEL-DATA-AUGMENTATION; None for others."""
+        return "-".join(filter(None, map(self.choices.get, GROUPED))) or None if self.kind == "train" else None
 
     @property
     def tags(self) -> list[str]:

@@ -12,10 +12,12 @@ import os
 import secrets
 import shlex
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, ValidationError
 
 from cse.dotted import Config, Json
 from cse.errors import in_short
@@ -27,16 +29,41 @@ log = logging.getLogger(__name__)
 
 TEARDOWN_SECONDS = 2.0
 
+T = TypeVar("T")
+
+
+def accepted(setting: str) -> AfterValidator:
+    """A check of a value by W&B's own validator of that setting, whose sentence a ValueError has."""
+
+    def check(value: T) -> T:
+        import wandb
+
+        try:
+            wandb.Settings.model_validate({setting: value})
+        except ValidationError as refused:
+            raise ValueError(refused.errors()[0]["msg"].removeprefix("Value error, ")) from None
+        except wandb.errors.UsageError as refused:
+            raise ValueError(str(refused)) from None
+        return value
+
+    return AfterValidator(check)
+
+
+SEPARATE = AfterValidator(lambda tags: [one for tag in tags for one in tag.split(",") if one])
+"""Takes tags apart at commas, as W&B does those of WANDB_TAGS."""
+
 
 class Wandb:
     """One W&B run.
 
     folder: of the run; W&B writes into folder/wandb unless WANDB_DIR is set. resume_step: not None if the run in
     `folder` is resumed; it then continues its W&B run.
+    group: null is that of `About`. job_type: null is its kind.
     mode: "online" (offline after init_timeout seconds without an answer), "offline" (never uses the network),
     "disabled" (W&B's word for nothing at all), or "auto": online with an API key, else disabled. name, notes: null for
     OBJECTIVE-MODEL-sSEED and the command line.
-    tags: in addition to the choices. id: null draws one. artifact: whether to upload best/ when the run is done.
+    tags: in addition to the choices, each text one or several with commas between them. id: null draws one.
+    artifact: whether to upload best/ when the run is done.
     finish_timeout: seconds for the last upload.
     """
 
@@ -45,16 +72,17 @@ class Wandb:
         folder: str | Path,
         about: About,
         mode: Literal["auto", "online", "offline", "disabled"],
-        project: Name,
+        project: Annotated[Name, accepted("project")],
         init_timeout: Positive,
         finish_timeout: Positive,
         resume_step: int | None = None,
         entity: Name | None = None,
         group: Name | None = None,
         name: Name | None = None,
-        tags: list[Name] | None = None,
+        tags: Annotated[list[Name], SEPARATE, accepted("run_tags")] | None = None,
         notes: str | None = None,
-        id: Name | None = None,
+        id: Annotated[Name, accepted("run_id")] | None = None,
+        job_type: Name | None = None,
         artifact: bool = False,
     ):
         import wandb
@@ -78,9 +106,9 @@ class Wandb:
         self.start: Config = dict(
             project=project,
             entity=entity,
-            group=group,
+            group=group or about.group,
             name=name or about.name,
-            job_type=about.kind,
+            job_type=job_type or about.kind,
             tags=[*about.tags, *(tags or [])],
             notes=notes or about.command,
             config=config_of(about),
@@ -124,8 +152,7 @@ class Wandb:
         """The run's page, or the command that uploads it: all pieces of a resumed run that are not uploaded yet."""
         if self.run.settings.mode != "offline":
             return str(self.run.url)
-        pieces = sorted(Path(self.run.dir).parents[1].glob(f"offline-run-*-{self.run.id}"))
-        return shlex.join(["wandb", "sync", *(str(piece) for piece in pieces if not any(piece.glob("*.synced")))])
+        return shlex.join(["wandb", "sync", *map(str, unsent(Path(self.run.dir).parents[1], self.run.id))])
 
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
         """Log the metrics of one step, by name."""
@@ -168,6 +195,23 @@ class Wandb:
         ending = threading.Thread(target=tear_down, daemon=True)
         ending.start()
         ending.join(TEARDOWN_SECONDS)
+
+
+def unsent(folder: Path, id: str) -> list[Path]:
+    """What W&B wrote into its folder offline for a run, one piece for each start, and did not upload since."""
+    pieces = sorted(folder.glob(f"offline-run-*-{id}"))
+    return [piece for piece in pieces if not any(piece.glob("*.synced"))]
+
+
+def sync_line(folder: Path, names: Iterable[str]) -> str:
+    """The command that uploads what these runs of a folder logged offline; "" if there is nothing."""
+    pieces: list[Path] = []
+    for run in (folder / name for name in names):
+        if (file := run / "wandb" / "run.json").is_file():
+            pieces += unsent(Path(os.environ.get("WANDB_DIR") or run) / "wandb", read_json(file)["id"])
+    if len(pieces) > 1 and set(folder.glob("*/wandb/offline-run-*")) == set(pieces):
+        return f"wandb sync {shlex.quote(str(folder))}/*/wandb/offline-run-*"
+    return shlex.join(["wandb", "sync", *map(str, pieces)]) if pieces else ""
 
 
 def has_key() -> bool:
