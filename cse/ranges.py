@@ -89,3 +89,17 @@ def check_device(name: str) -> str:
 
 
 Device = Annotated[str, AfterValidator(check_device)]
+
+
+def text_encoding(name: str) -> str:
+    """The name. Raises ValueError unless it is a text encoding that leaves ASCII unchanged."""
+    ascii = "".join(map(chr, range(32, 127))) + "\\x41\n"  # idna and unicode_escape are encodings too
+    try:
+        if ascii.encode(name) == ascii.encode() and ascii.encode().decode(name) == ascii:
+            return name
+    except (LookupError, UnicodeError):  # UnicodeError: idna takes at most 63 letters a word
+        pass
+    raise ValueError("must be the name of a text encoding that keeps ASCII as it is, such as utf-8 or latin-1")
+
+
+Encoding = Annotated[str, AfterValidator(text_encoding)]

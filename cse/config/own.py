@@ -44,7 +44,7 @@ class OwnFile(NamedTuple):
 
     path: Path
     package: str
-    content: DictConfig
+    content: Config
 
 
 read: list[OwnFile] = []
@@ -68,8 +68,9 @@ class OwnSource(FileConfigSource):
             raise UserError(f"{path}: is a list, where settings are a mapping, KEY: VALUE")
         group = config_path.rpartition("/")[0]
         package = package_of(text, group, path.stem, content)
-        check(path, group.partition("/")[0], package, content)
-        read.append(OwnFile(path, "" if package == "_global_" else package or group.replace("/", "."), content))
+        plain: Config = OmegaConf.to_container(content)  # type: ignore[assignment]
+        check(path, group.partition("/")[0], package, plain)
+        read.append(OwnFile(path, "" if package == "_global_" else package or group.replace("/", "."), plain))
         return ConfigResult(
             config=content, path=f"own://{self.path}", provider=self.provider, header={"package": package}
         )
@@ -84,22 +85,21 @@ def package_of(text: str, group: str, name: str, content: DictConfig) -> str | N
     return f"eval.{name}" if group == "eval" and "_target_" in content else None
 
 
-def check(path: Path, group: str, package: str | None, content: DictConfig) -> None:
+def check(path: Path, group: str, package: str | None, content: Config) -> None:
     """Raise UserError for what Hydra would take and nothing would read. group: without its subgroups."""
-    plain: Config = OmegaConf.to_container(content)  # type: ignore[assignment]
-    for key in plain:
+    for key in content:
         if not isinstance(key, str):
             raise UserError(f"{path}: the key {key} is no text: put it in quotes, or name a setting")
         if "." in key:
             section = ": {".join(key.split("."))
             raise UserError(f"{line_of(path, [key])}: {key} is no key: write {section}: VALUE{'}' * key.count('.')}")
-    defaults = plain.get("defaults") or []
+    defaults = content.get("defaults") or []
     if not isinstance(defaults, list):
         raise UserError(f"{line_of(path, ['defaults'])}: defaults is a list: below it, `  - {defaults}`")
     if package == "_global_":
         known = {*groups("train"), "recipe"}
         check_defaults(line_of(path, ["defaults"]), group, defaults, known)
-        check_keys(path, group, plain, known)
+        check_keys(path, group, content, known)
 
 
 def check_defaults(place: str, group: str, defaults: list[str | dict[str, object]], known: set[str]) -> None:
@@ -134,7 +134,7 @@ def written_at(key: str, value: object) -> str:
         if one.package and f"{one.package}.".startswith(f"{key}."):
             return f" ({one.path})"
         inside = key.removeprefix(f"{one.package}.") if one.package else key
-        written: object = OmegaConf.to_container(one.content)
+        written: object = one.content
         for step in inside.split("."):
             written = written.get(step, NOWHERE) if isinstance(written, dict) else NOWHERE
         if written is not NOWHERE and (str(written) == str(value) or "${" in str(written)):
@@ -146,7 +146,7 @@ def overridden(config: DictConfig, typed: Collection[str]) -> list[str]:
     """A sentence for each value of the files read that a later file of ours replaces. typed: the line's keys."""
     told: dict[str, str] = {}
     for one in read:
-        for inside, value in flattened(OmegaConf.to_container(one.content)).items():  # type: ignore[arg-type]
+        for inside, value in flattened(one.content).items():
             key = f"{one.package}.{inside}".lstrip(".")
             now = OmegaConf.select(config, key)
             told.pop(key, None)

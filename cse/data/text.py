@@ -10,7 +10,6 @@ from typing import Annotated
 
 import numpy as np
 from annotated_types import MinLen
-from pydantic import AfterValidator
 
 from cse.data.cache import Ragged, cached
 from cse.data.corpora import check_available, is_published, published
@@ -22,25 +21,12 @@ from cse.data.usable import Empty, Notes, note_faults, usable_rows
 from cse.errors import UserError
 from cse.files import sha256
 from cse.progress import showing, track
-from cse.ranges import Count, Ends, Name, Natural, PositiveShare, Seed
+from cse.ranges import Count, Encoding, Ends, Name, Natural, PositiveShare, Seed
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 
 log = logging.getLogger(__name__)
 
-
-def text_encoding(name: str) -> str:
-    """The name. Raises ValueError unless it is a text encoding that leaves ASCII unchanged."""
-    ascii = "".join(map(chr, range(32, 127))) + "\\x41\n"  # idna and unicode_escape are encodings too
-    try:
-        if ascii.encode(name) == ascii.encode() and ascii.encode().decode(name) == ascii:
-            return name
-    except (LookupError, UnicodeError):  # UnicodeError: idna takes at most 63 letters a word
-        pass
-    raise ValueError("must be the name of a text encoding that keeps ASCII as it is, such as utf-8 or latin-1")
-
-
-Encoding = Annotated[str, AfterValidator(text_encoding)]
 ROWS_PER_BLOCK = 65536  # their offsets are held as Python integers
 TEXTS_PER_CALL = 1000  # per call of the tokenizer: keeps its threads busy and takes little memory
 

@@ -13,9 +13,13 @@ from cse.errors import UserError, renaming_keys
 from cse.eval.files import DataFolder
 from cse.eval.senteval.data import Examples, Row, labelled
 from cse.eval.sts import Readers, ScoredPairs
-from cse.ranges import Name, Widths
+from cse.ranges import Encoding, Name, Widths
 
-OWN_KEYS = {"data.columns=": "eval.pairs.columns=", "data.scores=": "eval.pairs.score=", " or set data.encoding": ""}
+OWN_KEYS = {
+    "data.columns=": "eval.pairs.columns=",
+    "data.scores=": "eval.pairs.score=",
+    "data.encoding": "eval.pairs.encoding",
+}
 
 
 class Pairs(ScoredPairs):
@@ -32,6 +36,7 @@ class Pairs(ScoredPairs):
         test: Name | None,
         columns: Annotated[list[Name], Len(2, 2)],
         score: Name,
+        encoding: Encoding = "utf-8",
         widths: Widths | None = None,
     ):
         self.files = {split: file for split, file in (("dev", dev), ("test", test)) if file}
@@ -47,12 +52,14 @@ class Pairs(ScoredPairs):
             raise UserError(f"eval.pairs.columns={columns} and eval.pairs.score={score}: name three columns")
         super().__init__(DataFolder("pairs", "eval.pairs", "", allow_partial=None, find=Path), (), widths)
         self.splits, self.selects = tuple(self.files), f"{name_of(dev or test or '')}/spearman"
+        self.encoding = encoding
         self.columns: list[str | ScoreColumn] = [*columns, ScoreColumn(score, ends=None)]
 
     def readers(self, split: str) -> Readers:
         """The split's file."""
         file = self.files[split]
-        return {name_of(file): [partial(read_pairs, name=file, columns=self.columns, key=f"eval.pairs.{split}")]}
+        read = partial(read_pairs, name=file, columns=self.columns, key=f"eval.pairs.{split}", encoding=self.encoding)
+        return {name_of(file): [read]}
 
 
 def name_of(file: str) -> str:
@@ -62,7 +69,9 @@ def name_of(file: str) -> str:
     return re.sub(r"\W+", "_", name)
 
 
-def read_pairs(folder: DataFolder, name: str, columns: list[str | ScoreColumn], key: str) -> Examples:
+def read_pairs(
+    folder: DataFolder, name: str, columns: list[str | ScoreColumn], key: str, encoding: str = "utf-8"
+) -> Examples:
     """The pairs of a file with columns, or of a folder of them, their white space as it is. key: the setting that
     names it.
 
@@ -72,7 +81,7 @@ def read_pairs(folder: DataFolder, name: str, columns: list[str | ScoreColumn], 
     for file in files_of(Path(name).expanduser(), key):
         folder.read_bytes(str(file))  # for its digest; read_rows opens it once more, as it does a Parquet file
         with renaming_keys(OWN_KEYS):
-            rows += [(one, other, float(score)) for one, other, score in read_rows(file, columns, "utf-8")]
+            rows += [(one, other, float(score)) for one, other, score in read_rows(file, columns, encoding)]
     if empty := [number for number, (one, other, _) in enumerate(rows, 1) if not (one.strip() and other.strip())]:
         raise UserError(f"{name}: {len(empty)} of {len(rows)} pairs have an empty text, first pair {empty[0]}")
     folder.expect(name, len(rows), None)

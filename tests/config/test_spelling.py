@@ -1,6 +1,8 @@
 """From what one types to what Hydra reads."""
 
+import re
 import shlex
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,8 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 import cse
+from cse.config.check import validate
+from cse.config.compose import composed
 from cse.config.spelling import ONE_OF_MANY, as_meant, line_to_resume, spell, spell_settings, typed
 from cse.errors import UserError
 from cse.run.resume import started_from
@@ -121,3 +125,43 @@ def test_digits_and_switches_may_be_text_in_python():
     assert spell_settings({"seed": "3", "smoke": "true", "model.pooling": "null"}) == [
         "seed=3", "smoke=true", "model.pooling=null",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("typed", "meant"), [
+    ("--model.prefix=None", "model.prefix=null"), ("++model.prefix=None", "++model.prefix=null"),
+    ("note=None", "note=null"), ("experiment=None", "experiment=null"), ("hydra.run.dir=None", "hydra.run.dir=None"),
+    ("--model={'prefix': None, 'name': 'a b/c', 'lora': {'r': 16}}",
+     "model.prefix=null|model.name=a b/c|model.lora={r:16}"),
+    ("--whitening={'kind': 'pca'}", "whitening={kind:pca}"), ("--data.columns=['a', None]", "data.columns=[a,null]"),
+    ("model.lora={r:16,alpha:32}", "model.lora={r:16,alpha:32}"), ("data.path={a}", "data.path={a}"),
+])  # fmt: skip
+def test_what_an_agent_writes_of_python_is_read(typed, meant):
+    assert as_meant([typed]) == meant.split("|")
+
+
+@pytest.mark.parametrize("text", ["None", "none", '"null"', "~"])
+@pytest.mark.parametrize("key", ["model.prefix", "model.template", "tracker.wandb.group", "data.columns"])
+def test_text_in_place_of_null_is_refused(key, text):
+    words = spell([f"{key}={text}", "tracker=wandb"], "train")
+    with pytest.raises(UserError, match=re.escape(key)):
+        validate(composed("train", words), "train")
+
+
+def test_letters_that_a_runs_files_cannot_hold_are_refused(monkeypatch):
+    as_meant(["note=größe"])
+    with pytest.raises(UserError, match=r"l\\udcfc"):
+        as_meant(["data.path=l\udcfc.csv"])
+    monkeypatch.setenv("CSE_CACHE", "/tmp/l\udcfc")
+    with pytest.raises(UserError, match=r"l\\udcfc"):
+        as_meant([])
+    monkeypatch.delenv("CSE_CACHE")
+    monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "ascii")
+    with pytest.raises(UserError, match="PYTHONUTF8=1"):
+        as_meant(["label=\udcc3\udc9cber"])
+
+
+def test_a_reference_in_a_sentence_is_no_path():
+    with pytest.raises(UserError, match="note=") as refused:
+        spell(["note=costs ${HOME}"], "train")
+    assert "path" not in str(refused.value)
+    assert cse.compose("note=costs $5").note == "costs $5"

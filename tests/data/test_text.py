@@ -14,9 +14,10 @@ from toy_hub import parquet
 
 from cse.data import corpora, readers
 from cse.data.corpora import openwebtext, wiki1m
-from cse.data.text import Text, chosen_rows, text_encoding
+from cse.data.text import Text, chosen_rows
 from cse.errors import MissingResource, UserError
 from cse.model.tokenizer import Tokenizer
+from cse.ranges import text_encoding
 from cse.sources.catalogue import DATASETS
 
 

@@ -78,10 +78,14 @@ def test_a_missing_file_and_no_file_at_all_are_refused(tmp_path):
         pairs()
 
 
-def test_a_file_in_another_encoding_is_to_be_written_again(file):
+def test_a_file_in_another_encoding_is_to_be_written_again_or_named(file, bag_of_letters):
     file.write_text("a,b,s\nä,b,1\n", encoding="utf-16")
-    with pytest.raises(UserError, match=r"write the file again as UTF-8$"):
+    with pytest.raises(UserError, match=r"write the file again as UTF-8"):
         ready(pairs(test=file))
+    file.write_text("a,b,s\nä,b,1\nc,d,2\n", encoding="latin-1")
+    with pytest.raises(UserError, match=r"eval\.pairs\.encoding$"):
+        ready(pairs(test=file))
+    assert {one.rows for one in ready(pairs(test=file, encoding="latin-1"))(bag_of_letters, "test")} == {2}
 
 
 def test_a_pair_without_text_and_a_test_that_chooses_the_step_are_refused(file):

@@ -9,10 +9,12 @@ from omegaconf import OmegaConf
 from typed import jobs_of
 
 from cse.config.compose import composed, without_hydra
+from cse.errors import UserError
 from cse.files import sha256
 from cse.record.results import code_digest, named_sums, weights_sum
 from cse.record.runs import Run, read_run
 from cse.sweep import jobs, process
+from cse.sweep.start import check_id
 
 
 def test_a_finished_run_with_other_settings_does_not_pass_for_done(tmp_path):
@@ -176,3 +178,24 @@ def test_a_job_imports_nothing_from_the_working_directory(tmp_path):
     command = process.command_of(jobs_of("whitenedcse/table5", "tracker=none")[0], tmp_path / "job")
     before_code = command[: command.index("-c")]
     assert subprocess.run([*before_code, "-c", "import mine"], cwd=tmp_path, capture_output=True).returncode == 1
+
+
+def test_jobs_are_one_group_of_wandb_as_the_environment_or_their_folder_says(tmp_path, monkeypatch):
+    def group(folder: Path, *words: str) -> str:
+        line = process.command_of(jobs.PlannedJob("a", "cse-train", ["tracker=offline", *words]), folder / "a")
+        return next((word.partition("=")[2] for word in line if word.startswith("tracker.wandb.group=")), "")
+
+    monkeypatch.delenv("WANDB_RUN_GROUP", raising=False)
+    assert group(tmp_path / "one" / "runs") != group(tmp_path / "two" / "runs")
+    assert group(tmp_path / "one" / "runs") == group(tmp_path / "one" / "runs", "seed=2")
+    monkeypatch.setenv("WANDB_RUN_GROUP", "mine")
+    assert group(tmp_path) == ""  # the job reads it itself
+
+
+def test_one_id_of_wandb_is_not_for_many_jobs(monkeypatch):
+    two = [jobs.PlannedJob(f"{seed}", "cse-train", ["tracker=offline", f"seed={seed}"]) for seed in (1, 2)]
+    check_id(two)
+    monkeypatch.setenv("WANDB_RUN_ID", "x")
+    check_id(two[:1])
+    with pytest.raises(UserError, match="WANDB_RUN_ID"):
+        check_id(two)

@@ -4,12 +4,16 @@ import json
 import logging
 import math
 import os
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from functools import partial
+from glob import glob
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -18,9 +22,11 @@ import wandb.sdk.lib.console_capture  # noqa: F401 (it wraps the streams at impo
 from omegaconf import OmegaConf
 from toy_wandb import ToyWandb
 
+import cse
+from cse.errors import UserError
 from cse.tracking.about import About
 from cse.tracking.trackers import Trackers
-from cse.tracking.wandb import Wandb, has_key
+from cse.tracking.wandb import Wandb, has_key, sync_line
 
 CONF = Path(__file__).parents[2] / "conf" / "tracker"
 KEY = "0" * 40
@@ -234,3 +240,42 @@ def test_a_server_that_breaks_midway_costs_no_more_than_the_timeout(toy_wandb, t
     began = time.monotonic()
     trackers.finish(0, {"test/sts/average": 76.25})
     assert time.monotonic() - began < 300  # W&B alone would try for days
+
+
+@pytest.mark.parametrize("word", ["project=team/x", f"project={'x' * 129}", f"tags=[{'x' * 70}]", "id=a/b", "id=' a'"])
+def test_what_wandb_cannot_have_is_refused_before_any_work(word):
+    with pytest.raises(UserError, match=f"tracker.wandb.{word[:2]}"):
+        cse.compose("tracker=offline", f"tracker.wandb.{word}")
+
+
+def test_the_environments_tags_job_type_and_group_apply(environment, tmp_path):
+    for name, value in {"TAGS": "aa,bb", "JOB_TYPE": "ablation", "RUN_GROUP": "mine"}.items():
+        environment.setenv(f"WANDB_{name}", value)
+    keys = OmegaConf.to_container(cse.compose("tracker=offline").tracker.wandb, resolve=True)
+    run = Wandb(tmp_path, ABOUT, **{key: value for key, value in keys.items() if not key.startswith("_")})
+    run.finish(0, {})
+    written = next(record["run"] for record in inspect(offline_files(tmp_path)[0]) if record["type"] == "run")
+    assert set(written["tags"]) == {"simcse", "bert", "wiki1m", "dropout", "aa", "bb"}
+    assert (written["job_type"], written["run_group"]) == ("ablation", "mine")
+    environment.setenv("WANDB_TAGS", "x" * 70)
+    with pytest.raises(UserError, match="64"):
+        cse.compose("tracker=offline")
+
+
+def test_the_seeds_of_a_setting_are_one_group():
+    assert {replace(ABOUT, config=CONFIG | {"seed": seed}).group for seed in (1, 2)} == {"simcse-bert-wiki1m-dropout"}
+    assert replace(ABOUT, kind="eval").group is None
+
+
+def test_one_line_uploads_what_all_runs_of_a_folder_logged_offline(environment, tmp_path):
+    for run, id, sent in (("a", "1", False), ("b b", "2", True), ("b b", "2", False)):
+        piece = tmp_path / run / "wandb" / f"offline-run-{sent:d}-{id}"
+        piece.mkdir(parents=True)
+        (tmp_path / run / "wandb" / "run.json").write_text(json.dumps({"id": id}))
+        (piece / "run.wandb.synced").touch() if sent else None
+    first, second = tmp_path / "a/wandb/offline-run-0-1", tmp_path / "b b/wandb/offline-run-0-2"
+    assert shlex.split(sync_line(tmp_path, ["a", "b b", "c"]))[2:] == [str(first), str(second)]
+    assert sync_line(tmp_path, ["c"]) == ""
+    shutil.rmtree(tmp_path / "b b/wandb/offline-run-1-2")
+    pattern = shlex.split(sync_line(tmp_path, ["a", "b b"]))[2]
+    assert set(glob(pattern)) == {str(first), str(second)}
