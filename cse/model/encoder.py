@@ -14,13 +14,14 @@ from rich.progress import track as bar
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
+from cse.dotted import Json
 from cse.model import packing
 from cse.model.architecture import hidden_of_embeddings, is_causal, takes_embeddings
 from cse.model.pooling import pool
 from cse.model.template import Denoising
 from cse.model.tokenizer import Tokenizer
 from cse.progress import track
-from cse.tensors import Precision
+from cse.tensors import Precision, full_precision
 from cse.types import Encoded, Tokens
 
 if TYPE_CHECKING:  # importing transformers takes seconds
@@ -28,6 +29,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 FETCHED = 256  # batches whose vectors stay on the device until they are copied together
 TEXTS = 128  # in a batch of encode()
+LONG = 512  # tokens: a batch of longer texts has fewer of them, so that it takes no more memory
 TOKENS = 2**12  # a batch in bf16 is filled up to so many, padding included; with 2**15 a CPU was slower than in fp32
 
 
@@ -48,9 +50,10 @@ class Encoder(nn.Module):
     """A Hugging Face encoder with its pooling.
 
     backbone: what AutoModel loads, without a pooler. pooling: one of cse.model.pooling's. mlm_head: hidden (n, D) ->
-    logits (n, V), or None where no objective asks for a masked-language-model loss. head: the trained head that stays
-    on at test time (supervised SimCSE), or None.
+    logits (n, V), or None where no objective asks for a masked-language-model loss. head: what the checkpoint records
+    after the pooling (supervised SimCSE's linear layer and tanh), or None; it is trained on.
     unit_length: whether `encode` returns vectors of length 1, as some published sentence-transformers folders ask.
+    settings: what else such a folder records, for its export (cse.model.recorded.KEPT).
     packed: on a CPU, skip padding and what the pooling does not read (cse.model.packing); the same function, faster.
     dropout: the largest dropout probability in training, adapters' included. own_dropout: the checkpoint's own
     probabilities by the configuration's keys, which best/ records. lora: whether only an adapter is trained.
@@ -64,8 +67,9 @@ class Encoder(nn.Module):
         pooling: str,
         *,
         mlm_head: nn.Module | None = None,
-        head: nn.Module | None = None,
+        head: nn.Sequential | None = None,
         unit_length: bool = False,
+        settings: Json | None = None,
         packed: bool = False,
         dropout: float = 0.0,
         own_dropout: Mapping[str, float] | None = None,
@@ -77,6 +81,7 @@ class Encoder(nn.Module):
         self.mlm_head = mlm_head
         self.head = head
         self.unit_length = unit_length
+        self.settings = settings or {}
         self.packed = packed
         self.dropout = dropout
         self.own_dropout = dict(own_dropout or {})
@@ -84,9 +89,20 @@ class Encoder(nn.Module):
         self.denoising: Denoising | None = None
 
     @property
-    def dim(self) -> int:
-        """D, the width of the hidden states and of the embeddings."""
+    def width(self) -> int:
+        """The width of the hidden states, and of vectors in place of token embeddings."""
         return self.backbone.config.hidden_size
+
+    @property
+    def dim(self) -> int:
+        """D, the width of the embeddings: that of the hidden states, unless its head changes it."""
+        linear = [module for module in self.head.modules() if isinstance(module, nn.Linear)] if self.head else []
+        return linear[-1].out_features if linear else self.width
+
+    @property
+    def vector_length(self) -> int:
+        """How many numbers `encode` returns a text: D, or fewer where the checkpoint records truncate_dim."""
+        return min(self.dim, self.settings.get("truncate_dim") or self.dim)
 
     @property
     def size(self) -> str:
@@ -101,11 +117,13 @@ class Encoder(nn.Module):
         about = [f"{self.pooling} pooling", *["in a template"] * bool(self.tokenizer.template_length)]
         about += [f"after {self.tokenizer.prefix!r}"] * bool(self.tokenizer.prefix)
         about += ["its dense head"] * (self.head is not None)
-        return ", ".join([*about, *["unit length"] * self.unit_length, f"at most {self.tokenizer.longest} tokens"])
+        about += ["unit length"] * self.unit_length
+        about += [f"the first {self.vector_length} numbers"] * (self.vector_length < self.dim)
+        return ", ".join([*about, f"at most {self.tokenizer.longest} tokens"])
 
     def __repr__(self) -> str:
         """One line; `backbone` has the layers."""
-        return f"Encoder({self.size}, {self.dim} numbers a text: {self.described})"
+        return f"Encoder({self.size}, {self.vector_length} numbers a text: {self.described})"
 
     @property
     def device(self) -> torch.device:
@@ -133,7 +151,7 @@ class Encoder(nn.Module):
             assert x_BTD is not None
             return self.from_embeddings(x_BTD)
         if self.packs and self.pooling == "cls" and tokens.labels_BT is None:
-            return Encoded(self._wide(packing.pooled_cls(self.backbone, tokens)))
+            return Encoded(self._embedded(packing.pooled_cls(self.backbone, tokens)))
         all_layers = self.pooling.startswith("avg")
         if self.packs and not all_layers:
             last_BTD, layers = packing.hidden_states(self.backbone, tokens), None
@@ -150,7 +168,7 @@ class Encoder(nn.Module):
         pooled_BD = pool(self.pooling, last_BTD, layers, read_BT)
         if self.denoising is not None and self.training:
             pooled_BD = pooled_BD - self.denoising(self.backbone, tokens)
-        return Encoded(self._wide(pooled_BD), self.masked_losses(last_BTD, tokens))
+        return Encoded(self._embedded(pooled_BD), self.masked_losses(last_BTD, tokens))
 
     def _attention_mask(self, mask_BT: Tensor) -> Tensor:
         """As (B, 1, 1, T) booleans where the layers take them: for a mask of two dimensions transformers looks whether
@@ -164,13 +182,19 @@ class Encoder(nn.Module):
         CLS, is read, whatever the pooling; in a causal decoder the last, the only token that sees all others."""
         x_BTD = x_BTD.to(self.backbone.dtype)
         if self.packs:  # no decoder does
-            return Encoded(self._wide(packing.pooled_cls_of(self.backbone, x_BTD)))
+            return Encoded(self._embedded(packing.pooled_cls_of(self.backbone, x_BTD)))
         hidden_BTD = hidden_of_embeddings(self.backbone, x_BTD)
-        return Encoded(self._wide(hidden_BTD[:, -1 if is_causal(self.backbone.config) else 0]))
+        return Encoded(self._embedded(hidden_BTD[:, -1 if is_causal(self.backbone.config) else 0]))
 
-    def _wide(self, pooled_BD: Tensor) -> Tensor:
-        """As float32, if the weights are half precision: heads and losses compute in float32."""
-        return pooled_BD.float() if self.backbone.dtype in (torch.bfloat16, torch.float16) else pooled_BD
+    def _embedded(self, pooled_BD: Tensor) -> Tensor:
+        """Through the encoder's own head; as float32, if the weights are half precision: heads and losses compute in
+        float32."""
+        if self.backbone.dtype in (torch.bfloat16, torch.float16):
+            pooled_BD = pooled_BD.float()
+        if self.head is None:
+            return pooled_BD
+        with full_precision(pooled_BD) as (exact_BD,):
+            return self.head(exact_BD)
 
     def masked_losses(self, hidden_BTD: Tensor, tokens: Tokens) -> dict[str, Tensor]:
         """Encoded's mlm_nll_B and mlm_count_B of the last layer; {} without labels."""
@@ -199,8 +223,8 @@ class Encoder(nn.Module):
     ) -> np.ndarray:
         """n texts -> (n, D) float32, one text -> (D,), in eval mode, without dropout.
 
-        Each distinct token sequence is encoded once, in batches sorted by length. head: applied to the pooled vectors
-        (default: the encoder's own, if it has one). precision: fp32, or bf16 (autocast in the layers; vectors and head
+        Each distinct token sequence is encoded once, in batches sorted by length. head: applied to the vectors, after
+        the encoder's own, if it has one. precision: fp32, or bf16 (autocast in the layers; vectors and head
         stay float32), which fills batches up to TOKENS.
         normalize_embeddings: to length 1, whatever `unit_length` is. show_progress_bar: on a terminal or in a notebook.
         Raises TypeError for what is no text, ValueError for a batch_size below 1 or any other precision.
@@ -210,15 +234,14 @@ class Encoder(nn.Module):
             raise ValueError(f"batch_size={batch_size} must be at least 1")
         if precision not in get_args(Precision):
             raise ValueError(f"{precision=} must be one of {', '.join(get_args(Precision))}")
-        head = head or self.head
+        most = self.settings.get("truncate_dim")
         if not texts:
             none_0D = torch.zeros(0, self.dim, device=self.device)
-            return (none_0D if head is None else head(none_0D)).cpu().numpy()
+            return (none_0D if head is None else head(none_0D)).cpu().numpy()[:, :most]
         keys = [ids.tobytes() for ids in self.tokenizer(texts, self.tokenizer.longest)]
         distinct = sorted(set(keys), key=lambda key: (len(key), key))
         batches = in_batches(distinct, batch_size, TOKENS if precision == "bf16" else 0)
         tracked = bar(batches, "encode", console=Console(stderr=True)) if show_progress_bar else track(batches, "batch")
-        unit = self.unit_length or normalize_embeddings
         rows, waiting = [], []  # on the CPU, and still on the device: waiting for it at each batch is slow
         with self._scoring(precision, head):
             for number, batch in enumerate(tracked, 1):
@@ -226,7 +249,10 @@ class Encoder(nn.Module):
                 with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bf16"):
                     pooled_BD = self(self.tokenizer.collate(ids).to(self.device)).pooled_BD
                 pooled_BD = pooled_BD.float() if head is None else head(pooled_BD.float())
-                waiting.append(normalize(pooled_BD, dim=1) if unit else pooled_BD)
+                if self.unit_length:
+                    pooled_BD = normalize(pooled_BD, dim=1)
+                pooled_BD = pooled_BD[:, :most]
+                waiting.append(normalize(pooled_BD, dim=1) if normalize_embeddings else pooled_BD)
                 if len(waiting) == FETCHED or number == len(batches):
                     rows.append(torch.cat(waiting).cpu())
                     waiting = []
@@ -255,11 +281,13 @@ class Encoder(nn.Module):
 
 
 def in_batches(keys: Sequence[bytes], texts: int, tokens: int) -> list[Sequence[bytes]]:
-    """The keys (int32 ids, sorted by length) in batches of `texts`, or of more as long as they have at most `tokens`
-    tokens, padding included."""
+    """The keys (int32 ids, sorted by length) in batches of `texts`: of more as long as they have at most `tokens`
+    tokens, padding included, and of fewer as soon as they have more than so many texts of LONG tokens have."""
     batches, start = [], 0
     while start < len(keys):
-        stop = start + texts
+        stop = min(start + texts, len(keys))
+        while stop > start + 1 and (stop - start) * len(keys[stop - 1]) > texts * LONG * np.int32().itemsize:
+            stop -= 1
         while stop < len(keys) and (stop + 1 - start) * len(keys[stop]) <= tokens * np.int32().itemsize:
             stop += 1
         batches.append(keys[start:stop])

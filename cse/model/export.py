@@ -8,6 +8,7 @@ import copy
 import inspect
 import json
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -20,11 +21,15 @@ from cse.errors import UserError
 from cse.files import write_json, write_text
 from cse.model.architecture import DENSE_POOLERS
 from cse.model.encoder import Encoder
+from cse.model.heads import is_mlp_head
 from cse.model.lora import merged
 from cse.model.pooling import TRAINABLE
 from cse.model.tokenizer import Tokenizer
 
 PROMPT = "default"  # the name of the prompt that records a prefix
+OF_ONE_CALL = ("max_length", "stride", "truncation_strategy", "pad_to_multiple_of", "pad_token_type_id")
+"""What transformers writes into tokenizer_config.json from the truncation and padding that tokenizer.json was left in;
+fastembed cuts by the first."""
 ONE_FILE = "50GB"  # transformers' own limit; the hub's, 5GB, would split what a run reads as one model.safetensors
 
 
@@ -37,11 +42,13 @@ def check_exportable(pooling: str) -> None:
 
 
 def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, card: str = "") -> None:
-    """Write the encoder, its tokenizer, its pooling and, if it stays at test time, its head.
+    """Write the encoder, its tokenizer, its pooling, its head, and after that one that stays at test time.
 
-    The folder loads with SentenceTransformer(folder) and AutoModel.from_pretrained(folder). A head (linear and tanh)
-    is written twice: as 2_Dense for the first, and as the backbone's own pooler for the second (`pooler_output`), where
-    the architecture has one; without a head that pooler changes nothing. An adapter is merged into the weights, in
+    The folder loads with SentenceTransformer(folder) and AutoModel.from_pretrained(folder), which both compute in
+    float32, as cse does. Where all that comes after the pooling is one linear layer and tanh, it is written twice: as
+    2_Dense for the first, and as the backbone's own pooler for the second (`pooler_output`), where the architecture has
+    one; otherwise that pooler changes nothing. What the checkpoint records beside its modules (unit length, prompts,
+    similarity) stays, but for what the prefix changes. An adapter is merged into the weights, in
     float32, and also saved by itself in adapter/. config.json has the checkpoint's own dropout, not the run's. card:
     the text of README.md.
     Raises FileExistsError for a folder that holds something.
@@ -49,22 +56,17 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise FileExistsError(f"{folder} is not empty")
-    write_weights(encoder, folder, head)
-    encoder.tokenizer.hf.padding_side = "right"  # as cse pads: a decoder's absolute positions count from the left
-    encoder.tokenizer.hf.save_pretrained(folder)
-    if encoder.tokenizer.changed or encoder.tokenizer.template_length:  # its own class would build it without that
-        own = {
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            "model_input_names": encoder.tokenizer.hf.model_input_names,
-        }
-        write_json(folder / "tokenizer_config.json", json.loads((folder / "tokenizer_config.json").read_text()) | own)
-    kinds = ["Transformer", *["WordWeights"] * (encoder.pooling == "mask"), "Pooling", *["Dense"] * (head is not None)]
-    place = {kind: folder / f"{i}_{kind}" for i, kind in enumerate(kinds)}
+    ends = [*(encoder.head or []), *([nn.Sequential(linear_of(head), nn.Tanh())] if head is not None else [])]
+    write_weights(encoder, folder, ends)
+    write_tokenizer(encoder.tokenizer, folder)
+    kinds = ["Transformer", *["WordWeights"] * (encoder.pooling == "mask"), "Pooling"]
     if encoder.pooling == "mask":
-        write_mask_weights(encoder.tokenizer, place["WordWeights"])
-    write_json(place["Pooling"] / "config.json", pooling_config(encoder))
-    if head is not None:
-        write_dense(head, place["Dense"], encoder.dim)
+        write_mask_weights(encoder.tokenizer, folder / "1_WordWeights")
+    write_json(folder / f"{len(kinds) - 1}_Pooling" / "config.json", pooling_config(encoder))
+    for module in ends:
+        kinds.append(kind_of(module))
+        write_module(module, folder / f"{len(kinds) - 1}_{kinds[-1]}")
+    kinds += ["Normalize"] * encoder.unit_length
     modules = [
         {"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
         for i, kind in enumerate(kinds)
@@ -72,22 +74,55 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
     write_json(folder / "modules.json", modules)
     lengths = {"max_seq_length": encoder.tokenizer.longest, "do_lower_case": False}
     write_json(folder / "sentence_bert_config.json", lengths)
-    prefix = encoder.tokenizer.prefix
-    prompts = {
-        "__version__": {},
-        "prompts": {PROMPT: prefix} if prefix else {},
-        "default_prompt_name": PROMPT if prefix else None,
-        "similarity_fn_name": "cosine",
-    }
-    write_json(folder / "config_sentence_transformers.json", prompts)
+    own = {key: value for key, value in encoder.settings.items() if key in ("similarity_fn_name", "truncate_dim")}
+    settings = {"__version__": {}, "similarity_fn_name": "cosine", **own, **prompts_of(encoder)}
+    write_json(folder / "config_sentence_transformers.json", settings)
     write_text(folder / "README.md", card)
+
+
+def prompts_of(encoder: Encoder) -> Json:
+    """The prompts of sentence-transformers: the checkpoint's, and the prefix as the default.
+
+    From version 5 on `encode_query` and `encode_document` take an empty prompt where there is none of their name, and
+    never the default: so both have one wherever there is a prefix.
+    """
+    prefix, given = encoder.tokenizer.prefix, encoder.settings.get("prompts") or {}
+    named = {name: text for name, text in given.items() if name != PROMPT and text != given.get(PROMPT)}
+    if not prefix:
+        return {"prompts": named, "default_prompt_name": None}
+    if not any(named.values()):  # empty ones are sentence-transformers' own
+        named = {}
+    default = encoder.settings.get("default_prompt_name")
+    if named.get(default) != prefix:
+        default = PROMPT
+    documents = next((named[name] for name in ("passage", "corpus") if name in named), prefix)
+    return {
+        "prompts": {"query": prefix, "document": documents, **named, default: prefix},
+        "default_prompt_name": default,
+    }
+
+
+def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
+    """Write the tokenizer, which cuts a text where `encode` does, and pads nothing unasked."""
+    hf = tokenizer.hf
+    hf.padding_side = "right"  # as cse pads: a decoder's absolute positions count from the left
+    hf.backend_tokenizer.no_truncation()
+    hf.backend_tokenizer.no_padding()
+    hf.save_pretrained(folder)
+    written = json.loads((folder / "tokenizer_config.json").read_text())
+    config = {key: value for key, value in written.items() if key not in OF_ONE_CALL}
+    config["model_max_length"] = tokenizer.longest
+    if tokenizer.changed or tokenizer.template_length:  # its own class would build it without that
+        config |= {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": hf.model_input_names}
+    write_json(folder / "tokenizer_config.json", config)
 
 
 def pooling_config(encoder: Encoder) -> Json:
     """The config of a Pooling module of sentence-transformers, in the booleans that every version reads."""
     named = {"cls": "cls_token", "mean": "mean_tokens", "mask": "mean_tokens", "last": "lasttoken"}[encoder.pooling]
     modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
-    return {"word_embedding_dimension": encoder.dim} | {f"pooling_mode_{mode}": mode == named for mode in modes}
+    config = {"word_embedding_dimension": encoder.width} | {f"pooling_mode_{mode}": mode == named for mode in modes}
+    return config | ({"include_prompt": False} if encoder.settings.get("include_prompt") is False else {})
 
 
 def write_mask_weights(tokenizer: Tokenizer, folder: Path) -> None:
@@ -102,25 +137,38 @@ def write_mask_weights(tokenizer: Tokenizer, folder: Path) -> None:
     save_file({"emb_layer.weight": weights}, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def write_dense(head: nn.Module, folder: Path, dim: int) -> None:
-    """Write a Dense module of sentence-transformers: the head's linear layer, dim -> dim, and tanh."""
-    activation = "torch.nn.modules.activation.Tanh"
-    config = {"in_features": dim, "out_features": dim, "bias": True, "activation_function": activation}
+def kind_of(module: nn.Module) -> str:
+    """The name of the class of sentence-transformers that a module after the pooling is written as."""
+    return type(module).__name__ if isinstance(module, nn.LayerNorm | nn.Dropout) else "Dense"
+
+
+def write_module(module: nn.Module, folder: Path) -> None:
+    """Write a module after the pooling, as cse.model.recorded.head_of reads it."""
+    if isinstance(module, nn.Dropout):
+        write_json(folder / "config.json", {"dropout": module.p})
+        return
+    config: Json
+    if isinstance(module, nn.LayerNorm):
+        prefix, weights, config = "norm", module.state_dict(), {"dimension": module.normalized_shape[0]}
+    else:
+        linear, activation = linear_of(module), list(module.children())[-1]
+        prefix, weights, kind = "linear", linear.state_dict(), type(activation)
+        config = {"in_features": linear.in_features, "out_features": linear.out_features}
+        config |= {"bias": linear.bias is not None, "activation_function": f"{kind.__module__}.{kind.__name__}"}
     write_json(folder / "config.json", config)
-    dense = {f"linear.{name}": value for name, value in linear_of(head).items()}
-    save_file(dense, folder / "model.safetensors", metadata={"format": "pt"})
+    tensors = {f"{prefix}.{name}": value.detach().cpu().contiguous() for name, value in weights.items()}
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def write_weights(encoder: Encoder, folder: Path, head: nn.Module | None) -> None:
-    """Write config.json and model.safetensors, and adapter/ where the encoder has one."""
+def write_weights(encoder: Encoder, folder: Path, ends: Sequence[nn.Module]) -> None:
+    """Write config.json and model.safetensors, and adapter/ where the encoder has one. ends: what is after pooling."""
     backbone = encoder.backbone
     weights = merged(backbone) if encoder.lora else backbone.state_dict()
     state = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
     if backbone.config.model_type in DENSE_POOLERS:
-        state |= {f"pooler.dense.{name}": value for name, value in pooler_of(encoder, head).items()}
+        state |= {f"pooler.dense.{name}": value for name, value in pooler_of(encoder, ends).items()}
     if encoder.lora:
         backbone.config.architectures = [type(backbone).__name__]
-        backbone.config.dtype = "float32"  # in which transformers then loads them
         backbone.config.save_pretrained(folder)
         logging.getLogger(inspect.getfile(save_torch_state_dict)).setLevel(logging.ERROR)  # so the hub names it
         save_torch_state_dict(state, folder, max_shard_size=ONE_FILE)
@@ -128,16 +176,17 @@ def write_weights(encoder: Encoder, folder: Path, head: nn.Module | None) -> Non
     else:
         backbone.save_pretrained(folder, state_dict=state)
     config = json.loads((folder / "config.json").read_text())
+    config["dtype"] = "float32"  # in which transformers then loads them, half precision too: as cse computes
     write_json(folder / "config.json", config | encoder.own_dropout)
 
 
-def pooler_of(encoder: Encoder, head: nn.Module | None) -> dict[str, torch.Tensor]:
-    """weight and bias of the backbone's own pooler: the head's, or one that changes nothing, as AutoModel would draw
-    weights that are missing, with a warning."""
-    if head is not None:
-        return linear_of(head)
-    dtype = encoder.backbone.dtype
-    return {"weight": torch.eye(encoder.dim, dtype=dtype), "bias": torch.zeros(encoder.dim, dtype=dtype)}
+def pooler_of(encoder: Encoder, ends: Sequence[nn.Module]) -> dict[str, torch.Tensor]:
+    """weight and bias of the backbone's own pooler: those of the only module after the pooling, if that is such a
+    pooler, or else of one that changes nothing, as AutoModel would draw weights that are missing, with a warning."""
+    dtype, width = encoder.backbone.dtype, encoder.width
+    if len(ends) == 1 and is_mlp_head(ends[0], width):
+        return {name: value.detach().cpu().contiguous() for name, value in linear_of(ends[0]).state_dict().items()}
+    return {"weight": torch.eye(width, dtype=dtype), "bias": torch.zeros(width, dtype=dtype)}
 
 
 def check_head(head: nn.Module, dim: int) -> None:
@@ -156,7 +205,7 @@ def check_head(head: nn.Module, dim: int) -> None:
     )
 
 
-def linear_of(head: nn.Module) -> dict[str, torch.Tensor]:
-    """weight and bias of a head's only linear layer."""
+def linear_of(head: nn.Module) -> nn.Linear:
+    """A head's only linear layer."""
     (linear,) = [module for module in head.modules() if isinstance(module, nn.Linear)]
-    return {name: value.detach().cpu().contiguous() for name, value in linear.state_dict().items()}
+    return linear

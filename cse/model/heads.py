@@ -28,6 +28,14 @@ class MLPHead(nn.Module):
         return self.linear(x_BD).tanh()
 
 
+def is_mlp_head(module: nn.Module, dim: int) -> bool:
+    """Whether a Dense module, as a checkpoint records one, is an MLPHead: a linear layer, dim -> dim, and tanh."""
+    if not (isinstance(module, nn.Sequential) and len(module) == 2 and isinstance(module[1], nn.Tanh)):
+        return False
+    linear = module[0]
+    return isinstance(linear, nn.Linear) and linear.weight.shape == (dim, dim) and linear.bias is not None
+
+
 class Projector(nn.Module):
     """Barlow Twins' and VICReg's expander: (`layers` - 1) x [linear, BatchNorm, ReLU], then one linear layer.
 

@@ -5,6 +5,7 @@ scored without a warning.
 """
 
 import logging
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from cse.sources.encoder import NO_TOKENIZER
 
 log = logging.getLogger(__name__)
 
-LONGEST = 512  # tokens at test time: no sentence is cut, documents are
+LONGEST = 512  # tokens at test time, where no length is recorded: no sentence is cut, documents are
 TOKENS, PADDED = 5, 12  # of the trial text, and of its padded row; no library's chunk size divides the first
 TOLERANCE = 1e-2  # relative; float32's rounding is a thousandth of this
 BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # computed values that older transformers saved
@@ -104,7 +105,7 @@ def longest_text(name: str, recorded: int | None, tokenizer: PreTrainedTokenizer
     recorded: max_seq_length of sentence-transformers, or None. positions: None for any number. Raises UserError where
     there is no room for a token of text.
     """
-    longest = int(min(recorded or tokenizer.model_max_length, positions or LONGEST, LONGEST))
+    longest = int(min(recorded or min(tokenizer.model_max_length, LONGEST), positions or math.inf))
     if longest <= tokenizer.num_special_tokens_to_add():
         raise UserError(
             f"model.name={name} leaves no room for text in {longest} tokens (model_max_length of "

@@ -25,7 +25,7 @@ from cse.model.encoder import Encoder
 from cse.model.lora import Lora, add_adapter
 from cse.model.packing import ARCHITECTURES
 from cse.model.pooling import POOLERS
-from cse.model.recorded import Ending, recorded_modules
+from cse.model.recorded import Ending, check_width, recorded_modules
 from cse.model.template import templates_of
 from cse.model.tokenizer import Tokenizer
 from cse.ranges import AnyPooling, BelowOne, Count, Name
@@ -59,31 +59,40 @@ def load_encoder(
     template: str | None = None,
     second_template: str | None = None,
     denoise: Literal["paper", "released"] | None = None,
+    unrecorded: AnyPooling | None = None,
 ) -> Encoder:
     """An Encoder in train mode.
 
     name: a hub name, a folder, or package://MODULE/PATH. pooling: None reads it from the checkpoint (our `best/`, any
-    sentence-transformers folder), together with the dense head, the unit length, the prefix and the longest text that
-    it may record; pooler is CLS through the checkpoint's own pooler (supervised SimCSE as released). dropout: the
-    probability of every dropout in the stack, None keeps the checkpoint's. mlm: load the language-model head too.
-    packed: on a CPU, where the architecture is known, all weights are trained and nothing is checkpointed. lora: what
-    Lora takes. template: None keeps the checkpoint's; prefix: so does None, where pooling is None too.
-    conf/model/_base.yaml says the rest.
+    sentence-transformers folder), together with the dense head, which another pooling drops, in a sentence; where none
+    is recorded, `unrecorded`. The unit length, the prompts and the longest text are read in any case. pooler is CLS
+    through the checkpoint's own pooler (supervised SimCSE as released). dropout: the probability of every dropout in
+    the stack, None keeps the checkpoint's. mlm: load the language-model head too. packed: on a CPU, where the
+    architecture is known, all weights are trained and nothing is checkpointed. lora: what Lora takes. template, prefix:
+    None keeps the checkpoint's. conf/model/_base.yaml says the rest.
 
     Raises MissingResource if the weights cannot be had, UserError if they do not fit.
     """
     changes = {"dropout": dropout, "num_layers": num_layers, "bidirectional": bidirectional}
-    encoder = read_checkpoint(name, pooling, changes, {"dtype": DTYPES[dtype], "attn_implementation": attention}, mlm)
+    weights = {"dtype": DTYPES[dtype], "attn_implementation": attention}
+    encoder = read_checkpoint(name, pooling, changes, weights, mlm=mlm, unrecorded=unrecorded)
     if lm_head == "copy" and encoder.mlm_head is not None:
         architecture.untie(encoder.mlm_head, encoder.backbone)
     tokenizer, config = encoder.tokenizer, encoder.backbone.config
     if prefix is not None:
         tokenizer.prefix = prefix
+    if tokenizer.prefix and encoder.settings.get("include_prompt") is False:
+        raise UserError(
+            f"model.name={name} pools without the prompt (include_prompt), and cse pools all tokens: set "
+            "model.prefix='', or take include_prompt out of its Pooling's config.json"
+        )
     tokenizer.templates, encoder.denoising = templates_of(
         tokenizer.hf, config, encoder.pooling, first=template, second=second_template, denoise=denoise
     )
     if lora is not None:
         add_adapter(encoder.backbone, lora)
+        if encoder.head is not None:
+            encoder.head.requires_grad_(False)
         encoder.lora, encoder.dropout = True, max(encoder.dropout, lora.get("dropout", 0.0))
     if gradient_checkpointing:
         encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
@@ -92,7 +101,9 @@ def load_encoder(
     return encoder.train()
 
 
-def read_checkpoint(name: str, pooling: str | None, changes: Mapping[str, Any], weights: Mapping, mlm: bool) -> Encoder:
+def read_checkpoint(
+    name: str, pooling: str | None, changes: Mapping[str, Any], weights: Mapping, *, mlm: bool, unrecorded: str | None
+) -> Encoder:
     """The encoder as the checkpoint has it; all weights are trained, and nothing is packed.
 
     changes: of the configuration, as `configure` takes them. weights: dtype and attn_implementation, as from_pretrained
@@ -105,15 +116,13 @@ def read_checkpoint(name: str, pooling: str | None, changes: Mapping[str, Any], 
 
     attention = weights["attn_implementation"]
     with integrity.loading(name, "" if attention is None else f"model.attention={attention} may be the cause; "):
-        folder = Path(local_folder(name))
+        checkpoint = Path(local_folder(name))
+        ending = ending_of(name, checkpoint, pooling, unrecorded)
+        folder = checkpoint / ending.transformer
         integrity.check_files(folder)
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
         config._attn_implementation = None  # only model.attention's counts: config.json could name code on the hub
-        ending = Ending(pooling) if pooling is not None else recorded_modules(folder)
-        if ending is None:
-            raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
-        if ending.head is not None and ending.head[0].in_features != config.hidden_size:
-            raise UserError(f"model.name={name}: its dense head is for vectors of another width")
+        check_width(name, ending.head, config.hidden_size)
         layers, own_dropout = config.num_hidden_layers, configure(config, ending.pooling, name=name, **changes)
         hf_tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         kind: Head = "mlm" if mlm else "pooler" if ending.pooling == OWN else None
@@ -135,11 +144,28 @@ def read_checkpoint(name: str, pooling: str | None, changes: Mapping[str, Any], 
         tokenizer,
         "cls" if ending.pooling == OWN else ending.pooling,
         mlm_head=head if mlm else None,
-        head=head if kind == "pooler" else ending.head,
+        head=nn.Sequential(head) if kind == "pooler" and head is not None else ending.head,
         unit_length=ending.unit_length,
+        settings=ending.settings,
         dropout=max([*architecture.dropout_of(config).values(), 0.0]),
         own_dropout=own_dropout,
     )
+
+
+def ending_of(name: str, folder: Path, pooling: str | None, unrecorded: str | None) -> Ending:
+    """What a checkpoint's folder records, with `pooling` in place of its own, and a sentence about what that drops.
+
+    Raises UserError for a folder that records no pooling, if there is no `unrecorded` one either.
+    """
+    ending = recorded_modules(folder, pooling)
+    if ending is not None:
+        if ending.dropped:
+            log.warning("model.name=%s: model.pooling=%s drops what it records after its own pooling (%s); "
+                        "model.pooling=null keeps it", name, pooling, ", ".join(ending.dropped))  # fmt: skip
+        return ending
+    if (pooling or unrecorded) is None:
+        raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
+    return Ending(str(pooling or unrecorded))
 
 
 def configure(

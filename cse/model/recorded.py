@@ -1,12 +1,14 @@
-"""Read what a sentence-transformers folder records beside the transformer: pooling, head, lengths, prompt.
+"""Read what a sentence-transformers folder records beside the transformer: pooling, head, lengths, prompts.
 
 For a damaged file the readers raise what they raise; `cse.model.integrity.loading` turns that into one sentence.
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import torch
 from torch import nn
 
 from cse.dotted import Json
@@ -21,56 +23,103 @@ MODES = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_lasttoken": "last",
 }
-MODULES = ("Transformer", "WordWeights", "Pooling", "Dense", "Normalize")  # those that are read, in this order
-ACTIVATIONS = {"Tanh": nn.Tanh, "Identity": nn.Identity, "ReLU": nn.ReLU}
+AFTER = ("Dense", "LayerNorm", "Dropout")  # the modules of a head, in any order and number
+ACTIVATIONS = {kind.__name__: kind for kind in (nn.Tanh, nn.Identity, nn.ReLU, nn.GELU, nn.SiLU, nn.Sigmoid)}
 EMBEDDING = "sentence_embedding"
 OPTIONS = [f"{part}_{kind}" for part in ("model", "config", "tokenizer", "processor") for kind in ("args", "kwargs")]
-UNREAD = ("truncate_dim", "processing_kwargs", *OPTIONS)
+UNREAD = ("processing_kwargs", *OPTIONS)
 """Keys of sentence-transformers' files that change the vectors and that cse does not read."""
+KEPT = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
+"""Keys of sentence-transformers' files that an export writes as it found them."""
+READ_ANYWAY = ("Transformer", "Pooling", "Dropout", "Normalize")  # or without effect, beside another pooling
+ANY = "cse.evaluate scores any encoder that has an `encode`"
+OTHERS = {
+    **dict.fromkeys(("StaticEmbedding", "WordEmbeddings", "BoW"), "averages word vectors, and has no transformer"),
+    **dict.fromkeys(("Router", "Asym"), "has one encoder for queries and another for documents"),
+    "CLIPModel": "encodes images and text",
+}
+"""What first modules other than Transformer do."""
 
 
 @dataclass(frozen=True)
 class Ending:
     """pooling; head: the trained one; unit_length: whether vectors are scaled to length 1; longest: the most tokens of
-    a text, None for as many as the model reads; prefix: put before every text; lowercase: whether texts are."""
+    a text, None for as many as the model reads; lowercase: whether texts are; settings: KEPT, and `include_prompt` of
+    the pooling; transformer: the folder of its weights, inside the checkpoint's; dropped: what else is recorded, and
+    was for another pooling than the one that is asked for."""
 
     pooling: str
     head: nn.Sequential | None = None
     unit_length: bool = False
     longest: int | None = None
-    prefix: str = ""
     lowercase: bool = False
+    settings: Json = field(default_factory=dict)
+    transformer: str = ""
+    dropped: Sequence[str] = ()
+
+    @property
+    def prefix(self) -> str:
+        """The default prompt, which sentence-transformers puts before every text; "" without one."""
+        return (self.settings.get("prompts") or {}).get(self.settings.get("default_prompt_name")) or ""
 
 
-def recorded_modules(folder: Path) -> Ending | None:
+def recorded_modules(folder: Path, pooling: str | None = None) -> Ending | None:
     """What a folder's sentence-transformers layout says; None for a folder without one.
 
+    pooling: one that replaces the recorded one. The modules after that, which were trained for it, are then dropped.
     Raises UserError for a module, an order or a pooling that cse does not have.
     """
     if not (folder / "modules.json").is_file():
+        file = folder / "config.json"
+        if file.is_file() and b'"model2vec"' in file.read_bytes():
+            raise UserError(f"{folder} is of model2vec, which averages word vectors, and has no transformer: {ANY}")
         return None
-    modules = json.loads((folder / "modules.json").read_bytes())
-    place = {kind_of(module["type"]): folder / module["path"] for module in modules}
-    if [*place] != [kind for kind in MODULES if kind in place] or len(place) < len(modules) or "Pooling" not in place:
-        kinds, known = [module["type"] for module in modules], ", ".join(MODULES)
+    modules = [(kind_of(one["type"]), one["path"]) for one in json.loads((folder / "modules.json").read_bytes())]
+    kinds = [kind for kind, _ in modules]
+    if kinds[:1] != ["Transformer"] or (pooling is None and not is_known(kinds)):
+        reason = f", which {OTHERS[kinds[0]]}" if kinds and kinds[0] in OTHERS else ""
         raise UserError(
-            f"{folder}/modules.json: {kinds}: cse loads sentence-transformers' {known}, once each, in this order"
+            f"{folder}/modules.json: {', '.join(kinds) or 'no modules'}{reason}: cse loads a Transformer, a Pooling, "
+            f"any number of {', '.join(AFTER)}, and Normalize, in this order; {ANY}"
         )
+    inside = modules[0][1]
     settings: Json = {}
-    for file in (*folder.glob("sentence_*_config.json"), *folder.glob("config_sentence_transformers.json")):
+    for file in (*(folder / inside).glob("sentence_*_config.json"), *folder.glob("config_sentence_transformers.json")):
         settings |= json.loads(file.read_bytes())
-    if unread := [f"{key}={settings[key]}" for key in UNREAD if settings.get(key)]:
+    unread = [f"{key}={settings[key]}" for key in UNREAD if settings.get(key)]
+    if unread and pooling is None:
         raise UserError(f"{folder} records {unread[0]}, which cse does not read: take it out of its config")
-    if place.get("Transformer", folder) != folder:
-        raise UserError(f"{folder}/modules.json: cse reads weights beside it, and these are in {place['Transformer']}")
-    prefix = (settings.get("prompts") or {}).get(settings.get("default_prompt_name"), "")
-    pooling = pooling_kind(place["Pooling"] / "config.json", prefix)
-    if "WordWeights" in place:
-        check_reads_mask(place["WordWeights"] / "config.json", pooling)
-        pooling = "mask"
-    head = dense_head(place["Dense"]) if "Dense" in place else None
-    longest, lowercase = settings.get("max_seq_length"), bool(settings.get("do_lower_case"))
-    return Ending(pooling, head, "Normalize" in place, longest, prefix, lowercase)
+    kept = {key: settings[key] for key in KEPT if settings.get(key) is not None}
+    read, heads = pooling, []
+    if pooling is None:
+        poolings = [folder / path / "config.json" for kind, path in modules if kind == "Pooling"]
+        read = pooling_kind(poolings[0])
+        if json.loads(poolings[0].read_bytes()).get("include_prompt") is False:
+            kept["include_prompt"] = False
+        if "WordWeights" in kinds:
+            check_reads_mask(folder / modules[1][1] / "config.json", read)
+            read = "mask"
+        heads = [head_of(kind, folder / path) for kind, path in modules if kind in AFTER]
+    return Ending(
+        str(read),
+        nn.Sequential(*heads) if heads else None,
+        unit_length=any(reads_embedding(folder / path) for kind, path in modules if kind == "Normalize"),
+        longest=settings.get("max_seq_length"),
+        lowercase=bool(settings.get("do_lower_case")),
+        settings=kept,
+        transformer=inside,
+        dropped=[]
+        if pooling is None
+        else [kind for kind in kinds[1:] if kind not in ("Pooling", "Normalize")] + unread,
+    )
+
+
+def is_known(kinds: Sequence[str]) -> bool:
+    """Whether cse reads these modules, in this order."""
+    start = ["Transformer", *["WordWeights"] * ("WordWeights" in kinds), "Pooling"]
+    end = ["Normalize"] * (kinds[-1:] == ["Normalize"])
+    middle = kinds[len(start) : len(kinds) - len(end)]
+    return list(kinds) == [*start, *middle, *end] and {*middle} <= {*AFTER}
 
 
 def kind_of(module: str) -> str:
@@ -78,16 +127,12 @@ def kind_of(module: str) -> str:
     return module.rpartition(".")[2] if module.startswith("sentence_transformers.") else module
 
 
-def pooling_kind(file: Path, prefix: str) -> str:
+def pooling_kind(file: Path) -> str:
     """cls, mean or last, from a Pooling module's config in either spelling (booleans up to 5.x, pooling_mode later).
 
-    Raises UserError for another pooling, and for one that leaves out the tokens of the prefix.
+    Raises UserError for another pooling.
     """
     config = json.loads(file.read_bytes())
-    if prefix and config.get("include_prompt") is False:
-        raise UserError(
-            f"{file} pools without the prompt (include_prompt), which cse does not do: take one of them out"
-        )
     chosen = [key for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
     kind = config.get("pooling_mode", chosen[0] if len(chosen) == 1 else None)
     if str(kind) not in MODES:
@@ -103,22 +148,68 @@ def check_reads_mask(file: Path, pooling: str) -> None:
         raise UserError(f"{file}: cse reads word weights only as 1 for a mask token and 0 for all others, mean pooled")
 
 
-def dense_head(folder: Path) -> nn.Sequential:
-    """A Dense module: linear, then its activation. Raises UserError for weights that are not finite."""
-    from safetensors.torch import load_file
+def reads_embedding(folder: Path) -> bool:
+    """True. Raises UserError for a Normalize module of something else, such as the vectors of tokens."""
+    file = folder / "config.json"  # which older releases do not write
+    config = json.loads(file.read_bytes()) if file.is_file() else {}
+    if names := {config.get(key) or EMBEDDING for key in ("module_input_name", "module_output_name")} - {EMBEDDING}:
+        raise UserError(f"{file}: cse normalises {EMBEDDING}, and this is about {', '.join(sorted(names))}")
+    return True
 
+
+def head_of(kind: str, folder: Path) -> nn.Module:
+    """One module after the pooling: a Dense is a linear layer and its activation.
+
+    Raises UserError for a Dense that cse does not have, and for weights that are not finite.
+    """
     config = json.loads((folder / "config.json").read_bytes())
+    if kind == "Dropout":
+        return nn.Dropout(config["dropout"])
+    weights = weights_in(folder)
+    if kind == "LayerNorm":
+        norm = nn.LayerNorm(config["dimension"])
+        norm.load_state_dict({name.removeprefix("norm."): value for name, value in weights.items()})
+        return norm
     if config.get("use_residual"):
         raise UserError(f"{folder}/config.json: a Dense module with use_residual, which cse does not have")
     names = {config.get(key) or EMBEDDING for key in ("module_input_name", "module_output_name")}
-    if (activation := config["activation_function"].rpartition(".")[2]) not in ACTIVATIONS or names != {EMBEDDING}:
+    activation = config.get("activation_function", "Tanh").rpartition(".")[2]
+    if activation not in ACTIVATIONS or names != {EMBEDDING}:
         raise UserError(
             f"{folder}/config.json: cse loads a Dense module from {EMBEDDING} to {EMBEDDING} with "
             f"{', '.join(ACTIVATIONS)}, and this has {activation}, {', '.join(sorted(names))}"
         )
-    weights = {name.removeprefix("linear."): value for name, value in load_file(folder / "model.safetensors").items()}
-    if not all(value.isfinite().all() for value in weights.values()):
-        raise UserError(f"{folder}/model.safetensors holds NaN or infinity: it is damaged")
-    linear = nn.utils.skip_init(nn.Linear, config["in_features"], config["out_features"], bias=config["bias"])
-    linear.load_state_dict(weights)
+    linear = nn.utils.skip_init(nn.Linear, config["in_features"], config["out_features"], bias=config.get("bias", True))
+    linear.load_state_dict({name.removeprefix("linear."): value for name, value in weights.items()})
     return nn.Sequential(linear, ACTIVATIONS[activation]())
+
+
+def weights_in(folder: Path) -> dict[str, torch.Tensor]:
+    """The weights of a module, in either format. Raises UserError for NaN or infinity."""
+    from safetensors.torch import load_file
+
+    file = folder / "model.safetensors"
+    if file.is_file():
+        weights = load_file(file)
+    else:
+        file = folder / "pytorch_model.bin"
+        weights = torch.load(file, map_location="cpu", weights_only=True)
+    if not all(value.isfinite().all() for value in weights.values()):
+        raise UserError(f"{file} holds NaN or infinity: it is damaged")
+    return weights
+
+
+def check_width(name: str, head: nn.Module | None, width: int) -> None:
+    """Raise UserError, naming the encoder, for a head whose modules do not fit its vectors, or each other."""
+    for module in head.modules() if head is not None else ():
+        if isinstance(module, nn.Linear):
+            takes, makes = module.in_features, module.out_features
+        elif isinstance(module, nn.LayerNorm):
+            takes = makes = module.normalized_shape[0]
+        else:
+            continue
+        if takes != width:
+            raise UserError(
+                f"model.name={name}: a module of its head is for vectors of another width, {takes}, not {width}"
+            )
+        width = makes

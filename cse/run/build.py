@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from omegaconf import DictConfig, open_dict
 
@@ -20,6 +20,7 @@ from cse.run.compatible import (
 
 if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
     from accelerate import Accelerator
+    from torch import nn
 
     from cse.data.loader import Batches
     from cse.data.text import Text
@@ -30,6 +31,7 @@ if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+UNRECORDED: Final = "cls"  # the pooling of the papers, in training, of an encoder that records none
 
 
 class Attempts:
@@ -82,7 +84,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
         encoder.tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
         if augmentation is not None:
             check_dropout(cfg.model.name, encoder, augmentation, text, objective)
-        check_scored_widths(cfg.get("eval"), encoder.dim)
+        check_scored_widths(cfg.get("eval"), encoder.vector_length)
         if not cfg.data.preview:
             aux = attempt(lambda: build_aux(cfg, encoder, objective))
     attempt(text.find)
@@ -151,12 +153,7 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
     dropout = None if augmentation is None else augmentation.model_dropout
     for masks in (False, True):
         set_seed(cfg.seed)  # the same new weights (heads, projectors, patch embeddings) in every process
-        encoder = make(cfg.model, dropout=dropout, mlm=masks)
-        if encoder.head is not None:
-            raise UserError(
-                f"model.name={cfg.model.name} ends in a trained head: set model.pooling={encoder.pooling} to drop it"
-            )
-        encoder.unit_length = False  # best/ is what was trained
+        encoder = make(cfg.model, dropout=dropout, mlm=masks, unrecorded=UNRECORDED)
         objective = make_objective(cfg.objective, encoder.dim)
         if (kept := objective.test_head()) is not None:
             check_head(kept, encoder.dim)
@@ -171,9 +168,26 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
             )
         if objective.masking == "none":
             break
+    if kept is not None and kept is objective.head:
+        take_over_head(encoder, kept)
     if objective.masking == "none" and cfg.model.get("lm_head"):
         raise UserError("model.lm_head: the objective masks nothing here (objective.mlm_weight=0.1 makes SimCSE mask)")
     return encoder, objective
+
+
+def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
+    """Give a head that the objective keeps the weights of the one that the checkpoint ends in, if both are SimCSE's: a
+    run that continues another starts where that ended, and does not put a second head on the first."""
+    from torch import nn
+
+    from cse.model.export import linear_of
+    from cse.model.heads import MLPHead, is_mlp_head
+
+    if encoder.head is not None and isinstance(kept, MLPHead) and is_mlp_head(encoder.head[-1], encoder.dim):
+        kept.linear.load_state_dict(linear_of(encoder.head[-1]).state_dict())
+        rest = [*encoder.head][:-1]
+        encoder.head = nn.Sequential(*rest) if rest else None
+        log.info("head       of the checkpoint: it is trained on as the objective's own, and kept")
 
 
 def make_objective(node: DictConfig, dim: int) -> Objective:
@@ -248,6 +262,11 @@ def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxMod
     if not encoder.takes_embeddings:
         raise UserError(
             f"model.name={cfg.model.name}: its layers take no embeddings of images or sound: use another model"
+        )
+    if encoder.dim != encoder.width:
+        raise UserError(
+            f"model.name={cfg.model.name}: its dense head makes {encoder.dim} numbers of {encoder.width}, and a second "
+            "modality enters as wide as it leaves: set model.pooling, which drops the head"
         )
     aux: AuxModality = make(cfg.aux_modality, dim=encoder.dim)
     if aux.needs_dropout and encoder.dropout == 0:

@@ -139,7 +139,7 @@ def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
         writes=accelerator.is_main_process,
     )
     layers = encoder.backbone.config.num_hidden_layers
-    shape = f"{type(encoder.backbone).__name__}, {layers} layers of {encoder.dim}, {encoder.size}"
+    shape = f"{type(encoder.backbone).__name__}, {layers} layers of {encoder.width}, {encoder.size}"
     record.results |= {
         "total_steps": training.steps,
         "architecture": f"{shape}, {encoder.pooling} pooling",

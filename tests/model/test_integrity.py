@@ -113,7 +113,7 @@ RECORDED = {
     "dense: another width": dense(torch.zeros(8, 40), in_features=40),
     "dense: NaN": dense(torch.full((8, 32), torch.nan)),
     "dense: announced": dense(torch.zeros(8, 32), in_features=10**7, out_features=10**7),
-    "dense: another activation": dense(torch.zeros(8, 32), activation_function="torch.nn.modules.activation.GELU"),
+    "dense: another activation": dense(torch.zeros(8, 32), activation_function="torch.nn.modules.activation.GLU"),
     "dense: of something else": dense(torch.zeros(8, 32), module_output_name="dense_embedding"),
     "two poolings": layout("Transformer", "Pooling", **{"1_Pooling": {"pooling_mode": ["cls", "mean"]}}),
     "weights in a folder": {**POOLED, "modules.json": POOLED["modules.json"].replace('"path": ""', '"path": "0_Deep"')},
@@ -122,7 +122,6 @@ RECORDED = {
     | {"sentence_bert_config.json": {"processing_kwargs": {"text": {"add_special_tokens": False}}}},
     "dense: residual": dense(torch.zeros(32, 32), use_residual=True),
     "a class of one's own": {**POOLED, "modules.json": POOLED["modules.json"].replace("sentence_transformers", "my")},
-    "narrower vectors": POOLED | {"config_sentence_transformers.json": {"truncate_dim": 8}},
     "a prompt that is not pooled": layout("Transformer", "Pooling", **{"1_Pooling": CLS | {"include_prompt": False}})
     | {"config_sentence_transformers.json": {"prompts": {"a": "b: "}, "default_prompt_name": "a"}},
     "prompts are a list": POOLED | {"config_sentence_transformers.json": {"prompts": ["a"]}},
