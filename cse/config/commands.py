@@ -27,6 +27,13 @@ class Starting(TypedDict):
     dry_run: bool
 
 
+class Card(TypedDict):
+    """What best/'s card says that no file here does."""
+
+    languages: Annotated[list[Name], MinLen(1)] | None
+    data_licence: Name | None
+
+
 class Shared(TypedDict):
     """The keys of both commands."""
 
@@ -53,6 +60,7 @@ class Train(Shared, Starting):
     rerun: Name | None
     resume: Name | None
     note: str | None
+    card: Card
     checkpoint: None
     model: Part
     data: Part
@@ -104,5 +112,5 @@ BASES = {
 }
 """What a part must inherit, by the start of its keys."""
 
-PASSED = {"objective.": ("dim",), "aux_modality.": ("dim",), "model.": ("dropout", "mlm")}
+PASSED = {"objective.": ("dim",), "aux_modality.": ("dim",), "model.": ("dropout", "mlm", "unrecorded")}
 """What cse.run.build passes to a part beside its settings, by the start of its keys."""

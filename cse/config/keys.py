@@ -59,6 +59,7 @@ KEYS: dict[str, Key] = {
     "tracker": Key("logging"),
     "note": Key("logging", named=True),
     "label": Key("logging"),
+    "card": Key("logging"),
     "hydra": Key("logging"),  # but for the keys below
     "trainer.log_every": Key("logging"),
     "trainer.save_every": Key("logging"),
@@ -90,7 +91,7 @@ WEIGHTS = ("model.name", "checkpoint", "aux_modality.weights", *TEACHERS)
 NAMED = (*WEIGHTS, "whitening.fit")
 """The keys that name what a run reads as it is."""
 
-SENTENCES = ("label", "note")
+SENTENCES = ("label", "note", "card.data_licence")
 """The keys whose commas separate no values."""
 
 VERBATIM = (

@@ -14,11 +14,14 @@ BERT_INITIALIZER_RANGE = 0.02  # BERT's standard deviation; SimCSE initialises i
 
 
 class MLPHead(nn.Module):
-    """SimCSE's head (arXiv:2104.08821), WhitenedCSE's too: one linear layer and tanh, dim -> dim."""
+    """SimCSE's head (arXiv:2104.08821), WhitenedCSE's too: one linear layer and tanh, dim -> dim.
+
+    is_trained: whether its weights are those of an earlier run, which scores before the first step then include.
+    """
 
     def __init__(self, dim: int):
         super().__init__()
-        self.out_dim = dim
+        self.out_dim, self.is_trained = dim, False
         self.linear = nn.Linear(dim, dim)
         nn.init.normal_(self.linear.weight, std=BERT_INITIALIZER_RANGE)
         nn.init.zeros_(self.linear.bias)

@@ -17,7 +17,8 @@ from cse.eval.score import MemoizedEncode, finite, score
 from cse.files import checksum, read_json, recover, replaced_folder, write_json
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
-from cse.run.card import base_model, model_card
+from cse.run.card import model_card
+from cse.run.origin import base_model
 from cse.run.record import Record
 from cse.score import Scores
 from cse.training.loop import Training

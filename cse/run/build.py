@@ -185,6 +185,7 @@ def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
 
     if encoder.head is not None and isinstance(kept, MLPHead) and is_mlp_head(encoder.head[-1], encoder.dim):
         kept.linear.load_state_dict(linear_of(encoder.head[-1]).state_dict())
+        kept.is_trained = True
         rest = [*encoder.head][:-1]
         encoder.head = nn.Sequential(*rest) if rest else None
         log.info("head       of the checkpoint: it is trained on as the objective's own, and kept")

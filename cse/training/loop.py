@@ -19,6 +19,7 @@ from cse.dotted import Json
 from cse.errors import Interrupted, UserError
 from cse.eval.items import keep_cosines
 from cse.eval.score import MemoizedEncode, score
+from cse.model.heads import MLPHead
 from cse.score import Scores, values
 from cse.tensors import Precision
 from cse.training import checkpoint
@@ -178,9 +179,11 @@ class Training:
     def encode(self) -> MemoizedEncode:
         """This step's encoder as it is scored, with its test head; each text is encoded once."""
         if self.encoding is None or self.encoding[0] != self.state.step:
-            encode = self.parts.encoder.encode  # untrained: without the random head; in fp32, beside best/'s scores
+            head, encode = self.parts.objective.test_head(), self.parts.encoder.encode
             if self.state.step:
-                encode = partial(encode, head=self.parts.objective.test_head(), precision=self.eval_precision)
+                encode = partial(encode, head=head, precision=self.eval_precision)
+            elif isinstance(head, MLPHead) and head.is_trained:  # another would be random
+                encode = partial(encode, head=head)  # untrained: in fp32, beside best/'s scores
             self.encoding = self.state.step, MemoizedEncode(encode)
         return self.encoding[1]
 

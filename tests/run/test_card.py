@@ -11,7 +11,7 @@ from huggingface_hub import ModelCard
 from typed import exit_code
 
 from cse.config.groups import choices
-from cse.run import card, citation
+from cse.run import card, citation, origin
 from cse.score import Score
 
 CONFIG = {
@@ -29,6 +29,9 @@ SCORES = {
     "test/sts/average": float("nan"),
 }
 
+VECTORS = {"made": "cls pooling, at most 512 tokens", "kept_head": False, "numbers": 768, "unit_length": False,
+           "similarity": "cosine"}  # fmt: skip
+
 
 def named(numbers: dict[str, float], altered: str = "no score") -> list[Score]:
     """Scores of these numbers. altered: what is in the names of those on altered data."""
@@ -37,8 +40,9 @@ def named(numbers: dict[str, float], altered: str = "no score") -> list[Score]:
 
 def made(tmp_path: Path, altered: str = "no score", **more) -> ModelCard:
     """The card of a run with SCORES."""
-    record = {"config": CONFIG, "seed": 3, "best_step": 125, "command": "cse-train objective=barlow", "data": {},
-              "total_steps": 250, "overlap": {"texts": 9, "found": 0, "sets": {}, "unread": []}}  # fmt: skip
+    record = {"config": CONFIG, "vectors": VECTORS, "seed": 3, "best_step": 125, "data": {},
+              "command": "cse-train objective=barlow", "total_steps": 250,
+              "overlap": {"texts": 9, "found": 0, "sets": {}, "unread": []}}  # fmt: skip
     (tmp_path / "README.md").write_text(card.model_card(record | more, named(SCORES, altered)))
     return ModelCard.load(tmp_path / "README.md")
 
@@ -67,9 +71,11 @@ def test_the_card_has_scores_data_licence_command_and_citations(tmp_path):
 
 @pytest.mark.parametrize(("objective", "second", "name", "cited"), [
     ("barlow", "none", "Barlow Twins", "pappadopulo2024barlow"), ("cosent", "none", "CoSENT", "huang2024cosent"),
-    ("simcse_sup", "none", "SimCSE", "gao2021simcse"), ("simcse_sup", "audio", "AudioCSE", "jian2022visual"),
+    ("simcse_sup", "none", "Supervised SimCSE", "gao2021simcse"),
+    ("simcse", "none", "Unsupervised SimCSE", "gao2021simcse"),
+    ("simcse_sup", "audio", "AudioCSE", "jian2022visual"),
     ("barlow", "visual", "Barlow Twins + VisualCSE", "jian2022visual"),
-    ("simcse", "touch", "SimCSE + touch", "gao2021simcse"), ("mine", "none", "mine", ""),
+    ("simcse", "touch", "Unsupervised SimCSE + touch", "gao2021simcse"), ("mine", "none", "mine", ""),
 ])  # fmt: skip
 def test_the_card_names_and_cites_the_methods(tmp_path, objective, second, name, cited):
     chosen = {"choices": {"objective": objective, "aux_modality": second}}
@@ -96,7 +102,10 @@ def test_own_text_is_told_apart_and_texts_that_are_scored_too_are_counted(tmp_pa
     seen = {"overlap": {"texts": 1200, "found": 7, "sets": {"pairs": 7}, "unread": []}}
     text = made(tmp_path, config=own, **learned, **seen).text
     assert "seed 3, step 125 of 250." in text
-    assert "`a.txt`, `b.txt`, text of the trainer's own (1,200 rows, digest `0123456789abcdef`)." in text
+    assert (
+        "`a.txt`, `b.txt`, text of the trainer's own (1,200 rows, digest `0123456789abcdef`, licence: not given)."
+        in text
+    )
     assert "7 of 1,200 training texts occur in the evaluation sets (pairs 7)." in text
 
 
@@ -185,7 +194,8 @@ def test_every_published_objective_is_cited():
     assert known == {*choices("objective"), *choices("aux_modality")} - {"mlm", "none"}
 
 
-def test_a_resumed_run_keeps_the_licence_and_language_of_its_first_weights(small_run, cse_train, tiny_bert, tmp_path):
+def test_a_resumed_run_keeps_the_licence_of_its_first_weights(small_run, cse_train, tiny_bert, tmp_path):
+    """But not their language: nobody says which the text is in."""
     tuned = tmp_path / "tuned"
     shutil.copytree(tiny_bert, tuned)
     (tuned / "README.md").write_text("---\nlicense: mit\nlanguage: en\n---\n")
@@ -193,4 +203,57 @@ def test_a_resumed_run_keeps_the_licence_and_language_of_its_first_weights(small
     (tuned / "README.md").unlink()
     assert cse_train([f"resume={tmp_path}/run", "trainer.max_steps=2"]) == 0
     about = ModelCard.load(tmp_path / "run" / "best" / "README.md").data
-    assert (about.license, about.language) == ("mit", "en")
+    assert (about.license, about.language) == ("mit", None)
+
+
+@pytest.mark.parametrize(("data", "typed", "base", "said"), [
+    ("wiki1m", None, "de", ["en"]), ("wiki1m", None, "en", "en"), ("wiki1m", None, ["de", "en"], ["de", "en"]),
+    ("wikipedia", None, "en", ["de"]), ("text", None, "en", None), ("text", ["de"], "en", ["de"]),
+    ("wiki1m", ["fr"], "en", ["fr"]), ("wiki1m", None, None, ["en"]),
+])  # fmt: skip
+def test_the_card_has_the_languages_of_the_text(data, typed, base, said):
+    rows = {"rows": {"language": "de"}} if data == "wikipedia" else {}
+    config = {"data": {"name": data} | rows, "card": {"languages": typed}}
+    assert origin.languages_of(config, base) == said
+
+
+def test_the_licence_of_ones_own_text_is_on_the_card(tmp_path):
+    own = CONFIG | {
+        "data": {"name": "text", "path": "a.txt"},
+        "card": {"data_licence": "CC BY 4.0", "languages": ["de"]},
+    }
+    about = made(tmp_path, config=own, training_data={"rows": 9, "digest": "0"}, weights={"language": "en"})
+    assert "licence: CC BY 4.0" in about.text
+    assert about.data.language == ["de"]
+
+
+def test_the_card_says_how_vectors_are_made_and_compared(tmp_path):
+    head = {"kept_head": True, "unit_length": True, "similarity": "dot"}
+    plain, other = (made(tmp_path, vectors=VECTORS | more).text for more in ({}, head))
+    assert "768 numbers: cls pooling, at most 512 tokens." in plain
+    assert "not of length 1" in plain
+    assert "`Dense`" not in plain
+    assert "not of length 1" not in other
+    assert "`Dense`" in other
+    assert "The similarity is the cosine." not in other
+
+
+def test_the_mark_is_explained_only_where_it_stands(tmp_path):
+    assert "†" not in made(tmp_path).text
+    assert made(tmp_path, altered="STS12").text.count("†: ") == 1
+    evaluation = {"config": CONFIG, "data": {}}
+    for altered, count in (("sts", 1), ("sts", 1), ("no score", 0)):
+        card.refresh(tmp_path, evaluation, named({"test/sts/STS12/spearman": 71.0}, altered=altered))
+        assert ModelCard.load(tmp_path / "README.md").text.count("†: ") == count
+
+
+def test_leaderboards_see_each_task_by_its_name_and_no_score_of_training_rows():
+    scores = [
+        Score("test/transfer/TREC/accuracy", 90.0, items=None), Score("test/transfer/TREC/dev_accuracy", 91.0),
+        Score("test/transfer/average", 90.0, items=["test/transfer/TREC/accuracy"]),
+        Score("test/sts/average", 70.0, items=[["test/sts/STS12/spearman"]]),
+        Score("test/demo/recall@10", 70.0), Score("test/geometry/uniformity", -2.0),
+    ]  # fmt: skip
+    assert [one.task_type for one in card.index_of(scores)] == [
+        "text-classification", "text-classification", "sentence-similarity", "text-retrieval", "feature-extraction",
+    ]  # fmt: skip
