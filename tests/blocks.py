@@ -42,7 +42,7 @@ def commands(block: Block) -> list[tuple[int, str]]:
     return found
 
 
-INLINE = re.compile(r"`(?:eval \"\$\((cse-[^`]+)\)\"|((?:cse-\w+|make|pip install|wandb) [^`]+))`")
+INLINE = re.compile(r"`(?:eval \"\$\((cse-[^`]+)\)\"|((?:cse-\w+|make|pip install|wandb|hf|git|python -m) [^`]+))`")
 
 
 def inline_commands(document: Path) -> list[tuple[int, str]]:

@@ -11,8 +11,6 @@ import pytest
 from killed import logged
 
 from cse.eval.items import read_items
-from cse.model.export import save_encoder
-from cse.model.heads import MLPHead
 from cse.model.load import load_encoder
 
 
@@ -169,10 +167,26 @@ def test_what_needs_no_work_to_be_seen_is_refused_before_torch_is_imported(tmp_p
         assert named in told
 
 
-def test_a_head_that_would_not_be_trained_is_refused(small_run, cse_train, capsys, tmp_path, tiny_bert):
-    encoder = load_encoder(tiny_bert, "cls")
-    save_encoder(encoder, tmp_path / "supervised", MLPHead(encoder.dim))
-    recorded = [f"model.name={tmp_path}/supervised", "model.pooling=null"]
-    assert cse_train([*small_run, *recorded]) == 2
-    assert f"model.name={tmp_path}/supervised" in capsys.readouterr().err
-    assert cse_train([*small_run, *recorded[:1]]) == 0
+@pytest.mark.parametrize(("more", "ends"), [
+    (["objective.keep_head=true"], ["Dense"]), ([], ["Dense"]), (["model=minilm"], []),
+    (["objective.keep_head=true", "model=modernbert", "model.pooling=null"], ["Dense"]), (["model.pooling=cls"], []),
+])  # fmt: skip
+def test_a_run_goes_on_where_another_ended(small_run, cse_train, capsys, tmp_path, more, ends):
+    """Its pooling, its prefix and its head are those of the folder; a typed pooling drops the head, and says so."""
+    still = ["trainer.max_steps=1", "trainer.eval_every=1", "trainer.lr=1e-12"]
+    first = ["objective.keep_head=true", "model.pooling=mean", "model.prefix=perzu", "trainer.max_steps=2"]
+    assert cse_train([*small_run, *first, f"hydra.run.dir={tmp_path}/first"]) == 0
+    before = json.loads((tmp_path / "first" / "results.json").read_text())["metrics"]
+    capsys.readouterr()
+    assert cse_train([*small_run, *more, f"model.name={tmp_path}/first/best", *still]) == 0
+    said = capsys.readouterr()
+    modules = json.loads((tmp_path / "run" / "best" / "modules.json").read_text())
+    assert [one["type"].rpartition(".")[2] for one in modules][2:] == ends
+    old, new = (load_encoder(f"{tmp_path}/{name}/best", None) for name in ("first", "run"))
+    assert new.tokenizer.prefix == "perzu"
+    texts = ["kadan lofel", "migor"]
+    assert np.allclose(new.encode(texts), old.encode(texts), atol=1e-5) == bool(ends)
+    assert ("drops what it records" in said.out + said.err) == (not ends)
+    if ends:
+        untrained = json.loads((tmp_path / "run" / "results.json").read_text())["untrained"]
+        assert untrained["dev/stsb/spearman"] == pytest.approx(before["dev/stsb/spearman"])

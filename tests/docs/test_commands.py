@@ -41,9 +41,14 @@ NOT_RUN = {
     "cse-data fetch": "it needs the hub: tests/cli/test_data.py fetches from a toy one",
     "cse-report runs=[A,B] gate": "it exits with 1 without a clear difference: tests/report/test_differences.py",
     "hf upload": "it needs the hub",
+    "hf cache verify": "it needs the hub",
+    "git checkout": "it changes a checkout",
+    "git apply": "it changes a checkout",
+    "python -m benchmarks.": "it measures for minutes: tests/benchmarks has its parts",
     "pip freeze": "it is pip's",
     "tar": "it is no program of ours",
-    "pip install 'sentence-transformers": "it needs a package index",
+    "python -m venv onnx": "it needs a package index, as the page says",
+    "onnx/bin/": "it needs that environment, as the page says",
 }
 LAUNCHERS = {  # here the program runs alone; these tests run it under the launcher, on two processes
     "torchrun": "tests/run/test_launch.py",
