@@ -44,7 +44,7 @@ def announce(config: Config, training: Training, found: Overlap, asked: str) -> 
     parts, encoder, accelerator = training.parts, training.parts.encoder, training.accelerator
     precision, count = precision_in_words(config["trainer"]["precision"], asked), accelerator.num_processes
     name, low = config["model"]["name"], training.eval_precision == "bf16"
-    head = "its dense head, which is trained on and kept, " * (encoder.head is not None)
+    head = "its dense head, which is kept, " * (encoder.head is not None)
     print_fields(
         **method_in_words(config),
         encoder=f"{name}, {pooling_in_words(name, encoder.pooling)}, {head}{encoder.size}",

@@ -78,7 +78,8 @@ def table_of(
     """(columns, rows in use, E) float32 unit vectors, memory-mapped. Raises UserError if the teacher changes."""
     shape = (text.num_columns, len(text))
     rows = hashlib.sha256(text.chosen.tobytes()).hexdigest()
-    folder = text.cache.parent / "teachers" / digest_of(identity, text.digest, text.content, rows)
+    reads = ["its cut and its prompt"] if pooling and (folder_of(name) / "modules.json").is_file() else []
+    folder = text.cache.parent / "teachers" / digest_of(identity, text.digest, text.content, rows, *reads)
     if dry and not folder.exists():
         log.info("teacher    %s has %s texts to read before the first step", name, f"{math.prod(shape):,}")
         return np.zeros((*shape, 1), np.float32)

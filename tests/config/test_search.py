@@ -22,7 +22,7 @@ def test_the_text_of_conf_has_every_key_that_hydra_composes_from_it():
     ("warmup", "trainer.warmup=0", ""), ("learning rate", "trainer.lr=3e-5", ""),
     ("trainer.chunk", "trainer.chunk=null", "rows that fit in memory"), ("jobs", "jobs.fail_fast=false", ""),
     ("subset_seed", "aux_modality.data.subset_seed=0", "(aux_modality=visual)"),
-    ("decoders", "model.pooling=cls", "(decoders)"),  # a word of its comment
+    ("decoders", "model.pooling=null", "(decoders)"),  # a word of its comment
     ("temperature", "aux_modality.temperature=0.07", "objective.temperature=0.05"),
     ("simcse", "objective=simcse", "objective=simcse_sup"),  # a choice's name
     ("report_to", "tracker=auto", "tracker=wandb"),  # another trainer's name for a group: its choices
