@@ -10,7 +10,6 @@ import logging
 import math
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -21,8 +20,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from cse.data.cache import cached_folder
+from cse.data.listing import listed
 from cse.data.readers import check_unchanged
-from cse.data.stream import Stream, by_class, check_depth
+from cse.data.stream import Stream, by_class, check_depth, tell_unread
 from cse.data.usable import check_share
 from cse.dotted import Json
 from cse.errors import MissingResource, UserError, check_loads, first_line
@@ -38,6 +38,8 @@ RATE = 16_000  # LibriSpeech's
 FRAMES, BANDS = 1024, 128  # what the authors feed the encoder (Appendix B: B x 1024 x 128)
 SAMPLES = 400 + (FRAMES - 1) * 160  # under 1024 frames of 25 ms every 10 ms; the rest is cut off
 KALDI: Json = {"htk_compat": True, "use_energy": False, "window_type": "hanning", "dither": 0.0, "frame_shift": 10}
+ENDINGS = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".aif", ".aiff")  # of what libsndfile reads
+VERSION = 2  # of what `read_wave` makes of the same bytes: higher after each change, so that no older cache serves
 SILENCE = 1e-4  # a clip whose loudest sample is below this (-80 dB) is empty
 FBANK, WAVE = "fbank.npy", "wave.npy"  # the arrays of a cache
 SSAST_MEAN, SSAST_STD = -4.2677393, 4.5689974  # AudioSet's, by which SSAST normalises
@@ -140,7 +142,7 @@ def read_wave(path: Path) -> np.ndarray:
     """The first SAMPLES samples as int16 at 16 kHz, channels averaged. Raises ValueError for a clip without sound.
 
     No more of the clip is read, however long it claims to be. LibriSpeech's own files have 16 bits, so nothing of them
-    is lost.
+    is lost. Samples beyond 1, which only files of floats have, are scaled with the whole clip until the loudest is 1.
     """
     import soundfile
     from torchaudio.functional import resample
@@ -155,27 +157,30 @@ def read_wave(path: Path) -> np.ndarray:
     wave_S = wave_S[:SAMPLES]
     if len(wave_S) < 400:
         raise ValueError(f"{len(wave_S)} samples are less than one frame")
-    if not wave_S.isfinite().all() or (wave_S - wave_S.mean()).abs().max() < SILENCE:
+    if not wave_S.isfinite().all():
+        raise ValueError("samples that are NaN or infinite")
+    if (wave_S - wave_S.mean()).abs().max() < SILENCE:
         raise ValueError("silent")
+    wave_S = wave_S / wave_S.abs().max().clamp(min=1)
     return (wave_S * 2**15).round().clamp(-(2**15), 2**15 - 1).to(torch.int16).numpy()
 
 
 def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]:
-    """{speaker: the wav and flac files below its folder} of the `speakers` with the most files, ties by name.
+    """{speaker: the files of sound below its folder} of the `speakers` with the most files, ties by name.
 
     Raises MissingResource if there is no such folder, UserError if it has no such file.
     """
     if not root.is_dir():
         raise MissingResource(f"paths.audio={root}: there is no such folder; it should hold one folder per speaker")
-    files = {
-        folder.name: sorted(path for path in folder.rglob("*") if path.suffix.lower() in (".wav", ".flac"))
-        for folder in sorted(root.iterdir())
-        if folder.is_dir()
-    }
-    ranked = sorted((name for name in files if files[name]), key=lambda name: -len(files[name]))
-    if not ranked:
-        raise UserError(f"paths.audio={root} holds no folders of wav or flac files; it needs one per speaker")
-    check_depth("paths.audio", root, chain.from_iterable(files.values()), 2, "clips")  # LibriSpeech's lie in chapters
+    found, others = listed(root, lambda file: file.suffix.lower() in ENDINGS and file.parent != root)
+    if not found:
+        raise UserError(f"paths.audio={root} holds no folders of {', '.join(ENDINGS)} files; it needs one per speaker")
+    check_depth("paths.audio", root, found, 2, "clips")  # LibriSpeech's lie in chapters
+    tell_unread("audio", root, found, others)
+    files: dict[str, list[Path]] = {}
+    for path in found:
+        files.setdefault(path.relative_to(root).parts[0], []).append(path)
+    ranked = sorted(files, key=lambda name: -len(files[name]))
     return {name: files[name] for name in sorted(ranked[:speakers])}
 
 
@@ -190,7 +195,7 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
     labels = [label for label, group in enumerate(files.values()) for _ in group]
     with ThreadPoolExecutor() as pool, showing("audio"):
         digests = dict(zip(paths, track(pool.map(_digest, paths), "checksum", len(paths)), strict=True))
-    content = json.dumps(["folder", RATE, FRAMES, BANDS, list(zip(digests.values(), labels, strict=True))])
+    content = json.dumps([VERSION, RATE, FRAMES, BANDS, list(zip(digests.values(), labels, strict=True))])
     folder = cache / hashlib.sha256(content.encode()).hexdigest()[:16]
 
     index = cached_folder(folder, lambda temporary: _compute(temporary, digests, labels, root))

@@ -19,7 +19,9 @@ from PIL import Image
 from torch import Tensor
 
 from cse.data import hub_images
-from cse.data.stream import Stream, by_class, check_depth
+from cse.data.listing import listed
+from cse.data.pixels import PLAIN, rgb
+from cse.data.stream import Stream, by_class, check_depth, tell_unread
 from cse.data.usable import check_share
 from cse.device import to_device
 from cse.errors import MissingResource, UserError, check_loads, first_line
@@ -29,6 +31,7 @@ from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, Posi
 log = logging.getLogger(__name__)
 
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "PPM", "TIFF", "WEBP")  # not EPS: a program, which Ghostscript would run
+ENDINGS = (*(".jpg", ".jpeg", ".png", ".gif", ".bmp"), *(".ppm", ".pgm", ".pbm", ".tif", ".tiff", ".webp"))
 LAST_BYTES = 4096
 ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}  # what a whole file has among its last bytes
 # ColorJitter's parameters in the order of its own numbering, each with the value that has no effect
@@ -157,7 +160,7 @@ class Images(Stream[ImageBatch]):
         from torchvision.transforms.v2 import functional
 
         with Image.open(self.names[row], formats=FORMATS) as image:
-            image_CHW = functional.pil_to_tensor(image.convert("RGB"))
+            image_CHW = functional.pil_to_tensor(rgb(image))
         return image_CHW if self.resize is None else functional.resize(image_CHW, [self.resize])
 
     def _cropped(self, image_CHW: Tensor) -> Tensor:
@@ -219,53 +222,57 @@ def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed:
 def _fingerprints(folder: str, paths: list[str]) -> tuple[dict[str, str], int]:
     """A digest of each class of a folder's files, see by_class, and how many of these are no images.
 
-    Raises UserError for many that are no images, or cut off. Decoding all would take ten times as long as reading
-    them, so only those without an end are.
+    Raises UserError for many that are no images, cut off, or of pixels that `rgb` refuses. Decoding all would take ten
+    times as long as reading them, so only those without an end, or of unusual pixels, are.
     """
+    reasons: dict[str, str] = {}
 
-    def look(path: str) -> str | None:
-        """The file's SHA-256; None if it is no image, or cut off."""
-        content = Path(path).read_bytes()
+    def look(path: str) -> str:
+        """The file's SHA-256; "" if it is unusable, and why in `reasons`."""
         try:
+            content = Path(path).read_bytes()
             with Image.open(BytesIO(content), formats=FORMATS) as image:
-                if ENDS.get(image.format or "", b"") not in content[-LAST_BYTES:]:
+                if image.mode not in PLAIN:
+                    rgb(image)
+                elif ENDS.get(image.format or "", b"") not in content[-LAST_BYTES:]:
                     image.load()
             return hashlib.sha256(content).hexdigest()
-        except Exception:  # a broken file makes a decoder raise nearly anything; `_readable` will skip it by name
-            return None
+        except Exception as error:  # a broken file makes a decoder raise nearly anything; `_readable` will skip it
+            reasons[path] = first_line(error)
+            return ""
 
     with ThreadPoolExecutor() as pool, showing("images"):
         found = dict(zip(paths, track(pool.map(look, paths), "image", len(paths)), strict=True))
-    broken = [path for path, digest in found.items() if digest is None]
-    check_share(len(broken), len(paths), "images", folder, min(broken, default=""))
+    first = min(reasons, default="")
+    check_share(len(reasons), len(paths), "images", folder, f"{first}, {reasons[first]}" if first else "")
     parts = {path: Path(path).relative_to(folder).parts for path in paths}
-    named = ((parts[path][0], "/".join(parts[path][1:]), found[path] or "") for path in paths)
-    return by_class("images", named), len(broken)
+    named = ((parts[path][0], "/".join(parts[path][1:]), found[path]) for path in paths)
+    return by_class("images", named), len(reasons)
 
 
 def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]:
-    """(paths, labels) of the images in a folder with one folder per class. files: a list of those to use, or None."""
-    from torchvision.datasets import ImageFolder
-
-    if not Path(folder).is_dir():
+    """(paths, labels) of the images in a folder with one folder per class, in the order of torchvision's ImageFolder.
+    files: a list of those to use, or None."""
+    root = Path(folder)
+    if not root.is_dir():
         raise MissingResource(f"paths.images={folder}: there is no such folder; it should hold one folder per class")
-    try:
-        samples = ImageFolder(folder, allow_empty=True).samples
-    except FileNotFoundError:  # it has no folder
-        samples = []
-    if not samples:
+    found, others = listed(root, lambda file: file.suffix.lower() in ENDINGS and file.parent != root)
+    if not found:
         raise UserError(
-            f"paths.images={folder} holds no folders of images (jpg, png, ...); it needs one per class, "
+            f"paths.images={folder} holds no folders of images ({', '.join(ENDINGS)}); it needs one per class, "
             "or one of all images for aux_modality.loss=simclr"
         )
-    check_depth("paths.images", Path(folder), (Path(path) for path, _ in samples), 1, "images")
+    check_depth("paths.images", root, found, 1, "images")
+    tell_unread("images", root, found, others)
     if files is not None:
         try:
             lines = map(str.strip, Path(files).read_text().splitlines())
-            listed = {tuple(Path(line).parts[-2:]) for line in lines if line}
+            listed_files = {tuple(Path(line).parts[-2:]) for line in lines if line}
         except OSError as error:
             raise UserError(f"aux_modality.data.files={files} cannot be read: {error.strerror}") from error
-        samples = [sample for sample in samples if Path(sample[0]).parts[-2:] in listed]
-        if len(samples) < max(1, len(listed)):
-            raise UserError(f"{len(listed) - len(samples)} of the images listed in {files} are not in {folder}")
-    return [path for path, _ in samples], np.array([label for _, label in samples])
+        found = [path for path in found if path.parts[-2:] in listed_files]
+        if len(found) < max(1, len(listed_files)):
+            raise UserError(f"{len(listed_files) - len(found)} of the images listed in {files} are not in {folder}")
+    class_of = {path: path.relative_to(root).parts[0] for path in found}
+    found.sort(key=lambda path: (class_of[path], str(path.parent), path.name))
+    return [*map(str, found)], np.unique([class_of[path] for path in found], return_inverse=True)[1]

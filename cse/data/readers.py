@@ -8,16 +8,21 @@ import csv
 import gzip
 import json
 import os
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
 from cse.data.scores import ScoreColumn
+from cse.data.listing import listed, unread_in_words
 from cse.errors import MissingResource, UserError, first_line
 
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
+log = logging.getLogger(__name__)
+
 DELIMITERS = ",;\t"
+GZIP = ".gz"
 MAX_CELL = 2**26  # characters of a cell of .csv or .tsv, the most that an unclosed quote can swallow
 EMPTY = " "  # as SimCSE's code reads an empty cell
 
@@ -35,17 +40,19 @@ def is_on_hub(path: str) -> bool:
     return not os.path.exists(local) and path.count("/") == 1 and not local.suffix and not path.startswith(".")
 
 
-def files_of(path: Path, key: str = "data.path") -> list[Path]:
-    """The file, or the readable files of a folder that are not hidden, sorted by name. key: the setting that names it.
+def files_of(path: Path, key: str = "data.path", *, tell: bool = True) -> list[Path]:
+    """The file, or the readable files of a folder (see cse.data.listing), sorted by name.
 
-    Raises MissingResource if `path` does not exist, UserError if there is no file to read or one is empty.
+    key: the setting that names it. tell: log what of a folder is not read. Raises MissingResource if `path` does not
+    exist, UserError if there is no file to read or one is empty.
     """
     if not os.path.exists(path):  # False, too, for a name that is too long
         raise MissingResource(f"{key}={path}: there is no such file or folder")
-    inside = path.rglob("*") if path.is_dir() else [path]
-    files = sorted(file for file in inside if file.is_file() and (kind(file) in KINDS or file == path))
-    # editors keep copies of their own there
-    files = [file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+    files = [path]
+    if path.is_dir():
+        files, others = listed(path, lambda file: kind(file) in KINDS)
+        if others and tell:
+            log.warning("%s=%s: %s", key, path, unread_in_words(path, others))
     if not files:
         raise UserError(f"{key}={path}: no {', '.join(KINDS)} file (or .gz of one) is in this folder")
     for file in files:
@@ -57,8 +64,8 @@ def files_of(path: Path, key: str = "data.path") -> list[Path]:
 
 
 def kind(file: Path) -> str:
-    """The ending that says how to read a file, .gz apart."""
-    return Path(file.stem).suffix if file.suffix == ".gz" else file.suffix
+    """The ending that says how to read a file, in small letters, .gz apart."""
+    return Path(file.stem if file.suffix.lower() == GZIP else file.name).suffix.lower()
 
 
 def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:

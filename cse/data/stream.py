@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -13,10 +14,13 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
+from cse.data.listing import classes_without, some, unread_in_words
 from cse.data.prefetch import prefetch
 from cse.device import count_gpus, usable_cores
 from cse.errors import UserError
 from cse.tensors import seeded
+
+log = logging.getLogger(__name__)
 
 MAX_WORKERS = 8
 
@@ -113,6 +117,14 @@ def check_depth(key: str, root: Path, paths: Iterable[Path], most: int, items: s
             f"{key}={root} is too high: its folders hold further folders, not {items}; name the one whose folders are "
             f"the classes, such as {root.joinpath(*deeper)}"
         )
+
+
+def tell_unread(kind: str, root: Path, read: Sequence[Path], others: Sequence[Path]) -> None:
+    """Log what of a folder of classes is not read, and which classes have nothing. kind: of its items."""
+    if others:
+        log.warning("%-10s %s: %s", kind, root, unread_in_words(root, others))
+    if empty := classes_without(root, read):
+        log.warning("%-10s %s: folders without %s, which are no classes: %s", kind, root, kind, some(empty))
 
 
 def by_class(kind: str, files: Iterable[tuple[str, str, str]]) -> dict[str, str]:

@@ -68,7 +68,7 @@ class Need:
                 raise MissingResource(f"{absent}; without it {self.dataset} is fetched")
         elif self.key in TEXTS:
             if self.key != TEXTS[0] or not is_on_hub(self.name):
-                first = files_of(local, self.key)[0]
+                first = files_of(local, self.key, tell=False)[0]
                 if self.key != "whitening.fit":
                     self._check_columns(first)
         elif not self.name.endswith(VECTORS):

@@ -166,7 +166,7 @@ def changed_files(run: Run) -> list[str]:
     trained = (run.results.get("training_data") or {}).get("sha256")
     sums = dict(trained) if isinstance(trained, dict) else {}
     text = Path(str(run.get("data.path"))).expanduser()
-    if sums and text.is_dir() and set(map(str, files_of(text))) != sums.keys():
+    if sums and text.is_dir() and set(map(str, files_of(text, tell=False))) != sums.keys():
         found.append(f"other files in data.path={text}")
     for source in (run.results.get("data") or {}).values():
         sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}

@@ -86,6 +86,22 @@ def test_any_rate_and_channels_become_16_khz_mono(tmp_path, rate, channels, kind
     assert np.array_equal(read_wave(path), samples)  # LibriSpeech's 16 bits are kept as they are
 
 
+@pytest.mark.parametrize(("kind", "gain", "loudest"), [
+    ("FLOAT", 1, 0.3), ("FLOAT", 10, 1), ("DOUBLE", 2**15, 1), ("PCM_24", 1, 0.3), ("PCM_32", 1, 0.3),
+    ("PCM_U8", 1, 0.3),
+])  # fmt: skip
+def test_samples_beyond_1_are_scaled_and_not_clipped(tmp_path, kind, gain, loudest):
+    soundfile.write(tmp_path / "a.wav", gain * tone(440), 16_000, subtype=kind)
+    found = read_wave(tmp_path / "a.wav") / 2**15
+    assert np.abs(found - tone(440) * loudest / 0.3).max() < (1e-2 if kind == "PCM_U8" else 1e-4)
+
+
+def test_samples_that_are_no_numbers_are_refused_by_their_name(tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.where(np.arange(8000) == 5, np.nan, 0.1), 16_000, subtype="FLOAT")
+    with pytest.raises(ValueError, match="NaN"):
+        read_wave(tmp_path / "a.wav")
+
+
 def test_the_speakers_with_most_files_are_kept(folder):
     assert list(files_of_speakers(folder, 1)) == ["alto"]
     assert list(files_of_speakers(folder, 2)) == ["alto", "bass"]  # a tie goes by name

@@ -1,0 +1,78 @@
+"""Which files of a folder are read: one rule for text, images and sound.
+
+Hidden files and folders are left out, at any depth: editors, file managers and macOS keep copies of their own there.
+Links to folders are followed, but for those that lead back into the folder or above it. What else is there and is not
+read is counted and named.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+
+from cse.errors import UserError
+
+NAMED = 5  # of a list in a message
+
+
+def listed(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path], list[Path]]:
+    """(the files below a folder that are read, all others), each sorted; hidden ones are in neither.
+
+    Raises UserError for a folder that cannot be listed, and for a file to read whose name is no UTF-8.
+    """
+    read: list[Path] = []
+    others: list[Path] = []
+    for file in _visible(root):
+        (read if file.is_file() and is_read(file) else others).append(file)
+    for file in read:
+        try:
+            str(file).encode()
+        except UnicodeEncodeError as error:
+            raise UserError(f"{os.fsencode(file)!r}: the name of this file is no UTF-8: rename it") from error
+    return sorted(read), sorted(others)
+
+
+def _visible(root: Path) -> Iterator[Path]:
+    """What is below a folder but folders, and links that are not followed."""
+
+    def refuse(error: OSError) -> None:
+        raise UserError(f"{error.filename}: this folder cannot be listed ({error.strerror})") from error
+
+    top = root.resolve()
+    for folder, inside, names in os.walk(root, onerror=refuse, followlinks=True):
+        place = Path(folder)
+        inside[:] = [name for name in inside if not name.startswith(".")]
+        for name in [name for name in inside if (place / name).is_symlink()]:
+            target = (place / name).resolve()
+            if target.is_relative_to(top) or place.resolve().is_relative_to(target):
+                inside.remove(name)
+                yield place / name
+        yield from (place / name for name in names if not name.startswith("."))
+
+
+def unread_in_words(root: Path, others: Sequence[Path]) -> str:
+    """What of a folder is not read, by ending: "2 files are not read: .bz2 (b.txt.bz2), .text (c.text)"."""
+    of_ending: dict[str, list[Path]] = defaultdict(list)
+    for file in others:
+        of_ending[file.suffix].append(file.relative_to(root))
+    most = sorted(of_ending, key=lambda ending: (-len(of_ending[ending]), ending))
+    kinds = [f"{ending or 'without an ending'} ({counted(of_ending[ending])})" for ending in most]
+    verb = "file is" if len(others) == 1 else "files are"
+    return f"{len(others):,} {verb} not read: {some(kinds)}"
+
+
+def counted(files: Sequence[Path]) -> str:
+    """The file, or how many there are and the first."""
+    return str(files[0]) if len(files) == 1 else f"{len(files):,}, the first: {files[0]}"
+
+
+def some(words: Collection[str]) -> str:
+    """The first few of them."""
+    return ", ".join([*words][:NAMED]) + f", and {len(words) - NAMED} more" * (len(words) > NAMED)
+
+
+def classes_without(root: Path, read: Sequence[Path]) -> list[str]:
+    """The names of the folders in a folder that hold none of the files to read, hidden ones apart."""
+    used = {file.relative_to(root).parts[0] for file in read}
+    there = sorted(path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+    return [name for name in there if name not in used]
