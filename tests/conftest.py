@@ -1,6 +1,7 @@
 """Small made-up inputs: encoders of two layers, sentences of nonsense words, a score set. No network, tmp_path only."""
 
 import functools
+import json
 import logging
 import os
 import random
@@ -109,6 +110,20 @@ def tiny_tokenizer():
     return PreTrainedTokenizerFast(
         tokenizer_object=core, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
         mask_token="[MASK]", model_max_length=64,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def gapped_tokenizer(tiny_tokenizer):
+    """The same with one word more, "zil", whose id of 70,001 is far above the number of tokens."""
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerFast
+
+    rules = json.loads(tiny_tokenizer.backend_tokenizer.to_str())
+    rules["model"]["vocab"]["zil"] = 70_001
+    return PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(json.dumps(rules)), pad_token="[PAD]", unk_token="[UNK]",
+        cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]", model_max_length=64,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ IGNORE = -100
 
 
 class Masking:
-    """Masks rows of token ids; needs `bind` before use.
+    """Masks rows of token ids; needs `bind` before use, which sets `ids`, those of the vocabulary.
 
     mask_share, random_share: shares of the selected tokens; the rest of these stay as they are.
     """
@@ -36,7 +36,8 @@ class Masking:
         if tokenizer.mask_token_id is None:
             raise UserError("this model's tokenizer has no mask token, so it cannot train with an MLM loss")
         self.mask_id = int(tokenizer.mask_token_id)
-        self.is_special = np.zeros(len(tokenizer), dtype=bool)
+        self.ids = np.array(sorted({*tokenizer.get_vocab().values()}))  # a vocabulary may have gaps
+        self.is_special = np.zeros(self.ids[-1] + 1, dtype=bool)
         self.is_special[tokenizer.all_special_ids] = True
 
     def masked(self, ids: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -51,5 +52,5 @@ class Masking:
         to_random = selected & (fate >= self.mask_share) & (fate < self.mask_share + self.random_share)
         labels = np.where(selected, ids, IGNORE)
         ids[to_mask] = self.mask_id
-        ids[to_random] = rng.integers(len(self.is_special), size=int(to_random.sum()))
+        ids[to_random] = self.ids[rng.integers(len(self.ids), size=int(to_random.sum()))]
         return ids, labels

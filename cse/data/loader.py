@@ -216,8 +216,8 @@ class Batches(Dataset[Batch]):
             raise UserError(f"{says} return an array of ids, two or more, not {made!r:.80}")
         if (made[[0, -1]] != given[[0, -1]]).any():
             raise UserError(f"{says} keep the first and the last id, {given[0]} and {given[-1]}: {made!r:.80}")
-        if made.min() < 0 or made.max() >= len(self.tokenizer.hf):
-            raise UserError(f"{says} return ids below {len(self.tokenizer.hf):,}, the tokenizer's: {made!r:.80}")
+        if made.min() < 0 or made.max() >= self.tokenizer.id_bound:
+            raise UserError(f"{says} return ids below {self.tokenizer.id_bound:,}, the tokenizer's: {made!r:.80}")
         row = np.concatenate([ids[:start], made[len(self.first) : len(made) - len(self.last)], ids[end:]])
         if self.tokenizer.positions is not None and len(row) > self.tokenizer.positions:
             raise UserError(f"{says} return a row that the encoder can read: {self.tokenizer.positions} tokens at most")

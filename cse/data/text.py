@@ -135,7 +135,7 @@ class Text:
     def tokenize(self, tokenizer, max_length: int) -> None:
         """Make `ids_of` available: the ids of every column, special tokens included, cut to max_length."""
         key = hashlib.sha256(f"{self.digest} {tokenizer.key()} {max_length}".encode()).hexdigest()[:32]
-        dtype = "uint16" if len(tokenizer.hf) <= 2**16 else "int32"
+        dtype = "uint16" if tokenizer.id_bound <= 2**16 else "int32"
         folder = self.cache / f"{key}.ids"
         if not folder.exists():
             log.info("tokenising %s rows of %s, once (kept in %s)", f"{len(self.texts[0]):,}", self.name, folder)

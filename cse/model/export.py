@@ -129,7 +129,7 @@ def write_mask_weights(tokenizer: Tokenizer, folder: Path) -> None:
     """Write a WordWeights module of sentence-transformers: 1 for the mask token and 0 for all others, so that the mean
     pooling after it gives the mask's vector."""
     hf = tokenizer.hf
-    vocabulary = [token or "" for token in hf.convert_ids_to_tokens(list(range(len(hf))))]
+    vocabulary = [token or "" for token in hf.convert_ids_to_tokens(list(range(tokenizer.id_bound)))]
     config = {"vocab": vocabulary, "word_weights": {hf.mask_token: 1.0}, "unknown_word_weight": 0.0}
     write_json(folder / "config.json", config)
     weights = torch.zeros(len(vocabulary), 1)

@@ -17,6 +17,7 @@ from torch.nn.functional import pad
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from cse.errors import MissingResource, RunError, UserError, in_short
+from cse.model.tokenizer import id_bound
 from cse.sources.encoder import NO_TOKENIZER
 
 log = logging.getLogger(__name__)
@@ -90,7 +91,7 @@ def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTra
     embeds."""
     kind, vocabulary = type(tokenizer).__name__, tokenizer.get_vocab()
     (weight_VD,) = model.get_input_embeddings().parameters()
-    tokens, rows = max(vocabulary.values()) + 1, len(weight_VD)
+    tokens, rows = id_bound(tokenizer), len(weight_VD)
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         raise UserError(f"model.name={name}: cse needs a fast tokenizer (with a tokenizer.json), and {kind} is none")
     if not set(vocabulary) - set(tokenizer.all_special_tokens):

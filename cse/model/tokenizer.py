@@ -149,3 +149,13 @@ class Tokenizer:
         if self.hf.truncation_side != "right":
             rules["truncation_side"] = self.hf.truncation_side
         return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()
+    @cached_property
+    def id_bound(self) -> int:
+        """See the function."""
+        return id_bound(self.hf)
+
+
+
+def id_bound(hf: "PreTrainedTokenizerBase") -> int:
+    """One more than the largest id of a vocabulary; len(hf) is less where it has gaps."""
+    return max(hf.get_vocab().values()) + 1

@@ -13,8 +13,8 @@ class Vocabulary:
     mask_token_id = 4
     all_special_ids = [0, 1, 2, 3, 4]
 
-    def __len__(self):
-        return 1000
+    def get_vocab(self):
+        return {str(number): number for number in range(1000)}
 
 
 def masking(probability=0.15, mask_share=0.8, random_share=0.1):
@@ -41,6 +41,17 @@ def test_random_ids_come_from_the_whole_vocabulary():
     out, _ = masking(probability=1.0, mask_share=0.0, random_share=1.0).masked(ids, np.random.default_rng(0))
     assert (out.min(), out.max()) == (0, 999)
     assert len(np.unique(out)) == 1000
+
+
+def test_a_vocabulary_with_gaps_is_bounded_by_its_largest_id():
+    """Ordinary ids lie above its number of tokens, and no random id is in a gap."""
+    gapped = Vocabulary()
+    gapped.get_vocab = lambda: {str(number): number for number in (*range(10), 70_001)}
+    masking = Masking(1.0, 0.0, 1.0)
+    masking.bind(gapped)
+    out, labels = masking.masked(np.full(1000, 70_001), np.random.default_rng(0))
+    assert set(out.tolist()) == {*range(10), 70_001}
+    assert (labels == 70_001).all()
 
 
 def test_special_tokens_are_never_selected_and_the_row_itself_stays():

@@ -187,6 +187,16 @@ def test_without_special_tokens_the_ends_of_a_text_are_shuffled_too(make, monkey
         assert sum(a[end] != b[end] for a, b in rows) > 30
 
 
+def test_an_id_above_the_number_of_tokens_is_one_of_a_vocabulary_with_gaps(make, gapped_tokenizer):
+    class Mine(Augmentation):
+        def tokens(self, ids, rng):
+            return np.insert(ids, 1, 70_001)
+
+    batches = make(augmentation=Mine())
+    batches.tokenizer = Tokenizer(gapped_tokenizer, 64)
+    assert batches.views(np.arange(2), 0)[1][0].ids[1] == 70_001
+
+
 @pytest.mark.parametrize(("made", "said"), [
     *((made, r"Mine\.views must return 2 views")
       for made in ("ab", ["a"], ["a", None], ["a", []], ["a", ["b", 1]], None)),

@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from tiny_encoders import exported, tokens_of
 
 from cse.errors import UserError
-from cse.model.export import save_encoder
+from cse.model.export import save_encoder, write_mask_weights
 from cse.model.load import load_encoder
 from cse.model.tokenizer import Tokenizer
 from cse.training.step import Chunks, chunked_step, plain_step
@@ -190,3 +191,12 @@ def test_denoising_refuses_a_head_that_stays_at_test_time(small_run, triplets, c
     assert cse_train([*line, "objective.keep_head=false", f"hydra.run.dir={tmp_path}/run"]) == 0
     best = load_encoder(str(tmp_path / "run" / "best"), None)
     assert (best.pooling, best.head) == ("mask", None)
+
+
+def test_word_weights_reach_the_largest_id_of_a_vocabulary_with_gaps(gapped_tokenizer, tmp_path):
+    tokenizer = Tokenizer(gapped_tokenizer, 64)
+    write_mask_weights(tokenizer, tmp_path)
+    words = json.loads((tmp_path / "config.json").read_text())["vocab"]
+    assert (len(words), words[70_001]) == (70_002, "zil")
+    weights_V1 = load_file(tmp_path / "model.safetensors")["emb_layer.weight"]
+    assert weights_V1.nonzero().tolist() == [[gapped_tokenizer.mask_token_id, 0]]
