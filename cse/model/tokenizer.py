@@ -19,6 +19,9 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 
 KEPT_WORDS = 2**19  # by by_words: about 100 MB
+HEAD, HEAD_A_TOKEN = 10_000, 50
+"""The characters of a text, at least and for each token asked for, that are tokenised first: a line of 30 MB would take
+100 bytes of memory for each of its characters."""
 
 
 class Tokenizer:
@@ -44,8 +47,23 @@ class Tokenizer:
     def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
         """Ids with special tokens at both ends, cut to max_length tokens, one int32 array a text."""
         prefixed = [self.prefix + text for text in texts]
-        batch = self.hf(prefixed, truncation=True, max_length=max_length, return_attention_mask=False)
-        return [np.asarray(ids, dtype=np.int32) for ids in batch["input_ids"]]
+        cut = [self._cut(text, max_length) for text in prefixed]
+        rows = self._truncated(cut, max_length)
+        for i in [i for i, row in enumerate(rows) if len(row) < max_length and len(cut[i]) < len(prefixed[i])]:
+            (rows[i],) = self._truncated([prefixed[i]], max_length)  # the part had too few tokens
+        return [np.asarray(ids, dtype=np.int32) for ids in rows]
+
+    def _truncated(self, texts: list[str], max_length: int) -> list[list[int]]:
+        return self.hf(texts, truncation=True, max_length=max_length, return_attention_mask=False)["input_ids"]
+
+    def _cut(self, text: str, max_length: int) -> str:
+        """The part of a very long text, of whole words if it has blanks, that max_length tokens are looked for in."""
+        room = max(HEAD, HEAD_A_TOKEN * max_length)
+        if len(text) <= room:
+            return text
+        if self.hf.truncation_side == "left":
+            return text[-room:].partition(" ")[2] or text[-room:]
+        return text[:room].rpartition(" ")[0] or text[:room]
 
     def by_words(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
         """What a call gives, from the ids of words, each tokenised once: faster for texts that share their words.
@@ -54,7 +72,8 @@ class Tokenizer:
         """
         texts = list(texts)
         prefixed = [self.prefix + text for text in texts]
-        if not self._is_local or any(odd in text for text in prefixed for odd in ("  ", "\0")):
+        odd = any(odd in text for text in prefixed for odd in ("  ", "\0"))
+        if odd or not self._is_local or any(text != self._cut(text, max_length) for text in prefixed):
             return self(texts, max_length)
         before, after = self._around.before, self._around.after
         room = max_length - len(before) - len(after)
@@ -118,7 +137,7 @@ class Tokenizer:
 
     def before_text(self) -> int:
         """The number of ids before those of a text: the special tokens', the template's and the prefix's."""
-        rows = self(["a", "k", "1"], self.longest)
+        rows = self._truncated([self.prefix + letter for letter in "ak1"], self.longest)
         own = (i for i, ids in enumerate(zip(*rows, strict=False)) if len(set(map(int, ids))) > 1)
         return next(own, min(map(len, rows)))  # the default: a prefix that leaves no room for a text
 
@@ -139,6 +158,11 @@ class Tokenizer:
             targets_BT = padded((nothing[: len(ids)] if one is None else one for ids, one in targets), -100)
         return Tokens(padded(rows, self.hf.pad_token_id), torch.from_numpy(real_BT.astype(np.int64)), targets_BT)
 
+    @cached_property
+    def id_bound(self) -> int:
+        """See the function."""
+        return id_bound(self.hf)
+
     def key(self) -> str:
         """A digest of everything that decides the ids, so not of the padding and truncation of the last call."""
         rules = json.loads(self.hf.backend_tokenizer.to_str())
@@ -149,11 +173,6 @@ class Tokenizer:
         if self.hf.truncation_side != "right":
             rules["truncation_side"] = self.hf.truncation_side
         return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()
-    @cached_property
-    def id_bound(self) -> int:
-        """See the function."""
-        return id_bound(self.hf)
-
 
 
 def id_bound(hf: "PreTrainedTokenizerBase") -> int:

@@ -49,3 +49,37 @@ def test_by_words_gives_the_ids_of_a_call(kind, texts):
 
 def test_only_tokenizers_whose_tokens_stay_within_words_are_taken_apart():
     assert [TOKENIZERS[kind]._is_local for kind in TOKENIZERS] == [True, True, False]
+
+
+LONG = {
+    "words": " ".join(LINES * 500), "one word": "kadan" * 20_000, "blanks first": " " * 20_000 + "the kadan " * 20,
+    "long words": ("x" * 150 + " ") * 300,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_of_a_very_long_text_the_ids_are_those_of_all_of_it(kind, side):
+    tokenizer = Tokenizer(TOKENIZERS[kind].hf, 64, "query: ")
+    tokenizer.hf.truncation_side = side
+    texts = [LONG["words"]] if kind == "crossing" else [*LONG.values()]  # its merges look at the whole text
+    expected = tokenizer.hf([f"query: {text}" for text in texts], truncation=True, max_length=64)["input_ids"]
+    try:
+        assert [ids.tolist() for ids in tokenizer(texts, 64)] == expected
+        assert [ids.tolist() for ids in tokenizer.by_words(texts, 64)] == expected
+    finally:
+        tokenizer.hf.truncation_side = "right"
+
+
+def test_a_line_of_megabytes_is_cut_before_it_is_tokenised(monkeypatch):
+    tokenizer, given = TOKENIZERS["bert"], []
+    whole = Tokenizer._truncated
+
+    def counting(self, texts, max_length):
+        given.extend(map(len, texts))
+        return whole(self, texts, max_length)
+
+    monkeypatch.setattr(Tokenizer, "_truncated", counting)
+    for call in (tokenizer, tokenizer.by_words):
+        assert len(call(["the kadan " * 10**6, "migor"], 32)[0]) == 32
+    assert max(given) <= 10_000
