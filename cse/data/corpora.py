@@ -53,7 +53,7 @@ def wiki1m(file: str | None = None) -> Rows:
 
     file: a local copy; None: the hub's.
     """
-    return ((line or " ",) for path in _files("wiki1m", file) for _, line in lines_of(path, "utf-8"))
+    return ((line or " ",) for path in _files("wiki1m", file) for _, line in lines_of(path, "utf-8", "\n"))
 
 
 def triplets(corpus: Name, columns: Sequence[str], file: str | None = None, folder: str | None = None) -> Rows:

@@ -6,23 +6,24 @@ UserError with the file and the line (for Parquet the row).
 
 import csv
 import gzip
+import io
 import json
-import os
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
-from cse.data.scores import ScoreColumn
 from cse.data.listing import listed, unread_in_words
+from cse.data.scores import ScoreColumn
 from cse.errors import MissingResource, UserError, first_line
 
-KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 log = logging.getLogger(__name__)
 
-DELIMITERS = ",;\t"
+KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 GZIP = ".gz"
+DELIMITERS = ",;\t"
 MAX_CELL = 2**26  # characters of a cell of .csv or .tsv, the most that an unclosed quote can swallow
 EMPTY = " "  # as SimCSE's code reads an empty cell
 
@@ -117,17 +118,34 @@ def check_unchanged(file: Path, before: str, now: str) -> None:
         raise UserError(f"{file} has changed while it was being read: wait until it is complete, and start again")
 
 
-def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
+def lines_of(file: Path, encoding: str, ends: str = "") -> Iterator[tuple[int, str]]:
     """(line number, text without line end) of a plain or gzipped file; all text files are read here.
 
-    encoding: one that leaves ASCII unchanged. Raises UserError for a file that cannot be read, and at the first line
-    that is not in the encoding; for a damaged .gz it names the last good line.
+    encoding: one that leaves ASCII unchanged. ends: "" for LF, CR LF and a lone CR, and no byte order mark is kept,
+    wherever files were joined; a line feed for that alone, by which published corpora are counted. Raises UserError for
+    a file that cannot be read or is UTF-16, and at the first line that is not in the encoding; for a damaged .gz it
+    names the last good line.
     """
     number = 0
-    opened = gzip.open if file.suffix == ".gz" else open
-    with reading(file, lambda: f"line {number}"), opened(file, "rb") as lines:
+    opened = gzip.open if file.suffix.lower() == GZIP else open
+    with (
+        reading(file, lambda: f"line {number}"),
+        opened(file, "rb") as content,
+        io.TextIOWrapper(content, "latin-1", newline=ends) as lines,  # whose characters are the bytes
+    ):
         for number, line in enumerate(lines, 1):
-            yield number, line.decode(encoding).strip("\r\n\ufeff" if number == 1 else "\r\n")
+            if number == 1 and is_wide(line):
+                raise UserError(f"{file} is UTF-16 or UTF-32: write the file again as UTF-8")
+            text = line.encode("latin-1").decode(encoding)
+            if not ends or number == 1:
+                text = text.replace("\ufeff", "")
+            yield number, text.strip("\r\n")
+
+
+def is_wide(line: str) -> bool:
+    """Whether a file is UTF-16 or UTF-32, by the bytes of its first line, each as a character."""
+    halves = [set(line[start:16:2]) for start in (0, 1)]  # every other byte of English is NUL
+    return line.startswith(("\xff\xfe", "\xfe\xff")) or (len(line) > 3 and {"\0"} in halves)
 
 
 def header_of(file: Path, encoding: str) -> list[str]:
@@ -160,6 +178,8 @@ def _rows_of(file: Path, columns: Columns, encoding: str) -> Iterator[Row]:
             if len(row) != len(header):
                 quotes = "; a cell that holds the sign between cells must be in quotes" * (len(row) > len(header))
                 raise UserError(f"{file}, {place}: fields {len(row)}, but the header has {len(header)}{quotes}")
+            if row == header and len(row) > 1:
+                raise UserError(f"{file}, {place}: the header once more, as in files that were joined: delete the line")
             yield place, dict(zip(header, row, strict=True))
 
 

@@ -58,7 +58,7 @@ class Stsb(Text):
     def pairs(self, file: Path) -> Iterator[tuple[str, ...]]:
         """The cells of each row: texts, and the score as text. Raises UserError for a damaged line."""
         number = 0
-        for number, line in lines_of(file, "utf-8"):
+        for number, line in lines_of(file, "utf-8", "\n"):
             fields = (line or "").split("\t")
             if len(fields) <= max(FIELDS.values()):
                 raise UserError(f"{file}, line {number}: {len(fields)} fields between tabs, not seven")

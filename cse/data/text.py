@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from annotated_types import MinLen
@@ -17,7 +17,7 @@ from cse.data.function import Rows, check_row, rows_by, version_of
 from cse.data.noise import Noise, add_noise
 from cse.data.readers import Columns, check_unchanged, checked, files_of, is_on_hub, read_rows, reading, texts_of
 from cse.data.scores import ScoreColumn
-from cse.data.usable import Empty, Notes, note_faults, usable_rows
+from cse.data.usable import Empty, Notes, fault, note_faults, usable_rows
 from cse.errors import UserError
 from cse.files import sha256
 from cse.progress import showing, track
@@ -25,8 +25,14 @@ from cse.ranges import Count, Encoding, Ends, Name, Natural, PositiveShare, Seed
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 
+if TYPE_CHECKING:  # importing torch takes seconds
+    from cse.model.tokenizer import Tokenizer
+
 log = logging.getLogger(__name__)
 
+VERSION = 2
+"""Of what the readers, `fault` and `tokenize` make of the same bytes: higher after each change, so that no older cache
+serves."""
 ROWS_PER_BLOCK = 65536  # their offsets are held as Python integers
 TEXTS_PER_CALL = 1000  # per call of the tokenizer: keeps its threads busy and takes little memory
 
@@ -132,23 +138,43 @@ class Text:
             same = self.scores.in_words(float(self.targets_N[0]))
             raise UserError(f"data.scores={self.scores.name}: every row has {same}, so there is nothing to learn")
 
-    def tokenize(self, tokenizer, max_length: int) -> None:
-        """Make `ids_of` available: the ids of every column, special tokens included, cut to max_length."""
+    def tokenize(self, tokenizer: "Tokenizer", max_length: int) -> None:
+        """Make `ids_of` available: the ids of every column, special tokens included, cut to max_length.
+
+        Logs how many rows have a text of which the vocabulary knows no token, as emojis in an English one.
+        """
         key = hashlib.sha256(f"{self.digest} {tokenizer.key()} {max_length}".encode()).hexdigest()[:32]
         dtype = "uint16" if tokenizer.id_bound <= 2**16 else "int32"
         folder = self.cache / f"{key}.ids"
         if not folder.exists():
             log.info("tokenising %s rows of %s, once (kept in %s)", f"{len(self.texts[0]):,}", self.name, folder)
 
+        found: Notes = {"unknown": []}
+        is_special = np.zeros(tokenizer.id_bound, bool)
+        is_special[tokenizer.hf.all_special_ids] = True  # the unknown token, too
+        begin, after = tokenizer.before_text(), tokenizer.after_text()
+
         def tokenised(start: int) -> list[list[np.ndarray]]:
-            """The ids of a block of rows, column by column."""
+            """The ids of a block of rows, column by column; notes those without a known token."""
             block = range(start, min(start + TEXTS_PER_CALL, len(self.texts[0])))
-            return [tokenizer([text[i].tobytes().decode() for i in block], max_length) for text in self.texts]
+            cells = [[text[i].tobytes().decode() for i in block] for text in self.texts]
+            columns = [tokenizer(column, max_length) for column in cells]
+            for i, *rows in zip(range(len(block)), *columns, strict=True):
+                unknown = [c for c, ids in enumerate(rows) if is_special[ids[begin : len(ids) - after]].all()]
+                if any(fault(cells[c][i]) is None for c in unknown):  # else it is counted already
+                    found["unknown"].append(start + i)
+            return columns
 
         starts = track(range(0, len(self.texts[0]), TEXTS_PER_CALL), "thousand")
         rows = (row for start in starts for row in zip(*tokenised(start), strict=True))
         with showing(f"tokenising {self.name}"):
-            self.token_ids = cached(folder, rows, [f"ids_{name}" for name in self.column_names], dtype).columns
+            kept = cached(folder, rows, [f"ids_{name}" for name in self.column_names], dtype, found)
+        self.token_ids = kept.columns
+        if len(unknown := np.intersect1d(self.chosen, kept.notes["unknown"])):
+            log.warning(
+                "data=%s: %s of %s rows have a text without one token that the vocabulary knows, the first: row %s",
+                *(self.name, f"{len(unknown):,}", f"{len(self):,}", f"{unknown[0] + 1}"),
+            )
 
     def provenance(self) -> dict[str, object]:
         """What the run learns from, JSON-ready: source, rows used, SHA-256 of the published or of each local file."""
@@ -280,5 +306,5 @@ def _with_noise(rows: Iterable[tuple[str, ...]], noise: Noise, columns: int) -> 
 
 
 def digest_of(*parts: object) -> str:
-    """A key of 32 hexadecimal digits, made of the parts' repr."""
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+    """A key of 32 hexadecimal digits, made of VERSION and the parts' repr."""
+    return hashlib.sha256(repr((VERSION, *parts)).encode()).hexdigest()[:32]

@@ -6,8 +6,8 @@ are and which is the first. More than 1 % means a broken data set, which is refu
 change.
 
 A row of text is unusable if one of its cells has no visible character (empty, whitespace, zero-width and control
-characters), is a missing value that a program wrote as a word (nan, NULL), or contains NUL (a sign of UTF-16 or of a
-binary file read as text).
+characters), is a missing value that a program wrote as a word (NA, NULL, \\N), or contains NUL (a sign of UTF-16 or of
+a binary file read as text).
 """
 
 import logging
@@ -28,8 +28,11 @@ VISIBLE = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]"
 )
 
-MISSING = {"nan", "NaN", "NULL", "null", "None", "N/A", "<NA>"}
-"""What pandas, R and databases write for no value."""
+MISSING = {
+    *("nan", "NaN", "-nan", "-NaN", "NULL", "null", "None", "NA", "N/A", "n/a", "<NA>", "#N/A", "#NA", "#N/A N/A"),
+    *("\\N", "1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND"),
+}
+"""What pandas, R, spreadsheets and databases (MySQL's \\N) write for no value."""
 
 Notes = dict[str, Any]
 """Kept beside the cached rows. rows: how many there are; faults: {reason: the numbers of the unusable rows, from 0}."""
@@ -50,8 +53,8 @@ def fault(cell: str) -> str | None:
     """Why a text is unusable, or None."""
     if "\0" in cell:
         return "holds NUL"
-    if cell in MISSING:
-        return f"is {cell}"
+    if cell.strip() in MISSING:
+        return f"is {cell.strip()}"
     return None if VISIBLE.search(cell) else "is empty" if cell == " " else "has nothing visible"
 
 

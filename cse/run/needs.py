@@ -18,6 +18,7 @@ from cse.config.groups import chosen_in
 from cse.config.keys import TEACHERS
 from cse.data.readers import files_of, is_on_hub, read_rows
 from cse.errors import MissingResource, UserError, renaming_keys
+from cse.ranges import text_encoding
 from cse.run.build import Attempts, make
 from cse.run.job import folder_of
 from cse.sources import hub
@@ -82,8 +83,13 @@ class Need:
         part = self.key.rpartition(".")[0]
         asked = OmegaConf.select(self.config, f"{part}.columns")
         columns = [*map(str, asked)] if isinstance(asked, ListConfig) else asked and [str(asked)]
+        encoding = OmegaConf.select(self.config, f"{part}.encoding") or "utf-8"
+        try:
+            text_encoding(str(encoding))
+        except ValueError as error:
+            raise UserError(f"{part}.encoding={encoding}: {error}") from error
         with renaming_keys({"data.": f"{part}."}):
-            read_rows(file, columns, OmegaConf.select(self.config, f"{part}.encoding") or "utf-8")
+            read_rows(file, columns, encoding)
 
     def look(self) -> tuple[Place, str]:
         """Its place, without asking the hub; and of a named place that is not there, what is wrong with it."""

@@ -12,7 +12,7 @@ import random
 import pytest
 from toy_hub import parquet
 
-from cse.data.readers import files_of, read_rows
+from cse.data.readers import files_of, lines_of, read_rows
 from cse.errors import MissingResource, UserError
 
 ROWS = [("kadan lofel", 'mi, "gor"'), ("perzu", "nué stamon"), ("tri ler", "")]
@@ -52,6 +52,35 @@ def test_plain_text_skips_blank_lines(tmp_path):
     assert read(tmp_path, "a.txt", content, None) == [("kadan\u2028lofel",), (" perzu ",), ("nué",)]
 
 
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n", "\r\r\n"])
+@pytest.mark.parametrize("squeeze", [bytes, gzip.compress])
+def test_each_kind_of_line_end_ends_a_line(tmp_path, end, squeeze):
+    """As 'CSV (Macintosh)' of Excel has them."""
+    zipped = ".gz" * (squeeze is gzip.compress)
+    texts, pairs = ["kadan", "lo\u2028fel\u0085 \v\f", "nué"], [("kadan", "lofel"), ("a\u2028b", "nué")]
+    content = squeeze(end.join(texts).encode())
+    assert read(tmp_path, f"a.txt{zipped}", content, None) == [(text,) for text in texts]
+    content = squeeze(end.join(["first,second", *map(",".join, pairs), '"a, b",c']).encode())
+    assert read(tmp_path, f"a.csv{zipped}", content, ["first", "second"]) == [*pairs, ("a, b", "c")]
+    content = squeeze(end.join(json.dumps({"first": a, "second": b}) for a, b in pairs).encode())
+    assert read(tmp_path, f"a.jsonl{zipped}", content, ["first", "second"]) == pairs
+
+
+def test_joined_files_of_several_line_ends_and_byte_order_marks(tmp_path):
+    mark = "\ufeff"
+    content = f"{mark}kadan\r\nlofel\r\n{mark}migor\rperzu\r{mark}stamon\n{mark}nué"
+    texts = ["kadan", "lofel", "migor", "perzu", "stamon", "nué"]
+    assert read(tmp_path, "a.txt", content, None) == [(text,) for text in texts]
+    assert read(tmp_path, "a.csv", f"{mark}first\na\n{mark}b\n", ["first"]) == [("a",), ("b",)]
+    (tmp_path / "jp.txt").write_bytes("一行\r二行\n".encode("iso2022_jp"))
+    assert [*read_rows(tmp_path / "jp.txt", None, "iso2022_jp")] == [("一行",), ("二行",)]
+
+
+def test_a_published_corpus_is_cut_at_line_feeds_alone(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"one\rtwo\n\xef\xbb\xbfthree\n")
+    assert [*lines_of(tmp_path / "a.txt", "utf-8", "\n")] == [(1, "one\rtwo"), (2, "\ufeffthree")]
+
+
 def test_a_folder_is_its_files_in_order(tmp_path):
     names = ("b.txt", "a.jsonl.gz", "ignored.md", "c.txt/d.csv", ".ipynb_checkpoints/b-checkpoint.txt", "c.txt/.d.csv")
     for name in names:
@@ -81,7 +110,10 @@ def test_a_folder_is_its_files_in_order(tmp_path):
     ("a.txt", "one\nGrüße\n".encode("latin-1"), "line 2: .*data.encoding"), ("a.txt", GZIPPED, "line 1"),
     ("a.txt.gz", b"one\n", "line 0"), ("a.txt.gz", GZIPPED[:-5], r"line \d"),
     ("a.txt.gz", GZIPPED[:500] + bytes([GZIPPED[500] ^ 0xFF]) + GZIPPED[501:], r"line \d"),
-    ("a.csv.gz", gzip.compress(b"", mtime=0), ""),
+    ("a.csv.gz", gzip.compress(b"", mtime=0), ""), ("a.csv", "first,second\na,b\n\ufefffirst,second\n", "line 3"),
+    ("a.csv", "first,second\na,b\n".encode("utf-16"), "UTF-16"), ("a.txt", "one\n".encode("utf-16"), "UTF-16"),
+    ("a.csv", "first,second\na,b\n".encode("utf-16-le"), "UTF-16"), ("a.txt", "one\n".encode("utf-16-be"), "UTF-16"),
+    ("a.jsonl", JSON.encode("utf-16"), "UTF-16"), ("a.txt.gz", gzip.compress("one".encode("utf-16")), "UTF-16"),
 ])  # fmt: skip
 def test_a_broken_file_is_named_with_its_line_or_row(tmp_path, name, content, place):
     with pytest.raises(UserError, match=rf"{name}.*{place}") as error:

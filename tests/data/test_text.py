@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import re
 import sys
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 from toy_hub import parquet
 
 from cse.data import corpora, readers
+from cse.data import text as text_module
 from cse.data.corpora import openwebtext, wiki1m
 from cse.data.text import Text, chosen_rows
 from cse.errors import MissingResource, UserError
@@ -52,6 +54,34 @@ def test_text_is_tokenised_once_for_each_content_and_length(prepared, tiny_token
 
     lines = ["kadan", "lofel"]
     assert [tokenised(lines), tokenised(lines), tokenised([*lines, "migor"]), tokenised(lines, 8)] == [2, 0, 3, 2]
+
+
+def test_ids_above_the_number_of_tokens_are_kept_as_they_are(prepared, gapped_tokenizer):
+    text = prepared(["zil kadan", "kadan zil"])
+    text.tokenize(Tokenizer(gapped_tokenizer, 64), 8)
+    assert [max(ids) for ids in text.ids_of(np.arange(2))] == [70_001, 70_001]
+
+
+def test_rows_without_a_token_that_the_vocabulary_knows_are_counted_at_every_start(prepared, tiny_tokenizer, caplog):
+    lines = ["kadan", "lofel \U0001f600", "\U0001f600 \U0001f601", "\u4f60\u597d", "migor"]
+    for _ in range(2):  # tokenised, and from the cache
+        caplog.clear()
+        with caplog.at_level(logging.WARNING):
+            prepared(lines).tokenize(Tokenizer(tiny_tokenizer, 64, prefix="kadan "), 8)
+        assert "2 of 5 rows have a text without one token that the vocabulary knows, the first: row 3" in caplog.text
+    caplog.clear()
+    prepared(lines, limit=2).tokenize(Tokenizer(tiny_tokenizer, 64), 8)
+    assert not caplog.text
+
+
+def test_an_older_version_of_the_readers_leaves_no_cache_to_serve(prepared, tiny_tokenizer, monkeypatch, tmp_path):
+    def folders() -> int:
+        prepared(["kadan", "lofel"]).tokenize(Tokenizer(tiny_tokenizer, 64), 8)
+        return len([*(tmp_path / "cache" / "text").iterdir()])
+
+    assert [folders(), folders()] == [2, 2]
+    monkeypatch.setattr(text_module, "VERSION", "older")
+    assert folders() == 4
 
 
 def test_text_of_a_hub_dataset(toy_hub, tmp_path):
