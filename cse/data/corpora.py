@@ -7,7 +7,8 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from cse.data.readers import files_of, lines_of, read_rows
+from cse.data.readers import files_of, kind, lines_of, read_rows, reading
+from cse.errors import UserError
 from cse.files import sha256
 from cse.ranges import Count, Name, Natural
 from cse.sources import hub
@@ -46,6 +47,26 @@ def published(corpus: str) -> dict[str, str | None]:
     local = hub.cached(repo_of(corpus), about.file) if about.file else None
     source = f"{about.repo}/{about.files[0] if about.files else ''}@{about.revision or 'main'}"
     return {"source": source, "sha256": sha256(local) if local else None}
+
+
+def check_copy(corpus: str, copy: str) -> None:
+    """Raise UserError unless a local copy has as many rows as were published, where that is known.
+
+    Text is read (a million rows take two seconds); of Parquet the files say their number of rows.
+    """
+    import pyarrow.parquet as pq
+
+    about, count = DATASETS[corpus], 0
+    for path in _files(corpus, copy) if about.rows else ():
+        if kind(path) == ".parquet":
+            with reading(path):
+                count += pq.read_metadata(path).num_rows
+        elif about.columns:
+            count += sum(1 for _ in read_rows(path, list(about.columns), "utf-8"))
+        else:
+            count += sum(1 for _ in lines_of(path, "utf-8", "\n"))
+    if about.rows and count not in about.rows:
+        raise UserError(f"{copy} has {count:,} rows, but the published {corpus} has {about.rows[0]:,}")
 
 
 def wiki1m(file: str | None = None) -> Rows:

@@ -16,6 +16,7 @@ from cse.augmentation.wordnet import find_wordnet
 from cse.config.compose import resolved
 from cse.config.groups import chosen_in
 from cse.config.keys import TEACHERS
+from cse.data.corpora import check_copy
 from cse.data.readers import files_of, is_on_hub, read_rows
 from cse.errors import MissingResource, UserError, renaming_keys
 from cse.ranges import text_encoding
@@ -96,6 +97,8 @@ class Need:
         with hub.cache_only():
             try:
                 self.check()
+                if self.about and self.about.setting and (copy := self.about.named_copy(self.config)):
+                    check_copy(self.dataset, copy)
             except UserError as error:
                 return None, str(error)
             try:
@@ -106,7 +109,10 @@ class Need:
     def fetch(self) -> Place:
         """Its place, where runs look for it; fetched if it is not there. Raises UserError."""
         self.check()
-        if (place := self.look()[0]) or self.is_encoder:
+        place, wrong = self.look()
+        if wrong:
+            raise UserError(wrong)
+        if place or self.is_encoder:
             return place or self._find()
         if self.about is None:
             make(self.config.data).find()

@@ -10,8 +10,10 @@ from omegaconf import OmegaConf
 from toy_hub import parquet
 
 from cse.data import corpora
+from cse.data.corpora import check_copy
 from cse.errors import MissingResource, UserError
 from cse.run.build import make
+from cse.run.needs import Need
 from cse.sources.catalogue import DATASETS
 
 CONF = Path(__file__).parents[2] / "conf/data"
@@ -136,3 +138,20 @@ def test_without_a_hub_the_error_names_the_corpus_and_what_to_use_instead(name, 
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(MissingResource, match=rf"data={name}: .*data=text data\.path=FILE"):
         corpora.check_available(name)
+
+
+@pytest.mark.parametrize("name", ["wiki1m", "nli", "wikiauto"])
+def test_a_copy_of_another_number_of_rows_is_none(tmp_path, monkeypatch, name):
+    """As cse-data asks, before a run reads it."""
+    ending = {"wiki1m": ".txt", "nli": ".csv", "wikiauto": ".parquet"}[name]
+    copy = tmp_path / f"copy{ending}"
+    copy.write_bytes(content(name, tmp_path))
+    with pytest.raises(UserError, match=rf"copy{ending} has {len(ROWS[name])} rows, but the published {name} has"):
+        check_copy(name, str(copy))
+    config = OmegaConf.create({"data": {"rows": {"file": str(copy)}}})
+    need = Need(name, config, about=DATASETS[name])
+    assert need.look()[0] is None
+    with pytest.raises(UserError, match="rows, but"):
+        need.fetch()
+    monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], rows=(len(ROWS[name]),)))
+    assert Need(name, config, about=DATASETS[name]).look() == (copy, "")
