@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
+from cse.data.duplicates import apart, text_keys
 from cse.data.prefetch import prefetch
 from cse.data.text import Text
 from cse.errors import UserError, class_name
@@ -66,7 +67,8 @@ class Batches(Dataset[Batch]):
 
     text: prepared, and tokenised if the augmentation works on tokens. num_views, masking: the objective's. mask:
     not called if masking is "none". batch_size: rows of the global batch, of which this process makes part `rank` of
-    `world`. teacher: gives teacher_BE. The attribute `rows` has the numbers of the rows to train on.
+    `world`. teacher: gives teacher_BE. no_duplicates: keep rows that share a text in different batches. The attribute
+    `rows` has the numbers of the rows to train on.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Batches(Dataset[Batch]):
         rank: int,
         world: int,
         teacher: Vectors | None = None,
+        no_duplicates: bool = False,
     ):
         self.text, self.tokenizer, self.augmentation = text, tokenizer, augmentation
         self.num_views, self.masking, self.mask = num_views, masking, mask
@@ -104,6 +107,7 @@ class Batches(Dataset[Batch]):
         check_even_split(batch_size, world)
         full, rest = divmod(len(self.rows), batch_size)
         self.steps_per_epoch = full if drop_last or rest < 2 else full + 1  # one row has no negatives
+        self.keys_NC = text_keys(text) if no_duplicates else None
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
 
     def rows_of(self, step: int) -> np.ndarray:
@@ -244,8 +248,11 @@ class Batches(Dataset[Batch]):
 
     def _permutation(self, epoch: int) -> np.ndarray:
         if self._order[0] != epoch:
-            order = torch.randperm(len(self.rows), generator=seeded(self.seed, epoch)).numpy()
-            self._order = (epoch, self.rows[order])
+            order = self.rows[torch.randperm(len(self.rows), generator=seeded(self.seed, epoch)).numpy()]
+            if self.keys_NC is not None:
+                order = order[: self.batch_size * self.steps_per_epoch]
+                order = apart(order, self.keys_NC[order], self.batch_size)
+            self._order = (epoch, order)
         return self._order[1]
 
 

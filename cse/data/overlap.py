@@ -13,23 +13,26 @@ from typing import cast
 
 from typing_extensions import TypedDict
 
+from cse.data.duplicates import sharing, text_keys
 from cse.data.text import Text
 from cse.files import read_json, write_json
 from cse.types import Evaluator
 
-VERSION = 3
+VERSION = 4
 LOWER = bytes.maketrans(string.ascii_uppercase.encode(), string.ascii_lowercase.encode())
 OTHER = bytes(byte for byte in range(128) if not chr(byte).isalnum())
 
 
 class Overlap(TypedDict):
     """texts: how many training texts there are; found: how many of them occur in any evaluation set, and `sets`, in
-    which. unread: evaluators whose texts are not known beforehand (MTEB's)."""
+    which. unread: evaluators whose texts are not known beforehand (MTEB's). duplicates: how many rows have a text that
+    another row has too."""
 
     texts: int
     found: int
     sets: dict[str, int]
     unread: list[str]
+    duplicates: int
 
 
 def overlap(text: Text, evaluators: Mapping[str, Evaluator]) -> Overlap:
@@ -47,12 +50,13 @@ def overlap(text: Text, evaluators: Mapping[str, Evaluator]) -> Overlap:
 
 
 def counted(text: Text, sets: Mapping[str, set[bytes]]) -> Overlap:
-    """The counts, by one pass over the text. sets: normalised texts."""
+    """The counts, by two passes over the text. sets: normalised texts."""
     owners: dict[bytes, list[str]] = defaultdict(list)
     for name, texts in sets.items():
         for one in texts - {b""}:
             owners[one].append(name)
-    total = Overlap(texts=0, found=0, sets={name: 0 for name, of in sets.items() if of}, unread=[])
+    total = Overlap(texts=0, found=0, sets={name: 0 for name, of in sets.items() if of}, unread=[], duplicates=0)
+    total["duplicates"] = int(sharing(text_keys(text)).sum())
     total["unread"] = [name for name, of in sets.items() if not of]
     for cell in text.cells():
         names = owners.get(normalised(cell), [])

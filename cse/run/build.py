@@ -131,6 +131,7 @@ def make_batches(
         batch_size=accelerator.num_processes if cfg.data.preview else cfg.trainer.batch_size,  # which a preview lacks
         max_length=max_length,
         drop_last=cfg.trainer.drop_last,
+        no_duplicates=cfg.trainer.no_duplicates,
         seed=cfg.seed,
         rank=accelerator.process_index,
         world=accelerator.num_processes,

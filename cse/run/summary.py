@@ -13,6 +13,7 @@ from omegaconf import DictConfig
 
 from cse.columns import in_columns
 from cse.config.compose import resolved
+from cse.data.duplicates import met
 from cse.data.loader import Batches
 from cse.data.overlap import Overlap, in_words
 from cse.data.text import Text
@@ -51,6 +52,7 @@ def announce(config: Config, training: Training, found: Overlap, asked: str) -> 
         data=data_in_words(parts.batches.text, len(parts.batches.rows)),
         cut=cut_in_words(parts.batches),
         views=views_in_words(parts.batches, config["choices"]["augmentation"]),
+        duplicates=duplicates_in_words(parts, found["duplicates"]),
         overlap=in_words(found) if parts.evaluators else "",
         selection=selection_in_words(parts.trainer.select, parts.evaluators, parts.evaluators),
         partial=partial_in_words(parts.evaluators),
@@ -193,6 +195,18 @@ def cut_in_words(batches: Batches) -> str:
     full = [np.diff(ids.offsets)[text.chosen[batches.rows]] >= most for ids in read]
     count, kept = np.count_nonzero(np.any(full, axis=0)), most - batches.tokenizer.template_length
     return f"{count:,} rows have {kept} tokens or more, of which {kept} are kept (trainer.max_length)" if count else ""
+
+
+def duplicates_in_words(parts: Parts, count: int) -> str:
+    """How many rows have a text that another row has too, and of a first batch; "" for none, or without negatives.
+    count: those of all rows."""
+    batches = parts.batches
+    if not (count and parts.objective.negatives(parts.trainer.batch_size)):
+        return ""
+    rows_B = batches.rows_of(0)
+    said = f"{count:,} rows share a text with another, {met(batches.text, rows_B)} of {len(rows_B)} in the first batch"
+    apart = parts.trainer.no_duplicates
+    return said + ("" if apart else ", where it is a negative (trainer.no_duplicates=true keeps them apart)")
 
 
 def views_in_words(batches: Batches, choice: str) -> str:

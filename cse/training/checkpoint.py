@@ -183,8 +183,9 @@ def check_same(folder: Path, about: Json, identity: Json, inputs: dict[str, str]
     from. dev_data: for each evaluator that scores dev, the digests of its files: they chose the best step so far.
     """
     known, scored = about["inputs"], about["dev_data"]
-    # before 2026-11-27 a run saved no settings of its evaluators
-    before = {key: value for key, value in identity.items() if key.startswith("eval.")} | about["identity"]
+    # before 2026-11-27 a run saved no settings of its evaluators, and before 2026-11-29 there was no such key
+    before = {key: value for key, value in identity.items() if key.startswith("eval.")}
+    before |= {"trainer.no_duplicates": False} | about["identity"]
     known = known | {WEIGHTS: inputs.get(WEIGHTS)}  # these need not agree, as last/ has the weights
     changed = [f"{key}={before.get(key)} (now {identity[key]})" for key in identity if before.get(key) != identity[key]]
     changed += [name for name in sorted(known.keys() | inputs.keys()) if known.get(name) != inputs.get(name)]

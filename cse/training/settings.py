@@ -29,6 +29,7 @@ class Trainer:
     chunk: Count | None
     chunk_tokens: Count | None
     drop_last: bool
+    no_duplicates: bool
     max_length: Annotated[int, Ge(3)]  # a token between the two special ones
     lr: Positive
     betas: tuple[BelowOne, BelowOne]

@@ -33,6 +33,7 @@ def test_texts_are_found_apart_from_case_and_punctuation(prepared):
         "found": 4,
         "sets": {"sts": 3, "demo": 1},
         "unread": ["mteb"],
+        "duplicates": 0,
     }
     assert all(part in in_words(found) for part in ("4 of 6", "sts 3", "demo 1", "mteb"))
 

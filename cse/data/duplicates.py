@@ -1,0 +1,69 @@
+"""Rows that share a text. Where two meet in a batch, a contrastive loss takes a row's own positive for a negative.
+
+N rows of C columns.
+"""
+
+from collections import defaultdict
+from itertools import islice
+
+import numpy as np
+
+from cse.data.text import Text
+
+
+def text_keys(text: Text) -> np.ndarray:
+    """(N, C) int64: equal numbers for equal texts of the rows in use, others in each process."""
+    keys = np.fromiter((hash(cell) for cell in text.cells()), np.int64)
+    return keys.reshape(text.num_columns, len(text)).T
+
+
+def met(text: Text, rows_B: np.ndarray) -> int:
+    """How many rows of a batch have a text that another row of it has too."""
+    keys = [[hash(cell) for cell in text.texts_of(rows_B, column)] for column in range(text.num_columns)]
+    return int(sharing(np.array(keys).T).sum())
+
+
+def sharing(keys_NC: np.ndarray) -> np.ndarray:
+    """(N,) bool: whether another row has a text of this row, in whatever column."""
+    _, places, counts = np.unique(keys_NC, return_inverse=True, return_counts=True)
+    keys_NC = places.reshape(keys_NC.shape)
+    own_NC = (keys_NC[:, :, None] == keys_NC[:, None, :]).sum(2)
+    return (counts[keys_NC] > own_NC).any(1)
+
+
+def apart(order_N: np.ndarray, keys_NC: np.ndarray, batch_size: int) -> np.ndarray:
+    """The order with rows in other batches, so that no two of a batch share a text, as far as there is room.
+
+    order_N: the rows of an epoch's batches, of which the last may be smaller, by number. keys_NC: of the rows in this
+    order. The rows that share a text, those of the most frequent texts first, go each to the batch with the most room
+    of those without a text of it, and of several to the first from their own on. With one shared column that places all
+    rows if any order does (Gale 1957, Ryser 1957). The others keep their order. Rows without a place fill what is left.
+    Nothing depends on the numbers of the keys, which each process has of its own.
+    """
+    members: list[list[int]] = [[] for _ in range(0, len(order_N), batch_size)]
+    room = np.full(len(members), batch_size)
+    room[-1] -= batch_size * len(members) - len(order_N)
+    _, first, places, counts = np.unique(keys_NC, return_index=True, return_inverse=True, return_counts=True)
+    places_NC = places.reshape(keys_NC.shape)
+    often_N = counts[places_NC].argmax(1)
+    text_N = places_NC[np.arange(len(order_N)), often_N]  # the most frequent one of each row
+    shared = np.flatnonzero(sharing(keys_NC))
+    rest = set(range(len(order_N)))
+    used: dict[int, set[int]] = defaultdict(set)
+    for i in shared[np.lexsort((first[text_N[shared]], -counts[text_N[shared]]))].tolist():
+        keys = keys_NC[i].tolist()
+        free = room.copy()
+        free[[*set().union(*(used[key] for key in keys))]] = 0
+        own = i // batch_size
+        batch = (int(np.roll(free, -own).argmax()) + own) % len(room)
+        if free[batch] == 0:
+            continue
+        room[batch] -= 1
+        members[batch].append(i)
+        rest.remove(i)
+        for key in keys:
+            used[key].add(batch)
+    others = iter(sorted(rest))
+    for batch, rows in enumerate(members):
+        rows += islice(others, int(room[batch]))
+    return order_N[[i for rows in members for i in sorted(rows)]]
