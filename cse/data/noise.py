@@ -4,6 +4,8 @@ The paper says no more than that. Here they happen in this order, an inserted wo
 least one word is kept.
 """
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 from typing_extensions import TypedDict
 
@@ -32,3 +34,11 @@ def add_noise(text: str, delete: float, insert: int, swap: int, rng: np.random.G
         i, j = rng.integers(len(out), size=2)
         out[i], out[j] = out[j], out[i]
     return " ".join(out)
+
+
+def with_noise(rows: Iterable[tuple[str, ...]], noise: Noise, columns: int) -> Iterator[tuple[str, ...]]:
+    """The rows with noise in the first `columns` cells of each, drawn by the seed and the row's number."""
+    for number, row in enumerate(rows):
+        rng = np.random.default_rng((noise["seed"], number))
+        texts = (add_noise(cell, noise["delete"], noise["insert"], noise["swap"], rng) for cell in row[:columns])
+        yield (*texts, *row[columns:])

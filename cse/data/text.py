@@ -14,7 +14,7 @@ from annotated_types import MinLen
 from cse.data.cache import Ragged, cached
 from cse.data.corpora import check_available, is_published, published
 from cse.data.function import Rows, check_row, rows_by, version_of
-from cse.data.noise import Noise, add_noise
+from cse.data.noise import Noise, with_noise
 from cse.data.readers import Columns, check_unchanged, checked, files_of, is_on_hub, read_rows, reading, texts_of
 from cse.data.scores import ScoreColumn
 from cse.data.usable import Empty, Notes, fault, note_faults, usable_rows
@@ -30,9 +30,7 @@ if TYPE_CHECKING:  # importing torch takes seconds
 
 log = logging.getLogger(__name__)
 
-VERSION = 2
-"""Of what the readers, `fault` and `tokenize` make of the same bytes: higher after each change, so that no older cache
-serves."""
+VERSION = 2  # of what the readers, `fault` and `tokenize` make of the same bytes: change it with them, for the caches
 ROWS_PER_BLOCK = 65536  # their offsets are held as Python integers
 TEXTS_PER_CALL = 1000  # per call of the tokenizer: keeps its threads busy and takes little memory
 
@@ -100,7 +98,7 @@ class Text:
         """
         source, self.digest = self._source()
         if self.noise:
-            source = _with_noise(source, self.noise, self.num_columns)
+            source = with_noise(source, self.noise, self.num_columns)
             self.digest = digest_of(self.digest, sorted(self.noise.items()))
         self.source = source
         if is_published(self.name) and self.copy is None and not (self.cache / self.digest).exists():
@@ -171,10 +169,8 @@ class Text:
             kept = cached(folder, rows, [f"ids_{name}" for name in self.column_names], dtype, found)
         self.token_ids = kept.columns
         if len(unknown := np.intersect1d(self.chosen, kept.notes["unknown"])):
-            log.warning(
-                "data=%s: %s of %s rows have a text without one token that the vocabulary knows, the first: row %s",
-                *(self.name, f"{len(unknown):,}", f"{len(self):,}", f"{unknown[0] + 1}"),
-            )
+            said = f"{len(unknown):,} of {len(self):,} rows have a text without one token that the vocabulary knows"
+            log.warning("data=%s: %s, the first: row %d", self.name, said, unknown[0] + 1)
 
     def provenance(self) -> dict[str, object]:
         """What the run learns from, JSON-ready: source, rows used, SHA-256 of the published or of each local file."""
@@ -296,13 +292,6 @@ def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.nd
     if seed is None:
         return np.arange(size)
     return np.sort(np.random.default_rng(seed).permutation(rows)[:size])
-
-
-def _with_noise(rows: Iterable[tuple[str, ...]], noise: Noise, columns: int) -> Iterator[tuple[str, ...]]:
-    for number, row in enumerate(rows):
-        rng = np.random.default_rng((noise["seed"], number))
-        texts = (add_noise(cell, noise["delete"], noise["insert"], noise["swap"], rng) for cell in row[:columns])
-        yield (*texts, *row[columns:])
 
 
 def digest_of(*parts: object) -> str:
