@@ -8,9 +8,10 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from numbers import Number
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cse.config.groups import choices
 from cse.config.keys import SENTENCES, entry, is_verbatim, key_of
@@ -42,6 +43,8 @@ TEXT = re.compile(r"(?!.*\s[\w.]+=)[^'\"\[\]{}(),$\\]+", re.DOTALL)
 """A value that must be text if Hydra cannot read it: not a list, not a mapping, and without a second KEY=."""
 
 
+PIECE = re.compile(r"""(?<![^,])(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,]*)(?![^,])""")
+"""One of several paths, which commas separate; a path with a comma is in quotes."""
 AS_TYPED = re.compile(r"\d+|null|true|false")
 """Text that Python may give for a number, as seed="3", a switch or nothing."""
 WORD = re.compile(r"(?!(null|true|false|nan|inf)$)[a-z_]\w*", re.ASCII | re.IGNORECASE)
@@ -93,9 +96,15 @@ def quote_path(word: str, many: bool) -> str:
     if value in NOT_PATHS.get(key_of(word), ("null",)):
         return word
     several = many and key_of(word) not in SENTENCES and not entry(key_of(word)).of_line
-    pieces = value.split(",") if several else [value]
+    pieces = [as_text(piece) for piece in PIECE.findall(value)] if several else [value]
     pieces = [f"{Path.home()}{piece[1:]}" if piece.startswith("~/") else piece for piece in pieces]
     return f"{key}{equals}{','.join(map(quote_name, pieces))}"
+
+
+def as_text(piece: str) -> str:
+    """A path of several; without the quotes around it, in which it may have a comma."""
+    override = parsed(f"key={piece}") if len(piece) > 1 and piece[0] in ("'", '"') and piece[0] == piece[-1] else None
+    return piece if override is None else str(override.value())
 
 
 def quote_name(path: str) -> str:
@@ -246,7 +255,7 @@ def unquoted(word: str) -> str:
     """The value of a word without quotes around it. Of a path, only the quotes that `spell` adds are removed."""
     value = value_of(word)
     if value[:1] in ("'", '"') and is_verbatim(key_of(word)) and (override := parsed(word)):
-        return str(override.value())
+        return value if override.is_sweep_override() else str(override.value())
     return value.strip("'\"")
 
 
@@ -266,10 +275,17 @@ def parsed(word: str) -> "Override | None":
 
 
 def overrides_of(words: Sequence[str]) -> "list[Override]":
-    """The words, parsed by Hydra. Raises Hydra's error for one that it cannot read."""
+    """The words, parsed by Hydra, but for the values of range(0.01,0.08,0.01), which are those that one types: Hydra
+    adds binary fractions up to 0.060000000000000005. Raises Hydra's error for a word that it cannot read."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.override_parser.types import RangeSweep
 
-    return OverridesParser.create().parse_overrides(list(words))
+    overrides = OverridesParser.create().parse_overrides(list(words))
+    for ends in (one.value() for one in overrides):
+        if isinstance(ends, RangeSweep) and float in map(type, (ends.start, ends.stop, ends.step)):
+            exact: Any = (Decimal(str(end)) for end in (ends.start, ends.stop, ends.step))
+            ends.start, ends.stop, ends.step = exact
+    return overrides
 
 
 def line_to_resume(folder: Path, *more: str) -> str:

@@ -13,7 +13,16 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 import cse
 from cse.config.check import validate
 from cse.config.compose import composed
-from cse.config.spelling import ONE_OF_MANY, as_meant, line_to_resume, spell, spell_settings, typed
+from cse.config.spelling import (
+    ONE_OF_MANY,
+    as_meant,
+    line_to_resume,
+    overrides_of,
+    quote_path,
+    spell,
+    spell_settings,
+    typed,
+)
 from cse.errors import UserError
 from cse.run.resume import started_from
 
@@ -165,3 +174,23 @@ def test_a_reference_in_a_sentence_is_no_path():
         spell(["note=costs ${HOME}"], "train")
     assert "path" not in str(refused.value)
     assert cse.compose("note=costs $5").note == "costs $5"
+
+
+@pytest.mark.parametrize(
+    ("word", "values"),
+    [("range(0.01,0.08,0.01)", "0.01 0.02 0.03 0.04 0.05 0.06 0.07"), ("range(1,2,0.3)", "1.0 1.3 1.6 1.9"),
+     ("sort(range(0.5,0,-0.1))", "0.1 0.2 0.3 0.4 0.5"), ("range(1e-6,4e-6,1e-6)", "1e-06 2e-06 3e-06"),
+     ("range(3)", "0 1 2")],
+)  # fmt: skip
+def test_a_range_has_the_values_that_one_types(word, values):
+    (override,) = overrides_of([f"trainer.lr={word}"])
+    assert list(override.sweep_string_iterator()) == values.split()
+
+
+@pytest.mark.parametrize(
+    ("typed_value", "read"),
+    [("a.txt,b.txt", "a.txt,b.txt"), ("'x,y.txt'", "'x,y.txt'"), ("'x,y.txt',b.txt", "'x,y.txt',b.txt"),
+     ("it's,b", r"'it\'s',b"), ('"x,y z"', "'x,y z'")],
+)  # fmt: skip
+def test_on_a_line_of_many_a_path_in_quotes_may_have_a_comma(typed_value, read):
+    assert quote_path(f"data.path={typed_value}", many=True) == f"data.path={read}"
