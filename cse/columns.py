@@ -24,6 +24,9 @@ LATEX = str.maketrans(
 )
 MINUS = re.compile(r"(?<![^\s\[])-(?=\.?\d)")
 """The sign of a number, not the hyphen of 1e-05 or a name."""
+OPENS = re.compile(r"^[\[*]")
+"""What LaTeX would read, at the start of a line, as an option of the line break before it."""
+BEYOND_LATIN = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2010-\u2026]")
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class Section:
 
     def latex(self) -> str:
         """A booktabs table for \\input, without the column of folders; what the caption lacks is in comments."""
-        escaped = self.table.map(lambda cell: MINUS.sub("$-$", cell.translate(LATEX)))
+        escaped = self.table.map(lambda cell: OPENS.sub(r"{\g<0>}", MINUS.sub("$-$", cell.translate(LATEX))))
         for row, column in self.bold:
             escaped.iloc[row, column] = rf"\textbf{{{escaped.iloc[row, column]}}}"
         escaped = escaped.drop(columns="folder", errors="ignore")
@@ -80,6 +83,8 @@ class Section:
             label="tab:" + re.sub(r"[^\w.]+", "-", self.label).strip("-"),
         ).replace("\\begin{table}\n", "\\begin{table}\n\\centering\n", 1)
         comments = [r"needs \usepackage{booktabs}", *self.remarks[len(self.legend) :]]
+        if others := "".join(dict.fromkeys(BEYOND_LATIN.findall(latex))):
+            comments.insert(1, f"compile it with LuaLaTeX or XeLaTeX, and a font that has {others}")
         return "".join(f"% {' '.join(comment.splitlines())}\n" for comment in comments) + latex
 
 

@@ -22,3 +22,12 @@ def test_a_name_ends_no_cell_of_a_table():
     assert "10 \\% of x\\_1" in latex
     assert "50 \\%" in latex
     assert "% a note of two lines\n" in latex
+
+
+def test_no_cell_is_read_as_an_option_of_the_line_break_before_it():
+    """LaTeX reads \\\\ [x] and \\\\ * as commands with an option."""
+    table = pd.DataFrame({"targets": ["['query']", "*", "[-1, 2]", "中"], "x": ["[-0.10, +0.20]"] * 4})
+    latex = Section("t", table, words=1, label="a").latex()
+    rows = [line for line in latex.splitlines() if " & " in line][1:]
+    assert [row.partition(" & ")[0] for row in rows] == ["{[}'query']", "{*}", "{[}$-$1, 2]", "中"]
+    assert "LuaLaTeX or XeLaTeX, and a font that has 中" in latex
