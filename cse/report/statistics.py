@@ -24,6 +24,10 @@ STATISTICS: dict[str, Callable[..., Any]] = {
 """How a cell or a curve may summarise several scores."""
 
 
+ROUNDING = 1e-12
+"""How far two floats may differ, relative to their size, that were computed from the same numbers."""
+
+
 @dataclass(frozen=True)
 class Value:
     """A mean, printed or ours, and its deviation over n seeds (None: unknown). note: what a garbled cell prints."""
@@ -84,7 +88,7 @@ def compare_seeds(
     if not of_one and min(len(a), len(b)) < 2:
         return Effect(effect, n=n, test="none", why="too few seeds")
     n = n if of_one else f"{n} seeds"
-    if not (np.ptp(a) or np.ptp(b)):
+    if not (varies(a) or varies(b)):
         return Effect(effect, n=n, test="none", why="the scores do not vary")
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # one side does not vary
         tested = stats.ttest_1samp(a - b - shift, 0) if of_one else stats.ttest_ind(a - shift, b, equal_var=False)
@@ -101,8 +105,16 @@ def compare_pairs(
     """
     if ours.keys() != theirs.keys() or len(ours) < 2:
         return Effect()
-    gaps = {seed: ours[seed] - theirs[seed] for seed in ours}
-    return compare_seeds(gaps, {"None": 0.0}, confidence, shift)._replace(n=f"{len(gaps)} pairs")
+    gaps, n = {seed: ours[seed] - theirs[seed] for seed in ours}, f"{len(ours)} pairs"
+    if not varies(list(gaps.values()), max(map(abs, [*ours.values(), *theirs.values()]))):
+        return Effect(float(np.mean(list(gaps.values()))), n=n, test="none", why="the differences do not vary")
+    return compare_seeds(gaps, {"None": 0.0}, confidence, shift)._replace(n=n)
+
+
+def varies(values: Sequence[float] | np.ndarray, size: float | None = None) -> bool:
+    """Whether values differ by more than the rounding of floats. size: of the numbers that they were computed from, if
+    these are larger (70.2 - 70.1 is 0.1 but for 1e-14)."""
+    return bool(np.ptp(values) > ROUNDING * (np.max(np.abs(values)) if size is None else size))
 
 
 def likeness(compared: Callable[[float], Effect], within: float | None) -> float:
@@ -130,7 +142,7 @@ def rank_correlation(series: Sequence[Points], confidence: float) -> Effect:
     points in order a p of 0, though one order in six is like theirs.) With two or more degrees of freedom it has an
     interval (Fisher's z).
     """
-    ranked = [[stats.rankdata(axis) - (len(of) + 1) / 2 for axis in zip(*of, strict=True)] for of in series]
+    ranked = [[ranks(axis) - (len(of) + 1) / 2 for axis in zip(*of, strict=True)] for of in series]
     number = sum(map(len, series))
     n = f"{number} points" + (f" in {len(series)} series" if len(series) > 1 else "")
     spread = math.sqrt(sum(x @ x for x, _ in ranked) * sum(y @ y for _, y in ranked))
@@ -151,6 +163,11 @@ def rank_correlation(series: Sequence[Points], confidence: float) -> Effect:
     test = f"Spearman within series, least p {least:.2g}"
     why = f"its points can reach no p below {least:.2g}" if least >= 1 - confidence else ""
     return Effect(effect, low, high, n, test, min(1.0, float(p)), why)
+
+
+def ranks(values: Sequence[float]) -> np.ndarray:
+    """The rank of each value, ties shared; what differs by the rounding of floats alone is a tie."""
+    return stats.rankdata([float(f"{value:.12g}") for value in values])
 
 
 def _permuted(ranked: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
@@ -202,6 +219,8 @@ def seeds_for(difference: float, sd: float, level: float = 0.05, sides: int = 2)
 def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
     """The standard deviation within groups of two or more values, each around its own mean."""
     freedom = sum(len(values) - 1 for values in groups)
+    if not any(map(varies, groups)):
+        return 0.0
     return math.sqrt(sum(float(np.var(values, ddof=1)) * (len(values) - 1) for values in groups) / freedom)
 
 

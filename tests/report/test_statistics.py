@@ -1,6 +1,7 @@
 """Intervals, tests and verdicts of a few seeds, held to scipy, to formulas written out and to exhaustive versions."""
 
 import math
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -8,7 +9,18 @@ import pytest
 from scipy import stats
 
 from cse.report import statistics
-from cse.report.statistics import Value, pooled_sd, power, seeds_for, smallest_difference, summary
+from cse.report.statistics import (
+    Value,
+    compare_pairs,
+    compare_seeds,
+    likeness,
+    pooled_sd,
+    power,
+    rank_correlation,
+    seeds_for,
+    smallest_difference,
+    summary,
+)
 from cse.report.table import against_printed
 
 
@@ -127,3 +139,16 @@ def test_two_seeds_a_side_have_a_smallest_difference_at_any_level():
 def test_the_pooled_deviation_weighs_groups_by_degrees_of_freedom():
     """Squares around the means 2 and 11: 2 with one degree of freedom, 6 with two."""
     assert pooled_sd([[1.0, 3.0], [10.0, 10.0, 13.0]]) == pytest.approx(math.sqrt((2 + 6) / 3))
+
+
+def test_equal_differences_have_no_p_of_rounding():
+    """Each is 0.1, but for the last bits of floats."""
+    ours, theirs = {"1": 80.1, "2": 80.3, "3": 80.7}, {"1": 80.2, "2": 80.4, "3": 80.8}
+    found = compare_pairs(ours, theirs, 0.95)
+    assert math.isnan(found.p)
+    assert found.effect == pytest.approx(-0.1)
+    assert math.isnan(likeness(partial(compare_pairs, ours, theirs, 0.95), 0.2))
+    third = {str(seed): (0.1 + 0.2) if seed else 0.3 for seed in range(3)}
+    assert math.isnan(compare_seeds(third, {"1": 0.1, "2": 0.1}, 0.95).p)
+    assert pooled_sd([list(third.values())]) == 0
+    assert rank_correlation([[(1, 0.3), (2, 0.1 + 0.2), (3, 0.3)]], 0.95).why == "too few points"
