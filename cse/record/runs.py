@@ -6,6 +6,7 @@ was killed before it wrote results.json.
 
 import logging
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 NOWHERE = object()
+YAML_TEXT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
+"""A number that YAML 1.1 reads as text, as it has no point or no sign in its exponent."""
+
 RUN = "run.yaml"
 """A run's resolved, checked config as data, in its folder from the start on. `resume=FOLDER` reads it."""
 
@@ -47,7 +51,8 @@ Where = Config
 
 @dataclass(frozen=True)
 class Run:
-    """A run. status: done, failed, interrupted, running (or killed), or broken (its results cannot be read).
+    """A run. status: done, failed, interrupted, running (or killed), broken (its results cannot be read), or planned (a
+    job of which nothing tells but its line's plan).
 
     overrides: the settings of its command line; departures: those that contradict its sweep.
     """
@@ -101,7 +106,8 @@ class Run:
         if isinstance(stood_for, dict) and key in stood_for:
             return stood_for[key]
         found = self._at(key)
-        return self.choices.get(key) if found is None or isinstance(found, dict) or found is NOWHERE else found
+        is_group = isinstance(found, dict) and "." not in key
+        return self.choices.get(key) if found is None or is_group or found is NOWHERE else found
 
     def has(self, key: str) -> bool:
         """Whether the run has such a setting or group at all (cse-eval has no learning rate)."""
@@ -128,22 +134,42 @@ class Run:
 
 
 def same(value: object, other: object) -> bool:
-    """Whether a value equals another, or one of several. 32, "32" and 32.0 are the same; 1 and true are not."""
+    """Whether a value equals another, or one of several. 32, "32" and 32.0 are the same, 1.1 and "1.1" too; two texts
+    only if they are written alike ("1.10" and "1.1" are two versions); 1 and true are not the same."""
     if isinstance(other, (list, tuple)) and not isinstance(value, (list, tuple)):
         return any(same(value, one) for one in other)
-    return plain(value) == plain(other)
+    if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(value) == len(other) and all(map(same, value, other))
+    ours, theirs = plain(value), plain(other)
+    if isinstance(ours, str) and isinstance(theirs, float):
+        return number_in(ours) == theirs
+    if isinstance(ours, float) and isinstance(theirs, str):
+        return ours == number_in(theirs)
+    return bool(ours == theirs)
 
 
 def plain(value: object) -> Any:
-    """The value in one form: a number, even one that YAML leaves as text (1e-3), as a float, and a bool as text."""
+    """The value in one form: a number as a float of twelve digits (0.06 and 0.01 * 6 are one), also one that YAML
+    leaves as text (1e-3), and a bool as text. Other text stays what it is: the version 1.10 is not 1.1, nor 007 7."""
     if isinstance(value, (list, tuple)):
         return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, str) and YAML_TEXT.fullmatch(value):
+        return plain(number_in(value))
+    if isinstance(value, int):
+        return float(value) if abs(value) < 2**53 else value
+    return float(f"{value:.12g}") if isinstance(value, float) else value
+
+
+def number_in(text: str) -> float | None:
+    """The number that a text writes; None if it is none."""
     try:
-        return float(value) if isinstance(value, (str, int)) else value
+        return float(text)
     except (ValueError, OverflowError):
-        return value
+        return None
 
 
 def described(runs: Iterable[Run], name: str | None) -> Score:

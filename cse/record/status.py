@@ -8,8 +8,8 @@ from cse.config.spelling import line_to_resume
 from cse.record.heartbeat import clock, read_beat
 from cse.record.runs import Run, read_run
 
-DONE, RUNNING, STOPPED, FAILED = "done", "running", "stopped", "failed"
-STATES = (RUNNING, FAILED, STOPPED, DONE)  # in the order in which reports name them
+DONE, RUNNING, STOPPED, FAILED, NOT_STARTED = "done", "running", "stopped", "failed", "not started"
+STATES = (RUNNING, FAILED, STOPPED, NOT_STARTED, DONE)  # in the order in which reports name them
 
 
 def counted(states: Sequence[str]) -> str:
@@ -36,6 +36,8 @@ def status_of(run: Run, now: float | None = None) -> Status:
         return Status(FAILED, error or "it does not say why")
     if run.status == "interrupted":
         return Status(STOPPED, error)
+    if run.status == "planned":
+        return Status(NOT_STARTED, error)
     if run.status == "broken":
         return Status(FAILED, "its results.json cannot be read")
     beat = read_beat(run.folder)

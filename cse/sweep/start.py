@@ -16,6 +16,7 @@ from cse.columns import in_columns
 from cse.config.keys import key_of
 from cse.config.spelling import typed_by_hand
 from cse.errors import UserError
+from cse.record import plan
 from cse.record.status import DONE, FAILED, RUNNING
 from cse.score import Score, in_short
 from cse.sweep import process
@@ -35,9 +36,20 @@ class Start:
         self.folder, self.signals, self.fail_fast = folder, signals, fail_fast
         self.outcomes: dict[str, Outcome] = {}  # by job, in the order in which they ended
 
+    def plan(self, jobs: Sequence[PlannedJob], search: str | None = None) -> None:
+        """Write down what is to run, before it does. search: the one whose trials they are."""
+        of = {} if search is None else {"search": search}
+        plan.add(self.folder, [{"job": one.name, "program": one.program, "words": one.words, **of} for one in jobs])
+
+    def plan_search(self, search: str, trials: int) -> None:
+        """Write down how many trials a search is to make."""
+        plan.add(self.folder, [{"search": search, "trials": trials}])
+
     def record(self, outcome: Outcome) -> None:
-        """Keep a job's outcome and print it."""
+        """Keep a job's outcome, write it down unless its run does, and print it."""
         self.outcomes[outcome.job] = outcome
+        if outcome.state not in (DONE, DONE_BEFORE, RUNNING):
+            plan.add_end(self.folder, outcome.job, outcome.state, outcome.detail)
         text = outcome.detail if outcome.score is None else in_words(outcome.score)
         line = f"{time.strftime('%H:%M:%S')}  {outcome.state:11}  {outcome.job}  {text}"
         print(line.rstrip(), flush=True)
