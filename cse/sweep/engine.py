@@ -18,7 +18,7 @@ from cse.config.check import validate
 from cse.config.compose import is_group
 from cse.config.keys import key_of
 from cse.config.mistakes import explain
-from cse.config.spelling import overrides_of, typed
+from cse.config.spelling import overrides_of, typed, value_of
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.record.results import command_line
@@ -30,6 +30,7 @@ from cse.sweep.jobs import CONFIGS, PlannedJob, asks_for_smoke
 from cse.sweep.line import Line, own_words, read
 from cse.sweep.memory import in_words, memory_of
 from cse.sweep.start import Runner, Start, check_id, idle_gpus, run_here, shares_of
+from cse.sweep.words import first_values
 from cse.training.signals import SignalForwarder
 
 
@@ -44,10 +45,11 @@ def main(words: list[str], program: str = "cse-train") -> int:
 
         parameters_of(line)  # refuses mistakes before all jobs are composed
     planned, parallel = line.jobs(), line.options.jobs.parallel
+    if line.search:
+        check_search(line, planned[0])
     check_settings(planned)
     check_id(planned)
     if line.search:
-        check_search(planned[0], line.rows)
         for row in line.rows:
             memory_of(line, row).check()
     shares = shares_of(planned, parallel) if line.launcher == "basic" else []
@@ -70,6 +72,7 @@ def main(words: list[str], program: str = "cse-train") -> int:
             for row in line.rows:
                 search(line, row, start, run)
         else:
+            start.plan(planned)
             run_grid(planned, start, run)
         done = [one for name in start.outcomes if (one := read_run(line.folder / name)).status == DONE]
         names = [] if line.search else [job.name for job in planned]
@@ -150,12 +153,17 @@ def check_settings(planned: Sequence[PlannedJob]) -> None:
         raise refusals[0]
 
 
-def check_search(job: PlannedJob, rows: Sequence[Sequence[str]]) -> None:
-    """Raise UserError for a search whose jobs select by no score of dev, which it would improve, and for a range
-    without values. rows: the words of each search."""
-    for one in (one for row in rows for one in overrides_of(row) if one.is_interval_sweep()):
+def check_search(line: Line, job: PlannedJob) -> None:
+    """Raise UserError for a search whose jobs select by no score of dev, which it would improve, for a seed among what
+    it searches, for a range without values, and for one with values that its key cannot have. job: one of its jobs."""
+    for one in (one for row in line.rows for one in overrides_of(row) if one.is_sweep_override()):
         value: Any = one.value()
-        if not value.start < value.end or ("log" in value.tags and value.start <= 0):
+        if one.key_or_group.rpartition(".")[2] == "seed":
+            raise UserError(
+                f"{one.input_line}: a search of seeds finds the luckiest one. Give one seed; the report of the search "
+                "has the line that trains more seeds of its best"
+            )
+        if one.is_interval_sweep() and (not value.start < value.end or ("log" in value.tags and value.start <= 0)):
             raise UserError(
                 f"{one.input_line}: the lower bound comes first, and above 0 where the range is logarithmic"
             )
@@ -163,6 +171,28 @@ def check_search(job: PlannedJob, rows: Sequence[Sequence[str]]) -> None:
         raise UserError(
             "hydra/sweeper=smac improves the score that selects a step: cse-train with trainer.select=dev/..."
         )
+    for row in line.rows[:1]:
+        check_ranges(line, row)
+
+
+def check_ranges(line: Line, row: Sequence[str]) -> None:
+    """Raise UserError if a key cannot have each of its choices, the upper end of its interval, or a fraction in it."""
+    first = dict(zip(map(key_of, row), first_values(row), strict=True))
+    for one in overrides_of(row):
+        if not one.is_sweep_override():
+            continue
+        value: Any = one.value()
+        texts = [] if one.is_interval_sweep() else list(one.sweep_string_iterator())
+        if one.is_interval_sweep():
+            texts = [str(value.start), str(value.end)]
+            texts += [str(value.start + (value.end - value.start) / 3.1)] * isinstance(value.start, float)
+        for text in texts:
+            try:
+                check(line.job([*(first | {one.key_or_group: f"{one.key_or_group}={text}"}).values()]))
+            except UserError as error:
+                whole = f"{one.key_or_group}=int({value_of(str(one.input_line))})"
+                hint = f"; {whole} has whole numbers" * (one.is_interval_sweep() and "integer" in str(error))
+                raise UserError(f"{one.input_line}: {error}{hint}") from error
 
 
 def check(job: PlannedJob) -> None:

@@ -128,8 +128,9 @@ class Sweep(BaseModel):
         axes |= self.params
         return [f"{key}={values}" for key, values in axes.items() if key not in given]
 
-    def job(self, words: Sequence[str]) -> PlannedJob:
-        """The job of one combination. Raises UserError for an unknown case."""
+    def job(self, words: Sequence[str], axes: Sequence[str] = ()) -> PlannedJob:
+        """The job of one combination. axes: of its line, which name its folder whatever they decide. Raises UserError
+        for an unknown case."""
         words = [word for word in words if key_of(word) != "sweep"]
         name = values_of(words).get("case")
         if name is not None and name not in self.cases:
@@ -138,21 +139,21 @@ class Sweep(BaseModel):
             raise UserError(f"case={name} is not a case of sweep={self.name}{near}; it has {has}")
         case = Case() if name is None else self.cases[name]
         if case.program == "cse-eval":
-            return self.evaluation(case, words)
+            return self.evaluation(case, words, axes)
         own_variant = next((word for word in case.set if key_of(word) == "variant"), None)
         if own_variant and (typed := values_of(words).get("variant")):  # which would take its place
             raise UserError(f"variant={typed}: case={name} is {own_variant} itself; case=A,B names the cases to run")
         whole = merged([*case.set, *words])
         without = [f"~{key}" for key in OWN_KEYS if key in self.model_fields_set]
         own = [f"sweep={self.name}", *whole, *without, ONE_OF_MANY, "resume=auto"]
-        return PlannedJob(self.slug(words, whole), "cse-train", own)
+        return PlannedJob(self.slug(words, whole, axes), "cse-train", own)
 
-    def evaluation(self, case: Case, words: list[str]) -> PlannedJob:
+    def evaluation(self, case: Case, words: list[str], axes: Sequence[str]) -> PlannedJob:
         """The job of a case that scores an encoder, or the run of the other sweep's case that `of` names."""
         mine = [word for word in words if root_of(word) in SCORING]
         if case.of is None:
             whole = merged([*case.set, *mine])
-            return PlannedJob(self.slug(mine, whole), "cse-eval", [*whole, ONE_OF_MANY])
+            return PlannedJob(self.slug(mine, whole, axes), "cse-eval", [*whole, ONE_OF_MANY])
         name, _, trained_case = case.of.rpartition("/")
         its_own = [word for word in words if root_of(word) not in SCORING - SHARED]
         sweep = read(name)
@@ -160,7 +161,7 @@ class Sweep(BaseModel):
         place = sweep.place(its_own).absolute()
         folder = place / name_in(place, trained.name, trained_case)
         whole = merged([*case.set, *(word for word in mine if root_of(word) not in ("model", "checkpoint"))])
-        slug = self.slug(words, [f"checkpoint=run:{folder.name}", *whole])
+        slug = self.slug(words, [f"checkpoint=run:{folder.name}", *whole], axes)
         line = [f"checkpoint={spell_value(str(folder))}", *whole, ONE_OF_MANY]
         return PlannedJob(slug, "cse-eval", line, (folder, trained))
 
@@ -171,11 +172,12 @@ class Sweep(BaseModel):
         rest = [word for word in words if not word.startswith("~") and word not in case.set]
         return [word for word in rest if key_of(word) not in axes and changes_a_table(key_of(word))]
 
-    def slug(self, readable: Sequence[str], whole: Sequence[str]) -> str:
+    def slug(self, readable: Sequence[str], whole: Sequence[str], axes: Sequence[str]) -> str:
         """A folder's name: the case, the axes, the other readable words, and a hash of all that decides what is run."""
         place = {key: place for place, key in enumerate(dict.fromkeys([*self.params, "seed"]))}
         shown, decisive = (
-            [word for word in of if names_a_job(word) and key_of(word) != "case"] for of in (readable, whole)
+            [word for word in of if (names_a_job(word) or key_of(word) in axes) and key_of(word) != "case"]
+            for of in (readable, whole)
         )
         shown.sort(key=lambda word: (place.get(key_of(word), len(place)), key_of(word)))
         return short_name(shown, decisive, first=values_of(readable).get("case", ""))

@@ -60,8 +60,9 @@ class Line:
 
         What was typed is last in its words.
         """
-        job = self.sweep.job(words) if self.sweep else self.own_job(merged(words))
-        typed = set(map(key_of, own_words(self.words)))
+        own = own_words(self.words)
+        job = self.sweep.job(words, axes_of(own)) if self.sweep else self.own_job(merged(words))
+        typed = set(map(key_of, own))
         name = name_in(self.folder, job.name, values_of(words).get("case", ""))
         return replace(job, name=name, words=sorted(job.words, key=lambda word: key_of(word) in typed))
 

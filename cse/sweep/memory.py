@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cse.config.keys import key_of, names_a_job
 from cse.config.spelling import value_of
@@ -14,6 +15,13 @@ from cse.sweep.words import digest, is_axis
 
 Point = dict[str, Any]
 """The value of each key that is searched."""
+
+
+class Search(NamedTuple):
+    """What a search's file says: what all its trials share, as typed by key, and the points that were asked for."""
+
+    fixed: dict[str, str]
+    points: list[Point]
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,20 @@ class Memory:
         """Each point that was asked for, once."""
         asked = [line["asked"] for line in json_lines(self.file) if line and "asked" in line]
         return [point for place, point in enumerate(asked) if point not in asked[:place]]
+
+
+def searches_in(folder: Path) -> list[Search]:
+    """The searches of a sweep's folder that have asked for points."""
+    files = sorted((folder / ".smac").glob("*.jsonl"))
+    return [search for file in files if (search := _as_written(file, file.stat().st_mtime_ns)).points]
+
+
+@cache
+def _as_written(file: Path, written: int) -> Search:
+    """The search of a file, read again only when it was written again: a report looks for each of its runs."""
+    lines = [line for line in json_lines(file) if line]
+    fixed: dict[str, str] = next((line["fixed"] for line in lines if "fixed" in line), {})
+    return Search(fixed, [line["asked"] for line in lines if "asked" in line])
 
 
 def memory_of(line: Line, row: Sequence[str]) -> Memory:

@@ -6,22 +6,25 @@ folder, so that a search that is started again continues: the jobs of those poin
 started again.
 """
 
+import contextlib
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float
+import numpy as np
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float, Integer
 from hydra.core.override_parser.types import IntervalSweep, Override
 from omegaconf import DictConfig
 from smac import HyperparameterOptimizationFacade as Facade
 from smac import Scenario
+from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.runhistory.dataclasses import TrialInfo, TrialValue
 
 from cse.config.spelling import overrides_of
 from cse.sweep.line import Line
-from cse.sweep.memory import Point, memory_of
+from cse.sweep.memory import Point, in_words, memory_of
 from cse.sweep.start import Runner, Start
 from cse.sweep.words import merged
 
@@ -29,7 +32,8 @@ from cse.sweep.words import merged
 def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
     """Ask, run and tell until all trials are made, by this or an earlier start. row: the search's words.
 
-    Searches `key=interval(a,b)` (uniform) and `key=choice(...)`, for the best of the score that selects.
+    Searches `key=interval(a,b)` (uniform), `key=int(interval(a,b))` and `key=choice(...)`, for the best of the score
+    that selects. Ends early where every point was tried.
     """
     settings: Any = line.search
     axes = {one.key_or_group: one for one in overrides_of(row) if one.is_sweep_override()}
@@ -39,17 +43,26 @@ def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
     def trial_of(point: Point) -> TrialInfo:
         return TrialInfo(Configuration(optimiser.scenario.configspace, values=point), seed=0)
 
-    def new_trial() -> TrialInfo:
-        trial = optimiser.ask()
-        memory.add(dict(trial.config))
-        return trial
+    def new_trials(number: int) -> Iterator[TrialInfo]:
+        """So many, or fewer where every point of the ranges was tried."""
+        with contextlib.suppress(ConfigurationSpaceExhaustedException):
+            for _ in range(number):
+                trial = optimiser.ask()
+                memory.add({key: number_of(value) for key, value in trial.config.items()})
+                yield trial
 
-    known, count = memory.points(), 0
+    known, count, name = memory.points(), 0, memory.file.stem
+    start.plan_search(name, settings.n_trials)
     while count < settings.n_trials and start.refusal() is None:
         size = min(settings.batch, settings.n_trials - count)
-        trials = [trial_of(point) for point in known[:size]] or [new_trial() for _ in range(size)]
+        trials = [trial_of(point) for point in known[:size]] or list(new_trials(size))
+        if not trials:
+            print(f"every point of {in_words(memory.ranges)} was tried: {count} of {settings.n_trials} trials")
+            start.plan_search(name, count)
+            break
         known = known[size:]
         jobs = [line.job(merged([*row, *words_from(axes, trial.config)])) for trial in trials]
+        start.plan(jobs, name)
         for trial, outcome in zip(trials, run(jobs, start), strict=True):
             if score := outcome.score:  # a failure, which may be the machine's, teaches nothing
                 optimiser.tell(trial, TrialValue(cost=score.value if score.lower_is_better else -score.value))
@@ -63,8 +76,8 @@ def optimiser_of(axes: dict[str, Override], settings: DictConfig, folder: Path) 
     for key, override in axes.items():
         value = override.value()
         if isinstance(value, IntervalSweep):
-            bounds = (value.start, value.end)
-            space.add(Float(key, bounds, log="log" in value.tags))  # type: ignore[arg-type]
+            kind = Integer if isinstance(value.start, int) and isinstance(value.end, int) else Float
+            space.add(kind(key, (value.start, value.end), log="log" in value.tags))  # type: ignore[arg-type]
         else:
             space.add(Categorical(key, list(override.sweep_string_iterator())))
     scenario = Scenario(
@@ -77,5 +90,10 @@ def optimiser_of(axes: dict[str, Override], settings: DictConfig, folder: Path) 
 
 def words_from(axes: dict[str, Override], config: Configuration) -> list[str]:
     """SMAC's values of the axes as words, numbers with six significant digits."""
-    values = {key: config[key] for key in axes}
+    values = {key: number_of(config[key]) for key in axes}
     return [f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()]
+
+
+def number_of(value: Any) -> Any:
+    """NumPy's numbers, in which SMAC thinks, as Python's."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -15,6 +15,8 @@ from typed import jobs_of
 
 from cse.errors import Interrupted, UserError
 from cse.record.heartbeat import Heartbeat
+from cse.record.plan import jobs_without_run
+from cse.record.status import status_of
 from cse.score import Score
 from cse.sweep import engine, line, process, start
 
@@ -232,13 +234,64 @@ def test_a_search_with_other_settings_is_refused_and_a_dry_run_shows_them(many, 
     before = len(many.jobs)
     for other, differs in (
         ("interval(1e-5,1e-2)", r"search of trainer\.lr=interval\(1e-5,1e-3\): .*hydra\.sweep\.dir"),
-        ("choice(1,2) seed=choice(1,2)", r"trainer\.lr=interval\(1e-5,1e-3\) seed=its default"),
+        ("choice(1,2) trainer.clip=choice(1,2)", r"trainer\.lr=interval\(1e-5,1e-3\) trainer\.clip=its default"),
         ("interval(1e-5,1e-3) objective=barlow", r"search of objective=its default: .*for objective=barlow"),
     ):
         with pytest.raises(UserError, match=differs):
             many(f"{line}{other}")
     assert len(many.jobs) == before
     assert many(f"{line}interval(1e-5,1e-3) tracker=wandb")[0] == 0  # the same search
+
+
+def test_a_search_ends_where_every_point_was_tried(many, tmp_path, capsys):
+    """And owes no trial that it cannot make."""
+    pytest.importorskip("smac", reason="needs the package smac")
+    line = "-m hydra/sweeper=smac objective.temperature=choice(0.05,0.1) seed=1 hydra.sweep.dir=here hydra.sweeper."
+    assert many(f"{line}n_trials=6")[0] == 0
+    told = capsys.readouterr().out
+    assert "2 of 6 trials" in told
+    assert "best trial: " in told
+    assert len(many.jobs) == 2
+    assert not jobs_without_run([tmp_path / "here"])
+
+
+@pytest.mark.parametrize("words", ["int(interval(8,64))", "tag(log,int(interval(8,64)))"])
+def test_a_search_of_whole_numbers_has_whole_numbers(many, words):
+    pytest.importorskip("smac", reason="needs the package smac")
+    line = f"-m hydra/sweeper=smac trainer.batch_size={words} seed=1 hydra.sweeper.n_trials="
+    assert many(f"{line}3")[0] == 0
+    assert many(f"{line}4")[0] == 0  # the points were written, and are read again
+    sizes = [word.partition("=")[2] for job in many.jobs for word in job.words if "batch_size=" in word]
+    assert len(sizes) == 4
+    assert all(8 <= int(size) <= 64 for size in sizes)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [("trainer.batch_size=interval(8,64)", r"trainer\.batch_size=int\(interval\(8,64\)\)"),
+     ("trainer.lr=interval(1e-5,1e-3) seed=1,2,3", "seed=1,2,3: .*one seed"),
+     ("trainer.lr=interval(-1,0.5)", "greater than 0"), ("model.pooling=choice(cls,nope)", "pooling=nope")],
+)  # fmt: skip
+def test_a_search_of_what_a_key_cannot_have_is_refused_before_any_trial(many, tmp_path, words, why):
+    pytest.importorskip("smac", reason="needs the package smac")
+    with pytest.raises(UserError, match=why):
+        many(f"-m hydra/sweeper=smac {words} hydra.sweeper.n_trials=3")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_line_was_to_run_stands_in_its_folder(many, tmp_path):
+    many("-m seed=1,2,3 jobs.fail_fast=yes hydra.sweep.dir=here", "fail seed_2")
+    left = {job.get("seed"): status_of(job).state for job in jobs_without_run([tmp_path])}
+    assert left == {2: "failed", 3: "not started"}
+    assert many("-m seed=1,2,3 hydra.sweep.dir=here")[0] == 0
+    assert not jobs_without_run([tmp_path])
+
+
+def test_an_axis_over_what_decides_no_number_has_its_own_jobs():
+    both = line.read([*LINE.split(), "objective.m=2,3", "trainer.workers=0,2"], "cse-train").jobs()
+    assert len({job.name for job in both}) == 4
+    (one, *_) = line.read([*LINE.split(), "objective.m=2,3", "trainer.workers=2"], "cse-train").jobs()
+    assert one.name == line.read([*LINE.split(), "objective.m=2,3"], "cse-train").jobs()[0].name
 
 
 def test_a_search_without_a_sweeps_yaml_names_its_best_trial(many, capsys):
