@@ -139,17 +139,25 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     import pandas as pd
 
     from cse.columns import latex, markdown
+    from cse.record.plan import jobs_without_run
     from cse.record.runs import read_runs
     from cse.report import differences, page, terminal
     from cse.report.chosen import above, having, places, with_evaluations, with_origin
     from cse.report.comparison import compare_runs
+    from cse.report.frame import runs_frame
     from cse.report.gate import gate
     from cse.report.groups import listed
 
     named = {str(folder): places(folder) for folder in folders}
-    runs = with_evaluations(with_origin(read_runs([place for of in named.values() for place in of]), named))
+    searched = [place for of in named.values() for place in of]
+    runs = with_evaluations(with_origin(read_runs(searched), named))
     folders = list(dict.fromkeys(map(above, folders)))
-    runs = having(runs, config["where"], config["seed"]) if runs and config["where"] else runs
+    jobs = with_origin(jobs_without_run(searched), named)
+    if config["where"] and (runs or jobs):
+        chosen = having([*runs, *jobs], config["where"], config["seed"])
+        runs, jobs = ([run for run in of if run in chosen] for of in (runs, jobs))
+    if not runs:
+        runs, jobs = jobs, []
     if not runs:
         raise UserError(f"runs={', '.join(map(str, folders))} holds no run (no results.json in it)")
     if config["seed"] != "seed" and not any(config["seed"] in flattened(run.config) for run in runs):
@@ -157,7 +165,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     small = [run for run in runs if run.is_smoke]
     real = [run for run in runs if not run.is_smoke]
     comparison = compare_runs(real or small, folders, config["metrics"], config["seed"])
-    comparison = replace(comparison, part=config["where"] is not None)
+    comparison = replace(comparison, part=config["where"] is not None, jobs=jobs)
     smoke = compare_runs(small, folders, config["metrics"], config["seed"]) if real and small else None
     if config["metrics"] and not comparison.chosen:
         have = listed(sorted({name for run in runs for name in run.scores})) or "none"
@@ -173,7 +181,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     sections = [comparison.section(out.name), *others]
     files = {
         "report.html": page.runs_page(comparison, others, doubt),
-        "runs.csv": pd.concat([one.runs for one in (comparison, smoke) if one]),
+        "runs.csv": pd.concat([*(one.runs for one in (comparison, smoke) if one), runs_frame(jobs, [], [])]),
         "settings.csv": sections[0].frame,
         "differences.csv": gaps.frame if gaps else None,
         "report.md": markdown(comparison.title, sections),

@@ -13,7 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
-from cse.record.runs import described, plain
+from cse.record.runs import described, number_in
 from cse.report.comparison import Comparison
 from cse.report.frame import folded
 from cse.report.groups import listed
@@ -118,8 +118,8 @@ def best_so_far(comparison: Comparison, metric: str) -> list:
 
 def categories(texts: pd.Series) -> pd.Series:
     """A key's values, which are text, as categories: first numbers by size, then words as they appear."""
-    known = {text: plain(text) for text in texts}
-    order = sorted(known, key=lambda text: known[text] if isinstance(known[text], float) else math.inf)
+    known = {text: number_in(text) for text in texts}
+    order = sorted(known, key=lambda text: math.inf if (number := known[text]) is None else number)
     return texts.astype(pd.CategoricalDtype(order, ordered=True))
 
 

@@ -9,6 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from cse.config.keys import is_verbatim
+from cse.config.spelling import parsed
 from cse.errors import UserError
 from cse.record.runs import Run, same
 from cse.record.status import DONE
@@ -17,6 +18,9 @@ from cse.score import in_short
 
 CHANGING = ("pooling", "max_length", "whitening.kind", "lowercase")
 """The settings of cse-eval that make another encoder of a checkpoint."""
+
+OUTSIDE = re.compile(r"(?:\[[^\]]*\]|\{[^}]*\}|(?<![^\[{,=\s])'(?:[^'\\]|\\.)*'|(?<![^\[{,=\s])\"[^\"]*\"|[^,])+")
+"""What stands between the commas outside brackets and quotes. A quote within a word is an apostrophe."""
 
 
 def places(folder: Path) -> list[Path]:
@@ -102,21 +106,51 @@ def with_scores(run: Run, evaluation: Run) -> Run:
 
 def named_settings(words: str) -> dict[str, list[str]]:
     """The values of each key in KEY=VALUE,OTHER,KEY=VALUE: as in a sweep, OTHER is one more value of the key before it.
-    Brackets may stand around a key's values, or around all."""
+    A comma in brackets or quotes separates nothing. Brackets may stand around all."""
     found: dict[str, list[str]] = {}
-    for word in re.sub(r"[\[\]]", "", words).split(","):
+    if words[:1] == "[" and words[-1:] == "]" and "=" in words:
+        words = words[1:-1]
+    for word in OUTSIDE.findall(words):
         key, equals, value = word.partition("=")
         if equals or not found:
             values = found.setdefault(key.strip(), [])
-        values.append(value if equals else word)
+        values.append((value if equals else word).strip())
     return found
 
 
 def has(run: Run, key: str, values: Sequence[str]) -> bool:
-    """Whether the run has the setting with one of the values, which may be written as in a table: the end of a path."""
-    if same(run.get(key), values) or (run.has(key) and format_setting(run, key) in values):
+    """Whether the run has the setting with one of the values, which may be written as in a table: the end of a path,
+    text in quotes, [several] in brackets; a path may have a comma."""
+    own = run.get(key)
+    each = [one for value in values for one in several(value, own)]
+    return any(is_written(run, key, own, text) for text in [*each, ",".join(values)])
+
+
+def several(text: str, own: object) -> list[str]:
+    """The values in brackets, if the run's own is not a list itself."""
+    in_brackets = text[:1] == "[" and text[-1:] == "]" and not isinstance(own, list | tuple)
+    return [one.strip() for one in OUTSIDE.findall(text[1:-1])] if in_brackets else [text]
+
+
+def is_written(run: Run, key: str, own: object, text: str) -> bool:
+    """Whether a text writes a run's value."""
+    if run.has(key) and format_setting(run, key) == text:
         return True
-    return is_verbatim(key) and any(f"/{run.get(key) or ''}".endswith(f"/{value}") for value in values)
+    quotes = len(text) > 1 and text[0] in ("'", '"') and text[0] == text[-1]
+    if isinstance(own, list | tuple | dict) and (override := parsed(f"key={text}")):
+        return same(own, override.value())
+    if isinstance(own, bool):
+        return str(own).lower() == text.lower()
+    plainly = str(parsed_text(text)) if quotes else text
+    if is_verbatim(key):
+        return f"/{'' if own is None else own}".endswith(f"/{plainly}")
+    return own == plainly if quotes else same(own, text)
+
+
+def parsed_text(text: str) -> object:
+    """The text between quotes, as Hydra reads it."""
+    override = parsed(f"key={text}")
+    return override.value() if override else text[1:-1]
 
 
 def having(runs: Sequence[Run], where: str, seed: str) -> list[Run]:

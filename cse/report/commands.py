@@ -1,16 +1,18 @@
 """The command that made a run, as it repeats the run elsewhere, or trains more seeds of it."""
 
+import math
 import shlex
 from collections.abc import Sequence
 from itertools import count, islice, pairwise
 from pathlib import Path
 
 from cse.config.groups import choices
-from cse.config.keys import repeats_a_run
-from cse.config.spelling import typed, values_of
-from cse.record.runs import Run
+from cse.config.keys import SENTENCES, is_verbatim, repeats_a_run
+from cse.config.spelling import quoted, typed, unquoted, values_of
+from cse.record.runs import Run, plain, same
 from cse.run.parts import functions_in
 from cse.sweep.jobs import read
+from cse.sweep.memory import Search, searches_in
 
 
 def program_of(run: Run) -> str:
@@ -23,18 +25,24 @@ def typed_words(run: Run) -> list[str]:
     return [typed(word) for word in run.overrides if repeats_a_run(word)]
 
 
-def words_of_case(run: Run) -> list[str]:
-    """The words that the case of a run's sweep sets; [] if there is no such sweep or case."""
-    given = values_of(run.overrides)
-    if given.get("sweep") not in choices("sweep"):
+def words_of_case(sweep: str, case: str) -> list[str]:
+    """The words that a case of a sweep sets; [] if there is no such sweep or case."""
+    if sweep not in choices("sweep"):
         return []
-    case = read(given["sweep"]).cases.get(given.get("case", ""))
-    return list(map(typed, case.set)) if case else []
+    found = read(sweep).cases.get(case)
+    return list(map(typed, found.set)) if found else []
 
 
 def command_of(run: Run) -> str:
     """The command that repeats the run elsewhere, quoted for a shell."""
     return shlex.join([program_of(run), *own_choices(run), *typed_words(run)])
+
+
+def in_line(word: str) -> str:
+    """A word that one types for one run, on a line of several, where a comma outside quotes separates values."""
+    key, _, value = word.partition("=")
+    splits = is_verbatim(key) and key not in SENTENCES and ("," in value or value[:1] in ("'", '"'))
+    return f"{key}={quoted(value)}" if splits else word
 
 
 def own_choices(run: Run) -> list[str]:
@@ -44,8 +52,28 @@ def own_choices(run: Run) -> list[str]:
 
 
 def is_trial(run: Run) -> bool:
-    """Whether a search's memory lies beside the run."""
-    return (run.folder.parent / ".smac").is_dir()
+    """Whether the run is of a point that a search beside it asked for, with the search's own settings. Beside a search
+    that keeps no points, every run is."""
+    if not (run.folder.parent / ".smac").is_dir():
+        return False
+    searches = searches_in(run.folder.parent)
+    typed_here = values_of(run.overrides)
+
+    def belongs(search: Search) -> bool:
+        fixed = {key: unquoted(f"{key}={value}") for key, value in search.fixed.items()}
+        own = all(typed_here.get(key, value) == value for key, value in fixed.items())
+        asked = any(all(is_near(run.get(key), value) for key, value in point.items()) for point in search.points)
+        return own and asked and not (fixed and "seed" in typed_here.keys() - fixed.keys())
+
+    return not searches or any(map(belongs, searches))
+
+
+def is_near(value: object, asked: object) -> bool:
+    """Whether a run's value is a point's, as typed: a word has six digits of it."""
+    if isinstance(asked, str):
+        return same(value, asked.strip("'\""))
+    ours = plain(value)
+    return isinstance(ours, float) and math.isclose(ours, float(str(asked)), rel_tol=1e-5)
 
 
 def more_seeds(runs: Sequence[Run], key: str, seeds: Sequence[int], folders: Sequence[Path]) -> str:
@@ -60,8 +88,10 @@ def more_seeds(runs: Sequence[Run], key: str, seeds: Sequence[int], folders: Seq
         return ""
     begun = {one.get(key) for one in runs}
     lacking = islice((seed for seed in count(min(seeds, default=1)) if seed not in begun), 3)
-    of_case = words_of_case(run)  # with these its folder would not have the name that the sweep gives it
-    words = [word for word in typed_words(run) if not word.startswith(f"{key}=") and word not in of_case]
+    given = values_of(run.overrides)
+    # with the words of its case its folder would not have the name that the sweep gives it
+    of_case = words_of_case(given.get("sweep", ""), given.get("case", ""))
+    words = [in_line(word) for word in typed_words(run) if not word.startswith(f"{key}=") and word not in of_case]
     words.append(f"{key}={','.join(map(str, lacking))}")
     place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
     words.append(f"hydra.sweep.dir={place / 'seeds' if is_trial(run) else place}")

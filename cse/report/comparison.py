@@ -9,16 +9,16 @@ from pathlib import Path
 import pandas as pd
 
 from cse.columns import Section
-from cse.record.runs import Run, described
+from cse.record.runs import Run, described, plain
 from cse.record.scores import ALTERED
-from cse.record.status import DONE, STATES, counted
+from cse.record.status import DONE, STATES, counted, status_of
 from cse.report.commands import more_seeds
-from cse.report.frame import OWN, differing, format_settings, runs_frame, short_names, telling_apart
+from cse.report.frame import OWN, differing, format_settings, in_label, runs_frame, short_names, telling_apart
 from cse.report.groups import listed, partly_scored
 from cse.report.markup import NO_BETTER, PLUS_MINUS, format_of, legend_of
-from cse.report.notes import data_problems, evaluated, not_alike, remarks, retrieved
-from cse.report.ranking import scores_of
-from cse.report.settings import OF_RUNS, in_settings
+from cse.report.notes import data_problems, evaluated, not_alike, remarks, retrieved, selected_otherwise
+from cse.report.ranking import ranked, scores_of
+from cse.report.settings import OF_RUNS, in_settings, name_of
 
 MANY_KEYS = 6  # columns of keys; of more, tables of text have those that tell the settings apart
 
@@ -32,7 +32,7 @@ class Comparison:
     compared_by: the score that leads, and of differences and gates: of those that tables show a test score of all runs,
     else best_by, else any, averages first; None without scores.
     frame: a row for each run with its state, settings, scores and origin, as in runs.csv, and OF_RUNS.
-    part: whether the folders have other runs too, maybe of the same settings.
+    part: whether the folders have other runs too, maybe of the same settings. jobs: planned, without a run.
     """
 
     folders: list[Path]
@@ -44,6 +44,7 @@ class Comparison:
     compared_by: str | None
     frame: pd.DataFrame
     part: bool = False
+    jobs: Sequence[Run] = ()
 
     @property
     def runs(self) -> pd.DataFrame:
@@ -58,17 +59,16 @@ class Comparison:
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """A row for each setting: (metric, mean | std) over its seeds. Sorted by best_by, else by compared_by; of a
-        search, the settings with seeds trained since come first."""
+        """A row for each setting: (metric, mean | std) over its seeds. Sorted by best_by, else by compared_by, then by
+        what the settings are, so that names of folders decide nothing. A search's setting that has only its trial comes
+        after the best of those of the search whose seeds were trained since."""
         by = self.best_by or self.compared_by
         if by is None:
             return pd.DataFrame(index=self.settings.index)
         scores = self.of_seeds.groupby(level=0).agg(["mean", "std"])
-        scores = scores.sort_values(
-            (by, "mean"), ascending=described(self.frame["run"], by).lower_is_better, kind="stable"
-        )
-        since = self.frame["left_out"].groupby(self.frame["setting"]).any()
-        return scores.loc[(~since[scores.index]).sort_values(kind="stable").index]
+        named = [repr([plain(of[0].get(key)) for key in self.keys]) for of in self.settings["runs"]]
+        sign = 1 if described(self.frame["run"], by).lower_is_better else -1
+        return scores.loc[ranked(sign * scores[by, "mean"], self.frame, named)]
 
     @property
     def best(self) -> int | None:
@@ -126,9 +126,10 @@ class Comparison:
         return {key: name for key, name in self.keys.items() if key in chosen}
 
     def label(self, setting: int) -> str:
-        """The setting as text, in few keys: lr=3e-05, model=bert; all if there are no keys."""
-        values = self.values.loc[setting, self.label_keys].rename(self.keys)
-        return ", ".join(f"{name}={value}" for name, value in values.items() if value != "") or "all"
+        """The setting in few keys, as `baseline=` reads it: lr=3e-05, model=bert; all if there are no keys."""
+        run, values = self.settings.at[setting, "runs"][0], self.values.loc[setting, self.label_keys]
+        texts = {key: in_label(run.get(key), value) for key, value in values.items() if value != ""}
+        return ", ".join(f"{self.keys[key]}={text}" for key, text in texts.items()) or "all"
 
     def mark(self, metric: str, setting: int) -> str:
         """The marks of a score on altered data, and of a run that is no better than untrained."""
@@ -229,14 +230,15 @@ class Comparison:
 
     @property
     def counted(self) -> str:
-        """The number of runs in each state, in words."""
-        return counted(list(self.frame["state"]))
+        """The number of runs, and of planned jobs without one, in each state, in words."""
+        return counted([*self.frame["state"], *(status_of(job).state for job in self.jobs)])
 
     @property
     def pending(self) -> list[tuple[str, str, str]]:
-        """(state, folder, why) of the unfinished runs, in the order of STATES."""
+        """(state, folder, why) of the unfinished runs and the planned jobs without one, in the order of STATES."""
         found = self.frame.loc[self.frame["state"] != DONE, ["state", "name", "why"]]
-        return sorted(found.itertuples(index=False, name=None), key=lambda one: STATES.index(one[0]))
+        jobs = [(of.state, name_of(job, self.folders), of.detail) for job in self.jobs for of in [status_of(job)]]
+        return sorted([*found.itertuples(index=False, name=None), *jobs], key=lambda one: STATES.index(one[0]))
 
     @property
     def legend(self) -> list[str]:
@@ -261,6 +263,7 @@ class Comparison:
         found += not_alike("settings", [run for runs in counted for run in runs], found)
         if left := [name for key, name in self.keys.items() if key not in self.shown_keys]:
             found.append(f"They also differ in {', '.join(left)}: settings.csv and report.html have these values.")
+        found += selected_otherwise([run for runs in counted for run in runs], self.best_by)
         if self.compared_by and not self.best_by:
             found.append("No setting is marked as the best: there is no dev score, and a test score selects nothing.")
         return found

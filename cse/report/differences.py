@@ -10,6 +10,8 @@ seeds_to_tell: a side, "" if these do; paired_: the test seed by seed; alike: wh
 """
 
 import math
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import compress
@@ -29,6 +31,8 @@ from cse.report.statistics import SeedSpread, compare_pairs, holm, likeness, see
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000
+PLAIN = re.compile(r"[^']*('[\w./:@%+-]*'[^']*)*")
+"""A text that a shell reads as one word between quotes, though it has pairs of them inside."""
 PAIRED = (
     "paired: t tests of the differences seed by seed, which see more where a seed moves both sides alike, as with "
     "another precision, and seldom for two methods."
@@ -193,11 +197,19 @@ def setting_named(comparison: Comparison, name: str) -> int:
 
     Raises UserError if there is none, or several.
     """
+    if alike := [one for one in comparison.settings.index if comparison.label(one) == name]:
+        return the_one(comparison, alike, f"baseline={name}")
     keys = {name: key for key, name in comparison.keys.items()}
     asked = {keys.get(key, key): values for key, values in named_settings(name).items()} if "=" in name else {}
     runs = comparison.settings["runs"].items() if asked else ()
     found = [one for one, (run, *_) in runs if all(has(run, *setting) for setting in asked.items())]
     return the_one(comparison, found or settings_in(comparison, [Path(name)]), f"baseline={name}")
+
+
+def in_shell(label: str) -> str:
+    """A setting's label as one word of a shell, which `setting_named` reads: in plain quotes where quotes inside it
+    may go, as in 'targets=['query']'."""
+    return f"'{label}'" if PLAIN.fullmatch(label) else shlex.quote(label)
 
 
 def settings_in(comparison: Comparison, places: Sequence[Path]) -> list[int]:
@@ -214,5 +226,5 @@ def the_one(comparison: Comparison, found: Sequence[int], named: str) -> int:
     """The only setting that was found. Raises UserError if there is none, or several. named: what named it."""
     if len(found) == 1:
         return found[0]
-    known = listed([f"'{comparison.label(one)}'" for one in found or comparison.settings.index])
+    known = listed([in_shell(comparison.label(one)) for one in found or comparison.settings.index])
     raise UserError(f"{named} names {len(found)} settings instead of one; type one of these after =: {known}")

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cse.dotted import Config
-from cse.record.runs import Run, described, grouped, plain, read_cosines
+from cse.record.runs import Run, described, grouped, number_in, plain, read_cosines
 from cse.record.scores import IS_ALTERED
 from cse.report import published
 from cse.report.groups import once_each, without_trials
@@ -202,7 +202,7 @@ def distribution(plot: Plot, series: Series, _: PublishedFigure | None) -> Figur
     boxes: dict[str, list[float]] = {}
     for name, runs in series.items():
         groups = grouped((run for run in runs if plot.y in run.metrics), plot.x)
-        for value in sorted(groups, key=lambda value: (not isinstance(plain(value), float), plain(value))):
+        for value in sorted(groups, key=lambda value: (number_in(value) is None, number_in(value) or 0.0, value)):
             boxes[f"{name}\n{value}" if name else value] = [run.metrics[plot.y] for run in groups[value]]
     if not boxes:
         return None

@@ -1,16 +1,22 @@
 """Runs as a frame, and the settings in which they differ as columns, with short names and values as text."""
 
+import re
 from collections.abc import Collection, Sequence
+from functools import cache
+from pathlib import Path
 
 import pandas as pd
 
 from cse.config.compose import is_group
-from cse.config.keys import is_science, key_of
+from cse.config.groups import choices
+from cse.config.keys import entry, is_science, is_verbatim, key_of
+from cse.config.spelling import ONE_OF_MANY, quoted, typed_by_hand, values_of
 from cse.dotted import flattened
-from cse.record.runs import Run, plain
+from cse.record.runs import Run, number_in, plain
 from cse.record.status import status_of
-from cse.report.commands import command_of
+from cse.report.commands import command_of, words_of_case
 
+SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
 LONG = 40  # characters of a name
 NAMES = ("case", "sweep", "label")
 """The keys that name runs."""
@@ -32,22 +38,54 @@ def varying(runs: Sequence[Run], seed: str) -> list[str]:
 
 def differing(runs: Sequence[Run], seed: str) -> list[str]:
     """The settings that tell runs apart: those that were typed for any of them, decide what is learned or scored and
-    vary, except the seed. A case stands for all that it sets; `origin` is the folder, where several are compared.
+    vary, except the seed, and the axes of their lines. A case stands for all that it sets, but not for what was typed
+    beside it; `origin` is the folder, where several are compared.
 
     What varies though nobody typed it follows from these and the seed, or is another edition's (cse.report.notes.mixed
     tells).
     """
     typed = dict.fromkeys(["origin", *NAMES, *(key_of(word) for run in runs for word in run.overrides)])
-    told = [key for key in typed if key != seed and (is_science(key) or key in NAMES)]
+    by_hand = typed_beside_cases(runs)
+    axes = other_axes(runs)
+    told = [key for key in typed if key != seed and (is_science(key) or key in NAMES or key in axes)]
     frame = pd.DataFrame({key: [repr(plain(run.get(key))) for run in runs] for key in [*told, seed]})
     chosen: list[str] = []
     for key in told:
+        within_case = "case" in chosen and key not in by_hand
         cases = [one for one in chosen if one in ("case", "sweep")]
         cases += [seed] * (key == "checkpoint")  # which names the run of each seed
-        alike = frame.groupby(cases) if "case" in cases else frame.groupby(lambda _: "all")
+        alike = frame.groupby(cases) if within_case else frame.groupby(lambda _: "all")
         if alike[key].nunique().max() > 1:
             chosen.append(key)
     return chosen
+
+
+def typed_beside_cases(runs: Sequence[Run]) -> set[str]:
+    """The keys that were typed for runs of a sweep's cases, which their case does not set."""
+    found: set[str] = set()
+    words_of, known = cache(words_of_case), choices("sweep")
+    for run in runs:
+        given = values_of(run.overrides)
+        if ONE_OF_MANY in run.overrides:
+            found |= set(map(key_of, typed_by_hand(run.overrides)))
+        elif given.get("sweep") in known:
+            found |= given.keys() - map(key_of, words_of(given["sweep"], given.get("case", "")))
+    return found
+
+
+def other_axes(runs: Sequence[Run]) -> set[str]:
+    """The keys of which no number depends (workers, a tracker) and that were an axis all the same: they were typed for
+    all runs of a folder, with several values. What a tracker calls each run is none."""
+    folders: dict[Path, list[dict[str, str]]] = {}
+    for run in runs:
+        folders.setdefault(run.folder.parent, []).append(values_of(run.overrides))
+    return {
+        key
+        for lines in folders.values()
+        for key in set(lines[0]).intersection(*lines)
+        if entry(key).role in ("machine", "logging") and not key.startswith(("hydra", "tracker.", "note"))
+        if len({line[key] for line in lines}) > 1
+    }
 
 
 def telling_apart(values: pd.DataFrame) -> list[str]:
@@ -74,16 +112,28 @@ def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()
 
 
 def format_setting(run: Run, key: str) -> str:
-    """A run's value in a table; "" if it has no such setting."""
-    form = format_value if key in NAMES else format_short  # figure3 is one of several
-    return form(run.get(key)) if run.has(key) else ""
+    """A run's value in a table; "" if it has no such setting. Text that would read as null or a number is in quotes."""
+    form, value = format_value if key in NAMES else format_short, run.get(key)  # figure3 is one of several
+    if isinstance(value, str) and not (is_verbatim(key) or key in NAMES or key in run.choices) and misread(value):
+        return quoted(value)
+    return form(value) if run.has(key) else ""
+
+
+def misread(text: str) -> bool:
+    """Whether a text looks like null, a switch or a number, but is none."""
+    return text.lower() in ("null", "true", "false") or (number_in(text) is not None and plain(text) == text)
+
+
+def in_label(value: object, text: str) -> str:
+    """A value's text, in quotes where what reads a label would split it."""
+    return quoted(text) if isinstance(value, str) and SPLITS.search(text) and text != quoted(value) else text
 
 
 def format_settings(runs: Sequence[Run], key: str) -> list[str]:
     """`format_setting` of each run; of paths that have the same last part, as much as tells them apart."""
     texts = [format_setting(run, key) for run in runs]
     whole = [format_value(run.get(key)).removesuffix("/best") if run.has(key) else "" for run in runs]
-    if len(set(texts)) == len(set(whole)):
+    if len(set(texts)) >= len(set(whole)):
         return texts
     ends = short_names(list(dict.fromkeys(whole)), "/")
     return [ends[one] for one in whole]

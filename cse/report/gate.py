@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.errors import UserError
-from cse.record.runs import described
+from cse.record.runs import Run, described
+from cse.record.status import DONE, status_of
 from cse.report.comparison import Comparison
 from cse.report.differences import scored, setting_named, settings_in, the_one
-from cse.report.groups import compare, few_seeds
+from cse.report.groups import compare, few_seeds, listed
 from cse.report.markup import bounds, probability, signed
 from cse.report.notes import changed_texts, code_of, rest_on_other_data
 from cse.report.statistics import holm
@@ -20,7 +21,8 @@ def gate(
     for each pair. named: the places of the first of several folders or globs, whose setting is the first; [] if one was
     named, and the best setting is the first, which needs a baseline: the best is always better than some.
 
-    A difference counts if it is told apart from one of `least`, with the seeds that a verdict needs, on whole data.
+    A difference counts if it is told apart from one of `least`, with the seeds that a verdict needs, all of which have
+    the score, on whole data.
     """
     if not (named or baseline):
         raise UserError(f"gate={least:g}: which is to be better? runs=[A,B]: A; baseline=KEY=VALUE: the best of all")
@@ -51,12 +53,30 @@ def gate(
         mixed = changed_texts(ours.runs) + changed_texts(group.runs)
         mixed += changed_texts([*ours.runs, *group.runs], settings=True)
         retrained = "they were trained on different data of one name" if mixed else ""
+        lost = [label for side in (first, one) if (label := without_score(comparison, side, score))]
         smaller = "" if sign * of.effect > least else "not even these runs' means are"
         unsure = "" if p < 1 - confidence else f"p {probability(p) or 'unknown'}"
-        why = unlike or altered or edited or retrained or few_seeds([ours, group]) or smaller or unsure
+        why = (
+            unlike or altered or edited or retrained or "; ".join(lost) or few_seeds([ours, group]) or smaller or unsure
+        )
         passed &= not why
         gain = f"{signed(of.effect, 2)} {bounds(of.low, of.high, 2)}".strip()
         result = f"not shown, {why}" if why else f"p {probability(p)}"
         names = f"{comparison.label(first)} against {comparison.label(one)}"
         lines[frozenset((first, one))] = f"{names}: {gain}, {least:g} better: {result}"
     return passed, lines
+
+
+def without_score(comparison: Comparison, setting: int, score: str) -> str:
+    """A line for the seeds of a setting that have no such score, as they failed, diverged or are not done: what the
+    others score is not what the setting does. "" if all have it."""
+    seeds: dict[str, list[Run]] = {}
+    for run in comparison.settings.at[setting, "runs"]:
+        seeds.setdefault(str(run.get(comparison.seed)), []).append(run)
+    lost = {
+        seed: ", ".join(dict.fromkeys(status_of(run).state for run in of))
+        for seed, of in seeds.items()
+        if not any(score in run.metrics for run in of if run.status == DONE)
+    }
+    named = listed([f"seed {seed} ({state})" for seed, state in lost.items()])
+    return f"{len(lost)} of {len(seeds)} seeds of {comparison.label(setting)} have no {score}: {named}" if lost else ""

@@ -7,13 +7,18 @@ from cse.config.keys import entry, is_science
 from cse.dotted import Json, flattened
 from cse.record.runs import Run, Where, grouped, same
 from cse.record.scores import LIBRARIES, checksum, problems_of
-from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Status, status_of
+from cse.record.status import DONE, FAILED, NOT_STARTED, RUNNING, STOPPED, Status, status_of
 from cse.report.frame import format_value, varying
 from cse.score import in_short
 
 SINGLY = 12  # jobs, or problems, that are named one by one; of more jobs each group is counted
-FURTHEST_FIRST = (DONE, RUNNING, STOPPED, FAILED)  # the state of a job with several runs is the first of these
-NOT_STARTED = Status("not started")
+FURTHEST_FIRST = (
+    DONE,
+    RUNNING,
+    STOPPED,
+    FAILED,
+    NOT_STARTED,
+)  # the state of a job with several runs is the first of these
 
 
 def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
@@ -39,7 +44,7 @@ def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
 def status_of_job(job: Where, runs: list[Run]) -> Status:
     """How far a planned job got."""
     statuses = [status_of(run) for run in runs if run.matches(job)]
-    return min(statuses, key=lambda status: FURTHEST_FIRST.index(status.state), default=NOT_STARTED)
+    return min(statuses, key=lambda status: FURTHEST_FIRST.index(status.state), default=Status(NOT_STARTED))
 
 
 def departures(run: Run, setting: Where) -> dict[str, str]:
@@ -174,6 +179,14 @@ def not_alike(what: str, runs: list[Run], said: list[str]) -> list[str]:
     found = [*changed_texts(runs, settings=True), *scored_differently(runs)]
     differing = [one for one in found if not any(one in line for line in said)]
     return [f"Not all {what} were trained and scored alike: {'; '.join(differing)}."] if differing else []
+
+
+def selected_otherwise(runs: list[Run], ranking: str | None) -> list[str]:
+    """A line if some runs selected their step by another score than the one that ranks them (None: there is none)."""
+    counts = Counter(str(select) for run in runs if (select := run.get("trainer.select")) not in (None, ranking))
+    others = ", ".join(f"{count} by {name}" for name, count in sorted(counts.items()))
+    found = f"All are ranked by {ranking}, though not all runs selected their step by it: {others}."
+    return [found] if ranking and others else []
 
 
 def scored_differently(runs: list[Run]) -> list[str]:

@@ -1,8 +1,14 @@
-"""Which score ranks the settings, which one leads, and which ones tables show."""
+"""Which score ranks the settings, in which order, which one leads, and which ones tables show.
+
+The names and the order of folders decide nothing.
+"""
 
 from collections.abc import Sequence
 from fnmatch import fnmatch
 from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
 
 from cse.record.runs import Run
 
@@ -26,8 +32,9 @@ def scores_of(done: Sequence[Run], patterns: Sequence[str]) -> Scores:
     chosen = list(dict.fromkeys(name for pattern in patterns for name in metrics if fnmatch(name, pattern)))
     dev, chosen_dev = ([name for name in of if name.startswith("dev/")] for of in (metrics, chosen))
     ranking, shown = chosen_dev or dev, chosen or metrics
-    selects = dict.fromkeys(str(run.get("trainer.select")) for run in done)
-    best_by = next((name for name in [*selects, *averages(ranking), *ranking] if name in ranking), None)
+    ranking, shown = in_order(ranking, done, patterns), in_order(shown, done, patterns)
+    selects = [name for name in ranking if any(run.get("trainer.select") == name for run in done)]
+    best_by = next(iter(selects or averages(ranking) or ranking), None)
     selecting = [name for name in shown if name == best_by]
     of_all = [name for name in shown if all(name in run.metrics for run in done)]
     compared_by = next(iter([*reported(of_all, best_by), *selecting, *averages(shown), *shown]), None)
@@ -41,6 +48,35 @@ def reported(metrics: Sequence[str], best_by: str | None) -> list[str]:
     A score that selected was picked for being high, at its step and among the settings."""
     tests = [name for name in metrics if name.startswith("test/")]
     return [*averages(tests), *(name for name in tests if name[4:] == str(best_by)[3:]), *tests]
+
+
+def in_order(names: Sequence[str], runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
+    """The scores that most runs have first; of these the ones by which more were selected, then those that an earlier
+    pattern names, then as they are in a run's results. The order of the runs does not matter."""
+
+    def standing(name: str) -> tuple[int, int, int, int, str]:
+        places = [list(run.metrics).index(name) for run in runs if name in run.metrics]
+        selected = sum(run.get("trainer.select") == name for run in runs)
+        asked = next((place for place, pattern in enumerate(patterns) if fnmatch(name, pattern)), len(patterns))
+        return -len(places), -selected, asked, min(places), name
+
+    return sorted(names, key=standing)
+
+
+def ranked(means: pd.Series, frame: pd.DataFrame, named: Sequence[str]) -> pd.Index:
+    """The numbers of settings, the best first; of equal ones by what the settings are. A search's setting that has only
+    its trial comes after the best of those of the search whose seeds were trained since.
+
+    means: of each setting, the least is the best. frame: of the runs, see cse.report.settings. named: the settings as
+    text.
+    """
+    own = means.map(lambda mean: float(f"{mean:.12g}"))  # rounding makes no best
+    since = frame["left_out"].groupby(frame["setting"]).any()
+    search = frame["search"].groupby(frame["setting"]).first()
+    reached = search.map(own[since].groupby(search).min()).astype(float).fillna(-np.inf)
+    rank = own.where(since | search.isna(), np.maximum(own, reached))
+    order = pd.DataFrame({"rank": rank, "trial": ~since, "own": own, "named": named})
+    return order.sort_values(list(order)).index
 
 
 def averages(metrics: Sequence[str]) -> list[str]:

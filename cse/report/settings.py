@@ -26,8 +26,7 @@ def in_settings(
     frame: pd.DataFrame, runs: Sequence[Run], folders: Sequence[Path], keys: list[str], seed: str
 ) -> pd.DataFrame:
     """The frame of runs with OF_RUNS beside it. folders: those that were searched; keys: those that differ."""
-    above = [folder_of(run, folders) for run in runs]
-    names = [str(run.folder.relative_to(of) if run.folder != of else of) for run, of in zip(runs, above, strict=True)]
+    names = [name_of(run, folders) for run in runs]
     setting = frame[keys].map(plain).map(repr).groupby(keys, sort=False).ngroup() if keys else pd.Series(0, frame.index)
     done = frame["state"] == DONE
     begun = pd.Series({row: runs[row].begun for row in frame.index[done] if is_trial(runs[row])}, dtype=float)
@@ -40,6 +39,12 @@ def in_settings(
     return frame.assign(
         run=runs, name=names, setting=setting, search=search, trial=trial, left_out=left_out, counted=done & ~left_out
     )
+
+
+def name_of(run: Run, folders: Sequence[Path]) -> str:
+    """A run's folder, below the one of these that was searched."""
+    above = folder_of(run, folders)
+    return str(run.folder.relative_to(above) if run.folder != above else above)
 
 
 def searches_of(trials: Sequence[Run]) -> list[str]:

@@ -1,24 +1,29 @@
 """A sweep's runs beside its paper's table: what is compared with what, and which runs are another experiment."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import filterfalse
 from pathlib import Path
+from typing import Any, NamedTuple, cast
 
 import yaml
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
 from cse.columns import Section
+from cse.config.compose import SINGLE, explaining, is_group, resolved, without_hydra
 from cse.config.groups import choices
-from cse.config.keys import key_of
-from cse.config.spelling import unquoted, values_of
+from cse.config.keys import changes_a_table, is_verbatim, key_of
+from cse.config.spelling import overrides_of, unquoted, values_of
 from cse.config.suggest import nearest
-from cse.dotted import Config
+from cse.dotted import Config, flattened
 from cse.errors import UserError
-from cse.record.runs import Run, read_runs, same
+from cse.record.plan import jobs_without_run
+from cse.record.runs import Run, plain, read_runs, same
 from cse.record.status import counted, status_of
 from cse.report import figures, published
 from cse.report.comparison import compare_runs
+from cse.report.frame import format_value
 from cse.report.groups import groups_of
 from cse.report.notes import deviations, missing_jobs
 from cse.report.page import Picture, Report
@@ -28,7 +33,19 @@ from cse.report.table import build
 from cse.report.verdicts import judge_claims
 from cse.run.plots import save
 from cse.sweep import jobs
+from cse.sweep.jobs import CONFIGS
 from cse.sweep.words import expanded
+
+CHOSEN = (*SINGLE, "data")
+"""The groups whose choices make a run's experiment."""
+
+
+class Facts(NamedTuple):
+    """values: each choice and setting of a sweep's job that a table's numbers depend on, by key. follow: the keys whose
+    values follow from others."""
+
+    values: Config
+    follow: set[str]
 
 
 def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
@@ -66,7 +83,8 @@ def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected
     """A line for each setting of runs that fill no published table, with the scores of the figures."""
     known = {name for run in runs for name in run.metrics}
     metrics = [metric for plot in spec.figures for metric in plot.metrics if metric in known]
-    found = compare_runs(runs, folders, metrics, spec.seed)
+    begun = [run for run in runs if "config" in run.results or run.status == "running"]
+    found = compare_runs(begun or runs, folders, metrics, spec.seed)
     said = deviations({}, [run for run in runs if run.status == "done"])
     missing = list(dict.fromkeys(missing_jobs(runs, expected)))
     return replace(found.section(label), title=found.counted, notes=said + found.notes, missing=missing)
@@ -78,7 +96,8 @@ def runs_of_sweep(sweep: jobs.Sweep, spec: Spec, folders: list[Path], config: Co
 
     The sweep's own folder need not exist yet. Raises UserError for a named folder that does not exist.
     """
-    runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
+    exist = config["runs"] or folders[0].is_dir()
+    runs = [*read_runs(folders), *jobs_without_run(folders)] if exist else []
     wheres = [place.get("where", {}) for claim in spec.claims for place in claim.places]
     named = [where for where in wheres if "case" in where]
     folder_of, known = cache(lambda name: jobs.read(name).folder), choices("sweep")
@@ -125,31 +144,77 @@ def planned(sweep: jobs.Sweep) -> list[Config]:
 
 
 def mark_departures(runs: list[Run], sweep: str, seed: str) -> list[Run]:
-    """The runs, each with the overrides by which it departs from its sweep. Further seeds are no departure."""
-    read, own, known = cache(jobs.read), cache(configuration), choices("sweep")
+    """The runs, each with the settings by which it departs from its sweep, as run. Further seeds are no departure."""
+    read, own, known = cache(jobs.read), cache(facts_of), choices("sweep")
 
     def departures(run: Run) -> tuple[str, ...]:
         name = sweep_of(run, sweep)
         if name not in known:
             return (f"sweep={name}",)
-        overrides = [o for o in read(name).departures(run.overrides) if key_of(o) != seed]
-        case = run.get("case")
-        config = own(name, case) if overrides and (case is None or case in read(name).cases) else None
-        return tuple(o for o in overrides if config is None or differs(run, config, key_of(o)))
+        content, case = read(name), run.get("case")
+        typed = [word for word in content.departures(run.overrides) if key_of(word) != seed]
+        if case is not None and case not in content.cases:
+            return tuple(typed)
+        axes = {key: run.get(key) for key in content.params if key != seed and run.has(key)}
+        other = [f"{key}={format_value(value)}" for key, value in axes.items() if not is_of(content.params[key], value)]
+        keys, held = set(map(key_of, typed)), (*content.params, seed)
+        planned = own(name, case, tuple(f"{key}={run.choices[key]}" for key in axes if key in run.choices), held)
+        if planned is None:
+            return (*other, *typed)
+        chosen = [key for key in CHOSEN if key in run.choices and (key in keys or key in axes)]
+        choice = {key: run.choices[key] for key in chosen}
+        other += [f"{key}={choice[key]}" for key in chosen if planned.values.get(key, choice[key]) != choice[key]]
+        facts = own(name, case, tuple(f"{key}={choice[key]}" for key in chosen), held) if other else planned
+        return (*other, *differences(run, facts or planned, keys))
 
     return [replace(run, departures=departures(run)) for run in runs]
 
 
-def configuration(sweep: str, case: str | None) -> DictConfig | None:
-    """The config of a sweep's case, or of a sweep without cases (None); None for a case that trains nothing."""
-    job = jobs.read(sweep).job([f"case={case}"] if case else [])
-    return job.composed() if job.program == "cse-train" else None
+def is_of(values: str, value: object) -> bool:
+    """Whether a value is one of an axis, or in its interval. values: in Hydra's notation."""
+    override = overrides_of([f"axis={values}"])[0]
+    if override.is_interval_sweep():
+        ends: Any = override.value()
+        number = plain(value)
+        return isinstance(number, float) and ends.start - 1e-9 <= number <= ends.end + 1e-9
+    texts = list(override.sweep_string_iterator()) if override.is_sweep_override() else [values]
+    return any(same(value, one.value()) for one in overrides_of([f"axis={text}" for text in texts]))
 
 
-def differs(run: Run, config: DictConfig, key: str) -> bool:
-    """Whether the run has another value at a key than the config, or another choice of a group."""
-    choice = config.hydra.runtime.choices.get(key)
-    return not same(run.get(key), OmegaConf.select(config, key) if choice is None else choice)
+def facts_of(sweep: str, case: str | None, groups: Sequence[str], axes: Sequence[str]) -> Facts | None:
+    """What a sweep's job is composed to, of a case (None: of a sweep without cases) and these choices of its axes, but
+    for the axes. None for a case that trains nothing, and for a choice that is gone."""
+    job = jobs.read(sweep).job([*([f"case={case}"] if case else []), *groups])
+    if job.program != "cse-train":
+        return None
+    try:
+        with explaining(job.words, CONFIGS[job.program]):
+            config = job.composed()
+    except UserError:
+        return None
+    settings = without_hydra(config)
+    texts, values = flattened(cast("Config", OmegaConf.to_container(settings))), flattened(resolved(settings))
+    told = [key for key in values if changes_a_table(key) and key not in axes and key != "case"]
+    chosen = {key: choice for key, choice in config.hydra.runtime.choices.items() if key in CHOSEN and key not in axes}
+    facts = chosen | {key: values[key] for key in told if values[key] != "auto"}  # which the machine decides
+    return Facts(facts, {key for key in told if "${" in str(texts[key])})
+
+
+def differences(run: Run, facts: Facts, typed: set[str]) -> list[str]:
+    """`KEY=VALUE` of the run for each of its sweep's facts that it has otherwise, and each typed one that its sweep has
+    not. A choice stands for its values; a folder of this machine says nothing, nor what follows from other values, nor
+    what a smoke test made small."""
+    found: list[str] = []
+    for key, value in facts.values.items():
+        ours = run.get(key)
+        is_place = is_verbatim(key) and any(str(one).startswith(("/", "~")) for one in (ours, value))
+        is_small = run.is_smoke and key != "smoke"
+        says_nothing = key not in typed and (is_place or is_small or key in facts.follow)
+        if run.has(key) and not says_nothing and "${" not in str(ours) and not same(ours, value):
+            found.append(key)
+    groups, known = tuple(f"{key}." for key in found), "".join(f" {key}." for key in facts.values)
+    own = [key for key in sorted(typed) if f" {key}." not in known and not is_group(key) and run.get(key) is not None]
+    return [f"{key}={format_value(run.get(key))}" for key in [*found, *own] if not key.startswith(groups)]
 
 
 def draw(plot: Plot, spec: Spec, runs: list[Run], out: Path) -> Picture:

@@ -82,3 +82,27 @@ def test_scored_runs_of_one_case_differ_in_their_seed_alone(columns):
         for seed in (1, 2)
     ]
     assert columns(*scored) == ["case"]
+
+
+@pytest.mark.parametrize("more", [[], ["hydra.mode=RUN"]])  # as typed, and as a sweep's process has it
+def test_a_case_does_not_hide_what_was_typed_beside_it(columns, more):
+    lines = [
+        (["sweep=nonling/table3", f"case={case}", *more, f"trainer.lr={lr}"], {"case": case, "trainer.lr": lr})
+        for case, lr in (("simcse_bert", 1e-5), ("visual_bert", 5e-4))
+    ]
+    assert columns(*lines) == ["case", "trainer.lr"]
+
+
+def test_an_axis_over_what_decides_no_number_is_a_column(columns):
+    lines = [
+        (["objective=simcse", f"trainer.workers={workers}", f"tracker.wandb.name=job{workers}"],
+         {"trainer.workers": workers, "seed": seed})
+        for workers in (0, 2)
+        for seed in (1, 2)
+    ]  # fmt: skip
+    assert columns(*lines) == ["trainer.workers"]
+
+
+def test_values_that_are_dicts_or_lists_are_told_apart(columns):
+    lines = [([f"model.thing={value}"], {"model.thing": value, "seed": 1}) for value in ({"a": 1}, {"a": 2}, [1])]
+    assert columns(*lines) == ["model.thing"]

@@ -1,4 +1,4 @@
-"""Sweeps that share a folder (same_runs_as): each is reported from the runs of all of them."""
+"""Sweeps that share a folder (same_runs_as), each reported from the runs of all, and which runs fill its cells."""
 
 import json
 import shlex
@@ -13,8 +13,9 @@ from typed import exit_code, jobs_of
 
 from cse.cli.reporting import settings
 from cse.config.groups import SWEEPS_DIR, choices
-from cse.record.runs import Run
+from cse.record.runs import Run, read_runs
 from cse.report import sweep as compared
+from cse.report.sweep import is_of, mark_departures
 from cse.sweep import jobs
 
 FEW = 4  # jobs left of a sweep that has many
@@ -97,3 +98,44 @@ def test_a_run_of_a_sweep_that_is_gone_is_a_departure():
     gone = Run(Path("run"), "done", {}, {}, {}, {}, overrides=("sweep=nonling/table9", "seed=3"))
     (run,) = compared.mark_departures([gone], "nonling/table1", "seed")
     assert run.departures == ("sweep=nonling/table9",)
+
+
+def departures(folder, sweep, *lines, change=None):
+    for number, line in enumerate(lines):
+        leave(jobs_of(*line.split())[0], folder / f"{number}", {"x": 1.0})
+    runs = read_runs([folder])
+    for run in runs:
+        for key, value in (change or {}).items():
+            parent, _, last = key.rpartition(".")
+            run.config[parent][last] = value
+    return [run.departures for run in mark_departures(runs, sweep, "seed")]
+
+
+def test_each_model_of_an_axis_is_compared_with_its_own_recipe(tmp_path):
+    sweep = "noncontrastive/table1"
+    of_bert, of_roberta, off = departures(
+        tmp_path, sweep, f"{sweep} case=dropout_0.1 model=bert", f"{sweep} case=dropout_0.1 model=roberta",
+        f"{sweep} case=dropout_0.1 model=bert objective.lambd=0.5",
+    )  # fmt: skip
+    assert of_bert == of_roberta == ()
+    assert off == ("objective.lambd=0.5",)  # not of the paper's grid, of which the table has the maximum
+
+
+def test_what_nobody_typed_counts_as_run(tmp_path):
+    sweep = "whitenedcse/table5"
+    lines = (f"{sweep} objective.m=3 seed=7", f"{sweep} objective.m=3 trainer.workers=7")
+    assert departures(tmp_path / "a", sweep, *lines) == [(), ()]
+    changed = departures(tmp_path / "b", sweep, lines[0], change={"trainer.lr": 9e-3})
+    assert changed == [("trainer.lr=0.009",)]
+    other = departures(tmp_path / "c", sweep, f"{sweep} model=roberta objective.m=3")
+    assert other == [("model=roberta",)]  # whose recipe's rate is no further departure
+
+
+@pytest.mark.parametrize(
+    ("values", "value", "is_one"),
+    [("1e-5,2e-5", 2e-5, True), ("1e-5,2e-5", 3e-5, False), ("interval(-3,-1)", -2.5, True),
+     ("interval(-3,-1)", -5, False), ("true,false", True, True), ("bert,roberta", "bert", True),
+     ("[a,b],[a]", ["a"], True), ("range(0.1,0.4,0.1)", 0.3, True), ("3", 3, True)],
+)  # fmt: skip
+def test_a_value_is_of_an_axis(values, value, is_one):
+    assert is_of(values, value) == is_one
