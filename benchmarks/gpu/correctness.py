@@ -78,8 +78,8 @@ def parts(world: World, overrides: list[str]) -> tuple[Encoder, Objective, Any]:
     small = [f"{key}=64" for key in ("objective.head.hidden", "objective.head.out") if "barlow" in overrides[0]
              or "vicreg" in overrides[0]] if world.tiny else []  # fmt: skip
     source = world.encoder("two layers")
-    config = composed("train", ["model=bert", f"model.name={source}", "data=text", "data.path=unread",
-                                f"trainer.batch_size={ROWS}", *overrides, *small])  # fmt: skip
+    config = composed("train", ["model=bert", f"model.name={source}", "model.pooling=cls", "data=text",
+                                "data.path=unread", f"trainer.batch_size={ROWS}", *overrides, *small])  # fmt: skip
     encoder: Any = make(config.model, dropout=0.0, mlm=True)
     if "whitening" in config.objective:
         config.objective.whitening.num_groups = encoder.dim // 2  # as published, pairs of channels

@@ -51,8 +51,8 @@ def trained(tiny_bert, modality):
     """A function that makes two updates and returns the metrics of the second, which must not wait on a card."""
 
     def train(name: str, way: str, second: str, card: Card | None = None):
-        config = composed("model=bert", f"model.name={tiny_bert}", "model.packed=false", "data=text",
-                          f"trainer.batch_size={ROWS}", *OBJECTIVES[name], *WAYS[way], *modality(second))  # fmt: skip
+        words = ["model=bert", f"model.name={tiny_bert}", "model.pooling=cls", "model.packed=false", "data=text"]
+        config = composed(*words, f"trainer.batch_size={ROWS}", *OBJECTIVES[name], *WAYS[way], *modality(second))
         torch.manual_seed(0)
         encoder, objective = make(config.model, dropout=0.1, mlm=True), make_objective(config.objective, DIM)
         aux = make(config.aux_modality, dim=DIM) if second != "text" else None
