@@ -104,6 +104,40 @@ def test_a_run_forbids_tf32_in_convolutions(cse_train, small_run, monkeypatch):
     assert seen == [False]
 
 
+ASKED_OF_ACCELERATE = {
+    "ACCELERATE_GRADIENT_ACCUMULATION_STEPS": "4",
+    "ACCELERATE_MIXED_PRECISION": "bf16",
+    "ACCELERATE_DYNAMO_BACKEND": "inductor",
+    "ACCELERATE_TORCH_DEVICE": "meta",
+    "ACCELERATE_USE_FSDP": "true",
+    "FSDP_VERSION": "2",
+    "ACCELERATE_USE_DEEPSPEED": "true",
+    "ACCELERATE_USE_MEGATRON_LM": "true",
+    "ACCELERATE_USE_PARALLELISM_CONFIG": "true",
+    "PARALLELISM_CONFIG_TP_SIZE": "2",
+    "ACCELERATE_USE_SAGEMAKER": "true",
+    "ACCELERATE_DEBUG_MODE": "true",
+    "ACCELERATE_FP8_FORMAT": "E4M3",
+}
+
+
+def test_no_variable_of_accelerate_changes_a_run(monkeypatch, caplog, gpus):
+    """huggingface/accelerate#1011: its launcher and configuration file set variables that divide every gradient."""
+    gpus(0)
+    monkeypatch.setenv("ACCELERATE_DYNAMO_MODE", "default")  # what its launcher sets unasked is not worth a word
+    for name, value in ASKED_OF_ACCELERATE.items():
+        monkeypatch.setenv(name, value)
+    cfg = OmegaConf.create({"trainer": {"deterministic": False, "precision": "fp32"}})
+    accelerator = start_processes(cfg)
+    weight = torch.ones(2, requires_grad=True)
+    accelerator.backward(weight.sum())
+    assert weight.grad.tolist() == [1, 1]
+    assert (accelerator.mixed_precision, accelerator.device) == ("no", torch.device("cpu"))
+    assert accelerator.distributed_type == "NO"
+    assert all(f"{name}={value}" in caplog.text for name, value in ASKED_OF_ACCELERATE.items())
+    assert "DYNAMO_MODE" not in caplog.text
+
+
 def test_a_macs_gpu_is_not_used(gpus, monkeypatch):
     gpus(0)
     monkeypatch.setattr("accelerate.state.is_mps_available", lambda: True)

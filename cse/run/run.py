@@ -175,5 +175,6 @@ def start_processes(cfg: DictConfig) -> Accelerator:
         enable_full_determinism(cfg.seed)
     AcceleratorState._reset_state(reset_partial_state=True)  # several cse.train calls in one process share no state
     join_processes()
-    torch.backends.cudnn.allow_tf32 = False  # cuDNN's default rounds float32 convolutions; matmul's does not
+    torch.backends.cudnn.allow_tf32 = False  # cuDNN's default rounds float32 convolutions
+    torch.set_float32_matmul_precision("highest")  # the default, unless TORCH_ALLOW_TF32_CUBLAS_OVERRIDE is set
     return Accelerator(mixed_precision=precision_of(cfg.trainer.precision).replace("fp32", "no"))

@@ -9,6 +9,7 @@ Not torch's DistributedDataParallel: its hooks fire in each backward pass, and a
 end serves all of them; the price is that it does not overlap with the backward pass.
 """
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -27,13 +28,26 @@ from cse.types import Encode, Encoded
 
 T = TypeVar("T")
 
+log = logging.getLogger(__name__)
+
+OF_ACCELERATE = ("ACCELERATE_", "FSDP_", "MEGATRON_LM_", "PARALLELISM_CONFIG_")
+"""How the environment variables begin by which accelerate, and transformers with it, would train in another way."""
+AS_WITHOUT = ("", "0", "false", "no", "default")  # what `accelerate launch` sets where nothing was asked of it
+
 STEP_TIMEOUT = timedelta(minutes=30)  # of a collective in a step: no process is ever that far behind
 HOST_TIMEOUT = timedelta(days=1)  # while one process tokenises or scores, the others wait
 TEXTS_PER_SHARE = 256  # texts that a process encodes before it checks for a signal
 
 
 def join_processes() -> PartialState:
-    """Join the run's process group. Raises UserError where this machine has fewer GPUs than processes."""
+    """Join the run's process group. Raises UserError where this machine has fewer GPUs than processes.
+
+    From here on no variable of accelerate is set: settings of the run alone decide how it trains.
+    """
+    given = {name: os.environ.pop(name) for name in sorted(os.environ) if name.startswith(OF_ACCELERATE)}
+    if asks := [f"{name}={value}" for name, value in given.items() if value.lower() not in AS_WITHOUT]:
+        log.warning("environment %s: not read; settings (trainer.accumulate, precision, clip, compile, devices) decide",
+                    " ".join(asks))  # fmt: skip
     check_gpu_per_process("LOCAL_WORLD_SIZE", int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     return PartialState(cpu=default_device() == "cpu", timeout=STEP_TIMEOUT)
 
