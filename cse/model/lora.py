@@ -31,25 +31,27 @@ class Lora(TypedDict):
 def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
     """Add a new adapter, in float32, to the backbone and freeze everything else.
 
-    Raises MissingResource without peft, and UserError where no linear layer, or another layer, has a name of `targets`.
+    Raises MissingResource without peft, and UserError where a name of `targets` is no linear layer's. A name may be the
+    end of a layer's whole name, after a dot: key, or attention.self.key.
     """
     try:
         from peft import LoraConfig
         from peft.tuners.lora import Linear
         from peft.tuners.tuners_utils import BaseTunerLayer
+        from transformers.pytorch_utils import Conv1D
     except ImportError as error:
         raise MissingResource("model.lora needs peft: pip install -e '.[lora]'") from error
     targets = [*map(str, lora.get("targets") or [])] or "all-linear"
-    linear = {name.rpartition(".")[2] for name, layer in backbone.named_modules() if isinstance(layer, nn.Linear)}
-    refusal = UserError(f"model.lora.targets={targets}: the encoder's linear layers are {', '.join(sorted(linear))}")
+    layers = [name for name, layer in backbone.named_modules() if isinstance(layer, (nn.Linear, Conv1D))]
+    unknown = [name for name in targets if not any(f".{layer}".endswith(f".{name}") for layer in layers)]
+    if lora.get("targets") and unknown:
+        linear = sorted({layer.rpartition(".")[2] for layer in layers})
+        raise UserError(f"model.lora.targets: {', '.join(unknown)}: the encoder's linear layers are {', '.join(linear)}")
     dropout = lora.get("dropout", 0.0)
     config = LoraConfig(r=lora["r"], lora_alpha=lora["alpha"], lora_dropout=dropout, target_modules=targets)
-    try:
-        backbone.add_adapter(config, ADAPTER)
-    except ValueError as error:  # no module of these names
-        raise refusal from error
+    backbone.add_adapter(config, ADAPTER)
     if any(isinstance(layer, BaseTunerLayer) and not isinstance(layer, Linear) for layer in backbone.modules()):
-        raise refusal  # an embedding, whose update `merged` does not add
+        raise UserError(f"model.lora.targets={targets}: one is another layer's name too, which cse does not adapt")
     for parameter in backbone.parameters():
         if parameter.requires_grad:  # bfloat16 would round most of Adam's small updates away
             parameter.data = parameter.data.float()

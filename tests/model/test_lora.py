@@ -110,10 +110,26 @@ def test_impossible_settings_of_an_adapter_are_refused(lora, key):
         validate(composed(f"model.lora={lora}", "data=text", "data.path=x"), "train")
 
 
-@pytest.mark.parametrize("targets", [["q_proj"], ["query", "word_embeddings"]])
-def test_targets_that_are_no_linear_layers_are_refused(tiny, targets):
-    with pytest.raises(UserError, match=r"model\.lora\.targets.*query"):
+@pytest.mark.parametrize(
+    ("targets", "wrong"),
+    [
+        (["q_proj"], "q_proj"),
+        (["query", "word_embeddings"], "word_embeddings"),
+        (["query", "valeu"], "valeu"),  # peft adapts the right one and ignores the other
+        (["query", "uery"], "uery"),
+        (["query", ".*value"], r"\.\*value"),
+        (["attention.self.query", "self.valeu"], "self.valeu"),
+    ],
+)
+def test_every_target_is_a_linear_layer(tiny, targets, wrong):
+    with pytest.raises(UserError, match=rf"model\.lora\.targets: {wrong}: .*query"):
         load_encoder(tiny("bert"), "cls", lora={"r": 4, "alpha": 8, "targets": targets})
+
+
+def test_a_target_may_be_the_end_of_a_whole_name(tiny):
+    encoder = load_encoder(tiny("bert"), "cls", lora={"r": 4, "alpha": 8, "targets": ["attention.self.query"]})
+    adapted = {name.split(".lora_")[0] for name, weight in encoder.named_parameters() if weight.requires_grad}
+    assert adapted == {f"backbone.encoder.layer.{i}.attention.self.query" for i in (0, 1)}
 
 
 def test_targets_of_the_command_line_are_exported(small_run, cse_train, tmp_path):
