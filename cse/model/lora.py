@@ -46,7 +46,9 @@ def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
     unknown = [name for name in targets if not any(f".{layer}".endswith(f".{name}") for layer in layers)]
     if lora.get("targets") and unknown:
         linear = sorted({layer.rpartition(".")[2] for layer in layers})
-        raise UserError(f"model.lora.targets: {', '.join(unknown)}: the encoder's linear layers are {', '.join(linear)}")
+        raise UserError(
+            f"model.lora.targets: {', '.join(unknown)}: the encoder's linear layers are {', '.join(linear)}"
+        )
     dropout = lora.get("dropout", 0.0)
     config = LoraConfig(r=lora["r"], lora_alpha=lora["alpha"], lora_dropout=dropout, target_modules=targets)
     backbone.add_adapter(config, ADAPTER)

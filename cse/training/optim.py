@@ -7,6 +7,16 @@ import torch
 from torch import nn
 from torch.optim import AdamW
 
+NORMS = ("LayerNorm.weight", "layer_norm.weight", "norm.weight")
+"""What papers call the norms of their encoder: in no_decay each stands for every norm, whatever its name."""
+
+
+def norm_weights(modules: Iterable[nn.Module]) -> set[nn.Parameter]:
+    """The weights of norms, by the type of their module: GPT-2's are called ln_1, XLM's layer_norm1.0."""
+    norms = [one for module in modules for one in module.modules() if "norm" in type(one).__name__.lower()]
+    own = (pair for norm in norms for pair in norm.named_parameters(recurse=False))
+    return {parameter for name, parameter in own if name != "bias"}
+
 
 def adamw(
     modules: Iterable[nn.Module],
@@ -17,14 +27,18 @@ def adamw(
     weight_decay: float,
     no_decay: Iterable[str],
 ) -> AdamW:
-    """AdamW over all parameters of the modules. Names that contain an entry of no_decay are not decayed."""
+    """AdamW over all parameters of the modules. Names that contain an entry of no_decay are not decayed; nor, if one of
+    NORMS is among them, is the weight of any norm."""
+    modules, no_decay = list(modules), list(no_decay)
+    norms = norm_weights(modules) if set(no_decay) & set(NORMS) else set()
     decayed: list[nn.Parameter] = []
     kept: list[nn.Parameter] = []
     seen: set[nn.Parameter] = set()
     for module in modules:
         for name, parameter in module.named_parameters():
             if parameter.requires_grad and parameter not in seen:
-                (kept if any(part in name for part in no_decay) else decayed).append(parameter)
+                spared = parameter in norms or any(part in name for part in no_decay)
+                (kept if spared else decayed).append(parameter)
                 seen.add(parameter)
     groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": kept, "weight_decay": 0.0}]
     return AdamW([group for group in groups if group["params"]], lr=lr, betas=betas, eps=eps, fused=True)

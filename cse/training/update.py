@@ -28,8 +28,8 @@ Metrics = dict[str, Tensor | float]
 
 AUX_STREAM = 2  # beside those of cse.data.stream
 
-ANY_ENCODER = ("bias", "LayerNorm.weight", "layer_norm.weight", "norm.weight")
-"""Names that recipes exclude from decay for every encoder, though none has all of them."""
+ANY_ENCODER = ("bias", *optim.NORMS)
+"""Names that recipes exclude from decay for every encoder, though some have no biases."""
 
 
 class Update:
@@ -153,10 +153,11 @@ class Update:
 def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> None:
     """Raise UserError for a name that is in no parameter's, unless it is of ANY_ENCODER and another is found."""
     known = [name for module in modules for name, _ in module.named_parameters()]
+    known += optim.NORMS if optim.norm_weights(modules) else ()
     found = [name for name in names if any(name in one for one in known)]
     wrong = [name for name in names if name not in found and (name not in ANY_ENCODER or not found)]
     if wrong:
-        raise UserError(f"{key}={wrong}: no parameter has that in its name; there is {known[-1]}, for example")
+        raise UserError(f"{key}={wrong}: no parameter has that in its name; there is {known[0]}, for example")
 
 
 def check_settings(trainer: Trainer, encoder: Encoder, precision: str, beyond: int = 0) -> None:

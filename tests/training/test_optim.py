@@ -5,9 +5,11 @@ import math
 import pytest
 import torch
 from torch import nn
+from transformers import AutoConfig, AutoModel
 
 from cse.training.optim import adamw, clip_gradients, learning_rate, set_rates, updates_made
 from cse.training.settings import in_steps
+from cse.training.update import check_names
 
 
 def slow_adamw(p, grads, lr, beta1, beta2, eps, decay, correction) -> float:
@@ -47,6 +49,36 @@ def test_shared_parameters_are_updated_once():
         [module, nn.Sequential(module)], 1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, no_decay=[]
     )
     assert sum(len(group["params"]) for group in optimizer.param_groups) == 2
+
+
+SMALL = {"vocab_size": 60, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+SIZES = {
+    "gpt2": {"vocab_size": 60, "n_embd": 32, "n_layer": 1, "n_head": 2, "bos_token_id": 0, "eos_token_id": 0},
+    "xlm": {"vocab_size": 60, "emb_dim": 32, "n_layers": 1, "n_heads": 2},
+    "bloom": {"vocab_size": 60, "hidden_size": 32, "n_layer": 1, "n_head": 2},
+    "mobilebert": {"vocab_size": 60, "num_hidden_layers": 1},
+    "llama": SMALL | {"head_dim": 16},
+    "squeezebert": SMALL
+    | {"embedding_size": 32, "q_groups": 1, "k_groups": 1, "v_groups": 1, "intermediate_groups": 1, "output_groups": 1},
+}
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "xlm", "bloom", "falcon", "mobilebert", "llama", "squeezebert"])
+def test_no_norm_is_decayed_whatever_its_name(kind):
+    """As in transformers' Trainer since its PR 10598: the weights of norms are found by their modules' types."""
+    model = AutoModel.from_config(AutoConfig.for_model(kind, **SIZES.get(kind, SMALL)))
+    names = ["bias", "LayerNorm.weight"]
+    check_names("trainer.no_decay", names, [model])
+    groups = adamw([model], 0.1, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.1, no_decay=names).param_groups
+    spared = {parameter for group in groups if group["weight_decay"] == 0 for parameter in group["params"]}
+    for name, parameter in model.named_parameters():
+        assert (parameter in spared) == (parameter.dim() == 1 or "bias" in name), name
+
+
+def test_norms_are_decayed_where_no_decay_does_not_name_them():
+    model = nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2))
+    optimizer = adamw([model], 0.1, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.1, no_decay=["bias"])
+    assert model[1].weight in set(optimizer.param_groups[0]["params"])
 
 
 @pytest.mark.parametrize(
