@@ -3,7 +3,8 @@
     l_i = -log  exp(sim(q_i, p_i) / t)  /  sum over what is left of { (q_i, p_j), (q_i, q_j), (p_i, p_j), (q_i, n_j) }
 
 of exp(sim / t), where a negative is left out if the guide finds it more similar than the row's own pair:
-sim_guide > sim_guide(q_i, p_i). B rows of the global batch, D width, E width of the guide's vectors.
+sim_guide > sim_guide(q_i, p_i). Equal ones are kept, as in the paper: a positive that several rows share is a negative
+of each. B rows of the global batch, D width, E width of the guide's vectors.
 """
 
 from typing import Annotated
@@ -19,6 +20,8 @@ from cse.ranges import AnyPooling, Name, Positive
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
 
+TIE = 1e-6  # of cosines, above float32's rounding: sums and matrix products round the same cosine differently
+
 
 @equation(M=at_least(2))
 def guided(views_BD: list[Tensor], guides_BE: list[Tensor], temperature: Positive) -> Tensor:
@@ -28,16 +31,16 @@ def guided(views_BD: list[Tensor], guides_BE: list[Tensor], temperature: Positiv
     guide_BE, guide_positives_BE, *guide_hard = (normalize(x_BE, dim=1) for x_BE in guides_BE)
     others_CD = torch.cat([positives_BD, anchors_BD, *hard])
     guide_others_CE = torch.cat([guide_positives_BE, guide_BE, *guide_hard])
-    own_B1 = (guide_BE * guide_positives_BE).sum(1, keepdim=True)
+    most_B1 = (guide_BE * guide_positives_BE).sum(1, keepdim=True) + TIE
     rows = len(anchors_BD)
 
     def losses(start: int, end: int) -> Tensor:
         some = slice(start, end)
         of_anchors_bC = anchors_BD[some] @ others_CD.T
         of_positives_bB = positives_BD[some] @ positives_BD.T
-        left_out_bC = guide_BE[some] @ guide_others_CE.T > own_B1[some]
-        left_out_bB = guide_positives_BE[some] @ guide_positives_BE.T > own_B1[some]
-        left_out_bC[:, start:].fill_diagonal_(False)  # the pair itself, whatever rounding makes of it
+        left_out_bC = guide_BE[some] @ guide_others_CE.T > most_B1[some]
+        left_out_bB = guide_positives_BE[some] @ guide_positives_BE.T > most_B1[some]
+        left_out_bC[:, start:].fill_diagonal_(False)  # the pair itself
         left_out_bC[:, rows + start :].fill_diagonal_(True)  # no row is its own negative
         left_out_bB[:, start:].fill_diagonal_(True)
         logits = torch.cat([of_anchors_bC, of_positives_bB], 1) / temperature

@@ -48,6 +48,20 @@ def test_against_loops(count):
     assert Gist(5, count, 0.1, TEACHER, None)(encoded).total.item() == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("rows", [12, 32, 33])
+@pytest.mark.parametrize("width", [3, 384, 1024])
+def test_a_positive_that_rows_share_is_a_negative_of_each_whatever_rounding_makes_of_it(rows, width):
+    """sentence-transformers#3063: its cosine with a row's query is that of the row's own pair."""
+    views = [x.float() for x in vectors(2, rows, 5)]
+    guides = [x.float() for x in vectors(2, rows, width, seed=1)]
+    guides[1] = guides[1][torch.arange(rows) % 4]
+    exact = [[x.double() for x in part] for part in (views, guides)]
+    unique = guided(*exact, 0.1).item()
+    assert guided(views, guides, 0.1).item() == pytest.approx(unique, rel=1e-5)
+    guides[1] += 1e-9 * torch.randn(rows, width)
+    assert guided(views, guides, 0.1).item() == pytest.approx(unique, rel=1e-5)
+
+
 @pytest.mark.parametrize("count", [2, 3])
 def test_against_sentence_transformers(monkeypatch, count):
     views, guides = vectors(count), vectors(count, width=3, seed=1)
