@@ -81,6 +81,11 @@ def has_optional_pooler(config: PretrainedConfig) -> bool:
     return isinstance(model, type) and "add_pooling_layer" in inspect.signature(model).parameters
 
 
+def reads_types(backbone: PreTrainedModel) -> bool:
+    """Whether the layers take token types."""
+    return "token_type_ids" in inspect.signature(backbone.forward).parameters
+
+
 def mlm_head(whole: PreTrainedModel) -> nn.Module:
     """The language-model head of an AutoModelForMaskedLM: hidden (n, D) -> logits (n, V).
 

@@ -160,15 +160,21 @@ class Encoder(nn.Module):
                 input_ids=tokens.ids_BT,
                 attention_mask=self._attention_mask(tokens.mask_BT),
                 output_hidden_states=all_layers,
+                **self._token_types(tokens.mask_BT),
             )
             last_BTD, layers = output.last_hidden_state, output.hidden_states
         read_BT = tokens.mask_BT
         if self.pooling == "mask":
-            read_BT = read_BT * (tokens.ids_BT == self.tokenizer.hf.mask_token_id)
+            read_BT = self.tokenizer.template_masks(tokens.ids_BT, tokens.mask_BT)
         pooled_BD = pool(self.pooling, last_BTD, layers, read_BT)
         if self.denoising is not None and self.training:
             pooled_BD = pooled_BD - self.denoising(self.backbone, tokens)
         return Encoded(self._embedded(pooled_BD), self.masked_losses(last_BTD, tokens))
+
+    def _token_types(self, mask_BT: Tensor) -> dict[str, Tensor]:
+        """As the tokenizer gives them, where any is not 0 (XLNet, Funnel)."""
+        types_BT = self.tokenizer.types(mask_BT)
+        return {} if types_BT is None else {"token_type_ids": types_BT}
 
     def _attention_mask(self, mask_BT: Tensor) -> Tensor:
         """As (B, 1, 1, T) booleans where the layers take them: for a mask of two dimensions transformers looks whether

@@ -4,6 +4,7 @@ Where files are missing, transformers draws random weights and makes a tokenizer
 scored without a warning.
 """
 
+import json
 import logging
 import math
 import re
@@ -98,6 +99,17 @@ def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTra
         raise UserError(NO_TOKENIZER.format(name))
     if tokens > rows:
         raise UserError(f"model.name={name}: its tokenizer has {tokens:,} tokens, but the model embeds {rows:,}")
+    if not (tokenizer.pad_token or tokenizer.eos_token or tokenizer.bos_token or tokenizer.unk_token):
+        raise UserError(
+            f"model.name={name}: its tokenizer has no padding token, nor an end, first or unknown one in its place: "
+            "name one as pad_token in tokenizer_config.json"
+        )
+
+
+def tokenizer_settings(folder: Path) -> dict[str, object]:
+    """The content of tokenizer_config.json; {} without it."""
+    file = folder / "tokenizer_config.json"
+    return json.loads(file.read_bytes()) if file.is_file() else {}
 
 
 def longest_text(name: str, recorded: int | None, tokenizer: PreTrainedTokenizerBase, positions: int | None) -> int:

@@ -26,7 +26,7 @@ from cse.model.lora import Lora, add_adapter
 from cse.model.packing import ARCHITECTURES
 from cse.model.pooling import POOLERS
 from cse.model.recorded import Ending, check_width, recorded_modules
-from cse.model.template import templates_of
+from cse.model.template import add_ends, settle_types, templates_of
 from cse.model.tokenizer import Tokenizer
 from cse.ranges import AnyPooling, BelowOne, Count, Name
 from cse.sources.encoder import local_folder
@@ -97,7 +97,7 @@ def load_encoder(
     if gradient_checkpointing:
         encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
     is_known = config.model_type in ARCHITECTURES
-    encoder.packed = packed and is_known and not gradient_checkpointing and lora is None
+    encoder.packed = packed and is_known and not (gradient_checkpointing or lora or tokenizer.has_types)
     return encoder.train()
 
 
@@ -129,9 +129,11 @@ def read_checkpoint(
         has_all = config.num_hidden_layers == layers
         backbone, head = read_weights(name, folder, {**weights, "config": config}, head=kind, has_all_layers=has_all)
         integrity.check_tokenizer(name, hf_tokenizer, backbone)
+        add_ends(hf_tokenizer, integrity.tokenizer_settings(folder))
         if ending.lowercase:
             core = hf_tokenizer.backend_tokenizer
             core.normalizer = normalizers.Sequence([normalizers.Lowercase(), *filter(None, [core.normalizer])])
+        settle_types(hf_tokenizer, architecture.reads_types(backbone), architecture.is_decoder(config))
         integrity.check_forward(name, backbone)
         if changes["bidirectional"]:
             integrity.check_bidirectional(backbone)

@@ -11,7 +11,10 @@ B rows, T tokens, D width; t tokens of a template, L lengths of a text.
 """
 
 import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import torch
@@ -26,17 +29,24 @@ from cse.types import Tokens
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+log = logging.getLogger(__name__)
+
 TEXT, MASK = "[X]", "[MASK]"  # where the text goes, and the tokenizer's own mask token, whatever its name
 HEAD, TAIL = "[TEMPLATE_HEAD]", "[TEMPLATE_TAIL]"  # the names of the template's ids in tokenizer.json
+TYPES = "token_type_ids"
 BEFORE, AFTER = "[BEFORE]", "[AFTER]"  # and of the special tokens around them
 
 
 @dataclass(frozen=True)
 class Around:
-    """The ids before and after those of every text: a tokenizer's special tokens, and the template's inside them."""
+    """The ids before and after those of every text: a tokenizer's special tokens, and the template's inside them.
+
+    types: the token types of the three parts, where a tokenizer gives any but 0 (XLNet's of <cls> is 2), else None.
+    """
 
     before: tuple[int, ...]
     after: tuple[int, ...]
+    types: tuple[tuple[int, ...], int, tuple[int, ...]] | None = None
 
     def is_like(self, other: "Around") -> bool:
         """Whether a row in one could be taken for a row in the other, though they differ."""
@@ -80,10 +90,63 @@ def templates_of(
 
 def around(hf: "PreTrainedTokenizerBase") -> Around:
     """What a fast tokenizer puts around a text."""
-    row = hf("a")
+    row = hf(known_text(hf), return_token_type_ids=True)
     ids: list[int] = row["input_ids"]
     places = [i for i, part in enumerate(row.sequence_ids(0)) if part is not None]
-    return Around(tuple(ids[: places[0]]), tuple(ids[places[-1] + 1 :]))
+    types: list[int] = row[TYPES]
+    first, last = places[0], places[-1]
+    parts = tuple(types[:first]), types[first], tuple(types[last + 1 :])
+    is_given = TYPES in hf.model_input_names and any(types)
+    return Around(tuple(ids[:first]), tuple(ids[last + 1 :]), parts if is_given else None)
+
+
+def known_text(hf: "PreTrainedTokenizerBase") -> str:
+    """A text of which the tokenizer makes at least one token: `a`, or a token of a vocabulary without that letter."""
+    return next(text for text in chain(["a"], own_words(hf)) if hf(text, add_special_tokens=False)["input_ids"])
+
+
+def own_words(hf: "PreTrainedTokenizerBase") -> Iterator[str]:
+    """The ordinary tokens of the vocabulary, as text."""
+    special = set(hf.all_special_tokens)
+    return (hf.convert_tokens_to_string([token]).strip() for token in hf.get_vocab() if token not in special)
+
+
+def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> None:
+    """Put around every text the first and the last token that tokenizer_config.json asks for, where tokenizer.json does
+    not: transformers 5 reads tokenizer.json alone. asked: the content of tokenizer_config.json."""
+    own = around(hf)
+    first = hf.bos_token_id if asked.get("add_bos_token") and hf.bos_token_id not in own.before else None
+    last = hf.eos_token_id if asked.get("add_eos_token") and hf.eos_token_id not in own.after else None
+    if own.types is not None or (first is None and last is None):
+        return
+    said = " and ".join(["first"] * (first is not None) + ["end"] * (last is not None))
+    log.info("tokenizer  the %s token that tokenizer_config.json asks for and tokenizer.json lacks is added", said)
+    before = own.before if first is None else (first, *own.before)
+    after = own.after if last is None else (*own.after, last)
+    surround(hf, {BEFORE: before, "$A": (), AFTER: after})
+
+
+def settle_types(hf: "PreTrainedTokenizerBase", reads: bool, is_decoder: bool) -> None:
+    """Make the tokenizer return token types where they count: the model reads them, and some token's is not 0.
+
+    XLNet was trained with type 2 at <cls>, which transformers 5 leaves out. GPT's decoders would embed a 0 as a word.
+    """
+    names = [name for name in hf.model_input_names if name != TYPES]
+    if reads and any(hf(known_text(hf), return_token_type_ids=True)[TYPES]):
+        names.append(TYPES)
+    elif not is_decoder:
+        return
+    hf.model_input_names = hf.init_kwargs["model_input_names"] = names  # the second is what it saves
+
+
+def surround(hf: "PreTrainedTokenizerBase", parts: Mapping[str, Sequence[int]]) -> None:
+    """Make the tokenizer put named pieces, lists of ids, around every text, $A."""
+    from tokenizers.processors import TemplateProcessing
+
+    named = {name: list(ids) for name, ids in parts.items() if ids}
+    special = [{"id": name, "ids": ids, "tokens": hf.convert_ids_to_tokens(ids)} for name, ids in named.items()]
+    single = " ".join(name for name in parts if name in named or name == "$A")
+    hf.backend_tokenizer.post_processor = TemplateProcessing(single=single, special_tokens=special)
 
 
 def pieces(hf: "PreTrainedTokenizerBase") -> dict[str, tuple[int, ...]]:
@@ -111,19 +174,15 @@ def ids_of(hf: "PreTrainedTokenizerBase", key: str, template: str) -> tuple[list
 
 def put(hf: "PreTrainedTokenizerBase", template: str) -> None:
     """Make the tokenizer put the template around every text. Raises UserError for a bad template, or a second one."""
-    from tokenizers.processors import TemplateProcessing
-
     if length(hf):
         raise UserError(
             f"model.template={template!r}: this checkpoint's tokenizer has a template already: leave it out"
         )
     own = around(hf)
+    if own.types is not None:
+        raise UserError(f"model.template={template!r}: this tokenizer gives its special tokens a type of their own")
     head, tail = ids_of(hf, "model.template", template)
-    parts = {BEFORE: own.before, HEAD: head, "$A": (), TAIL: tail, AFTER: own.after}
-    named = {name: list(ids) for name, ids in parts.items() if ids}
-    special = [{"id": name, "ids": ids, "tokens": hf.convert_ids_to_tokens(ids)} for name, ids in named.items()]
-    single = " ".join(name for name in parts if name in named or name == "$A")
-    hf.backend_tokenizer.post_processor = TemplateProcessing(single=single, special_tokens=special)
+    surround(hf, {BEFORE: own.before, HEAD: head, "$A": (), TAIL: tail, AFTER: own.after})
 
 
 def second_around(hf: "PreTrainedTokenizerBase", template: str) -> Around:

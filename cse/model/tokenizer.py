@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,7 @@ KEPT_WORDS = 2**19  # by by_words: about 100 MB
 HEAD, HEAD_A_TOKEN = 10_000, 50
 """The characters of a text, at least and for each token asked for, that are tokenised first: a line of 30 MB would take
 100 bytes of memory for each of its characters."""
+TRIED = 64  # words, to find where a prefix ends
 
 
 class Tokenizer:
@@ -30,14 +31,14 @@ class Tokenizer:
 
     prefix: put before every text, as instruction-tuned encoders ask ("query: "). templates: of the first view and of
     all others, where these have their own. changed: whether it has rules that its own class, which an export names,
-    would not build. A tokenizer without a padding token (decoders) pads with its end token;
+    would not build. A tokenizer without a padding token (decoders) pads with its end token, or another special one;
     padding is always masked.
     """
 
     def __init__(self, hf: "PreTrainedTokenizerBase", longest: int, prefix: str = "", positions: int | None = None):
         self.hf = hf
         if hf.pad_token_id is None:
-            hf.pad_token = hf.eos_token
+            hf.pad_token = hf.eos_token or hf.bos_token or hf.unk_token
         self.longest, self.positions = longest, positions
         self.changed = False
         self.prefix = prefix
@@ -137,9 +138,48 @@ class Tokenizer:
 
     def before_text(self) -> int:
         """The number of ids before those of a text: the special tokens', the template's and the prefix's."""
-        rows = self._truncated([self.prefix + letter for letter in "ak1"], self.longest)
-        own = (i for i, ids in enumerate(zip(*rows, strict=False)) if len(set(map(int, ids))) > 1)
-        return next(own, min(map(len, rows)))  # the default: a prefix that leaves no room for a text
+        if not self.prefix:
+            return len(self._around.before)
+        # a blank at the prefix's end belongs to the text's first token, or not, as the text begins
+        words = ["a", "k", "1", *islice(template.own_words(self.hf), TRIED)]
+        rows = self.hf([self.prefix + word for word in words], add_special_tokens=False, return_offsets_mapping=True)
+        inside = [
+            [ids for ids, (_, end) in zip(*row, strict=True) if end <= len(self.prefix)]
+            for row in zip(rows["input_ids"], rows["offset_mapping"], strict=True)
+        ]
+        same = (len(set(ids)) == 1 for ids in zip(*inside, strict=False))
+        return len(self._around.before) + sum(takewhile(bool, same))
+
+    def template_masks(self, ids_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
+        """1 at the template's mask tokens: the first of a row before its text, the last after it. A text may hold the
+        mask token as letters. Where two templates have theirs in different places, at every mask token."""
+        is_mask_BT = (ids_BT == self.hf.mask_token_id) * mask_BT
+        counts = {
+            (one.before.count(self.hf.mask_token_id), one.after.count(self.hf.mask_token_id))
+            for one in self.templates or [self._around]
+        }
+        if len(counts) > 1:
+            return is_mask_BT
+        ((first, last),) = counts
+        number_BT = is_mask_BT.cumsum(1)
+        from_end_BT = number_BT[:, -1:] - number_BT
+        return is_mask_BT * ((number_BT <= first) | (from_end_BT < last))
+
+    @property
+    def has_types(self) -> bool:
+        """Whether it gives any token a type other than 0."""
+        return self._around.types is not None
+
+    def types(self, mask_BT: torch.Tensor) -> torch.Tensor | None:
+        """The token types of rows of ids, by the lengths that their mask gives; None where all are 0."""
+        if self._around.types is None:
+            return None
+        before, text, after = self._around.types
+        length_B1 = mask_BT.sum(1, keepdim=True)
+        types_BT = torch.full_like(mask_BT, text)
+        types_BT[:, : len(before)] = mask_BT.new_tensor(before)
+        ends_Ba = (length_B1 + torch.arange(-len(after), 0, device=mask_BT.device)).clamp(min=0)
+        return types_BT.scatter(1, ends_Ba, mask_BT.new_tensor(after).expand_as(ends_Ba))
 
     def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens:
         """Pad rows of ids to the longest of them. labels: per row, the ids to predict (-100 elsewhere) or None."""
