@@ -8,12 +8,14 @@ exclusive. Anchors lie in blocks of lmax units, no two in neighbouring blocks, s
 """
 
 import logging
-from typing import TYPE_CHECKING, Any, Literal, assert_never
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, assert_never
 
 import numpy as np
 
 from cse.equation import Known, at_least, equation
 from cse.errors import UserError
+from cse.model.template import known_text
 from cse.progress import showing, track
 from cse.ranges import BelowOne, Count
 from cse.types import Augmentation, Rows
@@ -116,7 +118,8 @@ class Spans(Augmentation):
     """Views of a document: its A anchors, and its A*P positives, as texts.
 
     strategy      all | adjacent | subsuming
-    unit          words (split at whitespace, the paper) | wordpieces (the authors' later code; needs `bind`)
+    unit          words (split at whitespace, the paper) | wordpieces (the authors' later code; needs `bind`): a span
+                  begins and ends between words, so that its tokens are the document's; the authors' begins anywhere
     on_short      for a document of fewer than 2 A lmax units: error | skip (not in `usable_rows`) | shrink (lower lmax
                   to what the document allows, n // 2A, but not below lmin)
     anchor_start  jitter (anywhere in its block) | block_start (the authors' code at the time of v1)
@@ -156,6 +159,14 @@ class Spans(Augmentation):
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
         """Take the encoder's Hugging Face tokenizer, which only unit=wordpieces uses."""
         self._tokenizer = tokenizer
+        if self.unit == "wordpieces":
+            word = known_text(tokenizer)
+            alone = self._ids(word)
+            self._keeps_blank = self._ids(f"{word} {word}")[len(alone) :] != alone  # byte-level BPE's is in the token
+            self._cuts_at_signs = self._ids(f"{word}.")[len(alone) :] == self._ids(".")
+
+    def _ids(self, text: str) -> list[int]:
+        return self._tokenizer(text, add_special_tokens=False)["input_ids"]
 
     def usable_rows(self, text: Rows) -> np.ndarray:
         """The numbers of the documents that `views` can use; logs how many there are.
@@ -164,7 +175,7 @@ class Spans(Augmentation):
         """
         with showing("spans"):
             documents = track(range(len(text)), "document")
-            lengths_N = np.array([len(self._units(text.text(row))) for row in documents], np.int64)
+            lengths_N = np.array([len(self._units(text.text(row))[0]) for row in documents], np.int64)
         needed = units_needed(self.anchors, self.max_length)
         short, rows = int((lengths_N < needed).sum()), np.flatnonzero(lengths_N >= self._least())
         if (short and self.on_short == "error") or len(rows) == 0:
@@ -185,7 +196,7 @@ class Spans(Augmentation):
 
         Raises UserError if the document is not usable.
         """
-        units = self._units(text)
+        units, begins = self._units(text)
         max_length = self.max_length
         if self.on_short == "shrink" and len(units) >= self._least():
             max_length = min(max_length, len(units) // (2 * self.anchors))
@@ -206,18 +217,34 @@ class Spans(Augmentation):
             anchor_start=self.anchor_start,
             adjacent_bug=self.adjacent_bug,
         )
-        return [[self._join(units, span) for span in spans] for spans in (anchors, positives)]
+        return [[self._join(units, begins, span) for span in spans] for spans in (anchors, positives)]
 
     def _least(self) -> int:
         """The fewest units that a usable document has."""
         return units_needed(self.anchors, self.smallest_max_length if self.on_short == "shrink" else self.max_length)
 
-    def _units(self, text: str) -> list[Any]:
+    def _units(self, text: str) -> tuple[list[str], list[bool]]:
+        """The units of a document as text, each with the blank before it, and whether a word begins there."""
+        words = text.split()
         if self.unit == "words":
-            return text.split()
+            return [f" {word}" for word in words], [True] * len(words)
         # after a space, byte-level BPE splits the first word as it would inside a sentence
-        return self._tokenizer(" " + " ".join(text.split()), add_special_tokens=False, verbose=False)["input_ids"]
+        whole = "".join(f" {word}" for word in words)
+        row = self._tokenizer(whole, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        ends = [end for _, end in row["offset_mapping"]]
+        units = [whole[start:end] for start, end in pairwise((0, *ends))]
+        numbers = [-1, *row.word_ids(0)]  # of what the tokenizer takes for words: signs are some, too
+        cuts = [self._cuts_at_signs and one != other for one, other in pairwise(numbers)]
+        return units, [cut or unit.startswith(" ") for cut, unit in zip(cuts, units, strict=True)]
 
-    def _join(self, units: list[Any], span: Span) -> str:
-        own = units[slice(*span)]
-        return " ".join(own) if self.unit == "words" else str(self._tokenizer.decode(own))
+    def _join(self, units: list[str], begins: list[bool], span: Span) -> str:
+        """The text of a span, both ends moved back to where a word begins, or the end forward, for one word at least.
+
+        Neither moves by more than the span's length: there are scripts without blanks."""
+        start, end = span
+        length, begins = end - start, [*begins, True]
+        start = next((i for i in range(start, max(-1, start - length), -1) if begins[i]), start)
+        ahead = range(end, min(len(begins), end + length))
+        end = next((i for i in (*range(end, start, -1), *ahead) if begins[i]), end)
+        joined = "".join(units[start:end])
+        return joined if self.unit == "wordpieces" and self._keeps_blank else joined.strip()

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
 
 from cse.augmentation.spans import Spans, sample_spans
 from cse.errors import UserError
@@ -144,25 +146,58 @@ def test_views_are_texts_of_the_document():
     assert [numbers(p) for p in positives] == [list(range(*span)) for span in expected[1]]
 
 
-class Pieces:
-    """A tokenizer whose pieces are characters."""
-
-    def __call__(self, text, add_special_tokens, verbose):
-        assert not add_special_tokens
-        return {"input_ids": [ord(c) for c in text]}
-
-    def decode(self, ids):
-        return "".join(map(chr, ids))
+STEMS, ENDS = ["walk", "talk", "jump", "paint"], ["ing", "ed", "er", "'t", ", so"]
 
 
-def test_wordpieces_come_from_the_bound_tokenizer():
+def tokenizer_of(kind: str) -> PreTrainedTokenizerFast:
+    """Word pieces as BERT's, byte-level BPE as GPT-2's, or BPE with a mark for blanks as Llama's."""
+    if kind == "bert":
+        vocabulary = ["[UNK]", *STEMS, *"abcdefghijklmnopqrstuvwxyz',", "so", "##ing", "##ed", "##er"]
+        core = Tokenizer(models.WordPiece({word: i for i, word in enumerate(vocabulary)}, unk_token="[UNK]"))
+        core.pre_tokenizer, core.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+    else:
+        core = Tokenizer(models.BPE(unk_token="[UNK]"))
+        trainer = trainers.BpeTrainer(vocab_size=60, special_tokens=["[UNK]"], show_progress=False)
+        core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        if kind == "llama":
+            core.pre_tokenizer = pre_tokenizers.Metaspace()
+        core.train_from_iterator([f" {stem}{end}" for stem in STEMS for end in ENDS], trainer)
+        if kind == "llama":  # whose whole text is one word to the tokenizer
+            core.pre_tokenizer = None
+            core.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    return PreTrainedTokenizerFast(tokenizer_object=core, unk_token="[UNK]")
+
+
+def ids_of(hf: PreTrainedTokenizerFast, text: str) -> str:
+    return " ".join(["", *map(str, hf(text, add_special_tokens=False)["input_ids"]), ""])
+
+
+@pytest.mark.parametrize("strategy", ["all", "adjacent", "subsuming"])
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
+def test_the_tokens_of_a_span_of_word_pieces_are_the_documents(kind, strategy):
+    """DeCLUTR#214: a span that begins inside a word was decoded and tokenised again, into other tokens."""
+    hf, rng = tokenizer_of(kind), np.random.default_rng(0)
+    text = " ".join(STEMS[rng.integers(4)] + ENDS[rng.integers(5)] for _ in range(90))
+    augmentation = spans(unit="wordpieces", strategy=strategy)
+    augmentation.bind(hf)
+    whole = ids_of(hf, text if kind == "llama" else " " + text)
+    made = [span for _ in range(40) for view in augmentation.views(text, 2, rng) for span in view]
+    assert all(ids_of(hf, span) in whole for span in made)
+    lengths = [len(hf(span, add_special_tokens=False)["input_ids"]) for span in made]
+    assert min(lengths) >= 2
+    assert max(lengths) <= 16 + 5  # a word more than the longest
+
+
+def test_spans_of_word_pieces_inside_one_long_word():
+    """As where a script has no blanks: spans move by no more than their length."""
+    hf = tokenizer_of("llama")
     augmentation = spans(unit="wordpieces")
-    augmentation.bind(Pieces())
-    text = "".join(chr(97 + i % 26) for i in range(63))  # 64 with the space before it
+    augmentation.bind(hf)
+    text = "".join("walkted"[i % 7] for i in range(400))
     anchors, positives = augmentation.views(text, 2, np.random.default_rng(0))
-    assert all(4 <= len(span) <= 16 and span in " " + text for span in anchors + positives)
-    with pytest.raises(UserError, match=r"62 .*64"):
-        augmentation.views("  b".join(["c"] * 21) + " ", 2, np.random.default_rng(0))  # with single spaces
+    assert all(0 < len(span) < 200 and span in text for span in anchors + positives)
+    with pytest.raises(UserError, match=r"22 .*64"):
+        augmentation.views("  so".join(["so"] * 11) + " ", 2, np.random.default_rng(0))  # with single spaces
 
 
 class Documents:
