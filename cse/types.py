@@ -61,7 +61,8 @@ class Encoded:
 
     mlm_nll_B, mlm_count_B: of a view with labels, the sum of -log p(original token) over a row's masked tokens, and
     their number. targets_B: a row's score from 0 to 1, of text with scores (data.scores). teacher_BE: vectors whose
-    products are the cosines of the objective's `teachers`. momentum_BD: the row by its second encoder.
+    products are the cosines of the objective's `teachers`. momentum_BD: the row by its second encoder. rows_B: the
+    numbers of the rows in the data, for an objective that reads them.
     """
 
     pooled_BD: Tensor
@@ -104,6 +105,10 @@ class Objective(nn.Module, ABC):
     """Whether its views are two texts of a row, which a guide or a score compares, and not one text twice."""
     reads_scores: bool = False
     """Whether it learns from a score of each row, targets_B."""
+    memory_size: int = 0
+    """How many vectors of earlier batches it keeps as negatives."""
+    reads_rows: bool = False
+    """Whether it reads rows_B, to know a row again that it keeps from earlier batches."""
     teachers: Mapping[str, float] = {}
     """Checkpoints that teacher_BE comes from, and the weights of their cosines. All are pooled by `teacher_pooling`."""
     teacher_pooling: str | None = None

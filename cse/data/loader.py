@@ -67,8 +67,8 @@ class Batches(Dataset[Batch]):
 
     text: prepared, and tokenised if the augmentation works on tokens. num_views, masking: the objective's. mask:
     not called if masking is "none". batch_size: rows of the global batch, of which this process makes part `rank` of
-    `world`. teacher: gives teacher_BE. no_duplicates: keep rows that share a text in different batches. The attribute
-    `rows` has the numbers of the rows to train on.
+    `world`. teacher: gives teacher_BE. no_duplicates: keep rows that share a text in different batches. reads_rows: the
+    objective's. The attribute `rows` has the numbers of the rows to train on.
     """
 
     def __init__(
@@ -88,11 +88,12 @@ class Batches(Dataset[Batch]):
         world: int,
         teacher: Vectors | None = None,
         no_duplicates: bool = False,
+        reads_rows: bool = False,
     ):
         self.text, self.tokenizer, self.augmentation = text, tokenizer, augmentation
         self.num_views, self.masking, self.mask = num_views, masking, mask
         self.batch_size, self.max_length, self.seed = batch_size, max_length, seed
-        self.rank, self.world, self.teacher = rank, world, teacher
+        self.rank, self.world, self.teacher, self.reads_rows = rank, world, teacher, reads_rows
         # an augmentation itself keeps one token at each end: a special one, a prefix's, or a 0 where there is none
         around = tokenizer.before_text(), tokenizer.after_text()
         self.prefix_length, self.suffix_length = (max(0, length - 1) for length in around)
@@ -136,6 +137,8 @@ class Batches(Dataset[Batch]):
         """What is known of each sequence; see cse.types.Encoded."""
         rows_B = np.array([one.row for one in sequences])
         known = {"targets_B": self.text.targets_N[rows_B]} if self.text.scores else {}
+        if self.reads_rows:
+            known["rows_B"] = rows_B
         if self.teacher is not None:
             known["teacher_BE"] = self.teacher(rows_B, np.array([one.column for one in sequences]))
         return {name: torch.from_numpy(value) for name, value in known.items()}

@@ -14,23 +14,33 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
-from cse.equation import at_least, equation
+from cse.equation import at_least, equation, integers
 from cse.objective.blockwise import blockwise
 from cse.ranges import BelowOne, Count, Positive
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
 
 
-@equation(Q=at_least(0))
-def esimcse(anchors_BD: Tensor, positives_BD: Tensor, queue_QD: Tensor, temperature: Positive) -> Tensor:
-    """The mean of l_i, a scalar. A row of zeros in the queue is a place not yet filled."""
+@equation(Q=at_least(0), rows_B=integers, rows_Q=integers)
+def esimcse(
+    anchors_BD: Tensor,
+    positives_BD: Tensor,
+    queue_QD: Tensor,
+    temperature: Positive,
+    rows_B: Tensor | None = None,
+    rows_Q: Tensor | None = None,
+) -> Tensor:
+    """The mean of l_i, a scalar. A row of zeros in the queue is a place not yet filled. rows_B, rows_Q: the numbers of
+    the anchors' and the queue's rows in the data: no row is its own negative."""
     anchors_BD = normalize(anchors_BD, dim=1)
     others_CD = normalize(torch.cat([positives_BD, queue_QD]), dim=1)
-    is_empty_Q = ~queue_QD.any(1)
+    left_out_BQ = (~queue_QD.any(1)).expand(len(anchors_BD), -1)
+    if rows_B is not None and rows_Q is not None:
+        left_out_BQ = left_out_BQ | (rows_B[:, None] == rows_Q)
 
     def losses(start: int, end: int) -> Tensor:
         logits_bC = anchors_BD[start:end] @ others_CD.T / temperature
-        logits_bC[:, len(anchors_BD) :].masked_fill_(is_empty_Q, -torch.inf)
+        logits_bC[:, len(anchors_BD) :].masked_fill_(left_out_BQ[start:end], -torch.inf)
         return cross_entropy(logits_bC, torch.arange(start, end, device=logits_bC.device), reduction="none")
 
     return blockwise(losses, len(anchors_BD), len(others_CD)).mean()
@@ -40,11 +50,13 @@ class Esimcse(Objective):
     """ESimCSE on two views, of which the first is the sentence unchanged.
 
     head: partial of a module called with `dim`, in training only. momentum: of the second encoder. memory_size: rows of
-    the queue, whose oldest the batch replaces once its loss is computed.
+    the queue, whose oldest the batch replaces once its loss is computed. A row's own copies in it, of an earlier epoch,
+    are left out; the authors, who train for one epoch, meet none.
     """
 
     num_views = 2
     min_rows = 2
+    reads_rows = True
 
     def __init__(
         self,
@@ -58,7 +70,9 @@ class Esimcse(Objective):
         self.head: nn.Module = head(dim)
         self.temperature, self.momentum, self.memory_size = temperature, momentum, memory_size
         self.memory_QD: Tensor
+        self.rows_Q: Tensor
         self.register_buffer("memory_QD", torch.zeros(memory_size, cast(int, self.head.out_dim)))
+        self.register_buffer("rows_Q", torch.full((memory_size,), -1))
 
     def forward(self, views: list[Encoded]) -> Loss:
         """The mean of l_i."""
@@ -66,8 +80,10 @@ class Esimcse(Objective):
         with torch.no_grad():
             keys_BD = self.head(first.known["momentum_BD"])
         vectors = self.head(first.pooled_BD), self.head(second.pooled_BD), keys_BD
+        rows_B = first.known["rows_B"]
         with full_precision(*vectors) as (x_BD, y_BD, keys_BD):
-            contrastive = esimcse(x_BD, y_BD, self.memory_QD, self.temperature)
+            contrastive = esimcse(x_BD, y_BD, self.memory_QD, self.temperature, rows_B, self.rows_Q)
+        self.rows_Q = torch.cat([self.rows_Q, rows_B])[-self.memory_size :]
         self.memory_QD = torch.cat([self.memory_QD, keys_BD])[-self.memory_size :]
         return Loss(contrastive, {"contrastive": contrastive})
 

@@ -12,6 +12,7 @@ from omegaconf import DictConfig, open_dict
 from cse.errors import MissingResource, UserError, combine
 from cse.run.compatible import (
     check_dropout,
+    check_memory,
     check_rows,
     check_scored_widths,
     check_scores,
@@ -136,7 +137,9 @@ def make_batches(
         rank=accelerator.process_index,
         world=accelerator.num_processes,
         teacher=teacher,
+        reads_rows=objective.reads_rows,
     )
+    check_memory(objective, batches, cfg.trainer.epochs)
     if augmentation.level == "text":
         batches.check_texts()
     return batches

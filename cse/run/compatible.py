@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,12 @@ from cse.sources.catalogue import DATASETS
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+    from cse.data.loader import Batches
     from cse.data.text import Text
     from cse.model.encoder import Encoder
     from cse.types import Augmentation, Objective, Settings
+
+log = logging.getLogger(__name__)
 
 
 def check_rows(batch_size: int, objective: type[Objective]) -> None:
@@ -88,6 +92,19 @@ def check_dropout(name: str, encoder: Encoder, augmentation: Augmentation, text:
             f"model.name={name} trains without dropout, so the views of a sentence would be equal: set "
             "augmentation=dropout augmentation.p=0.1, or an augmentation that changes the text (augmentation=shuffle)"
         )
+
+
+def check_memory(objective: Objective, batches: Batches, epochs: float) -> None:
+    """Warn of a memory that still holds vectors of a batch's own rows, as in an epoch before."""
+    if not objective.memory_size or epochs <= 1:
+        return
+    rows, batch = len(batches.rows), batches.batch_size
+    what, kept = "a row's own copies in it are no negatives of the row", 1
+    if not objective.reads_rows:  # DeCLUTR's, of anchors and their positives
+        what, kept = "spans of a row's own document in it are negatives", 2 * len(batches.views(batches.rows[:1], 0)[0])
+    if objective.memory_size > (most := (rows - batch) * kept):
+        log.warning("objective.memory_size=%d is more than an epoch of %d rows: from the second on, %s; %d holds none",
+                    objective.memory_size, rows, what, most)  # fmt: skip
 
 
 def check_scored_widths(evaluators: DictConfig | None, dim: int) -> None:

@@ -19,10 +19,12 @@ from cse.types import Encoded
 DIM = 5
 
 
-def slow_esimcse(x, y, queue, t):
+def slow_esimcse(x, y, queue, t, own=None):
+    """own: for each row, which of the queue are its own."""
     x, y, total = x.tolist(), y.tolist(), 0.0
     for i, anchor in enumerate(x):
-        scores = [math.exp(cosine(anchor, other) / t) for other in [*y, *queue.tolist()]]
+        others = [key for j, key in enumerate(queue.tolist()) if own is None or not own[i][j]]
+        scores = [math.exp(cosine(anchor, other) / t) for other in [*y, *others]]
         total -= math.log(scores[i] / sum(scores))
     return total / len(x)
 
@@ -46,7 +48,38 @@ def made(memory_size: int) -> Esimcse:
 def encoded(seed: int) -> list[Encoded]:
     x, y = views(seed)
     own, other = views(seed + 100)
-    return [Encoded(x, {"momentum_BD": own}), Encoded(y, {"momentum_BD": other})]
+    rows_B = torch.arange(len(x)) + 100 * seed
+    return [Encoded(x, {"momentum_BD": own, "rows_B": rows_B}), Encoded(y, {"momentum_BD": other, "rows_B": rows_B})]
+
+
+def test_a_row_is_no_negative_of_itself_an_epoch_later():
+    """moco#87: a queue longer than the data holds the batch's own rows."""
+    module, kept, numbers = made(15), torch.zeros(0, DIM, dtype=torch.float64), torch.zeros(0, dtype=torch.long)
+    for seed in range(5):
+        now = [
+            Encoded(view.pooled_BD, view.known | {"rows_B": (view.known["rows_B"] + seed) % 8})
+            for view in encoded(seed)
+        ]
+        rows_B = now[0].known["rows_B"]
+        x, y = (module.head(view.pooled_BD) for view in now)
+        own = (rows_B[:, None] == numbers[-15:]).tolist()
+        assert module(now).total.item() == pytest.approx(slow_esimcse(x, y, kept[-15:], 0.05, own), rel=1e-10)
+        kept = torch.cat([kept, module.head(now[0].known["momentum_BD"]).detach()])
+        numbers = torch.cat([numbers, rows_B])
+    assert any(map(any, own))
+
+
+@pytest.mark.parametrize(
+    ("objective", "size", "told"), [("esimcse", 193, True), ("esimcse", 192, False), ("declutr", 9, False)]
+)
+def test_a_memory_longer_than_the_data_is_said(small_run, cse_train, capsys, objective, size, told):
+    words = [f"objective.memory_size={size}", "trainer.epochs=2", "dry_run=true", "trainer.select=null"]
+    if objective == "declutr":
+        words += ["augmentation.min_length=1", "augmentation.max_length=1", "augmentation.anchors=1",
+                  "augmentation.on_short=skip", "objective.mlm_weight=0", "objective.memory_kind=paper_literal",
+                  "trainer.max_length=32"]  # fmt: skip
+    assert cse_train([*small_run, f"objective={objective}", *words]) == 0
+    assert ("memory_size" in "".join(capsys.readouterr())) == told
 
 
 @pytest.mark.parametrize("size", [4, 6, 15])

@@ -71,6 +71,7 @@ def known_of(objective: nn.Module, sizes: list[int], generator: torch.Generator)
     scores_B = torch.randint(0, 6, (rows,), generator=generator) / 5
     vectors_BE = nn.functional.normalize(torch.randn(total, DIM, generator=generator, dtype=torch.float64))
     known = {"targets_B": scores_B[rows_B]} if objective.reads_scores else {}
+    known |= {"rows_B": rows_B} if objective.reads_rows else {}
     if objective.teachers:
         known["teacher_BE"] = vectors_BE
     if objective.momentum is not None:
