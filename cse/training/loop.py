@@ -28,7 +28,7 @@ from cse.training.momentum import MomentumEncoder
 from cse.training.progress import steps_shown
 from cse.training.settings import Parts, State, in_steps, no_such_score, on_other_processes, watched
 from cse.training.signals import Signals
-from cse.training.update import Metrics, Update, check_settings, geometry
+from cse.training.update import MeanLosses, Metrics, Update, check_settings, geometry
 from cse.training.watch import Watch
 from cse.types import Batch
 
@@ -84,6 +84,7 @@ class Training:
         self.dev_data = {name: parts.evaluators[name].source().get("files", {}) for name in self.watched}
         self.inputs = parts.inputs()
         self.state = State()
+        self.losses = MeanLosses(trainer.log_every)
         self.encoding: tuple[int, MemoizedEncode] | None = None  # of the step it was made at
         self.saver = checkpoint.Saver(folder)
         self.watch = Watch(trainer, scaled=accelerator.scaler is not None)
@@ -117,6 +118,7 @@ class Training:
     def _restore(self, tensors: dict[str, Tensor], about: Json, seed: int) -> None:
         """Load what last/ holds. seed: of a process that has no random state there."""
         checkpoint.restore(tensors, self.modules, self.update.plain_optimizers())
+        self.losses.sums, self.losses.steps = dict(self.state.loss_sums), self.state.summed_steps
         if self.accelerator.scaler is not None and about["scaler"]:  # fp16
             self.accelerator.scaler.load_state_dict(about["scaler"])
         rank, saved = self.accelerator.process_index, len(about["python_random"])
@@ -148,8 +150,9 @@ class Training:
                 logged = (state.step + 1) % trainer.log_every == 0 or state.step + 1 == self.steps
                 wishes.ask()
                 values, views = self.update(state.step, batches, aux_batches)
+                means = self.losses.add(state.step + 1, values)
                 # reading a number waits for the device, so nothing is read on steps that are not logged
-                to_log: Metrics = {**values, **geometry(views)} if logged else {}
+                to_log: Metrics = {**values, **means, **geometry(views)} if logged else {}
                 metrics = {f"train/{name}": float(value) for name, value in to_log.items()}
                 state.step += 1
                 self.watch.add(state.step, values)
@@ -273,7 +276,7 @@ class Training:
 
     def _clocks(self) -> tuple[int, float, int, float]:
         """Steps, seconds of training, tokens seen, and seconds of waiting for the second modality's data, so far."""
-        waited = 0.0 if self.parts.aux is None else self.parts.aux.seconds_waited
+        waited = self.parts.aux.seconds_waited if self.parts.aux else 0.0
         return self.state.step, self.state.seconds, self.state.tokens, waited
 
     def _rates(self, since: tuple[int, float, int, float]) -> Numbers:
@@ -288,7 +291,9 @@ class Training:
         if not self.accelerator.is_main_process:
             return
         scaler = self.accelerator.scaler
-        about = asdict(self.state) | {
+        about = {
+            **asdict(self.state),
+            **self.losses.saved(),
             "identity": self.identity,
             "dev_data": self.dev_data,
             "inputs": self.inputs,

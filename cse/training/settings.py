@@ -108,7 +108,8 @@ class State:
     """How far a run is, and the best so far; last/ holds it as JSON.
 
     best_score: of trainer.select, at best_step. best_sum: the checksum of the exported weights, where it is known.
-    curve: (step, dev scores) of every evaluation. seconds, tokens: of training so far.
+    curve: (step, dev scores) of every evaluation. seconds, tokens: of training so far. loss_sums: of summed_steps whose
+    mean is not logged yet.
     """
 
     step: Natural = 0
@@ -118,6 +119,8 @@ class State:
     curve: list[tuple[int, dict[str, float]]] = field(default_factory=list)
     seconds: NonNegative = 0.0
     tokens: Natural = 0
+    loss_sums: dict[str, float] = field(default_factory=dict)
+    summed_steps: Natural = 0
 
     @property
     def tokens_per_second(self) -> float:

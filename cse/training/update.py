@@ -12,6 +12,7 @@ from accelerate.optimizer import AcceleratedOptimizer
 from torch import Tensor, nn
 
 from cse.device import random_state, set_random_state
+from cse.dotted import Json
 from cse.errors import UserError
 from cse.eval.geometry import alignment, effective_rank, uniformity
 from cse.model.encoder import Encoder
@@ -30,6 +31,27 @@ AUX_STREAM = 2  # beside those of cse.data.stream
 
 ANY_ENCODER = ("bias", *optim.NORMS)
 """Names that recipes exclude from decay for every encoder, though some have no biases."""
+
+
+class MeanLosses:
+    """The mean of each loss over the steps since the last that `every` divides, without waiting for the device."""
+
+    def __init__(self, every: int):
+        self.every, self.steps = every, 0
+        self.sums: Metrics = {}
+
+    def add(self, step: int, values: Metrics) -> Metrics:
+        """The means up to update number `step` (from 1). values: of that update; rates and norms are left out."""
+        if (step - 1) % self.every == 0:
+            self.sums, self.steps = {}, 0
+        losses = {name: value for name, value in values.items() if not name.endswith(("lr", "grad_norm"))}
+        self.sums = {name: self.sums.get(name, 0.0) + value for name, value in losses.items()}
+        self.steps += 1
+        return {name: total / self.steps for name, total in self.sums.items()}
+
+    def saved(self) -> Json:
+        """As the State of a checkpoint holds them."""
+        return {"loss_sums": {name: float(total) for name, total in self.sums.items()}, "summed_steps": self.steps}
 
 
 class Update:
