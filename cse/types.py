@@ -1,6 +1,7 @@
 """The data that the parts of cse pass to each other, and the interface of each part. What is optional has a default.
 Shapes are in the names: B rows of a batch, T tokens, D embedding width, M views of a sentence."""
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -172,6 +173,8 @@ class Augmentation:
     """Whether each view must be a column of its own, because nothing else makes the views of a row differ."""
     keeps_first: bool = False
     """Whether view 0 is the row unchanged, and only the other views are augmented."""
+    longest: int = sys.maxsize
+    """The most ids of a row that `tokens` may return: the loader sets it to what the encoder's positions leave."""
     keeps_text: bool = False
     """Whether texts are left unchanged, so that only dropout makes two views of one column differ."""
 

@@ -5,7 +5,6 @@
 With dropout alone both views of a sentence have the same length, which becomes a feature; here the lengths differ.
 """
 
-import sys
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -37,7 +36,6 @@ class Repetition(Augmentation):
         self.rate, self.unit, self.count = rate, unit, count
         self.model_dropout = model_dropout
         self.level = "text" if unit == "words" else "tokens"
-        self.longest = sys.maxsize
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
         """Take the model's maximum length, which no row of pieces may exceed."""

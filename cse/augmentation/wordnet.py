@@ -5,6 +5,7 @@ import hashlib
 import os
 import warnings
 import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:  # imported when the first synonym is looked up
 
 FILES = [f"{kind}.{pos}" for kind in ("data", "index") for pos in ("noun", "verb", "adj", "adv")]
 FILES += [f"{pos}.exc" for pos in ("noun", "verb", "adj", "adv")]
+DAMAGED = (OSError, EOFError, KeyError, IndexError, ValueError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz ")
 
 
@@ -37,12 +39,15 @@ def find_wordnet(wordnet_dir: str | None, cache: Path) -> Path:
 
 
 def digest(place: Path) -> str:
-    """A digest of WordNet's files. Raises MissingResource if one is missing."""
+    """A digest of WordNet's files. Raises MissingResource if one is missing or damaged."""
+    from nltk.corpus.reader.wordnet import WordNetError
+
     content = hashlib.sha256()
     try:
         for name in FILES:
             content.update(f"{name}\0".encode() + _pointer(place).join(name).open().read() + b"\0")
-    except (OSError, zipfile.BadZipFile) as error:
+        _reader(place, os.getpid()).synsets("dog")
+    except (*DAMAGED, WordNetError) as error:
         raise MissingResource(f"{place} is not a complete WordNet ({error}): it needs {', '.join(FILES)}") from error
     return content.hexdigest()
 

@@ -4,7 +4,9 @@ The order is a permutation keyed by (seed, epoch), and every draw of an augmenta
 view): nothing depends on the number of workers or processes, or on where a run was resumed.
 """
 
+import logging
 import os
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -21,6 +23,8 @@ from cse.errors import UserError, class_name
 from cse.model.tokenizer import Tokenizer
 from cse.tensors import seeded
 from cse.types import Augmentation, Batch
+
+log = logging.getLogger(__name__)
 
 
 class Sequence(NamedTuple):
@@ -50,6 +54,7 @@ View = list[Sequence]
 """A view of a batch, row after row; a row may have several sequences (DeCLUTR's spans)."""
 
 FIRST = 16  # rows whose views are looked at before any work
+MANY = 2**20  # tokens: no view is as long
 MASKING_STREAM = 2**31  # stands for a view's number, so that masking shares no draws with the augmentation
 
 
@@ -67,8 +72,8 @@ class Batches(Dataset[Batch]):
 
     text: prepared, and tokenised if the augmentation works on tokens. num_views, masking: the objective's. mask:
     not called if masking is "none". batch_size: rows of the global batch, of which this process makes part `rank` of
-    `world`. teacher: gives teacher_BE. no_duplicates: keep rows that share a text in different batches. reads_rows: the
-    objective's. The attribute `rows` has the numbers of the rows to train on.
+    `world`. teacher: gives teacher_BE. no_duplicates: keep rows that share a text in different batches. reads_rows,
+    min_rows: the objective's. The attribute `rows` has the numbers of the rows to train on.
     """
 
     def __init__(
@@ -89,6 +94,7 @@ class Batches(Dataset[Batch]):
         teacher: Vectors | None = None,
         no_duplicates: bool = False,
         reads_rows: bool = False,
+        min_rows: int = 2,
     ):
         self.text, self.tokenizer, self.augmentation = text, tokenizer, augmentation
         self.num_views, self.masking, self.mask = num_views, masking, mask
@@ -107,31 +113,43 @@ class Batches(Dataset[Batch]):
             )
         check_even_split(batch_size, world)
         full, rest = divmod(len(self.rows), batch_size)
-        self.steps_per_epoch = full if drop_last or rest < 2 else full + 1  # one row has no negatives
+        self.fewest = -(-max(2 * world, min_rows) // world) * world  # one row of a process has no negatives
+        self.steps_per_epoch = full if drop_last or rest < max(2, min_rows) else full + 1
+        if rest and not drop_last and self.steps_per_epoch == full:
+            log.info("rows       the last %d of each epoch are left out: a batch needs %d", rest, max(2, min_rows))
+        room = sys.maxsize if tokenizer.positions is None else tokenizer.positions
+        room -= self.prefix_length + self.suffix_length - len(self.first) - len(self.last)
+        augmentation.longest = min(augmentation.longest, room)
         self.keys_NC = text_keys(text) if no_duplicates else None
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
 
     def rows_of(self, step: int) -> np.ndarray:
         """The rows of a global batch. The last one of an epoch may be smaller; several processes share it evenly, with
-        two rows each at least, the last of the epoch: a run has as many steps on any number of processes."""
+        two rows each and min_rows in all at least, the last of the epoch: a run has as many steps on any number of
+        processes."""
         epoch, place = divmod(step, self.steps_per_epoch)
         order = self._permutation(epoch)
         rows = order[place * self.batch_size : (place + 1) * self.batch_size]
-        if len(rows) < min(2 * self.world, self.batch_size):
-            rows = order[-2 * self.world :]
+        if len(rows) // self.world * self.world < min(self.fewest, self.batch_size):
+            rows = order[-self.fewest :]
         return rows[: len(rows) // self.world * self.world]
 
     def __getitem__(self, step: int) -> Batch:
         epoch = step // self.steps_per_epoch
-        views = self.views(np.array_split(self.rows_of(step), self.world)[self.rank], epoch)
-        if self.masking == "first":
-            views[0] = self._masked(views[:1], epoch)
-        elif self.masking == "copies":
-            views.append(self._masked(views, epoch))
+        views = self.read_views(np.array_split(self.rows_of(step), self.world)[self.rank], epoch)
         together = [one for view in views for one in view]
         labels = None if self.masking == "none" else [one.labels for one in together]
         tokens = self.tokenizer.collate([one.ids for one in together], labels)
         return Batch(tokens, tuple(map(len, views)), self._known(together))
+
+    def read_views(self, rows_B: np.ndarray, epoch: int) -> list[View]:
+        """The views of these rows as the encoder reads them, masked ones too."""
+        views = self.views(rows_B, epoch)
+        if self.masking == "first":
+            views[0] = self._masked(views[:1], epoch)
+        elif self.masking == "copies":
+            views.append(self._masked(views, epoch))
+        return views
 
     def _known(self, sequences: View) -> dict[str, torch.Tensor]:
         """What is known of each sequence; see cse.types.Encoded."""
@@ -175,10 +193,18 @@ class Batches(Dataset[Batch]):
         ]
 
     def check_texts(self) -> None:
-        """Raise UserError if a view of each of the first rows is empty: one may be by chance, so many are a mistake."""
+        """Raise UserError if a view of each of the first rows is empty: one may be by chance, so many are a mistake.
+        Warn of those that are cut."""
         made = [views for _, views in self._texts(self.rows[:FIRST], 0)]
         if any(not "".join(chain.from_iterable(view)).strip() for view in zip(*made, strict=True)):
             raise UserError(f"{class_name(type(self.augmentation))}.views left no text in any of {len(made)} rows")
+        texts = [text for views in made for view in views for text in view]
+        cut = sum(len(ids) > self.max_length for ids in self.tokenizer(texts, MANY))
+        if cut:
+            longest = self.max_length - self.tokenizer.template_length
+            log.warning(
+                "views      %d of the first %d are cut to trainer.max_length=%d tokens", cut, len(texts), longest
+            )
 
     def _texts(self, rows_B: np.ndarray, epoch: int) -> Iterator[tuple[int, list[list[str]]]]:
         """Each row with its views, each a list of texts."""

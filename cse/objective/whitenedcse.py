@@ -120,6 +120,7 @@ class WhitenedCSE(Objective):
         self.num_views = self.views_of({"m": m, "source": source})
         self.head: nn.Module = head(dim)
         self.whitening = whitening(dim, track=pooler == "mlp_whitening")
+        self.min_rows = self.whitening.min_rows
         self.m = m
         self.loss = loss
         self.weights = weights and list(weights)

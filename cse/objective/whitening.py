@@ -145,6 +145,11 @@ def check_groups(num_groups: int, width: int, rows: int, eps: float) -> None:
         )
 
 
+def fewest_rows(num_groups: int, width: int, eps: float) -> int:
+    """The fewest rows that span each of k groups of channels."""
+    return 2 if eps >= SINGULAR_EPS else width // num_groups + 1
+
+
 class ShuffledGroupWhitening(nn.Module):
     """Whitens M views (M, B, D), with new permutations at each training step.
 
@@ -172,6 +177,8 @@ class ShuffledGroupWhitening(nn.Module):
         super().__init__()
         if kind != "none":
             check_groups(num_groups, dim, batch_size, SINGULAR_EPS if stats == "ema" else eps)
+        spans_any = kind == "none" or stats == "ema"
+        self.min_rows = 2 if spans_any else fewest_rows(num_groups, dim, eps)
         if grad == "through" and (kind == "pca" or stats == "ema"):
             why = "PCA's eigenvectors have no stable gradient" if kind == "pca" else "running moments are constants"
             raise UserError(f"objective.whitening.grad=through: {why}; use objective.whitening.grad=detach.")

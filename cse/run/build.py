@@ -138,6 +138,7 @@ def make_batches(
         world=accelerator.num_processes,
         teacher=teacher,
         reads_rows=objective.reads_rows,
+        min_rows=objective.min_rows,
     )
     check_memory(objective, batches, cfg.trainer.epochs)
     if augmentation.level == "text":

@@ -143,15 +143,15 @@ def print_plan(cfg: DictConfig, folder: Path) -> None:
 
 
 def print_rows(batches: Batches, count: int, choice: str) -> None:
-    """data.preview: log what the views are, the first rows that are trained on, and their views in the first epoch, as
-    text and ids. choice: augmentation=."""
+    """data.preview: log what the views are, the first rows that are trained on, and their views in the first epoch,
+    masked as they are read, as text and ids. choice: augmentation=."""
     print_fields(data=data_in_words(batches.text, len(batches.rows)), views=views_in_words(batches, choice))
     decode = batches.tokenizer.hf.decode
     for row in map(int, batches.rows[:count]):
         log.info(f"row {batches.text.number(row)}: {batches.text.text(row)[:300]}")
         if scores := batches.text.scores:
             log.info(f"  score   {scores.in_words(float(batches.text.targets_N[row]))}")
-        for view, sequences in enumerate(batches.views(np.array([row]), 0)):
+        for view, sequences in enumerate(batches.read_views(np.array([row]), 0)):
             for one in sequences:
                 log.info(f"  view {view}  {len(one.ids):3d} tokens  {decode(one.ids)}")
                 log.info(f"          ids  {' '.join(map(str, one.ids))}")

@@ -1,7 +1,9 @@
 """WordNet: where it is found, its synonyms, and copies that are incomplete or damaged."""
 
 import multiprocessing
+import shutil
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import nltk.data
@@ -49,6 +51,30 @@ def test_a_given_place_without_a_whole_wordnet_is_named(name, tmp_path):
     (tmp_path / "broken.zip").write_bytes(b"PK")
     with pytest.raises(MissingResource, match=name):
         digest(find_wordnet(str(tmp_path / name), tmp_path))
+
+
+@pytest.mark.parametrize("name", ["index.noun", "data.noun"])
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_damaged_wordnet_is_refused_before_any_work(name, packed, wordnet_folder, tmp_path):
+    place = tmp_path / "wordnet"
+    shutil.copytree(wordnet_folder, place)
+    (place / name).write_bytes((place / name).read_bytes()[:-200] + bytes(range(150, 256)))
+    if packed:
+        shutil.make_archive(str(tmp_path / "damaged"), "zip", tmp_path, "wordnet")
+        place = tmp_path / "damaged.zip"
+    with pytest.raises(MissingResource, match=place.name):
+        digest(place)
+
+
+def test_an_archive_of_damaged_bytes_is_refused(wordnet_folder, tmp_path):
+    whole = tmp_path / "whole"
+    shutil.copytree(wordnet_folder, whole / "wordnet")
+    archive = Path(shutil.make_archive(str(tmp_path / "wordnet"), "zip", whole, "wordnet"))
+    content = archive.read_bytes()
+    for at in range(200, len(content), len(content) // 12):
+        archive.write_bytes(content[:at] + bytes(40) + content[at + 40 :])
+        with suppress(MissingResource):
+            digest(archive)
 
 
 def test_a_forked_worker_opens_wordnet_itself(wordnet_folder):

@@ -103,6 +103,13 @@ def test_a_preview_prints_views_with_no_data_for_scores_and_no_batch(small_run, 
     assert not (tmp_path / "run" / "results.json").exists()
 
 
+@pytest.mark.parametrize("words", [["objective=mlm", "augmentation=dropout"], ["objective=simcse", "objective.mlm_weight=0.1"]])
+def test_a_preview_shows_what_is_masked(words, small_run, cse_train, capsys):
+    more = ["data.preview=2", "masking.probability=1.0", "masking.mask_share=1.0", "masking.random_share=0.0"]
+    assert cse_train([*small_run, *words, *more]) == 0
+    assert capsys.readouterr().out.count("[MASK]") >= 2
+
+
 def test_a_preview_prints_scores_as_they_are_scaled(small_run, cse_train, tmp_path, capsys):
     (tmp_path / "scored.csv").write_text("a,b,rating\n" + "one,two,4\n" * 15 + "one,two,3\n")
     of_text = [f"data.path={tmp_path}/scored.csv", "data.columns=[a,b]", "data.scores=rating", "data.score_range=[0,5]"]

@@ -8,6 +8,7 @@ from cse.augmentation.dropout import Dropout
 from cse.augmentation.masking import Masking
 from cse.augmentation.repetition import Repetition
 from cse.augmentation.shuffle import Shuffle
+from cse.augmentation.spans import Spans
 from cse.data import loader
 from cse.data.loader import Batches
 from cse.data.scores import ScoreColumn
@@ -54,6 +55,38 @@ def views_of(batch) -> list[list[tuple]]:
     """The rows of each view."""
     rows = iter(rows_of(batch))
     return [[next(rows) for _ in range(size)] for size in batch.sizes]
+
+
+@pytest.mark.parametrize(("rows", "steps"), [(30, 3), (26, 3), (25, 2), (24, 2)])
+def test_a_last_batch_of_fewer_rows_than_the_loss_needs_is_left_out(make, rows, steps, caplog):
+    """A whitening over fewer rows than its groups have channels would end the run after an epoch."""
+    caplog.set_level("INFO")
+    batches = make(rows=rows, batch_size=12, min_rows=2 if rows == 26 else 5)
+    assert batches.steps_per_epoch == steps
+    assert ("left out" in caplog.text) == (rows == 25)
+    assert {len(batches.rows_of(step)) for step in range(2 * steps)} <= {12, rows - 24}
+    two = [make(rows=rows, batch_size=12, min_rows=5, world=2, rank=rank) for rank in (0, 1)]
+    assert all(len(two[0].rows_of(step)) >= 6 for step in range(two[0].steps_per_epoch))
+
+
+def test_repeated_pieces_leave_room_for_a_prefix(make):
+    """A tokenizer without a longest text, or a prefix, let a row grow beyond the encoder's positions."""
+    augmentation = Repetition(1.0, "wordpieces", "paper", None)
+    batches = make(augmentation=augmentation, prefix="kadan lofel ")
+    batches.tokenizer.positions = 16
+    tight = Batches(batches.text, batches.tokenizer, augmentation, num_views=2, masking="none", mask=batches.mask,
+                    batch_size=4, max_length=16, drop_last=False, seed=1, rank=0, world=1)  # fmt: skip
+    rows = [np.array([2, 5, 6, *range(7, 7 + n), 3], np.int32) for n in (4, 8, 12) for _ in range(40)]
+    made = [tight._augmented(ids, np.random.default_rng(i)) for i, ids in enumerate(rows)]
+    assert max(map(len, made)) == 16
+
+
+def test_views_that_are_cut_are_said(make, caplog):
+    spans = Spans(1, 1, "all", 3, 4, "words", "skip", "jitter", adjacent_bug=False, model_dropout=None)
+    make(rows=60, augmentation=spans, max_length=32).check_texts()
+    assert not caplog.text
+    make(rows=60, augmentation=spans, max_length=4).check_texts()
+    assert "trainer.max_length=4" in caplog.text
 
 
 def test_an_epoch_has_every_row_once_in_an_order_of_its_own(make):
