@@ -103,9 +103,17 @@ def test_a_preview_prints_views_with_no_data_for_scores_and_no_batch(small_run, 
     assert not (tmp_path / "run" / "results.json").exists()
 
 
-@pytest.mark.parametrize("words", [["objective=mlm", "augmentation=dropout"], ["objective=simcse", "objective.mlm_weight=0.1"]])
+@pytest.mark.parametrize(
+    "words", [["objective=mlm", "augmentation=dropout"], ["objective=simcse", "objective.mlm_weight=0.1"]]
+)
 def test_a_preview_shows_what_is_masked(words, small_run, cse_train, capsys):
-    more = ["data.preview=2", "masking.probability=1.0", "masking.mask_share=1.0", "masking.random_share=0.0"]
+    more = [
+        "data.preview=2",
+        "trainer.max_length=32",
+        "masking.probability=1.0",
+        "masking.mask_share=1.0",
+        "masking.random_share=0.0",
+    ]
     assert cse_train([*small_run, *words, *more]) == 0
     assert capsys.readouterr().out.count("[MASK]") >= 2
 
