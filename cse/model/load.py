@@ -129,7 +129,7 @@ def read_checkpoint(
         has_all = config.num_hidden_layers == layers
         backbone, head = read_weights(name, folder, {**weights, "config": config}, head=kind, has_all_layers=has_all)
         integrity.check_tokenizer(name, hf_tokenizer, backbone)
-        add_ends(hf_tokenizer, integrity.tokenizer_settings(folder))
+        added = add_ends(hf_tokenizer, integrity.tokenizer_settings(folder))
         if ending.lowercase:
             core = hf_tokenizer.backend_tokenizer
             core.normalizer = normalizers.Sequence([normalizers.Lowercase(), *filter(None, [core.normalizer])])
@@ -140,7 +140,7 @@ def read_checkpoint(
         positions = architecture.longest_input(config)
         longest = integrity.longest_text(name, ending.longest, hf_tokenizer, positions)
         tokenizer = Tokenizer(hf_tokenizer, longest, ending.prefix, positions)
-        tokenizer.changed = ending.lowercase
+        tokenizer.changed = ending.lowercase or added
     return Encoder(
         backbone,
         tokenizer,

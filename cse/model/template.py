@@ -111,19 +111,21 @@ def own_words(hf: "PreTrainedTokenizerBase") -> Iterator[str]:
     return (hf.convert_tokens_to_string([token]).strip() for token in hf.get_vocab() if token not in special)
 
 
-def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> None:
+def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> bool:
     """Put around every text the first and the last token that tokenizer_config.json asks for, where tokenizer.json does
-    not: transformers 5 reads tokenizer.json alone. asked: the content of tokenizer_config.json."""
+    not: transformers 5 reads tokenizer.json alone. asked: the content of tokenizer_config.json. Returns whether any was
+    missing."""
     own = around(hf)
     first = hf.bos_token_id if asked.get("add_bos_token") and hf.bos_token_id not in own.before else None
     last = hf.eos_token_id if asked.get("add_eos_token") and hf.eos_token_id not in own.after else None
     if own.types is not None or (first is None and last is None):
-        return
+        return False
     said = " and ".join(["first"] * (first is not None) + ["end"] * (last is not None))
     log.info("tokenizer  the %s token that tokenizer_config.json asks for and tokenizer.json lacks is added", said)
     before = own.before if first is None else (first, *own.before)
     after = own.after if last is None else (*own.after, last)
     surround(hf, {BEFORE: before, "$A": (), AFTER: after})
+    return True
 
 
 def settle_types(hf: "PreTrainedTokenizerBase", reads: bool, is_decoder: bool) -> None:
