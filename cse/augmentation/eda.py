@@ -5,6 +5,7 @@ A view is made by one of the four, chosen uniformly. SR, RI and RS act n = max(1
 deletes each word with probability alpha.
 """
 
+import logging
 import re
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +16,7 @@ import numpy as np
 
 from cse.augmentation.wordnet import digest, find_wordnet, synonyms
 from cse.ranges import BelowOne, Name, Share
-from cse.types import Augmentation
+from cse.types import Augmentation, Rows
 
 # The authors' 127 words, NLTK's English stop words at that time. Only SR leaves them alone.
 STOP_WORDS = frozenset(
@@ -27,6 +28,9 @@ STOP_WORDS = frozenset(
     own same so than too very s t can will just don should now""".split()  # noqa: SIM905 (a list of 127 strings is no easier to read)
 )
 
+log = logging.getLogger(__name__)
+
+FIRST = 1000  # rows in which letters are looked at
 Lookup = Callable[[str], tuple[str, ...]]
 
 
@@ -107,6 +111,15 @@ class Eda(Augmentation):
     def inputs(self) -> dict[str, str]:
         """A digest of WordNet's content."""
         return {"WordNet": digest(self.wordnet)}
+
+    def usable_rows(self, text: Rows) -> np.ndarray:
+        """All rows; warns where the first have letters that the authors' cleaning drops."""
+        first = [text.text(i) for i in range(min(FIRST, len(text)))]
+        lossy = sum(any(letter.isalpha() and not letter.isascii() for letter in one) for one in first)
+        if lossy and self.clean == "reference":
+            log.warning("augmentation.clean=reference drops all letters but a to z, and %d of the first %d rows have "
+                        "others: augmentation.clean=none keeps them", lossy, len(first))  # fmt: skip
+        return super().usable_rows(text)
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
         """num_views edited copies of a text, or the text itself if it has no word."""

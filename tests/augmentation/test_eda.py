@@ -142,3 +142,16 @@ def test_another_wordnet_changes_the_inputs(eda, wordnet_folder):
     noun = wordnet_folder / "data.noun"
     noun.write_bytes(noun.read_bytes().replace(b"cad", b"dac"))
     assert eda().inputs() != before
+
+
+@pytest.mark.parametrize(("rows", "clean", "told"), [
+    (["ein Hund läuft", "a dog"], "reference", True), (["собака бежит"], "reference", True),
+    (["a dog", "it's 12, so?"], "reference", False), (["ein Hund läuft"], "none", False),
+])  # fmt: skip
+def test_letters_that_cleaning_drops_are_said(eda, caplog, rows, clean, told):
+    class Texts(list):
+        def text(self, i, column=0):
+            return self[i]
+
+    assert eda(clean=clean).usable_rows(Texts(rows)).tolist() == [*range(len(rows))]
+    assert ("augmentation.clean=none" in caplog.text) == told
