@@ -93,8 +93,17 @@ def test_every_objective_by_width(name):
         torch.manual_seed(0)
         encoder = ToyEncoder().double()
         objective = make_objective(composed("data=text", "trainer.batch_size=16", *overrides).objective, 8).double()
-        plain = make_objective(composed("data=text", "trainer.batch_size=16", *OBJECTIVES[name]).objective, 8)
-        asked = ("num_views", "masking", "min_rows", "averages_positives", "reads_scores", "teachers")
+        plain = make_objective(composed("data=text", "trainer.batch_size=16", *OBJECTIVES[name], *groups).objective, 8)
+        asked = (
+            "num_views",
+            "masking",
+            "min_rows",
+            "averages_positives",
+            "reads_scores",
+            "reads_rows",
+            "memory_size",
+            "teachers",
+        )
         assert [getattr(objective, one) for one in asked] == [getattr(plain, one) for one in asked]
         assert objective.negatives(16) == plain.negatives(16)
         loss, _ = step(encoder, objective, batch_for(objective, 16), torch.Tensor.backward, "exact")
