@@ -160,7 +160,7 @@ class Encoder(nn.Module):
                 input_ids=tokens.ids_BT,
                 attention_mask=self._attention_mask(tokens.mask_BT),
                 output_hidden_states=all_layers,
-                **self._token_types(tokens.mask_BT),
+                **self.tokenizer.types(tokens.mask_BT),
             )
             last_BTD, layers = output.last_hidden_state, output.hidden_states
         read_BT = tokens.mask_BT
@@ -170,11 +170,6 @@ class Encoder(nn.Module):
         if self.denoising is not None and self.training:
             pooled_BD = pooled_BD - self.denoising(self.backbone, tokens)
         return Encoded(self._embedded(pooled_BD), self.masked_losses(last_BTD, tokens))
-
-    def _token_types(self, mask_BT: Tensor) -> dict[str, Tensor]:
-        """As the tokenizer gives them, where any is not 0 (XLNet, Funnel)."""
-        types_BT = self.tokenizer.types(mask_BT)
-        return {} if types_BT is None else {"token_type_ids": types_BT}
 
     def _attention_mask(self, mask_BT: Tensor) -> Tensor:
         """As (B, 1, 1, T) booleans where the layers take them: for a mask of two dimensions transformers looks whether

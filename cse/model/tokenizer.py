@@ -170,16 +170,17 @@ class Tokenizer:
         """Whether it gives any token a type other than 0."""
         return self._around.types is not None
 
-    def types(self, mask_BT: torch.Tensor) -> torch.Tensor | None:
-        """The token types of rows of ids, by the lengths that their mask gives; None where all are 0."""
+    def types(self, mask_BT: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The token types of rows of ids under the layers' name, by the lengths that their mask gives; {} where all
+        are 0."""
         if self._around.types is None:
-            return None
+            return {}
         before, text, after = self._around.types
         length_B1 = mask_BT.sum(1, keepdim=True)
         types_BT = torch.full_like(mask_BT, text)
         types_BT[:, : len(before)] = mask_BT.new_tensor(before)
         ends_Ba = (length_B1 + torch.arange(-len(after), 0, device=mask_BT.device)).clamp(min=0)
-        return types_BT.scatter(1, ends_Ba, mask_BT.new_tensor(after).expand_as(ends_Ba))
+        return {template.TYPES: types_BT.scatter(1, ends_Ba, mask_BT.new_tensor(after).expand_as(ends_Ba))}
 
     def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens:
         """Pad rows of ids to the longest of them. labels: per row, the ids to predict (-100 elsewhere) or None."""

@@ -83,8 +83,7 @@ class Training:
         self.watched = watched(trainer, parts.evaluators)
         self.dev_data = {name: parts.evaluators[name].source().get("files", {}) for name in self.watched}
         self.inputs = parts.inputs()
-        self.state = State()
-        self.losses = MeanLosses(trainer.log_every)
+        self.state, self.losses = State(), MeanLosses(trainer.log_every)
         self.encoding: tuple[int, MemoizedEncode] | None = None  # of the step it was made at
         self.saver = checkpoint.Saver(folder)
         self.watch = Watch(trainer, scaled=accelerator.scaler is not None)
@@ -150,10 +149,9 @@ class Training:
                 logged = (state.step + 1) % trainer.log_every == 0 or state.step + 1 == self.steps
                 wishes.ask()
                 values, views = self.update(state.step, batches, aux_batches)
-                means = self.losses.add(state.step + 1, values)
+                to_log = {**values, **self.losses.add(state.step + 1, values), **(geometry(views) if logged else {})}
                 # reading a number waits for the device, so nothing is read on steps that are not logged
-                to_log: Metrics = {**values, **means, **geometry(views)} if logged else {}
-                metrics = {f"train/{name}": float(value) for name, value in to_log.items()}
+                metrics = {f"train/{name}": float(value) for name, value in to_log.items() if logged}
                 state.step += 1
                 self.watch.add(state.step, values)
                 state.seconds += time.perf_counter() - started
