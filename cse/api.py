@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Protocol, get_args, runtime_checkable
 from omegaconf import DictConfig
 
 from cse.config.compose import composed, explaining, without_hydra
-from cse.config.groups import PROGRAMS, adopt_folders
-from cse.config.keys import key_of
+from cse.config.groups import PROGRAMS, adopt_folders, choices
+from cse.config.keys import FUNCTION, key_of
 from cse.config.spelling import MULTIRUN, ONE_OF_MANY, as_meant, spell, spell_settings, values_of
 from cse.dotted import flattened
 from cse.errors import UserError, renaming_keys
@@ -244,7 +244,8 @@ def _job(command: str, words: Sequence[str], settings: dict[str, object], folder
             yield job
 
 
-def _functions(settings: dict[str, object]) -> AbstractContextManager[list[str]]:
+@contextmanager
+def _functions(settings: dict[str, object]) -> Iterator[list[str]]:
     """Takes each {name: function} out of the settings' `eval`, which may be a list of these and of evaluators' names.
 
     A block in which they are known, with the words for them.
@@ -254,13 +255,15 @@ def _functions(settings: dict[str, object]) -> AbstractContextManager[list[str]]
     if any(map(callable, parts)):
         raise UserError('eval: give a function a name, by which its scores are called: {"mine": function}')
     if not any(isinstance(part, Mapping) for part in parts):
-        return nullcontext([])
+        yield []
+        return
     from cse.eval.function import known
 
     del settings["eval"]
     if parts != [chosen]:
         settings["eval"] = [part for part in parts if not isinstance(part, Mapping)]
-    return known([part for part in parts if isinstance(part, Mapping)])
+    with known([part for part in parts if isinstance(part, Mapping)], choices("eval")) as names:
+        yield [f"++eval.{name}={{_target_:{FUNCTION},name:{name}}}" for name in names]
 
 
 def _given(words: Sequence[object], settings: dict[str, object]) -> list[str]:

@@ -1,7 +1,7 @@
 """A plain function as an evaluator: cse.train(eval={"mine": function}), cse.evaluate(encoder, {"mine": function})."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import signature
 from numbers import Real
@@ -9,8 +9,6 @@ from numbers import Real
 import numpy as np
 import torch
 
-from cse.config.groups import choices
-from cse.config.keys import FUNCTION
 from cse.errors import UserError, class_name
 from cse.ranges import Name
 from cse.score import Score, Source
@@ -24,10 +22,10 @@ KNOWN: dict[str, ScoringFunction] = {}
 
 
 @contextmanager
-def known(given: Sequence[Mapping[str, ScoringFunction]]) -> Iterator[list[str]]:
-    """Know the functions in the block, whose value is the words that add them to a line's evaluators.
+def known(given: Sequence[Mapping[str, ScoringFunction]], taken: Collection[str]) -> Iterator[list[str]]:
+    """Know the functions in the block, whose value is their names. taken: the names of evaluators.
 
-    Raises UserError for a name that is no word, is an evaluator's or is given twice, and for what cannot be called.
+    Raises UserError for a name that is no word, is taken or is given twice, and for what cannot be called.
     """
     names = [name for functions in given for name in functions]
     if twice := {name for name in names if names.count(name) > 1}:
@@ -44,7 +42,7 @@ def known(given: Sequence[Mapping[str, ScoringFunction]]) -> Iterator[list[str]]
                 f"eval={{{name!r}: {class_name(type(function))}(...)}}: an evaluator is chosen by its YAML, "
                 "--config-dir=FOLDER (docs/adding/evaluator.md); here a function (encode, split) -> {name: number}"
             )
-        if not str(name).isidentifier() or name in choices("eval"):
+        if not str(name).isidentifier() or name in taken:
             raise UserError(f"eval={{{name!r}: ...}}: give the function a name of its own, one word, such as mine")
         try:
             signature(function).bind(None, None)
@@ -53,7 +51,7 @@ def known(given: Sequence[Mapping[str, ScoringFunction]]) -> Iterator[list[str]]
             raise UserError(f"eval={{{name!r}: {function!r}}}: not a function {needed} ({error})") from error
     KNOWN.update(functions)
     try:
-        yield [f"++eval.{name}={{_target_:{FUNCTION},name:{name}}}" for name in functions]
+        yield list(functions)
     finally:
         KNOWN.clear()
 

@@ -45,7 +45,7 @@ def run(job: Job) -> None:
 
     Raises Interrupted after a signal; SLURM then starts the job again if it can be resumed (resume=auto).
     """
-    explained = partial(explain_failures, job.cfg, job.resume_hint)
+    explained = partial(explain_failures, resolved(job.cfg), job.resume_hint)
     with receiving_signals(job) as signals, explained():
         accelerator = start_processes(job.cfg)
         is_first = accelerator.is_main_process

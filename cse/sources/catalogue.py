@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import yaml
-from omegaconf import DictConfig, OmegaConf
 from pydantic import ConfigDict, TypeAdapter
 
 from cse.sources import hub
@@ -46,11 +45,16 @@ class Dataset:
         found = [Path(place) / name for name in self.inside] or [Path(place)]
         return any(one.is_file() or any(one.glob("*")) for one in found)
 
-    def named_copy(self, config: DictConfig) -> str | None:
-        """The copy that a config names."""
-        return OmegaConf.select(config, self.setting) if self.setting else None
+    def named_copy(self, config: Mapping[str, Any]) -> str | None:
+        """The copy that the settings, nested, name."""
+        if self.setting is None:
+            return None
+        node: Any = config
+        for name in self.setting.split("."):
+            node = node.get(name) if isinstance(node, Mapping) else None
+        return node
 
-    def absent_copy(self, config: DictConfig) -> str:
+    def absent_copy(self, config: Mapping[str, Any]) -> str:
         """What names a copy that is not there, as SETTING=FOLDER, and that; "" if there is none."""
         place = self.named_copy(config)
         if place is None or self.is_copy(place):

@@ -1,9 +1,8 @@
 """Explain in one sentence the library errors that end a run: memory, a lost process, a data worker, the compiler."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-
-from omegaconf import DictConfig
+from typing import Any
 
 from cse.data.prefetch import WORKER_DIED, reset_worker_handler
 from cse.errors import RunError, in_short
@@ -20,30 +19,33 @@ LOST = (  # what gloo, NCCL and the store say when the other end of a connection
 
 
 @contextmanager
-def explain_failures(cfg: DictConfig, resume_hint: Callable[[], str]) -> Iterator[None]:
+def explain_failures(settings: Mapping[str, Any], resume_hint: Callable[[], str]) -> Iterator[None]:
     """Turn such an error in the block into a RunError.
 
-    cfg: the run's. resume_hint: returns the end of the sentence where resuming needs no change of settings.
+    settings: the run's, nested. resume_hint: returns the end of the sentence where resuming needs no change of them.
     """
     try:
         yield
     except (RuntimeError, MemoryError) as error:
-        sentence = explanation(error, cfg, resume_hint)
+        sentence = explanation(error, settings, resume_hint)
         if sentence is None:
             raise
         raise RunError(sentence) from error
 
 
-def explanation(error: RuntimeError | MemoryError, cfg: DictConfig, resume_hint: Callable[[], str]) -> str | None:
+def explanation(
+    error: RuntimeError | MemoryError, settings: Mapping[str, Any], resume_hint: Callable[[], str]
+) -> str | None:
     """The sentence for an error, or None for one that needs its traceback."""
-    trainer, short = cfg.trainer, in_short(error)
+    trainer, short = settings["trainer"], in_short(error)
     if is_out_of_memory(error):
-        fewer = max(1, (trainer.chunk or trainer.batch_size) // 8)
+        chunk, recomputed = trainer["chunk"], settings["model"]["gradient_checkpointing"]
+        fewer = max(1, (chunk or trainer["batch_size"]) // 8)
         return (
-            f"out of memory ({short}): trainer.chunk={fewer} (now {trainer.chunk}) gives the same loss and gradient in "
+            f"out of memory ({short}): trainer.chunk={fewer} (now {chunk}) gives the same loss and gradient in "
             "the memory of so many rows; model.gradient_checkpointing=true (now "
-            f"{str(cfg.model.gradient_checkpointing).lower()}) and a smaller trainer.max_length (now "
-            f"{trainer.max_length}) save more"
+            f"{str(recomputed).lower()}) and a smaller trainer.max_length (now "
+            f"{trainer['max_length']}) save more"
         )
     if str(error).startswith(WORKER_DIED):
         reset_worker_handler()
@@ -56,7 +58,7 @@ def explanation(error: RuntimeError | MemoryError, cfg: DictConfig, resume_hint:
             f"another of the {world_size()} processes has ended (killed for lack of memory?), and the rest cannot go "
             f"on without it; {resume_hint()}"
         )
-    if trainer.compile:
+    if trainer["compile"]:
         from torch._dynamo.exc import TorchDynamoException
 
         if isinstance(error, TorchDynamoException):

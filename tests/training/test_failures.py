@@ -5,14 +5,13 @@ import json
 import numpy as np
 import pytest
 import torch
-from omegaconf import OmegaConf
 
 from cse.errors import RunError
 from cse.objective.simcse import Simcse
 from cse.training.failures import explain_failures
 
-CFG = OmegaConf.create({"trainer": {"chunk": None, "compile": False, "batch_size": 64, "max_length": 32},
-                        "model": {"gradient_checkpointing": False}})  # fmt: skip
+SETTINGS = {"trainer": {"chunk": None, "compile": False, "batch_size": 64, "max_length": 32},
+            "model": {"gradient_checkpointing": False}}  # fmt: skip
 
 
 def fails(error: Exception):
@@ -33,7 +32,7 @@ ELSE = RuntimeError("the sizes of tensors must match")
 def test_known_failures_name_a_remedy_and_other_errors_pass(work, processes, named, monkeypatch):
     monkeypatch.setattr("cse.training.failures.world_size", lambda: processes)
     kind = RuntimeError if named is None else RunError
-    with pytest.raises(kind, match=named), explain_failures(CFG, lambda: "go on so"):
+    with pytest.raises(kind, match=named), explain_failures(SETTINGS, lambda: "go on so"):
         work()
 
 
