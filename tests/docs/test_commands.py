@@ -143,6 +143,8 @@ def world(tmp_path_factory, tiny_bert) -> Path:
     (place / "text.csv").rename(place / "nli.csv")
     made_up.write_text(place, ("a", "b"), "s")
     (place / "text.csv").rename(place / "pairs.csv")
+    made_up.write_text(place, ("sentence1", "sentence2"), "score")
+    (place / "text.csv").rename(place / "sts.csv")
     before = Path.cwd()
     os.chdir(place)
     try:
