@@ -28,7 +28,7 @@ from cse.training.momentum import MomentumEncoder
 from cse.training.progress import steps_shown
 from cse.training.settings import Parts, State, in_steps, no_such_score, on_other_processes, watched
 from cse.training.signals import Signals
-from cse.training.update import MeanLosses, Metrics, Update, check_settings, geometry
+from cse.training.update import MeanLosses, Update, check_settings, geometry
 from cse.training.watch import Watch
 from cse.types import Batch
 
