@@ -101,6 +101,20 @@ def load_encoder(
     return encoder.train()
 
 
+def width_of(name: str, pooling: str | None) -> int:
+    """The width of an encoder's embeddings, by its files alone, not its weights. Raises as load_encoder does."""
+    from transformers import AutoConfig
+
+    from cse.model import integrity
+
+    with integrity.loading(name):
+        checkpoint = Path(local_folder(name))
+        ending = recorded_modules(checkpoint, pooling) or Ending(pooling or "mean")
+        config = AutoConfig.from_pretrained(checkpoint / ending.transformer, trust_remote_code=False)
+    linear = [one for one in ending.head.modules() if isinstance(one, nn.Linear)] if ending.head else []
+    return linear[-1].out_features if linear else config.hidden_size
+
+
 def read_checkpoint(
     name: str, pooling: str | None, changes: Mapping[str, Any], weights: Mapping, *, mlm: bool, unrecorded: str | None
 ) -> Encoder:

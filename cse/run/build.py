@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from omegaconf import DictConfig, open_dict
 
 from cse.errors import MissingResource, UserError, combine
-from cse.run.compatible import (
-    check_dropout,
-    check_memory,
-    check_rows,
-    check_scored_widths,
-    check_scores,
-    check_views,
-)
+from cse.run.compatible import check_dropout, check_memory, check_rows, check_scored_widths, check_scores, check_views
 
 if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
     from accelerate import Accelerator
@@ -26,7 +19,7 @@ if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
     from cse.data.loader import Batches
     from cse.data.text import Text
     from cse.model.encoder import Encoder
-    from cse.training.settings import Parts
+    from cse.training.settings import Parts, Trainer
     from cse.types import Augmentation, AuxModality, Evaluator, Objective
 
 log = logging.getLogger(__name__)
@@ -57,26 +50,10 @@ class Attempts:
 
 def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     """Instantiate and prepare everything. Raises UserError, or one MissingResource for all that is missing."""
-    from hydra.utils import get_class
-
-    from cse.model.export import check_exportable
     from cse.training.settings import Parts
 
-    if cfg.trainer.chunk is not None and cfg.trainer.chunk_tokens is not None:
-        raise UserError("trainer.chunk and trainer.chunk_tokens both cut a batch: leave one of them null")
-    if cfg.model.pooling is not None:
-        check_exportable(cfg.model.pooling)
-    if cfg.trainer.accumulate > 1:
-        log.warning("trainer.accumulate averages batches: it adds no negatives or statistics; trainer.chunk does")
     attempt = Attempts()
-    trainer = make(cfg.trainer)
-    augmentation: Augmentation = attempt(lambda: make(cfg.augmentation))
-    text: Text = make(cfg.data)
-    kind: type[Objective] = get_class(cfg.objective._target_)
-    check_rows(trainer.batch_size, kind)
-    check_scores(text, kind)
-    if augmentation is not None:  # before anything is downloaded or read
-        check_views(augmentation, text, kind, cfg.objective)
+    trainer, augmentation, text = of_text(cfg, attempt)
     encoder, objective = attempt(lambda: encoder_and_objective(cfg, augmentation)) or (None, None)
     evaluators, aux = {}, None
     if not cfg.data.preview:  # a preview neither trains nor scores
@@ -96,6 +73,31 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     assert objective is not None
     batches = make_batches(cfg, encoder, objective, augmentation, text=text, accelerator=accelerator)
     return Parts(trainer, encoder, objective, augmentation, batches, aux, evaluators)
+
+
+def of_text(cfg: DictConfig, attempt: Attempts) -> tuple[Trainer, Augmentation, Text]:
+    """The parts that need no encoder, each with the others. Raises UserError before anything is downloaded or read."""
+    from hydra.utils import get_class
+
+    from cse.model.export import check_exportable
+
+    if cfg.trainer.chunk is not None and cfg.trainer.chunk_tokens is not None:
+        raise UserError("trainer.chunk and trainer.chunk_tokens both cut a batch: leave one of them null")
+    if cfg.model.pooling is not None:
+        check_exportable(cfg.model.pooling)
+    if cfg.aux_modality and "_target_" not in cfg.aux_modality:  # of variant=released without the modality it varies
+        raise UserError(f"aux_modality=none has no {', '.join(cfg.aux_modality)}: choose aux_modality=visual or audio")
+    if cfg.trainer.accumulate > 1:
+        log.warning("trainer.accumulate averages batches: it adds no negatives or statistics; trainer.chunk does")
+    trainer: Trainer = make(cfg.trainer)
+    augmentation: Augmentation = attempt(lambda: make(cfg.augmentation))
+    text: Text = make(cfg.data)
+    kind: type[Objective] = get_class(cfg.objective._target_)
+    check_rows(trainer.batch_size, kind)
+    check_scores(text, kind)
+    if augmentation is not None:
+        check_views(augmentation, text, kind, cfg.objective)
+    return trainer, augmentation, text
 
 
 def make_batches(
@@ -263,8 +265,6 @@ def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxMod
     """The second modality, bound to the objective's head in case it shares it; None for text alone."""
     if not cfg.aux_modality:
         return None
-    if "_target_" not in cfg.aux_modality:  # variant=released was chosen, but not the modality that it varies
-        raise UserError(f"aux_modality=none has no {', '.join(cfg.aux_modality)}: choose aux_modality=visual or audio")
     if not encoder.takes_embeddings:
         raise UserError(
             f"model.name={cfg.model.name}: its layers take no embeddings of images or sound: use another model"

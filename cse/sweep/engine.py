@@ -54,8 +54,7 @@ def main(words: list[str], program: str = "cse-train") -> int:
             memory_of(line, row).check()
     shares = shares_of(planned, parallel) if line.launcher == "basic" else []
     if line.options.dry_run:
-        show_plan(line, planned)
-        return 0
+        return show_plan(line, planned)
     run, again = runner_of(line, shares), command_line()
     make_folder(line.folder, "hydra.sweep.dir")
     count = f"jobs: {len(planned)}"
@@ -90,12 +89,19 @@ def run_grid(planned: Sequence[PlannedJob], start: Start, run: Runner) -> None:
     run(later, start)
 
 
-def show_plan(line: Line, planned: Sequence[PlannedJob]) -> None:
-    """Print each planned job (of each search, one for example) with its steps, and what is missing."""
-    from cse.sweep.needs import configs_of, needs_of_jobs
+def show_plan(line: Line, planned: Sequence[PlannedJob]) -> int:
+    """Print each planned job (of each search, one for example) with its steps, and what is missing. Returns what the
+    run would: 1 if a job would be refused. Raises the first refusal if all would be."""
+    from cse.sweep.needs import configs_of, needs_of_jobs, refusals_of
 
+    refused = refusals_of(planned)
+    if len(refused) == len(planned):
+        raise next(iter(refused.values()))
     rows, configs = [("job", "steps")], configs_of(planned)
     for job, config in configs:
+        if error := refused.get(job.name):
+            rows.append((job.name, f"refused: {error}"))
+            continue
         if job.program != "cse-train":
             rows.append((job.name, "only scored"))
             continue
@@ -115,6 +121,9 @@ def show_plan(line: Line, planned: Sequence[PlannedJob]) -> None:
         from cse.sweep import cluster
 
         cluster.show(line, planned)
+    if refused:
+        print(f"{len(refused)} of {len(planned)} jobs would be refused before their first step")
+    return 1 if refused else 0
 
 
 def runner_of(line: Line, shares: Sequence[str | None]) -> Runner:

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 
 from omegaconf import DictConfig
 
+from cse.config.check import validate
 from cse.config.compose import composed, explaining, is_group
 from cse.config.keys import TEACHERS, key_of
 from cse.config.spelling import spell
 from cse.config.suggest import nearest
 from cse.errors import UserError
+from cse.run.build import check_selection
 from cse.run.needs import Need, needs_of
+from cse.run.rehearsal import rehearse
 from cse.sources.catalogue import DATASETS
 from cse.sweep.jobs import CONFIGS, PlannedJob
 from cse.sweep.line import read
@@ -58,6 +61,32 @@ def configs_of(planned: Sequence[PlannedJob]) -> list[tuple[PlannedJob, DictConf
             known[key] = job.composed()
         found.append((job, known[key]))
     return found
+
+
+def refusals_of(planned: Sequence[PlannedJob]) -> dict[str, UserError]:
+    """By name, the error with which a job would end before its first step. Jobs that differ in their seed are tried
+    once."""
+    known: dict[tuple[str, ...], UserError | None] = {}
+    found = {}
+    for job in planned:
+        key = (job.program, *(word for word in job.words if key_of(word) not in ("seed", "case")))
+        if key not in known:
+            known[key] = refusal_of(job)
+        if error := known[key]:
+            found[job.name] = error
+    return found
+
+
+def refusal_of(job: PlannedJob) -> UserError | None:
+    """The error with which a job would end before its first step, or None. What its data or weights add is unknown."""
+    try:
+        config = validate(job.composed(), CONFIGS[job.program])
+        if job.program == "cse-train" and not config.smoke:  # a smoke test has sizes of its own
+            check_selection(config)
+            rehearse(config)
+    except UserError as error:
+        return error
+    return None
 
 
 def needs_of_jobs(planned: Sequence[tuple[PlannedJob, DictConfig]]) -> list[Need]:

@@ -306,3 +306,16 @@ def test_a_search_without_a_sweeps_yaml_names_its_best_trial(many, capsys):
     assert sorted(states.values()) == ["done"] * 2 + ["done before"] * 3  # of the whole search
     assert "5 of 5 done" in told
     assert re.search(rf"^best trial: {min(states)}-.*, and 4 more like it$", told, re.MULTILINE)  # the first by name
+
+
+def test_a_dry_run_names_the_jobs_that_would_be_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    line = ["model=minilm", "objective=whitenedcse", "eval=[]", "trainer.select=null", "tracker=none", "dry_run=true"]
+    assert engine.main([*line, "objective.whitening.num_groups=4,96,100", "seed=1,2"]) == 1
+    rows = [row for row in capsys.readouterr().out.splitlines() if row.startswith("num_groups_")]
+    refused = {row.split("-")[0]: "objective.whitening.num_groups=" in row for row in rows}
+    assert refused == {"num_groups_4": True, "num_groups_96": False, "num_groups_100": True}
+    with pytest.raises(UserError, match="num_groups=100"):
+        engine.main([*line, "objective.whitening.num_groups=100", "seed=1,2"])
+    assert engine.main([*line, "augmentation=none,dropout", "objective=simcse"]) == 1
+    assert engine.main([*line, "objective=simcse", "seed=1,2"]) == 0
