@@ -2,13 +2,13 @@
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import count, islice, pairwise
 from pathlib import Path
 
 from cse.config.groups import choices
-from cse.config.keys import SENTENCES, is_verbatim, repeats_a_run
-from cse.config.spelling import quoted, typed, unquoted, values_of
+from cse.config.keys import SENTENCES, is_verbatim, key_of, repeats_a_run
+from cse.config.spelling import parsed, quoted, typed, unquoted, values_of
 from cse.record.runs import Run, plain, same
 from cse.run.parts import functions_in
 from cse.sweep.jobs import read
@@ -20,9 +20,9 @@ def program_of(run: Run) -> str:
     return "cse-train" if "trainer" in run.config else "cse-eval"
 
 
-def typed_words(run: Run) -> list[str]:
-    """The words of a run's command line, without those that only matter where it ran."""
-    return [typed(word) for word in run.overrides if repeats_a_run(word)]
+def typed_words(run: Run, kept: Collection[str] = ()) -> list[str]:
+    """The words of a run's command line, without those that only matter where it ran, but for the keys `kept`."""
+    return [typed(word) for word in run.overrides if repeats_a_run(word) or key_of(word) in kept]
 
 
 def words_of_case(sweep: str, case: str) -> list[str]:
@@ -69,19 +69,23 @@ def is_trial(run: Run) -> bool:
 
 
 def is_near(value: object, asked: object) -> bool:
-    """Whether a run's value is a point's, as typed: a word has six digits of it."""
+    """Whether a run's value is a point's: a choice as Hydra writes it (True, [a,b]), or a number, of which a word has
+    six digits."""
     if isinstance(asked, str):
-        return same(value, asked.strip("'\""))
+        override = parsed(f"key={asked}")
+        return same(value, asked if override is None else override.value())
     ours = plain(value)
     return isinstance(ours, float) and math.isclose(ours, float(str(asked)), rel_tol=1e-5)
 
 
-def more_seeds(runs: Sequence[Run], key: str, seeds: Sequence[int], folders: Sequence[Path]) -> str:
+def more_seeds(
+    runs: Sequence[Run], key: str, seeds: Sequence[int], folders: Sequence[Path], keys: Collection[str]
+) -> str:
     """The command that trains a setting's runs with three more seeds, those of other settings first; "" if it was not
     trained, or was scored by a function. They go beside its own, or into it if it is one of several named folders; of a
     search's trial, into `seeds` beside it.
 
-    key: of seeds; seeds: of all settings; folders: those that were named.
+    key: of seeds; seeds: of all settings; folders: those that were named; keys: in which the settings differ.
     """
     run = runs[-1]
     if program_of(run) != "cse-train" or functions_in(run.config):
@@ -91,7 +95,8 @@ def more_seeds(runs: Sequence[Run], key: str, seeds: Sequence[int], folders: Seq
     given = values_of(run.overrides)
     # with the words of its case its folder would not have the name that the sweep gives it
     of_case = words_of_case(given.get("sweep", ""), given.get("case", ""))
-    words = [in_line(word) for word in typed_words(run) if not word.startswith(f"{key}=") and word not in of_case]
+    repeated = [word for word in typed_words(run, keys) if not word.startswith(f"{key}=") and word not in of_case]
+    words = [*map(in_line, repeated)]
     words.append(f"{key}={','.join(map(str, lacking))}")
     place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
     words.append(f"hydra.sweep.dir={place / 'seeds' if is_trial(run) else place}")

@@ -271,7 +271,8 @@ class Comparison:
     def more_seeds(self, setting: int) -> str:
         """The command that trains the setting with three more seeds; "" for a part of the runs, which may lack some."""
         seeds = [seed for seed in self.frame[self.seed] if isinstance(seed, int)]
-        return "" if self.part else more_seeds(self.settings.at[setting, "runs"], self.seed, seeds, self.folders)
+        runs = self.settings.at[setting, "runs"]
+        return "" if self.part else more_seeds(runs, self.seed, seeds, self.folders, self.keys)
 
 
 def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed: str) -> Comparison:

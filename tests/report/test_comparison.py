@@ -93,6 +93,13 @@ def test_the_command_for_more_seeds_is_quoted_once_and_has_new_seeds(grid_of_run
     assert last_words(odd)[-1] == f"hydra.sweep.dir={odd}"
 
 
+def test_more_seeds_stay_in_their_setting_where_an_axis_is_of_the_machine(leave, compared):
+    for workers in (0, 2):
+        leave(f"{workers}", {"trainer.workers": workers, "trainer.log_every": 1, "seed": 1}, {"dev/x": 70.0 + workers})
+    found = compared()
+    assert shlex.split(found.more_seeds(found.best))[2:-1] == ["trainer.workers=2", "seed=2,3,4"]
+
+
 def test_the_command_of_a_sweeps_run_names_its_case_and_not_what_that_sets(leave, compared):
     """So that the folders of the seeds have the names by which the sweep finds them."""
     words = ["sweep=whitenedcse/figure3", "objective=simcse", "model=bert", "case=simcse_bert", "seed=1", "smoke=true"]

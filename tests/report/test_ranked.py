@@ -50,6 +50,25 @@ def test_a_grid_in_a_searchs_folder_keeps_all_its_seeds(leave, compared, tmp_pat
     assert (found.frame["trial"] > 0).sum() == 3
 
 
+@pytest.mark.parametrize(
+    ("key", "values", "asked"),
+    [("model.flag", (True, False), ("True", "False")), ("data.columns", (["a", "b"], ["c"]), ("[a,b]", "[c]")),
+     ("objective.k", ("1.10", "1.1"), ("'1.10'", "'1.1'")), ("model.prefix", ("a, b", "c"), ("a\\, b", "c"))],
+)  # fmt: skip
+def test_a_choice_of_any_kind_is_a_searchs_trial(leave, compared, tmp_path, key, values, asked):
+    """The best trial was picked for being high: it is left out once its seeds are trained."""
+    for value, word, score in zip(values, asked, (90.0, 80.0), strict=True):
+        leave(f"S/{score}", {key: value, "seed": 42}, {"dev/x": score}, overrides=[f"{key}={word}"])
+    for seed in (1, 2, 3):
+        leave(f"S/seeds/{seed}", {key: values[0], "seed": seed}, {"dev/x": 82.0 + seed})
+    memory = tmp_path / "runs/S/.smac/a-0.jsonl"
+    memory.parent.mkdir()
+    memory.write_text("".join(f"{json.dumps({'asked': {key: word}})}\n" for word in asked))
+    found = compared()
+    assert found.means["dev/x"].tolist() == [84.0, 80.0]
+    assert found.means["runs"].tolist() == [3, 1]
+
+
 @pytest.mark.parametrize("names", ["am", "zm"])
 def test_the_score_of_a_ranking_does_not_depend_on_names_of_folders(leave, compared, names):
     for name, select, a, b in ((names[0], "dev/a", 81, 70), (names[1], "dev/b/average", 80, 75)):
