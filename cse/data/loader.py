@@ -117,7 +117,7 @@ class Batches(Dataset[Batch]):
         self.steps_per_epoch = full if drop_last or rest < max(2, min_rows) else full + 1
         if rest and not drop_last and self.steps_per_epoch == full:
             log.info("rows       the last %d of each epoch are left out: a batch needs %d", rest, max(2, min_rows))
-        room = sys.maxsize if tokenizer.positions is None else tokenizer.positions
+        room = sys.maxsize if tokenizer.room is None else tokenizer.room
         room -= self.prefix_length + self.suffix_length - len(self.first) - len(self.last)
         augmentation.longest = min(augmentation.longest, room)
         self.keys_NC = text_keys(text) if no_duplicates else None
@@ -252,8 +252,8 @@ class Batches(Dataset[Batch]):
         if made.min() < 0 or made.max() >= self.tokenizer.id_bound:
             raise UserError(f"{says} return ids below {self.tokenizer.id_bound:,}, the tokenizer's: {made!r:.80}")
         row = np.concatenate([ids[:start], made[len(self.first) : len(made) - len(self.last)], ids[end:]])
-        if self.tokenizer.positions is not None and len(row) > self.tokenizer.positions:
-            raise UserError(f"{says} return a row that the encoder can read: {self.tokenizer.positions} tokens at most")
+        if self.tokenizer.room is not None and len(row) > self.tokenizer.room:
+            raise UserError(f"{says} return a row that the encoder can read: {self.tokenizer.room} tokens at most")
         return row
 
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:

@@ -115,12 +115,21 @@ class Tokenizer:
                 f"{asked}={max_length} leaves no token of a text: special tokens and the prefix take "
                 f"{around - self.template_length}"
             )
-        if self.positions is not None and max_length + self.template_length > self.positions:
-            taken = f", {self.template_length} of them its template's" if self.template_length else ""
+        if self.room is not None and self.positions is not None and max_length + self.template_length > self.room:
+            most = self.room - self.template_length
+            taken = f", {self.positions - most} of them its template's" if self.template_length else ""
             raise UserError(
                 f"{asked}={max_length}: this encoder has positions for {self.positions} tokens{taken}: "
-                f"{asked}={self.positions - self.template_length} at most"
+                f"{asked}={most} at most"
             )
+
+    @property
+    def room(self) -> int | None:
+        """The most ids of a row that the encoder can read, also in a longer second template; None for any number."""
+        if self.positions is None:
+            return None
+        lengths = [len(one.before) + len(one.after) for one in (self._around, *self.templates)]
+        return self.positions - max(lengths) + lengths[0]
 
     @property
     def template_length(self) -> int:

@@ -175,6 +175,20 @@ def test_max_length_does_not_count_the_template(tiny_bert):
         tokenizer.check_length("trainer.max_length", 60)
 
 
+def test_a_second_template_that_is_longer_leaves_less_room(tiny_bert):
+    """A row of the first view, in the second template, would have more tokens than the encoder has positions."""
+    longer = "kadan lofel migor nuler kadan lofel [X] nuler [MASK]."
+    tokenizer = load_encoder(tiny_bert, "mask", template=FIRST, second_template=longer).tokenizer
+    first, second = (len(one.before) + len(one.after) for one in tokenizer.templates)
+    assert tokenizer.room == 64 - (second - first) < 64
+    most = tokenizer.room - tokenizer.template_length
+    tokenizer.check_length("trainer.max_length", most)
+    with pytest.raises(UserError, match=rf"trainer\.max_length={most} at most"):
+        tokenizer.check_length("trainer.max_length", most + 1)
+    (row,) = tokenizer([TEXTS[2]], most + tokenizer.template_length)
+    assert len(tokenizer.in_second_template(row)) == 64
+
+
 def test_a_length_that_special_tokens_and_a_prefix_fill_is_refused(tiny_tokenizer):
     tokenizer = Tokenizer(tiny_tokenizer, 64, "kafel migor: ")
     taken = tokenizer.before_text() + tokenizer.after_text()
