@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NotRequired
+from typing import TYPE_CHECKING, Annotated, NotRequired
 
+from annotated_types import MinLen
 from pydantic import with_config
 from torch import Tensor, nn
 from typing_extensions import TypedDict
@@ -25,7 +26,7 @@ class Lora(TypedDict):
     r: Count
     alpha: Count
     dropout: NotRequired[BelowOne]  # 0
-    targets: NotRequired[list[str] | None]
+    targets: NotRequired[Annotated[list[str], MinLen(1)] | None]
 
 
 def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:

@@ -132,6 +132,11 @@ def test_a_target_may_be_the_end_of_a_whole_name(tiny):
     assert adapted == {f"backbone.encoder.layer.{i}.attention.self.query" for i in (0, 1)}
 
 
+def test_no_target_is_not_every_layer(small_run, cse_train, capsys):
+    assert cse_train([*small_run, "model.lora={r:4,alpha:8,targets:[]}"]) == 2
+    assert "model.lora.targets" in capsys.readouterr().err
+
+
 def test_targets_of_the_command_line_are_exported(small_run, cse_train, tmp_path):
     assert cse_train([*small_run, "model.lora={r:4,alpha:8,targets:[query,value]}", "trainer.max_steps=2"]) == 0
     adapter = json.loads((tmp_path / "run/best/adapter/adapter_config.json").read_text())
