@@ -119,7 +119,12 @@ def check_unchanged(file: Path, before: str, now: str) -> None:
 
 
 def lines_of(file: Path, encoding: str, ends: str = "") -> Iterator[tuple[int, str]]:
-    """(line number, text without line end) of a plain or gzipped file; all text files are read here.
+    """(line number, text without line end) of a plain or gzipped file; see `whole_lines_of`."""
+    return ((number, line.strip("\r\n")) for number, line in whole_lines_of(file, encoding, ends))
+
+
+def whole_lines_of(file: Path, encoding: str, ends: str = "") -> Iterator[tuple[int, str]]:
+    """(line number, text with its line end) of a plain or gzipped file; all text files are read here.
 
     encoding: one that leaves ASCII unchanged. ends: "" for LF, CR LF and a lone CR, and no byte order mark is kept,
     wherever files were joined; a line feed for that alone, by which published corpora are counted. Raises UserError for
@@ -139,7 +144,7 @@ def lines_of(file: Path, encoding: str, ends: str = "") -> Iterator[tuple[int, s
             text = line.encode("latin-1").decode(encoding)
             if not ends or number == 1:
                 text = text.replace("\ufeff", "")
-            yield number, text.strip("\r\n")
+            yield number, text
 
 
 def is_wide(line: str) -> bool:
@@ -187,10 +192,11 @@ def _table(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
     """(first line, cells) of each row of a .csv or .tsv file, the header first.
 
     Where a header has no comma, or no tab in .tsv, what it has of DELIMITERS is between the cells: some programs write
-    semicolons. Quotes are parsed strictly: otherwise an unclosed quote would swallow all rows after it.
+    semicolons. Quotes are parsed strictly: otherwise an unclosed quote would swallow all rows after it. A line end
+    within quotes stays as it is: it is of the text.
     """
     csv.field_size_limit(MAX_CELL)
-    lines = (f"{line}\n" for _, line in lines_of(file, encoding))
+    lines = (line for _, line in whole_lines_of(file, encoding))
     header, of_kind = next(lines, ""), "\t" if kind(file) == ".tsv" else ","
     delimiter = next((sign for sign in (of_kind, *DELIMITERS) if sign in header), of_kind)
     reader = csv.reader(chain([header], lines), delimiter=delimiter, strict=True)

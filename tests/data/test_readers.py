@@ -76,6 +76,16 @@ def test_joined_files_of_several_line_ends_and_byte_order_marks(tmp_path):
     assert [*read_rows(tmp_path / "jp.txt", None, "iso2022_jp")] == [("一行",), ("二行",)]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_line_end_within_quotes_is_of_the_text(tmp_path, end):
+    """As pandas and csv read it: code with Windows line ends is other tokens to a byte-level encoder."""
+    rows = [("def f():\r\n  return 1", "x"), ("two\nlines", "y"), ("old\rmac", "z")]
+    cells = end.join(["a,b", *(f'"{one}",{other}' for one, other in rows), ""])
+    file = tmp_path / "code.csv"
+    file.write_bytes(cells.encode())
+    assert list(read_rows(file, ["a", "b"], "utf-8")) == rows
+
+
 def test_a_published_corpus_is_cut_at_line_feeds_alone(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"one\rtwo\n\xef\xbb\xbfthree\n")
     assert [*lines_of(tmp_path / "a.txt", "utf-8", "\n")] == [(1, "one\rtwo"), (2, "\ufeffthree")]
