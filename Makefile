@@ -45,7 +45,7 @@ pins: $(READY) ## Pin the newest versions that fit together in constraints.txt; 
 	$(BIN)/python .ci/pins.py
 
 choices: $(READY) ## Write the pages of all choices and all settings from conf/
-	$(BIN)/python -m cse.cli.help docs
+	$(BIN)/python -m cse.lab.commands.help docs
 
 docs: $(READY) ## Build the documents into site/; a link that leads nowhere fails
 	$(BIN)/python -m sphinx -q -W --keep-going -d site/.doctrees docs site

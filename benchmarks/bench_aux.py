@@ -23,8 +23,8 @@ import torch
 from accelerate import Accelerator
 
 from benchmarks.results import HERE, SHARED, real_data, spread, table, where, write_section
-from cse.config.compose import composed
-from cse.run import build
+from cse.lab.run import build
+from cse.lab.settings.compose import composed
 from cse.training import checkpoint
 
 COMMON = ["model=minilm", "model.pooling=cls", "data=text", "eval=stsb", "tracker=none", "objective=simcse"]

@@ -15,9 +15,9 @@ import torch
 from transformers import BertConfig, BertModel
 
 from benchmarks.results import spread, table, where, write_section
-from cse.config.compose import composed
+from cse.lab.run.build import make_objective
+from cse.lab.settings.compose import composed
 from cse.model.encoder import Encoder
-from cse.run.build import make_objective
 from cse.training.step import plain_step
 from cse.types import Batch, Encoded, Objective, Tokens
 

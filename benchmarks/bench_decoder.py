@@ -49,7 +49,7 @@ def main() -> None:
             *("tracker=none", f"trainer.batch_size={given.batch}", f"trainer.max_steps={given.steps}"),
             *(f"paths.cache={folder}", f"hydra.run.dir={folder}/run"),
         ]
-        subprocess.run([sys.executable, "-m", "cse.cli.train", *line], check=True)
+        subprocess.run([sys.executable, "-m", "cse.lab.commands.train", *line], check=True)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
     rows = [["encoder's weights in bf16", f"{2 * millions * 1e6 / 2**20:,.0f}"], ["peak of the run", f"{peak:,.0f}"]]
     about = (

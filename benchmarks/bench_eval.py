@@ -22,16 +22,16 @@ from scipy.stats import spearmanr
 
 from benchmarks.peers import synchronized
 from benchmarks.results import SHARED, spread, table, write_section
-from cse.config.compose import composed
 from cse.errors import MissingResource
 from cse.eval import transfer
 from cse.eval.files import DataFolder
-from cse.eval.score import MemoizedEncode, score
+from cse.eval.scoring import MemoizedEncode, score
 from cse.eval.senteval.data import Examples, Parts, read_subset, read_table
 from cse.eval.senteval.suite import combined
+from cse.lab.run import startup
+from cse.lab.settings.compose import composed
 from cse.model.encoder import Encoder
 from cse.model.pooling import mean
-from cse.run import startup
 from cse.score import values
 from cse.sources.senteval import SUBSETS
 from cse.types import Encode

@@ -24,7 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.peers import PACKAGE, save_model, write_sentences
 from benchmarks.results import SHARED, spread, table, write_section
-from cse.run import startup
+from cse.lab.run import startup
 
 AUGMENTATIONS = {  # overrides, steps
     "SimCSE's dropout, 64 rows": (["trainer.batch_size=64"], 100),
@@ -41,8 +41,8 @@ def batches_of(overrides: list[str], text: Path, folder: Path) -> Any:
     """The batches of a run with these settings."""
     from accelerate import Accelerator
 
-    from cse.config.compose import composed
-    from cse.run.build import build
+    from cse.lab.run.build import build
+    from cse.lab.settings.compose import composed
 
     given = ["model=minilm", *overrides, "data=text", f"data.path={text}", "eval=[]", "trainer.select=null"]
     return build(composed("train", [*given, f"paths.cache={folder}/cache"]), Accelerator(cpu=True)).batches
@@ -140,8 +140,8 @@ def small_training(folder: Path, precision: str) -> Any:
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
 
-    from cse.config.compose import composed
-    from cse.run.build import build
+    from cse.lab.run.build import build
+    from cse.lab.settings.compose import composed
     from cse.training.loop import Training
 
     AcceleratorState._reset_state(reset_partial_state=True)  # of the precision before

@@ -25,13 +25,13 @@ from benchmarks.bench_aux import IMAGES, SOUND, curves, mean_and_sd, train
 from benchmarks.bench_learning import DOCUMENTS, NLI, WIKI
 from benchmarks.peers import PACKAGE, PRECISIONS, reset_precision, save_model, synchronized
 from benchmarks.results import SHARED, real_data, spread, table, where, write_section
-from cse.config.compose import composed
 from cse.eval.sts import Sts, Stsb
+from cse.lab.folder.runs import read_run
+from cse.lab.folder.status import DONE
+from cse.lab.run.build import build, precision_of
+from cse.lab.settings.compose import composed
 from cse.model.load import load_encoder
 from cse.ranges import AnyPooling
-from cse.record.runs import read_run
-from cse.record.status import DONE
-from cse.run.build import build, precision_of
 from cse.tensors import Precision
 from cse.training.loop import Training
 

@@ -21,7 +21,7 @@ SCORES = ("dev/stsb/spearman", "test/stsb/spearman", "test/sts/average", "test/s
 
 def make(folder: Path, runs: int) -> None:
     """Fill a folder with runs as cse-train leaves them, but for weights and pictures."""
-    from cse.config.compose import composed, resolved, without_hydra
+    from cse.lab.settings.compose import composed, resolved, without_hydra
 
     settings, random_ = resolved(without_hydra(composed("train", ["objective=barlow"]))), random.Random(0)
     for number in range(runs):
@@ -59,7 +59,7 @@ def measured(runs: int) -> list[str]:
     """A row: runs, seconds of CPU, GB at the peak, MB of the page."""
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder) / "runs", runs)
-        code = "import sys; sys.argv[0] = 'cse-report'; from cse.cli.report import main; main()"
+        code = "import sys; sys.argv[0] = 'cse-report'; from cse.lab.commands.report import main; main()"
         words = [f"runs={folder}/runs", f"out={folder}/out"]
         log = os.open(f"{folder}/log", os.O_WRONLY | os.O_CREAT)
         process = os.posix_spawn(

@@ -24,7 +24,7 @@ import torch
 from benchmarks.bench_cost import SHAPES, device
 from benchmarks.peers import OURS, contestants, precisions, save_model, synchronized
 from benchmarks.results import SHARED, spread, table, where, write_section
-from cse.run import startup
+from cse.lab.run import startup
 
 PLAN = {  # untimed steps, steps a round, rounds; BERT at 256 takes a minute a step, so its first one counts
     ("minilm", 64): (3, 2, 5), ("minilm", 256): (2, 1, 3), ("bert", 64): (1, 1, 3), ("bert", 256): (0, 1, 2),

@@ -1,7 +1,7 @@
 """How often the report's verdicts are wrong, and how often they find a true effect: python -m benchmarks.bench_verdicts
 
-Made-up tables with a known truth are judged by the report's own `cse.report.verdicts.judge_claims`: four arms of a few
-seeds, normal with deviation 1, and every form of claim. Effects are in deviations of one seed.
+Made-up tables with a known truth are judged by the report's own `cse.lab.report.verdicts.judge_claims`: four arms of a
+few seeds, normal with deviation 1, and every form of claim. Effects are in deviations of one seed.
 """
 
 import argparse
@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.results import table, write_section
-from cse.record.runs import Run
-from cse.report import published, verdicts
-from cse.report.claims import Claim
-from cse.report.groups import groups_of
-from cse.report.spec import Spec, parse
-from cse.report.statistics import power
+from cse.lab.folder.runs import Run
+from cse.lab.report import published, verdicts
+from cse.lab.report.claims import Claim
+from cse.lab.report.group import groups_of
+from cse.lab.report.spec import Spec, parse
+from cse.lab.report.statistics import power
 
 SEEDS, EFFECTS = (3, 5, 8), (0.5, 1.0, 2.0)
 ARMS = ("2", "3", "4", "5")  # the rows of WhitenedCSE's Table 5

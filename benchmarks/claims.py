@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from cse.cli.reporting import settings
-from cse.columns import to_markdown
-from cse.config.groups import choices
 from cse.errors import UserError
 from cse.files import write_text
-from cse.report.findings import headline, lines
-from cse.report.markup import NOT_JUDGED, NOT_RUN
-from cse.report.sweep import of_sweep
-from cse.sweep import jobs
+from cse.lab.commands.report_settings import settings
+from cse.lab.report.findings import headline, lines
+from cse.lab.report.markup import NOT_JUDGED, NOT_RUN
+from cse.lab.report.paper import of_sweep
+from cse.lab.sections import to_markdown
+from cse.lab.settings.groups import choices
+from cse.lab.sweep import jobs
 
 PAGE = Path(__file__).parent / "CLAIMS.md"
 ANYWAY = ("printed", "printed so", "quantity", "not judged")

@@ -15,8 +15,8 @@ from accelerate.state import AcceleratorState
 from torch import Tensor, nn
 
 from benchmarks.bench_cost import SHAPES
-from cse.config.compose import composed
 from cse.device import computes_bf16
+from cse.lab.settings.compose import composed
 from cse.objective.simcse import info_nce
 from cse.tensors import Precision
 
@@ -106,7 +106,7 @@ def ours(source: str, batch: int, rows: int, folder: Path, precision: str) -> tu
     """cse's own loop, on text read and tokenised as in a run. Returns a turn and the batches."""
     from accelerate import Accelerator
 
-    from cse.run.build import build, precision_of
+    from cse.lab.run.build import build, precision_of
     from cse.training.loop import Training
     from cse.training.signals import Signals
 

@@ -24,28 +24,28 @@ from typing import TYPE_CHECKING, Protocol, get_args, runtime_checkable
 
 from omegaconf import DictConfig
 
-from cse.config.compose import composed, explaining, without_hydra
-from cse.config.groups import PROGRAMS, adopt_folders, choices
-from cse.config.keys import FUNCTION, key_of
-from cse.config.spelling import MULTIRUN, ONE_OF_MANY, as_meant, spell, spell_settings, values_of
-from cse.dotted import flattened
 from cse.errors import UserError, renaming_keys
+from cse.lab.folder.events import metric_events
+from cse.lab.folder.results import read_finished
+from cse.lab.run import resume, startup
+from cse.lab.run.build import build_evaluators
+from cse.lab.run.job import Job, check_place, check_typed, fit, folder_of
+from cse.lab.run.launch import launched
+from cse.lab.run.logs import logging_to
+from cse.lab.run.needs import check_named
+from cse.lab.settings.compose import composed, explaining, without_hydra
+from cse.lab.settings.dotted import flattened
+from cse.lab.settings.groups import PROGRAMS, adopt_folders, choices
+from cse.lab.settings.keys import FUNCTION, key_of
+from cse.lab.settings.spelling import MULTIRUN, ONE_OF_MANY, as_meant, spell, spell_settings, values_of
 from cse.ranges import AnyPooling
-from cse.record.events import metric_events
-from cse.record.results import read_finished
-from cse.run import resume, startup
-from cse.run.build import build_evaluators
-from cse.run.job import Job, check_place, check_typed, fit, folder_of
-from cse.run.launch import launched
-from cse.run.logs import logging_to
-from cse.run.needs import check_named
 from cse.sources.encoder import WORKS_HERE
 
 if TYPE_CHECKING:  # importing cse does not import numpy and torch
     import numpy as np
 
-    from cse.dotted import Json
     from cse.eval.function import ScoringFunction
+    from cse.files import Json
     from cse.model.encoder import Encoder
 
 OF_EVALUATORS = ("eval", "splits", "paths", "allow_partial")
@@ -130,7 +130,7 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     both splits; with "trainer.select=dev/mine/NAME" one of them selects the step.
     """
     with _job("train", words, settings, folder) as job:
-        from cse.run.run import run
+        from cse.lab.run.train import run
 
         if (mine := launched(job)) is not None:
             run(mine)
@@ -143,7 +143,7 @@ def evaluate_into(*words: str, folder: str | Path | None = None, **settings: obj
     folder: None is hydra.run.dir. Raises UserError before a file is written.
     """
     with _job("evaluate", words, settings, folder) as job:
-        from cse.run import evaluation
+        from cse.lab.run import evaluation
 
         evaluation.evaluate(job)
     return job.folder
@@ -190,7 +190,7 @@ def evaluate(
     (encode, split) -> {name: number}, or a list of both, ["stsb", "sts", {"mine": function}]. Raises UserError, for
     others too, or one MissingResource that names all missing data.
     """
-    from cse.eval.score import MemoizedEncode, checked, score
+    from cse.eval.scoring import MemoizedEncode, checked, score
     from cse.score import values
 
     if words and not (isinstance(words[0], str) and "=" in words[0]):
@@ -290,7 +290,7 @@ def _composed(
     own: words that nobody typed. runs: the files that the words name are needed here. Raises UserError for words that
     it would refuse.
     """
-    from cse.config.check import validate
+    from cse.lab.settings.check import validate
 
     with explaining(words, command):
         origin = resume.started_from(words) if command == "train" else None

@@ -1,6 +1,6 @@
 """Types of settings with their ranges, for the signatures of parts: `lr: Positive`, `p: Share`, `seed: Seed`.
 
-Only a part's signature says what it takes; cse.config.check checks a config against it before any work. A choice is a
+Only a part's signature says what it takes; the laboratory checks a config against it before any work. A choice is a
 Literal, or a OneOf if a table lists the names already. NaN and infinity are refused everywhere.
 """
 

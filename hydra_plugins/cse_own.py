@@ -1,4 +1,4 @@
-"""Hydra plugins: the user's own config folders, and the values of hydra/sweeper=smac (cse.sweep.search).
+"""Hydra plugins: the user's own config folders, and the values of hydra/sweeper=smac (cse.lab.sweep.smac).
 
 Hydra loads them in every program of this environment; only where it composes our conf/ do they change anything.
 """
@@ -9,8 +9,8 @@ from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
-from cse.config import groups
-from cse.config.own import OwnSource
+from cse.lab.settings import groups
+from cse.lab.settings.own import OwnSource
 
 __all__ = ["OwnChoices", "OwnSource"]  # Hydra finds a source by its name in a plugin's module
 

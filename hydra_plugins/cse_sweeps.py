@@ -5,7 +5,7 @@ A link conf/sweep would do the same, but archives and some systems drop links.
 
 from hydra._internal.core_plugins import file_config_source
 
-from cse.config import groups
+from cse.lab.settings import groups
 
 GROUP = "sweep"
 

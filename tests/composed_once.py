@@ -12,7 +12,7 @@ import yaml
 from hydra import compose
 from omegaconf import DictConfig
 
-from cse.config import groups
+from cse.lab.settings import groups
 
 MOST = 1000  # configs that are kept, of 26 kB each
 SWEEPS = groups.SWEEPS_DIR
@@ -26,7 +26,7 @@ def install() -> None:
 
 
 def compose_once(name: str, words: list[str], return_hydra_config: bool) -> DictConfig:
-    """hydra.compose as cse.config.compose calls it."""
+    """hydra.compose as cse.lab.settings.compose calls it."""
     if os.environ.get(groups.OWN) or groups.SWEEPS_DIR != SWEEPS:
         return compose(name, words, return_hydra_config)
     config = pickle.loads(pickled(name, tuple(words), return_hydra_config))

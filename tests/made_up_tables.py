@@ -2,12 +2,12 @@
 
 import yaml
 
-from cse.record.runs import read_runs
-from cse.report import published
-from cse.report.groups import groups_of
-from cse.report.spec import parse
-from cse.report.table import build
-from cse.report.verdicts import judge_claims
+from cse.lab.folder.runs import read_runs
+from cse.lab.report import published
+from cse.lab.report.group import groups_of
+from cse.lab.report.spec import parse
+from cse.lab.report.table import build
+from cse.lab.report.verdicts import judge_claims
 
 
 def parsed(block, name="sweeps/it.yaml"):

@@ -7,9 +7,9 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
-from cse.record.runs import read_runs
-from cse.report.chosen import with_origin
-from cse.report.comparison import compare_runs
+from cse.lab.folder.runs import read_runs
+from cse.lab.report.chosen import with_origin
+from cse.lab.report.comparison import compare_runs
 
 LOWER = ("alignment", "uniformity", "median_rank", "loss")  # names of scores that are better when lower
 

@@ -16,7 +16,7 @@ import yaml
 
 import cse
 from cse.errors import MissingResource, UserError
-from cse.run import startup
+from cse.lab.run import startup
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from killed import assert_same_tensors, logged, train_to
 from sentence_transformers import SentenceTransformer
 from toys import composed, run_of
 
-from cse.config.groups import choices
+from cse.lab.run.build import make_objective
+from cse.lab.settings.groups import choices
 from cse.model.load import load_encoder
-from cse.run.build import make_objective
 
 TEXTS = ["kadan lofel miga", "sta nu"]
 ONE_POSITIVE = "augmentation.positives=1"

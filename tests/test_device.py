@@ -9,11 +9,11 @@ from omegaconf import OmegaConf
 
 from cse import device
 from cse.errors import UserError
+from cse.lab.folder.runs import read_run
+from cse.lab.run.build import precision_of
+from cse.lab.run.summary import precision_in_words
+from cse.lab.run.train import start_processes
 from cse.model.encoder import Encoder
-from cse.record.runs import read_run
-from cse.run.build import precision_of
-from cse.run.run import start_processes
-from cse.run.summary import precision_in_words
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_a_run_forbids_tf32_in_convolutions(cse_train, small_run, monkeypatch):
         seen.append(torch.backends.cudnn.allow_tf32)
         return accelerator
 
-    monkeypatch.setattr("cse.run.run.start_processes", started)
+    monkeypatch.setattr("cse.lab.run.train.start_processes", started)
     assert cse_train([*small_run, "dry_run=true"]) == 0
     assert seen == [False]
 

@@ -24,11 +24,10 @@ def test_the_wheel_carries_its_configuration(tmp_path):
     for folder, inside in ((ROOT / "conf", "cse/conf"), (ROOT / "sweeps", "cse/sweeps")):
         for path in folder.rglob("*.yaml"):
             assert f"{inside}/{path.relative_to(folder)}" in names
-    for path in [*(ROOT / "cse/report/templates").iterdir(), *(ROOT / "cse/report/published").iterdir()]:
+    for path in [*(ROOT / "cse/lab/report/templates").iterdir(), *(ROOT / "cse/lab/report/published").iterdir()]:
         assert str(path.relative_to(ROOT)) in names
-    code = (
-        "import sys; from cse.cli.train import main; sys.argv = ['cse-train', 'model=minilm', '--cfg', 'job']; main()"
-    )
+    line = ["cse-train", "model=minilm", "--cfg", "job"]
+    code = f"import sys; from cse.lab.commands.train import main; sys.argv = {line}; main()"
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
     run = [sys.executable, "-c", code]
     out = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from cse.config.compose import composed
-from cse.report import figures, published
-from cse.report.spec import parse
-from cse.sweep import jobs, line
-from cse.sweep.words import first_values
+from cse.lab.report import figures, published
+from cse.lab.report.spec import parse
+from cse.lab.settings.compose import composed
+from cse.lab.settings.words import first_values
+from cse.lab.sweep import jobs, line
 
 SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"
 
@@ -152,7 +152,7 @@ def runs(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_first_and_the_last_job_run(name, runs, monkeypatch):
     """smoke=true: a tiny encoder of the real width and tiny data. A run that a job scores is made first."""
-    from cse.cli import evaluate, train
+    from cse.lab.commands import evaluate, train
 
     monkeypatch.chdir(runs)
     monkeypatch.setenv("CSE_CACHE", str(runs / "cache"))

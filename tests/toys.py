@@ -15,9 +15,9 @@ from typing import TypeVar
 
 from omegaconf import DictConfig
 
-from cse.config import compose
-from cse.config.groups import CONF_DIR, choices
-from cse.run.build import make_objective
+from cse.lab.run.build import make_objective
+from cse.lab.settings import compose
+from cse.lab.settings.groups import CONF_DIR, choices
 from cse.types import Evaluator
 
 TESTS = Path(__file__).parent

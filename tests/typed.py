@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cse.sweep import line
-from cse.sweep.jobs import PlannedJob
+from cse.lab.sweep import line
+from cse.lab.sweep.jobs import PlannedJob
 
 PROGRAMS = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
 

@@ -31,7 +31,7 @@ class Run:
 
 def train(arguments: list[str], folder: Path) -> Run:
     """Run cse-train in this process, and remove its folder. Raises RuntimeError unless it ends with 0."""
-    from cse.cli.train import main
+    from cse.lab.commands.train import main
 
     before = sys.argv
     torch._dynamo.reset()  # graphs of the run before would hold its memory
@@ -55,7 +55,7 @@ def train(arguments: list[str], folder: Path) -> Run:
 
 def train_apart(arguments: list[str], folder: Path) -> Run:
     """Run cse-train in its own process, for settings that last as long as the process. Its folder stays."""
-    command = [sys.executable, "-m", "cse.cli.train", *arguments, f"hydra.run.dir={folder}"]
+    command = [sys.executable, "-m", "cse.lab.commands.train", *arguments, f"hydra.run.dir={folder}"]
     ended = subprocess.run(command, capture_output=True, text=True, env=environment())
     if ended.returncode:
         raise RuntimeError(f"cse-train ended with {ended.returncode}: {ended.stderr[-2000:]}")

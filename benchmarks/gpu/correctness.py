@@ -21,9 +21,9 @@ from benchmarks.gpu.check import FAILED, Check, Result, within
 from benchmarks.gpu.commands import Run, train, train_apart
 from benchmarks.gpu.modality import pictures, sound
 from benchmarks.gpu.world import World, batch_for
-from cse.config.compose import composed
+from cse.lab.run.build import make, make_objective
+from cse.lab.settings.compose import composed
 from cse.model.encoder import Encoder
-from cse.run.build import make, make_objective
 from cse.score import values
 from cse.training.step import Chunks, chunked_step, plain_step
 from cse.types import Batch, Objective
@@ -202,7 +202,7 @@ def waits(world: World, more: list[str]) -> Result:
         torch.cuda.set_sync_debug_mode("warn")
         try:
             # a run silences warnings, and these are what is counted
-            with patch("cse.run.startup.quiet"), warnings.catch_warnings(record=True) as said:
+            with patch("cse.lab.run.startup.quiet"), warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
                 train(
                     [*settings(world, steps), "trainer.log_every=1000", "trainer.select=null", *more],

@@ -5,10 +5,10 @@ import time
 from benchmarks.gpu.check import MEASURED, Check, Result
 from benchmarks.gpu.world import World
 from benchmarks.peers import synchronized
-from cse.config.compose import composed
-from cse.eval.score import MemoizedEncode
+from cse.eval.scoring import MemoizedEncode
+from cse.lab.run.build import make
+from cse.lab.settings.compose import composed
 from cse.model.load import load_encoder
-from cse.run.build import make
 from cse.tensors import Precision
 
 SENTENCES = 30_000

@@ -16,7 +16,7 @@ from benchmarks.gpu import correctness, evaluation, large, modality, recipes, sp
 from benchmarks.gpu.check import MEASURED, SKIPPED, Result, perform
 from benchmarks.gpu.world import World
 from cse.files import write_text
-from cse.run import startup
+from cse.lab.run import startup
 
 PARTS = {
     "correctness": correctness.checks, "speed": speed.checks, "recipes": recipes.checks, "modality": modality.checks,

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from cse.files import sha256
-from cse.record.runs import Run, read_run
-from cse.record.status import DONE, RUNNING
-from cse.report.statistics import Effect, compare_seeds, holm
+from cse.lab.folder.runs import Run, read_run
+from cse.lab.folder.status import DONE, RUNNING
+from cse.lab.report.statistics import Effect, compare_seeds, holm
 
 SEEDS, TUNING = range(21, 31), (101, 102)
 LOWEST = (3e-6, 1e-7)  # where every grid ends: of the text's rate, and of a second modality's

@@ -24,9 +24,8 @@ from cse.data.listing import listed
 from cse.data.readers import check_unchanged
 from cse.data.stream import Stream, by_class, check_depth, tell_unread
 from cse.data.usable import check_share
-from cse.dotted import Json
 from cse.errors import MissingResource, UserError, check_loads, first_line
-from cse.files import sha256
+from cse.files import Json, sha256
 from cse.progress import showing, track
 from cse.ranges import Count, Name, Natural, Positive, Seed, Several, Share
 from cse.sources.fetch import fetch

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cse.dotted import Json
-from cse.files import cannot_write, checksum, file_lock, written_once
+from cse.files import Json, cannot_write, checksum, file_lock, written_once
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 
 from cse.data.listing import listed, unread_in_words
-from cse.data.scores import ScoreColumn
+from cse.data.score_column import ScoreColumn
 from cse.errors import MissingResource, UserError, first_line
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from cse.data.corpora import check_available, is_published, published
 from cse.data.function import Rows, check_row, rows_by, version_of
 from cse.data.noise import Noise, with_noise
 from cse.data.readers import Columns, check_unchanged, checked, files_of, is_on_hub, read_rows, reading, texts_of
-from cse.data.scores import ScoreColumn
+from cse.data.score_column import ScoreColumn
 from cse.data.usable import Empty, Notes, fault, note_faults, usable_rows
 from cse.errors import UserError
 from cse.files import sha256

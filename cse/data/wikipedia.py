@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 from cse.data.corpora import repo_of
-from cse.dotted import Json
 from cse.errors import UserError, check_loads
+from cse.files import Json
 from cse.ranges import Count, Name, PositiveShare, Seed, Several
 from cse.sources import hub
 

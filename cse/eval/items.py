@@ -16,9 +16,8 @@ from typing import Literal
 
 import numpy as np
 
-from cse.dotted import Json
 from cse.errors import first_line
-from cse.files import replaced_file, write_text
+from cse.files import Json, replaced_file, write_text
 from cse.score import Average, Behind, Items, ItemScores, Score
 
 FILE = "items.npz"

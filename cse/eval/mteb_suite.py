@@ -17,7 +17,7 @@ import numpy as np
 from annotated_types import MinLen
 
 from cse.errors import MissingResource, UserError, first_line
-from cse.eval.score import mean_of
+from cse.eval.scoring import mean_of
 from cse.progress import track
 from cse.ranges import Count, Name
 from cse.score import Score, Source

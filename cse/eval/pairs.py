@@ -8,7 +8,7 @@ from typing import Annotated
 from annotated_types import Len
 
 from cse.data.readers import KINDS, files_of, kind, read_rows
-from cse.data.scores import ScoreColumn
+from cse.data.score_column import ScoreColumn
 from cse.errors import UserError, renaming_keys
 from cse.eval.files import DataFolder
 from cse.eval.senteval.data import Examples, Row, labelled

@@ -19,7 +19,7 @@ from scipy.stats import pearsonr, spearmanr
 
 from cse.errors import UserError
 from cse.eval.files import DataFolder, senteval_folder
-from cse.eval.score import mean_of
+from cse.eval.scoring import mean_of
 from cse.eval.senteval.data import Examples, read_subset, read_table
 from cse.ranges import Name, OneOf, Widths
 from cse.score import Items, Score, Source, digest_of

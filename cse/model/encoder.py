@@ -14,7 +14,7 @@ from rich.progress import track as bar
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
-from cse.dotted import Json
+from cse.files import Json
 from cse.model import packing
 from cse.model.architecture import hidden_of_embeddings, is_causal, takes_embeddings
 from cse.model.pooling import pool

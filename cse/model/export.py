@@ -16,9 +16,8 @@ from huggingface_hub import save_torch_state_dict
 from safetensors.torch import save_file
 from torch import nn
 
-from cse.dotted import Json
 from cse.errors import UserError
-from cse.files import write_json, write_text
+from cse.files import Json, write_json, write_text
 from cse.model.architecture import DENSE_POOLERS
 from cse.model.encoder import Encoder
 from cse.model.heads import is_mlp_head

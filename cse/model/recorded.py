@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from cse.dotted import Json
 from cse.errors import UserError
+from cse.files import Json
 from cse.model.pooling import POOLERS
 
 MODES = {

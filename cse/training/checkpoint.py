@@ -24,9 +24,8 @@ from torch.optim import Optimizer
 from typing_extensions import TypedDict
 
 from cse import device
-from cse.dotted import Json
 from cse.errors import UserError, in_short
-from cse.files import recover, replaced_file
+from cse.files import Json, recover, replaced_file
 from cse.training.failures import is_out_of_memory
 from cse.training.settings import WEIGHTS, State
 

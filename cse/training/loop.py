@@ -15,10 +15,10 @@ from accelerate.utils import set_seed
 from torch import Tensor, nn
 
 from cse.device import data_workers, is_gpu
-from cse.dotted import Json
 from cse.errors import Interrupted, UserError
 from cse.eval.items import keep_cosines
-from cse.eval.score import MemoizedEncode, score
+from cse.eval.scoring import MemoizedEncode, score
+from cse.files import Json
 from cse.model.heads import MLPHead
 from cse.score import Scores, values
 from cse.tensors import Precision
@@ -45,7 +45,7 @@ class Wishes(NamedTuple):
 
 
 class Callback(Protocol):
-    """Called with a step and its numbers, on the main process only; see cse.tracking.trackers.Tracker.log."""
+    """Called with a step and its numbers, on the main process only; see cse.lab.tracking.trackers.Tracker.log."""
 
     def __call__(self, step: int, metrics: Numbers, lower_is_better: Collection[str] = ()) -> None: ...
 
@@ -57,7 +57,7 @@ OnBest = Callable[[int, Scores], str | None]
 class Training:
     """A run's state and its loop. Call `start` once, then `run`; the constructor neither reads nor writes a file.
 
-    folder: the run's. identity: the settings that a resumed run must share (cse.config.keys.identity).
+    folder: the run's. identity: the settings that a resumed run must share (cse.lab.settings.keys.identity).
     """
 
     def __init__(self, parts: Parts, accelerator: Accelerator, folder: Path, identity: dict[str, object]):

@@ -12,9 +12,9 @@ from accelerate.optimizer import AcceleratedOptimizer
 from torch import Tensor, nn
 
 from cse.device import random_state, set_random_state
-from cse.dotted import Json
 from cse.errors import UserError
 from cse.eval.geometry import alignment, effective_rank, uniformity
+from cse.files import Json
 from cse.model.encoder import Encoder
 from cse.tensors import seeded
 from cse.training import optim

@@ -5,7 +5,7 @@ import pytest
 from hydra.utils import instantiate
 from toys import composed, toy_of
 
-from cse.config.groups import choices
+from cse.lab.settings.groups import choices
 from cse.types import Augmentation
 
 TEXT = " ".join(["one", "two", "three", "four", "five", "six", "seven", "eight"] * 10)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from benchmarks import claims
-from cse.report.findings import lines
+from cse.lab.report.findings import lines
 
 PAPERS = ["declutr", "noncontrastive", "nonling", "whitenedcse"]
 SWEEPS = Path(__file__).resolve().parents[2] / "sweeps"

@@ -12,8 +12,8 @@ from toy_hub import parquet
 from cse.data import corpora
 from cse.data.corpora import check_copy
 from cse.errors import MissingResource, UserError
-from cse.run.build import make
-from cse.run.needs import Need
+from cse.lab.run.build import make
+from cse.lab.run.needs import Need
 from cse.sources.catalogue import DATASETS
 
 CONF = Path(__file__).parents[2] / "conf/data"

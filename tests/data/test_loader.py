@@ -11,7 +11,7 @@ from cse.augmentation.shuffle import Shuffle
 from cse.augmentation.spans import Spans
 from cse.data import loader
 from cse.data.loader import Batches
-from cse.data.scores import ScoreColumn
+from cse.data.score_column import ScoreColumn
 from cse.data.text import Text
 from cse.errors import UserError
 from cse.model.tokenizer import Tokenizer

@@ -20,7 +20,7 @@ from typed import PROGRAMS, exit_code
 
 from cse import api
 from cse.errors import UserError
-from cse.sweep import line
+from cse.lab.sweep import line
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLLOWED = {*(ROOT / "docs" / "adding").glob("*.md")}  # test_adding.py
@@ -38,8 +38,8 @@ NOT_RUN = {
     "wandb": "it needs W&B's server",
     "export": "it sets variables for the next lines",
     "trap": "it is part of an sbatch script: tests/slurm runs it",
-    "cse-data fetch": "it needs the hub: tests/cli/test_data.py fetches from a toy one",
-    "cse-report runs=[A,B] gate": "it exits with 1 without a clear difference: tests/report/test_differences.py",
+    "cse-data fetch": "it needs the hub: tests/lab/commands/test_data.py fetches from a toy one",
+    "cse-report runs=[A,B] gate": "it exits with 1 without a clear difference: tests/lab/report/test_differences.py",
     "hf upload": "it needs the hub",
     "hf cache verify": "it needs the hub",
     "git checkout": "it changes a checkout",
@@ -51,8 +51,8 @@ NOT_RUN = {
     "onnx/bin/": "it needs that environment, as the page says",
 }
 LAUNCHERS = {  # here the program runs alone; these tests run it under the launcher, on two processes
-    "torchrun": "tests/run/test_launch.py",
-    "accelerate": "tests/run/test_launch.py",
+    "torchrun": "tests/lab/run/test_launch.py",
+    "accelerate": "tests/lab/run/test_launch.py",
     "srun": "tests/slurm",
     "sbatch": "tests/slurm",
 }
@@ -95,8 +95,8 @@ def understood(command: str) -> tuple[dict[str, str], str, list[str]]:
         return variables, "", []
     if words[0] in LAUNCHERS:
         words = [word for quoted in words for word in shlex.split(quoted)]  # sbatch --wrap "srun ..."
-        start = next(number for number, word in enumerate(words) if word in PROGRAMS or word == "cse.cli.train")
-        words = ["cse-train" if words[start] == "cse.cli.train" else words[start], *words[start + 1 :]]
+        start = next(number for number, word in enumerate(words) if word in (*PROGRAMS, "cse.lab.commands.train"))
+        words = ["cse-train" if words[start] == "cse.lab.commands.train" else words[start], *words[start + 1 :]]
     if words[:2] == ["python", "-m"] and words[2].startswith("examples."):
         return variables, "python", words[2:]
     return variables, words[0] if words[0] in (*PROGRAMS, "make", "pip") else "?", words[1:]

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from toys import composed
 
-from cse.config.groups import choices, file_of
 from cse.eval.senteval import data
+from cse.lab.settings.groups import choices, file_of
 from cse.sources.made_up import PAIRS, write_senteval
 
 Encode = Callable[[list[str]], np.ndarray]

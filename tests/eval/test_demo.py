@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cse.config.compose import composed
 from cse.errors import MissingResource, UserError
 from cse.eval.demo import Demo
+from cse.lab.settings.compose import composed
 from cse.score import values
 from cse.sources import fetch
 

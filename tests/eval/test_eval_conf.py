@@ -6,10 +6,10 @@ import pytest
 import toys
 from hydra.utils import get_class
 
-from cse.config.check import validate
-from cse.config.compose import composed
-from cse.config.groups import CONF_DIR, choices
 from cse.errors import UserError
+from cse.lab.settings.check import validate
+from cse.lab.settings.compose import composed
+from cse.lab.settings.groups import CONF_DIR, choices
 
 NAMES = choices("eval")
 

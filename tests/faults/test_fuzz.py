@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from torch import nn
 from toy_hub import parquet
 
-from cse.cli.exits import exit_on_error
 from cse.data.readers import read_rows
 from cse.errors import UserError
 from cse.eval.senteval.pickles import read_pickle
+from cse.lab.commands.exits import exit_on_error
+from cse.lab.folder.events import read_events
+from cse.lab.folder.runs import read_run
 from cse.model.vectors import WordVectors
-from cse.record.events import read_events
-from cse.record.runs import read_run
 from cse.training import checkpoint
 
 pytestmark = pytest.mark.nightly
@@ -122,7 +122,7 @@ WORDS = st.text("abtrainer.lr=seed[]{}',:-+~@/$0123456789 \"\\()null", max_size=
 def test_random_settings_are_refused(words):
     from hydra.core.global_hydra import GlobalHydra
 
-    from cse.config.compose import composed, explaining, refuse_words
+    from cse.lab.settings.compose import composed, explaining, refuse_words
 
     GlobalHydra.instance().clear()
     words = [word for word in words if not word.startswith("-") and "\0" not in word]

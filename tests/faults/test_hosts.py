@@ -57,7 +57,7 @@ def test_a_worker_that_dies(small_run, cse_train, tmp_path, monkeypatch, capsys)
 
 
 def test_a_clock_that_goes_back(small_run, cse_train, tmp_path, monkeypatch):
-    from cse.record.runs import read_run
+    from cse.lab.folder.runs import read_run
 
     now = itertools.count(time.time(), -3600)  # an hour back whenever it is read
     monkeypatch.setattr(time, "time", lambda: next(now))
@@ -86,7 +86,7 @@ def test_no_folder_for_temporary_files(small_run, cse_train, tmp_path, monkeypat
 )
 def test_sixty_four_open_files_are_enough(small_run, tmp_path, extra):
     """HOME and TMPDIR may name folders that do not exist."""
-    words = shlex.join([sys.executable, "-m", "cse.cli.train", *small_run, *extra])
+    words = shlex.join([sys.executable, "-m", "cse.lab.commands.train", *small_run, *extra])
     where = {**os.environ, "HOME": f"{tmp_path}/no/home", "TMPDIR": f"{tmp_path}/no/tmp", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(["bash", "-c", f"ulimit -n 64; {words}"], env=where, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

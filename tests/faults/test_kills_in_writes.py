@@ -17,7 +17,7 @@ from torch import nn
 
 from cse.data.cache import cached
 from cse.files import recover, replaced_folder, write_text
-from cse.record.events import Jsonl, read_events
+from cse.lab.folder.events import Jsonl, read_events
 from cse.training import checkpoint
 
 ON_DISK = ("open", "os.", "shutil.")  # prefixes of the audit events

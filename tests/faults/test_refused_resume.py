@@ -17,8 +17,8 @@ from tiny_encoders import change_one_weight
 from typed import exit_code
 
 import cse
-from cse.config import groups
 from cse.errors import UserError
+from cse.lab.settings import groups
 
 STATE = "last/state.safetensors"
 

@@ -1,12 +1,15 @@
-"""Settings that cannot be composed are refused by name, in one sentence; wrong values: tests/config/test_check.py."""
+"""Settings that cannot be composed are refused by name, in one sentence.
+
+Wrong values: tests/lab/settings/test_check.py.
+"""
 
 import pytest
 
 import cse
-from cse.config.mistakes import no_choice
-from cse.config.search import keys
-from cse.config.suggest import SYNONYMS
 from cse.errors import UserError
+from cse.lab.settings.lookup import keys
+from cse.lab.settings.mistakes import no_choice
+from cse.lab.settings.suggest import SYNONYMS
 
 TRAINING = [  # (settings, words that the sentence has to contain)
     ("output_dir=here", "hydra.run.dir"),

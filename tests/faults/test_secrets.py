@@ -7,8 +7,8 @@ import pytest
 from omegaconf import OmegaConf
 
 import cse
-from cse.config import groups
 from cse.errors import UserError
+from cse.lab.settings import groups
 
 SECRETS = {"HF_TOKEN": "hf_planted0123456789", "WANDB_API_KEY": "planted" * 6, "AWS_SECRET_ACCESS_KEY": "planted-aws"}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cse.errors import UserError
-from cse.run import launch
+from cse.lab.run import launch
 
 BIN = Path(sys.executable).parent
 RANK = {"RANK": 1, "WORLD_SIZE": 2, "LOCAL_RANK": 1, "MASTER_ADDR": "here", "MASTER_PORT": 5}

@@ -13,8 +13,8 @@ from damaged import unchanged
 from killed import CSE_TRAIN, logged, wait_until
 from typed import exit_code
 
-from cse.record import heartbeat
-from cse.record.heartbeat import Heartbeat, read_beat
+from cse.lab.folder import heartbeat
+from cse.lab.folder.heartbeat import Heartbeat, read_beat
 
 
 @pytest.fixture

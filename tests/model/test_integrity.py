@@ -16,10 +16,10 @@ from sentence_transformers import SentenceTransformer
 from tiny_encoders import exported
 
 from cse.errors import UserError
+from cse.lab.run.evaluation import folder_of
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.model.recorded import recorded_modules
-from cse.run.evaluation import folder_of
 
 CLS = {"pooling_mode_cls_token": True}
 

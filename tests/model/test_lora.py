@@ -9,8 +9,8 @@ from safetensors.torch import load_file
 from tiny_encoders import exported, tokens_of
 from toys import composed
 
-from cse.config.check import validate
 from cse.errors import UserError
+from cse.lab.settings.check import validate
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.training.checkpoint import frozen_names

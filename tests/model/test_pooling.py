@@ -43,7 +43,7 @@ def test_last_reads_the_last_real_token(mask):
 
 
 @pytest.mark.parametrize("page", [
-    "conf/model/_base.yaml", "conf/evaluate.yaml", "cse/cli/evaluate.py", "docs/own-encoder.md",
+    "conf/model/_base.yaml", "conf/evaluate.yaml", "cse/lab/commands/evaluate.py", "docs/own-encoder.md",
 ])  # fmt: skip
 def test_every_page_names_all_that_there_are(page):
     text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8")

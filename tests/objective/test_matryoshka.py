@@ -10,12 +10,12 @@ from sentence_transformers.sentence_transformer.losses import MatryoshkaLoss, Mu
 from toy_batches import ToyEncoder, batch_for
 from toys import composed
 
-from cse.config.check import validate
 from cse.errors import UserError
+from cse.lab.run.build import make_objective
+from cse.lab.settings.check import validate
 from cse.model.heads import MLPHead
 from cse.objective.matryoshka import Matryoshka
 from cse.objective.simcse import Simcse, info_nce
-from cse.run.build import make_objective
 from cse.training.step import Chunks, chunked_step, plain_step
 from cse.types import Encoded
 

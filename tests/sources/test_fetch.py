@@ -15,8 +15,8 @@ import pytest
 from toy_hub import parquet, tar_of
 from toy_web import serving
 
-from cse.config import groups
 from cse.errors import MissingResource, UserError
+from cse.lab.settings import groups
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS, where
 from cse.sources.fetch import fetch, unpacked

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from cse.cli.train import main
+from cse.lab.commands.train import main
 from cse.training.update import Update
 
 NAMES = ("all_gather", "all_reduce", "all_gather_object", "broadcast_object_list", "barrier", "new_group")

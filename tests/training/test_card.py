@@ -15,9 +15,9 @@ from safetensors.torch import load_file
 from toy_batches import batch_for
 from toys import composed, objectives, run_of
 
-from cse.config.groups import choices
-from cse.run.build import make, make_objective
-from cse.run.run import start_processes
+from cse.lab.run.build import make, make_objective
+from cse.lab.run.train import start_processes
+from cse.lab.settings.groups import choices
 from cse.training.momentum import MomentumEncoder
 from cse.training.update import Update, geometry
 
@@ -119,7 +119,7 @@ def on_card(monkeypatch):
         accelerator.state.device = DEVICE
         return accelerator
 
-    return lambda chosen: monkeypatch.setattr("cse.run.run.start_processes", start if chosen else start_processes)
+    return lambda chosen: monkeypatch.setattr("cse.lab.run.train.start_processes", start if chosen else start_processes)
 
 
 @pytest.mark.parametrize(("name", "way", "second"), [

@@ -7,7 +7,7 @@ import torch.distributed as dist
 from omegaconf import DictConfig
 from torch import nn
 
-from cse.run.build import make_objective
+from cse.lab.run.build import make_objective
 from cse.training.distributed import average_gradients
 from cse.training.step import Chunks, chunked_step, plain_step
 from cse.training.update import geometry

@@ -16,7 +16,7 @@ import numpy as np
 
 from cse.errors import UserError
 from cse.eval.files import DataFolder
-from cse.eval.score import MemoizedEncode, mean_of
+from cse.eval.scoring import MemoizedEncode, mean_of
 from cse.eval.senteval.data import Examples, Parts
 from cse.eval.senteval.validation import SCHEMES, Arrays, Mode, Procedure
 from cse.progress import track

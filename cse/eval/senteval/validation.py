@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 from typing_extensions import TypedDict
 
-from cse.dotted import Config
 from cse.eval.senteval.logreg import LogisticRegression
+from cse.files import Json
 from cse.ranges import Several
 from cse.score import Items
 
@@ -29,7 +29,7 @@ class Procedure(TypedDict):
 
     kfold: Several
     fit: LogisticRegression
-    snli: Config
+    snli: Json
 
 
 @dataclass(frozen=True)

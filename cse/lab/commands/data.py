@@ -1,0 +1,147 @@
+"""cse-data: list the datasets that the configurations use, or what a line reads, and fetch them."""
+
+import logging
+import shutil
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from cse.errors import MissingResource, UserError
+from cse.lab.commands.exits import as_set, exit_on_error, report_error, words_or_help
+from cse.lab.run import startup
+from cse.lab.sections import in_columns
+from cse.lab.settings.compose import composed, resolved
+from cse.lab.settings.spelling import MULTIRUN
+from cse.sources.catalogue import DATASETS
+
+HELP = """\
+cse-data: list the datasets that the configurations use, or what a line reads, and fetch them.
+
+  cse-data list                              every dataset: size, licence, and where it is
+  cse-data list nli imagenet                 these alone, in full
+  cse-data list objective=barlow model=roberta          what that line of cse-train reads, and what of it is here
+  cse-data list cse-eval checkpoint=FOLDER eval=sts     and a line of cse-eval
+  cse-data fetch objective=barlow model=roberta         all that it reads, encoders too, to where runs look
+  cse-data fetch sweep=whitenedcse/table4 model=minilm  all that its jobs read
+  cse-data fetch wiki1m senteval             these datasets
+  cse-data fetch wikipedia data.rows.language=de        with the settings of the run that will read it
+
+To carry data to another machine, fetch it into a folder: export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache, here and there.
+Exit codes: 0 all is here, 1 something is missing or cannot be fetched, 2 a mistake on the command line.
+"""
+LICENCE = 52  # characters of a licence in the list of all datasets
+
+
+def main() -> None:
+    """The console script. Exit codes: 0 all is here, 1 something is missing, 2 the user's mistake."""
+    with exit_on_error():
+        words = [word for word in words_or_help(HELP) if word not in MULTIRUN]
+        if words[:1] not in (["list"], ["fetch"]) or any(word.startswith("-") for word in words):
+            raise UserError(f"{' '.join(words)}: type cse-data list or cse-data fetch, and names or a line (--help)")
+        logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+        if words[0] == "fetch":
+            startup.settle_hub()  # before the hub's client is imported, which would wait for each thing
+        startup.quiet()
+        sys.exit(fetch(words[1:]) if words[0] == "fetch" else show(words[1:]))
+
+
+def show(words: Sequence[str]) -> int:
+    """Print all datasets, those that are named, or what a line reads. Returns 1 if a line lacks something."""
+    from cse.lab.run.needs import place_of
+    from cse.lab.sweep.reads import needs_named
+
+    needs = needs_named(words) if words else []
+    paths = dict(resolved(composed("train", []).paths))
+    if not words:
+        show_all({name: place_of(name, paths) for name in DATASETS})
+        return 0
+    if all("=" not in word for word in words):
+        for name, need in {need.dataset: need for need in needs}.items():
+            show_one(name, place_of(name, paths), as_set(need.look()[1]))
+        return 0
+    counts: Counter[str] = Counter()
+    for need in needs:
+        place, wrong = need.look()
+        state = "missing" if place is None else "later" if need.comes_later else "here"
+        counts[state] += 1
+        counts["fetched"] += state == "missing" and not wrong
+        size = size_of(need.dataset) if need.about else ""
+        print(as_set(f"{state:<7}  {need.name}  {place or wrong or size}".rstrip()))
+    gets = f" (cse-data fetch {' '.join(words)} gets them)" if counts["fetched"] else ""
+    later = f", {counts['later']} when it is first scored" if counts["later"] else ""
+    print(f"{counts['here']} here, {counts['missing']} missing{gets}{later}")
+    return int(counts["missing"] > 0)
+
+
+def show_all(places: dict[str, Path | str | None]) -> None:
+    """Print a line for each dataset: those that are here, with their places, and the others, with their licences."""
+    here = {name: str(place) for name, place in places.items() if place}
+    if here:
+        print("here")
+        print(in_columns([(f"  {name}", size_of(name), place) for name, place in here.items()], right=[1]))
+    rest = [name for name in places if name not in here]
+    rows = []
+    for name in rest:
+        about = DATASETS[name]
+        note = "gated" if about.person else f"pip install '{about.package}'" if about.package else ""
+        rows.append((f"  {name}", size_of(name), textwrap.shorten(about.licence, LICENCE, placeholder=" ..."), note))
+    if rows:
+        print("not here: cse-data fetch NAME; cse-data list NAME: what reads it, and all of its licence")
+        print(in_columns(rows, right=[1]))
+
+
+def show_one(name: str, place: Path | str | None, wrong: str) -> None:
+    """Print all that the catalogue has about a dataset. wrong: with a copy that a setting names."""
+    about, size = DATASETS[name], size_of(name)
+    lines = [
+        about.about,
+        f"{f'about {size}' if size else 'size shown when it is fetched'}; {about.licence}",
+        f"needed by {' '.join(about.reads)}",
+        f"here: {place}" if place else f"not here: {wrong or how_to_get(name)}",
+    ]
+    width = max(40, shutil.get_terminal_size((120, 24)).columns)
+    for head, line in zip([name, "", "", ""], lines, strict=True):
+        first, rest = f"{head:<15}", " " * 15
+        print(textwrap.fill(line, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False))
+
+
+def size_of(name: str) -> str:
+    """About how much there is to fetch: 440 MB, 6.3 GB; "" if the catalogue does not know."""
+    size = DATASETS[name].bytes
+    return "" if size is None else f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
+
+
+def how_to_get(name: str) -> str:
+    """The command that gets a dataset, and what the user must do first."""
+    about = DATASETS[name]
+    if about.package:
+        return f"pip install '{about.package}'"
+    return f"cse-data fetch {name}" + (f"; gated: only you can {about.person}" if about.person else "")
+
+
+def fetch(words: Sequence[str]) -> int:
+    """Fetch each dataset, or what a line reads, to where runs look. If one fails, the others are still fetched."""
+    if not words:
+        raise UserError("fetch NAME... or fetch LINE: what? cse-data list shows what there is")
+    from cse.lab.sweep.reads import needs_named
+
+    code = 0
+    for need in needs_named(words):
+        try:
+            place = need.fetch()
+        except UserError as error:
+            by_hand = f"; only you can {need.about.person}" if need.about and need.about.person else ""
+            code = max(code, report_error(f"{error}{by_hand}", 1 if isinstance(error, MissingResource) else 2))
+            continue
+        print(f"{need.name} is {'in ' if isinstance(place, Path) else ''}{place}")
+        if need.about and need.about.fetch == "server":
+            print(f"  use it with {need.about.setting}={place}")
+    if code == 1:
+        print("where the network can be reached, this line fetches the rest; what is here is not fetched again")
+    return code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""cse-doctor: what this machine has, and what every choice of every config group would need.
+
+Downloads nothing, builds no model, and asks the hub only whether it answers.
+"""
+
+import json
+import os
+import platform
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from omegaconf import DictConfig, OmegaConf
+
+from cse.errors import UserError
+from cse.lab.commands.exits import as_set, exit_on_error, words_or_help
+from cse.lab.run import startup
+from cse.lab.settings.groups import choices
+from cse.lab.settings.spelling import spell
+from cse.sources.hub import is_offline
+
+HELP = """\
+cse-doctor: what this machine has, and which choices of every config group work on it.
+
+  cse-doctor                              a table
+  cse-doctor paths.senteval=FOLDER        as if that folder were set; also paths.images=, paths.audio=, ...
+  cse-doctor --json                       the same for programs
+
+Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
+"""
+
+GROUPS = ("model", "data", "augmentation", "aux_modality", "eval")
+FOR_DEVELOPERS = {"dev", "docs"}
+SCARCE = 5e9  # bytes: BERT base has 2.2 GB in best/ and last/ while it trains, twice that while they are replaced
+
+
+class Finding(NamedTuple):
+    """state: ok (works here), none (a path that is not set, or no GPU), missing. note: what there is, what to do or, of
+    a choice, what it reads that is not here."""
+
+    state: str
+    note: str
+
+
+def main() -> None:
+    """The console script. Exit codes: 0 whatever was found, 2 the user's mistake."""
+    with exit_on_error():
+        arguments = words_or_help(HELP)
+        overrides = [argument for argument in arguments if argument != "--json"]
+        for argument in overrides:
+            if not (argument.startswith("paths.") and "=" in argument):
+                raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (of a line: cse-data list)")
+        forbidden = is_offline()  # before the hub is asked, which sets it too if there is no answer
+        silent = "" if startup.settle_hub() else "does not answer (docs/offline.md)"
+        if forbidden:
+            silent = "is not asked, as HF_HUB_OFFLINE is set (docs/offline.md)"
+        startup.quiet()
+        cfg = composed(spell(overrides, "train"))
+        found = {"machine": dict(machine(cfg, silent)), "packages": dict(packages()), "paths": dict(paths(cfg))}
+        plain = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "doctor"])
+        for group in GROUPS:
+            found[group] = {
+                str(name): choice(group, str(name), node, plain) for name, node in cfg.doctor[group].items()
+            }
+    if "--json" in arguments:
+        findings = {group: {name: one._asdict() for name, one in of.items()} for group, of in found.items()}
+        print(json.dumps(findings, indent=2))
+        return
+    print(as_set("\n".join(summary(found))))
+
+
+def summary(found: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
+    """What works here, then what is missing, and what to do."""
+    for name, one in found["machine"].items():
+        yield entry(name, one.note)
+    for title, works in (("works here", True), ("not here, or not set", False)):
+        yield title
+        for group in ("packages", "paths", *GROUPS):
+            of = {name: one for name, one in found[group].items() if works == (one.state == "ok")}
+            told = {} if works or group in GROUPS else {name: one for name, one in of.items() if one.state == "missing"}
+            yield from (entry(name, one.note) for name, one in told.items())
+            lacks = not works and group in GROUPS and group != "model"  # --help model names their checkpoints
+            names = [
+                f"{name} ({one.note})" if lacks and one.note != name else name
+                for name, one in of.items()
+                if name not in told
+            ]
+            if names:
+                yield entry(group, f"all {len(names)}" if len(names) == len(found[group]) else ", ".join(names))
+    yield "cse-data fetch LINE gets what that line of cse-train reads; cse-data list shows the datasets."
+    yield "paths.KEY=FOLDER or CSE_KEY=FOLDER names a copy of your own. cse-doctor --json has every place."
+    yield "cse-train experiment=demo needs none of these, nor does any line with smoke=true, on made-up data."
+
+
+def entry(name: str, text: str) -> str:
+    """A name and, in a column that is as wide as the terminal leaves it, a text."""
+    width = max(60, shutil.get_terminal_size().columns)
+    start = f"  {name:<16}  "
+    return textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * 20, break_on_hyphens=False)
+
+
+def composed(overrides: list[str]) -> DictConfig:
+    """cse-train's config, with every choice of every group in GROUPS beside it as doctor.<group>.<choice>.
+
+    Raises UserError for overrides that cse-train would refuse.
+    """
+    from cse.lab.settings import compose
+    from cse.lab.settings.check import validate
+
+    beside = [f"+{group}@doctor.{group}.{choice}={choice}" for group in GROUPS for choice in choices(group)]
+    with compose.explaining(overrides, "train"):
+        validate(compose.composed("train", overrides), "train")
+        return compose.without_hydra(compose.composed("train", [*beside, *overrides]))
+
+
+def machine(cfg: DictConfig, silent: str) -> Iterator[tuple[str, Finding]]:
+    """Python, processors, GPUs, disks, hub and W&B. silent: why the hub gives nothing; "" if it answers."""
+    import torch
+    from huggingface_hub import get_token
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    from cse.device import computes_bf16, count_gpus
+    from cse.lab.tracking.wandb import has_key
+
+    fits = (3, 11) <= sys.version_info[:2] < (3, 14)
+    yield "python", have(fits, f"{platform.python_version()} on {platform.platform()}")
+    gpus = count_gpus()
+    computes = "" if gpus else ", bf16" if computes_bf16() else ", no bf16: trains in fp32"
+    yield "cpu", have(True, f"{os.cpu_count()} cores, {torch.get_num_threads()} threads for torch{computes}")
+    for index in range(gpus):
+        gpu = torch.cuda.get_device_properties(index)
+        with torch.cuda.device(index):
+            precision = "bf16" if computes_bf16() else "no bf16: fp16 or fp32"
+        yield f"gpu {index}", have(True, f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB, {precision}")
+    if not gpus:
+        yield "gpu", Finding("none", "none: everything runs on the CPU")
+    for name, place in (("disk, runs", Path.cwd()), ("disk, cache", Path(cfg.paths.cache).absolute())):
+        free = shutil.disk_usage(next(folder for folder in (place, *place.parents) if folder.exists())).free
+        scarce = "" if free > SCARCE else ", too little for a run of BERT base"
+        yield name, have(not scarce, f"{free / 1e9:.0f} GB free in {place}{scarce}")
+    token = "with" if get_token() else "no"
+    yield "hub", have(not silent, f"{silent or 'answers'}; {token} token; cache {HF_HUB_CACHE}")
+    yield "W&B", have(key := has_key(), "a key" if key else "no API key, which tracker=wandb needs: `wandb login`")
+
+
+def have(good: bool, note: str) -> Finding:
+    """A finding that is ok or missing."""
+    return Finding("ok" if good else "missing", note)
+
+
+def packages() -> Iterator[tuple[str, Finding]]:
+    """Every requirement of cse-lab but developers': its version, or how to install one that fits."""
+    from importlib.metadata import metadata, requires
+
+    from packaging.requirements import Requirement
+
+    from cse.lab.folder.results import installed
+
+    extras = [name for name in metadata("cse-lab").get_all("Provides-Extra") or [] if name not in FOR_DEVELOPERS]
+    for one in map(Requirement, requires("cse-lab") or []):
+        brings = [extra for extra in extras if one.marker and one.marker.evaluate({"extra": extra})]
+        if one.marker and not brings:
+            continue
+        version, wanted = installed(one.name), f"-e '.[{brings[0]}]'" if brings else f"'{one}'"
+        fits = version is not None and one.specifier.contains(version, prereleases=True)
+        yield one.name, have(fits, f"{version or 'not here'}{'' if fits else f'; pip install {wanted}'}")
+
+
+def paths(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:
+    """Whether each of `paths` is set and exists."""
+    for key, place in cfg.paths.items():
+        if place is None:
+            yield str(key), Finding("none", f"paths.{key}=FOLDER or CSE_{str(key).upper()}")
+        else:
+            exists = key == "cache" or Path(place).exists()
+            yield str(key), have(exists, place if exists else f"paths.{key}={place}: there is no such folder")
+
+
+def choice(group: str, name: str, node: DictConfig, cfg: DictConfig) -> Finding:
+    """Whether what a choice reads is here: its encoder, and its datasets according to the catalogue. cfg: the rest."""
+    from cse.lab.run.needs import needs_of
+
+    config = cfg.copy()
+    config.model, config.aux_modality = {}, {}
+    config[group] = {name: node} if group == "eval" else node
+    needs = needs_of(config, {f"{group}={name}"})
+    places = [one.look()[0] for one in needs]
+    lacks = ", ".join(one.name for one, place in zip(needs, places, strict=True) if place is None)
+    if not lacks and is_offline() and any(one.comes_later for one in needs):
+        lacks = "the hub, which has its data"
+    if lacks:
+        return Finding("missing", lacks)
+    return Finding("ok", ", ".join(map(str, places)) or "needs nothing")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""What --help, --version and question marks ask for. The choices are read from conf/; nothing slow is imported.
+
+`python -m cse.lab.commands.help docs` (make choices) writes the table of choices and the list of settings into their
+pages.
+"""
+
+import re
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from cse.errors import UserError
+from cse.lab.settings.groups import CONF_DIR, choices, file_of, first_comment, groups, included
+from cse.lab.settings.lookup import NO_SETTINGS, body, find
+from cse.lab.settings.mistakes import no_choice
+
+WIDTH = 120
+ONE = ["default"]  # the choices of a group that offers none
+
+QUESTION = re.compile(r"\?[\w.]*|[\w.]+[=.]?\?|\w+=\w+\.\?")
+"""A word that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY, ?."""
+
+
+def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
+    """The text that --help, --version or a question mark asks for; None if the arguments have none of them.
+
+    WORD=?, WORD.? and ?WORD mean `--help WORD`, which needs no quotes in shells that expand question marks. Raises
+    UserError for a word that is not the name of a group, a choice or a setting.
+    """
+    if "--version" in arguments:
+        import cse
+
+        return f"cse {cse.__version__}"
+    questions = [word.strip("?").rstrip("=.") for word in arguments if QUESTION.fullmatch(word)]
+    helped = bool({"-h", "--help"} & {*arguments}) or list(arguments[:1]) == ["help"] or "" in questions
+    words = [word for word in arguments if not word.startswith("-") and word != "help"]
+    if asked := [word for word in (words if helped else questions) if word.strip("?")]:
+        return "\n\n".join(help_on(config_name, word) for word in asked)
+    if not helped:
+        return None
+    offered = {group: choices(group) for group in groups(config_name)}
+    offered["sweep"] = ["PAPER/TABLE"] * ("sweep" in offered)
+    return text.replace(
+        "CHOICES",
+        "\n".join(
+            wrap(" ".join(names), f"  {group + '=':<16}") for group, names in offered.items() if names not in ([], ONE)
+        ),
+    )
+
+
+def wrap(text: str, head: str) -> str:
+    """The text after `head`, wrapped at WIDTH and indented below itself."""
+    return textwrap.fill(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
+
+
+def help_on(config_name: str, word: str) -> str:
+    """The choices of a group, the keys of a choice, or the settings and choices of that name.
+
+    Raises UserError for a choice that the group lacks.
+    """
+    group, _, choice = word.partition("=")
+    if group not in groups(config_name):
+        return find(config_name, group, WIDTH)
+    several = choices(group)
+    if several == ONE:
+        return help_on_choice(group, "default")
+    if not choice:
+        width = max(map(len, several)) + 2
+        return "\n".join(wrap(first_comment(group, one), f"{one:<{width}}") for one in several)
+    names = choice.strip("[]").split(",")
+    for name in names:
+        if name not in several:
+            raise UserError(f"--help {word}: {no_choice(group, name, config_name)}")
+    if group == "sweep":
+        return "\n\n".join(map(help_on_sweep, names))
+    return "\n\n".join(help_on_choice(group, name) for name in names)
+
+
+def help_on_choice(group: str, choice: str) -> str:
+    """A choice's lines, and those of the files that it includes, below the full name of its keys."""
+    whole = "# @package _global_" in file_of(group, choice).read_text(encoding="utf-8")
+    key = f"eval.{choice}.KEY" if group == "eval" else f"{group}.KEY"
+    how = "trainer.lr=VALUE" if group in ("experiment", "variant") else f"{key}=VALUE"
+    lines = [f"{group}={choice}    (to set one: {how}{', and so for the other parts' * whole})"]
+    for file in included(file_of(group, choice)):
+        kept = [
+            line for line in body(file, comment=True) if not re.match(r"\s*_(target|convert|partial)_|# @pack", line)
+        ]
+        lines += ["", "\n".join(kept).strip()]
+    return "\n".join(lines)
+
+
+def help_on_sweep(name: str) -> str:
+    """What a sweep is, the values of its axes (`case` is one of its rows), and how many jobs they make."""
+    from cse.lab.settings.words import expanded
+    from cse.lab.sweep.jobs import read
+
+    sweep = read(name)
+    axes = [axis.partition("=")[::2] for axis in sweep.axes([])]
+    is_grid = sweep.sweeper == "basic"
+    rows = expanded([f"{key}={values}" for key, values in axes if is_grid or key in sweep.search_each])
+    count = f"{len({sweep.job(row).name for row in rows})} {'jobs' if is_grid else 'searches'}"
+    return "\n".join(
+        [
+            wrap(first_comment("sweep", name), f"{name}: "),
+            *(wrap(values.replace(",", ", "), f"  {key}=").replace(", ", ",") for key, values in axes),
+            f"  {count}: sweep={name} dry_run=true lists them; KEY=A,B replaces an axis or, as seed=1,2,3, adds one",
+        ]
+    )
+
+
+def table() -> str:
+    """The table of groups and choices in docs/choices.md."""
+    rows = [
+        f"| `{group}=` | {comment} | {' '.join(f'`{choice}`' for choice in choices(group))} |"
+        for group, (_, comment) in groups("train").items()
+        if choices(group) != ONE and group != "sweep"
+    ]
+    return "\n".join(["| group | what it is | choices |", "|---|---|---|", *rows]) + "\n"
+
+
+def every_setting() -> str:
+    """The list in docs/settings.md: each file of conf/ that has keys of its own, under its name."""
+    names = {file.relative_to(CONF_DIR).with_suffix(""): file for file in Path(CONF_DIR).rglob("*.yaml")}
+    return "".join(
+        f"\n## {name.as_posix()}\n\n```yaml\n{names[name].read_text(encoding='utf-8')}```\n"
+        for name in sorted(names, key=lambda name: (len(name.parts), name))
+        if name.parts[0] not in (*NO_SETTINGS, "recipe")
+    )
+
+
+if __name__ == "__main__":
+    page, settings = (Path(sys.argv[1], name) for name in ("choices.md", "settings.md"))
+    text = page.read_text(encoding="utf-8")
+    page.write_text(re.sub(r"\| group \|.*?\n(?!\|)", lambda _: table(), text, count=1, flags=re.DOTALL))
+    settings.write_text(settings.read_text(encoding="utf-8").partition("\n## ")[0] + every_setting())

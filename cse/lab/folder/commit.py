@@ -1,0 +1,57 @@
+"""The commit of this code: of its checkout, or of the one that a wheel or sdist was built from.
+
+hatch_build.py calls `git_commit` before anything is installed, so this imports the standard library alone.
+"""
+
+import logging
+import subprocess
+from pathlib import Path
+
+log = logging.getLogger("cse")
+
+PATCH = 2**20  # bytes
+PLACES = ("cse", "conf", "sweeps", "hydra_plugins")  # of code
+BUILT = "cse/commit.txt"
+"""The file of a wheel or sdist that holds the commit that it was built from."""
+
+
+def git(*words: str) -> str:
+    """What git says of this code's checkout; "" outside a checkout, and without git."""
+    here = root()
+    if not (here / ".git").exists():
+        return ""
+    command = ["git", "-c", "safe.directory=*", "-C", str(here), *words]  # it may belong to another user
+    try:
+        return subprocess.run(command, capture_output=True).stdout.decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def root() -> Path:
+    """The folder of the package cse: a checkout, or where packages are installed."""
+    return Path(__file__).resolve().parents[3]
+
+
+def git_commit() -> str | None:
+    """The commit of this code, with a "+" if its checkout has, or had, changes, as in git_patch; None if not known."""
+    changed = git("status", "--porcelain", "--untracked-files=no") or new_files()
+    if commit := git("rev-parse", "--verify", "--quiet", "HEAD").strip():
+        return commit + "+" * bool(changed)
+    built = root() / BUILT
+    return built.read_text(encoding="utf-8").strip() if built.is_file() else None
+
+
+def new_files() -> list[str]:
+    """The checkout's new files of code, which git does not track yet."""
+    return git("ls-files", "--others", "--exclude-standard", "-z", "--", *PLACES).split("\0")[:-1]
+
+
+def git_patch() -> str:
+    """How the checkout differs from its commit, with its new files of code, as `git apply` reads it; "" if it is above
+    PATCH bytes, which a warning says."""
+    diffs = [("HEAD",), *(("--no-index", "/dev/null", name) for name in new_files())]
+    patch = "".join(git("diff", "--binary", *what) for what in diffs)
+    if len(patch.encode()) > PATCH:
+        log.warning("code       its changes since the commit are too large to be kept in code.patch: commit them")
+        return ""
+    return patch

@@ -1,0 +1,131 @@
+"""What a line of many jobs was to run: jobs.jsonl in its folder, from the start on, and how jobs without a run ended.
+
+A line {"job": name, "program": ..., "words": [...]} for each job that a start plans, with the "search" that asked for
+it, if one did; {"ended": name, "state": ..., "why": ...} for one that ended without success; {"search": name,
+"trials": number} for what a search is to make. Of several lines about one job the last one counts: a job that is
+planned again has not started. To forget a planned job, delete its line.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cse.files import cannot_write, json_line, json_lines
+from cse.lab.folder.heartbeat import read_beat
+from cse.lab.folder.runs import RUN, Run
+from cse.lab.settings.compose import is_group
+from cse.lab.settings.dotted import Config
+from cse.lab.settings.keys import is_verbatim, key_of
+from cse.lab.settings.spelling import parsed, unquoted
+
+PLAN, LOG = "jobs.jsonl", "job.log"
+STOPPED = ("killed", "interrupted")
+"""The states of a job's outcome that its next start continues."""
+
+
+def add(folder: Path, lines: Iterable[Mapping[str, object]]) -> None:
+    """Add lines to a folder's plan. Raises as cannot_write says."""
+    file = folder / PLAN
+    try:
+        with open(file, "a", encoding="utf-8") as plan:
+            plan.writelines(map(json_line, lines))
+    except OSError as error:
+        raise cannot_write(file, error) from error
+
+
+def add_end(folder: Path, job: str, state: str, why: str) -> None:
+    """Add how a job ended. A disk that is full, of which the job's own failure speaks, does not end the others."""
+    with contextlib.suppress(OSError), open(folder / PLAN, "a", encoding="utf-8") as plan:
+        plan.write(json_line({"ended": job, "state": state, "why": why}))
+
+
+def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
+    """The planned jobs at or below the folders of which no run tells, and those that ended before their first line of
+    work: each as a run with the settings that its words have, sorted by folder."""
+    found: dict[Path, Run] = {}
+    plan = cache(planned_in)
+    for place in folders:
+        for above, _, files in os.walk(place):
+            here = Path(above)
+            jobs = dict(plan(here)) if PLAN in files else {}
+            if here == place or LOG in files:  # a job's own folder may be named, and an older sweep has no plan
+                line = plan(here.parent).get(here, {} if LOG in files else None)
+                jobs |= {} if line is None else {here: line}
+            for folder, line in jobs.items():
+                has_run = any((folder / name).exists() for name in ("results.json", RUN))
+                if not has_run and folder.resolve() not in found:
+                    found[folder.resolve()] = of_job(folder, line)
+    return [found[folder] for folder in sorted(found)]
+
+
+def planned_in(folder: Path) -> dict[Path, dict[str, Any]]:
+    """The lines of planned jobs by their own folders, and an empty one for each trial that a search still owes."""
+    jobs: dict[Path, dict[str, Any]] = {}
+    trials: dict[str, int] = {}
+    for line in json_lines(folder / PLAN):
+        match line:
+            case {"job": str(name)}:
+                jobs[folder / name] = line
+            case {"ended": str(name), "state": state, "why": why} if folder / name in jobs:
+                jobs[folder / name] |= {"state": state, "why": why}
+            case {"search": str(search), "trials": int(number)}:
+                trials[search] = number
+    made = [line.get("search") for line in jobs.values()]
+    for search, count in trials.items():
+        jobs |= {folder / f"trial {n} of {count} ({search})": {} for n in range(made.count(search) + 1, count + 1)}
+    return jobs
+
+
+def of_job(folder: Path, line: Mapping[str, Any]) -> Run:
+    """A planned job as a run that has told nothing. line: of the plan; {} if there is none."""
+    words: Sequence[str] = line.get("words", [])
+    config, choices = settings_of(words)
+    if line.get("program") == "cse-train":
+        config.setdefault("trainer", {})
+    status, why = state_of(folder, line)
+    return Run(folder, status, config, choices, {}, {"status": status, "error": why}, tuple(words))
+
+
+def state_of(folder: Path, line: Mapping[str, Any]) -> tuple[str, str]:
+    """(status, why) of a job without a run: as its start recorded it, else as its log and its heartbeat tell."""
+    state, why = str(line.get("state", "")), str(line.get("why", ""))
+    beat = read_beat(folder)
+    if beat is not None and beat.is_alive(time.time()):
+        return "running", ""
+    if state == "failed" or state in STOPPED:
+        return "interrupted" if state in STOPPED else "failed", why
+    log = folder / LOG
+    text = log.read_text(encoding="utf-8", errors="replace").strip() if log.is_file() else ""
+    if not text or state:
+        return "planned", why
+    last = text.splitlines()[-1]
+    if last.startswith(("cse-train: ", "cse-eval: ")) or "Traceback (most recent call last)" in text:
+        return "failed", f"{last.partition(': ')[2] or last} ({log})"
+    return "interrupted", "killed before its first line of work"
+
+
+def settings_of(words: Sequence[str]) -> tuple[Config, dict[str, str]]:
+    """(config, choices) of what the words themselves say."""
+    config: Config = {}
+    choices: dict[str, str] = {}
+    for word in words:
+        key, equals, _ = word.partition("=")
+        if not equals or word[0] in "~-" or key.startswith("hydra"):
+            continue
+        override = None if is_verbatim(key_of(word)) else parsed(word)
+        value = override.value() if override is not None else unquoted(word)
+        if is_group(key_of(word)) and isinstance(value, str):
+            choices[key_of(word)] = value
+        *parents, last = key_of(word).split(".")
+        node = config
+        for parent in parents:
+            if not isinstance(node.get(parent), dict):
+                node[parent] = {}
+            node = node[parent]
+        if key_of(word) not in choices:
+            node[last] = value
+    return config, choices

@@ -1,0 +1,105 @@
+"""A run's own figures, from the files in its folder: the curve of its dev scores, and cosines by gold score."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cse.files import replaced_file
+from cse.lab.folder.events import Event, metric_events
+from cse.lab.folder.runs import read_cosines
+
+BUCKETS = 5  # of the gold score
+
+
+def draw(folder: Path, select: str | None, best_step: int, seed: int) -> dict[str, Path]:
+    """Draw every figure that has data into folder/plots, as PNG and SVG. Returns the PNG files by name.
+
+    select: the selection metric, drawn first; best_step: the step that was kept; seed: for the titles. Raises RunError
+    if the disk refuses.
+    """
+    curve = scores(metric_events(folder), select, best_step)
+    figures = ({} if curve is None else {"scores": curve}) | cosines(folder)
+    files = {name: folder / "plots" / f"{name}.png" for name in figures}
+    for name, figure in figures.items():
+        title = figure.get_suptitle() or name.replace("_", " and ")
+        figure.suptitle(f"{title}\n{'/'.join(folder.absolute().parts[-2:])}, seed {seed}", fontsize=8, wrap=True)
+        save(figure, files[name])
+    return files
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write the figure as PNG, and as SVG beside it."""
+    figure.draw_without_rendering()  # the layout takes most of the time: once for both files
+    figure.set_layout_engine(None)
+    for file in (path, path.with_suffix(".svg")):
+        with replaced_file(file) as temporary:
+            figure.savefig(temporary, dpi=200, format=file.suffix[1:])
+
+
+def scores(events: list[Event], select: str | None, best_step: int) -> Figure | None:
+    """The selection metric and every Spearman score on dev, step by step."""
+    names = dict.fromkeys(name for event in events for name in event)
+    spearman = [name for name in names if name.startswith("dev/") and "spearman" in name.split("/")[-1]]
+    chosen = dict.fromkeys([select or "", *spearman])
+    points = {name: [(event["step"], event[name]) for event in events if name in event] for name in chosen}
+    curves = {name: of for name, of in points.items() if of}
+    if not curves:
+        return None
+    figure, axes = new(4.5, 3)
+    for name, of in curves.items():
+        axes.plot(*zip(*of, strict=True), marker="o", markersize=3, label=name)
+    axes.axvline(best_step, color="grey", linestyle=":", label="kept")
+    axes.set(xlabel="step; step 0 is the untrained encoder", ylabel="score on dev")
+    axes.legend(fontsize=7)
+    return figure
+
+
+def cosines(folder: Path) -> dict[str, Figure]:
+    """Cosines by gold score before and after training: a figure for each task and split that has both."""
+    before, after = read_cosines(folder, "before"), read_cosines(folder, "after")
+    figures: dict[str, Figure] = {}
+    for name, splits in before.items():
+        for split in (split for split in splits if split in after.get(name, {})):
+            columns = {"before training": splits[split], "after training": after[name][split]}
+            gold = splits[split][1]
+            edges = np.linspace(min(gold), max(gold), BUCKETS + 1).tolist()
+            figure = cosine_histograms(columns, edges, "cosine", low=min(min(of) for of, _ in columns.values()))
+            figure.suptitle(f"{name} {split}: cosines by gold score")
+            figures[f"cosines_{name.replace('/', '_')}_{split}"] = figure
+    return figures
+
+
+def cosine_histograms(
+    columns: Mapping[str, Sequence[Sequence[float]]], edges: Sequence[float], label: str, low: float | None = None
+) -> Figure:
+    """Cosines in buckets of the gold score (noncontrastive's Figure 4).
+
+    columns: {title: (cosines, gold scores)}; edges: of the buckets, a row each; low: the start of the cosine axis
+    (None: each column's least cosine).
+    """
+    rows = len(edges) - 1
+    figure = Figure(figsize=(2.6 * len(columns), 0.9 * rows), layout="constrained")
+    grid = figure.subplots(rows, len(columns), squeeze=False, sharex="col")
+    for column, (title, (cosines_N, gold_N)) in zip(grid.T, columns.items(), strict=True):
+        start = min(1.0, min(cosines_N) if low is None else low)
+        places = np.histogram_bin_edges([], bins=40, range=(start, 1.0))
+        pairs, _, _ = np.histogram2d(gold_N, cosines_N, bins=[edges, places])  # gold = the last edge counts too
+        for axes, bucket in zip(column, pairs, strict=True):
+            axes.stairs(bucket, places, fill=True)
+            axes.set_yticks([])
+        column[0].set_title(title, fontsize=8)
+        column[-1].set_xlabel(label)
+    for axes, (first, last) in zip(grid[:, 0], pairwise(edges), strict=True):
+        axes.set_ylabel(f"{first:.3g}-{last:.3g}", rotation=0, ha="right", va="center")
+    figure.supylabel("gold score; height: pairs", fontsize="medium")
+    return figure
+
+
+def new(width: float = 6.0, height: float = 4.0) -> tuple[Figure, Axes]:
+    """A figure with one set of axes. Sizes in inches."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()

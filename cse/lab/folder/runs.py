@@ -1,0 +1,275 @@
+"""Runs read back from their folders: what each was (its config and choices of groups) and what it scored.
+
+This only reads files: results.json, which has everything, and metrics.jsonl. run.yaml tells the settings of a run that
+was killed before it wrote results.json.
+"""
+
+import logging
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Literal, NotRequired, TypeVar
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from cse.errors import UserError
+from cse.files import Json
+from cse.lab.folder.events import Event, metric_events
+from cse.lab.folder.results import Plain, checked, read_results
+from cse.lab.settings.dotted import Config
+from cse.lab.settings.spelling import split_flags
+from cse.score import Score, no_better
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+NOWHERE = object()
+YAML_TEXT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
+"""A number that YAML 1.1 reads as text, as it has no point or no sign in its exponent."""
+
+RUN = "run.yaml"
+"""A run's resolved, checked config as data, in its folder from the start on. `resume=FOLDER` reads it."""
+
+
+class RunFile(TypedDict):
+    """run.yaml: the settings that a run uses, and the words of the line that started it."""
+
+    config: Plain
+    words: NotRequired[list[str]]
+
+
+RUN_FILE = TypeAdapter(RunFile)
+Pairs = tuple[list[float], list[float]]
+COSINES = TypeAdapter(dict[str, dict[str, Pairs]])
+Where = Config
+"""Dotted config keys (or groups) with the value, or list of possible values, that a run must have."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run. status: done, failed, interrupted, running (or killed), broken (its results cannot be read), or planned (a
+    job of which nothing tells but its line's plan).
+
+    overrides: the settings of its command line; departures: those that contradict its sweep.
+    """
+
+    folder: Path
+    status: str
+    config: Config
+    choices: dict[str, str]
+    metrics: dict[str, float]
+    results: Json
+    overrides: tuple[str, ...] = ()
+    departures: tuple[str, ...] = ()
+
+    @property
+    def versions(self) -> Json:
+        """The versions of libraries that it ran with."""
+        return self.results.get("versions", {})
+
+    @cached_property
+    def scores(self) -> dict[str, Score]:
+        """Its scores, by name. A run of an older edition recorded no more than their values."""
+        about = self.results.get("scores", {})
+        return {name: Score(name, value, **about.get(name, {})) for name, value in self.metrics.items()}
+
+    @property
+    def untrained(self) -> float | None:
+        """The score that selects, of its encoder before training; None if it is not known."""
+        return (self.results.get("untrained") or {}).get(self.get("trainer.select"))
+
+    @property
+    def is_smoke(self) -> bool:
+        """Whether it ran with smoke=true, whose scores mean nothing."""
+        return self.get("smoke") is True
+
+    @property
+    def no_better(self) -> bool:
+        """Whether it kept a step whose score that selects is no better than `untrained`."""
+        return no_better(self.scores, str(self.get("trainer.select")), self.results.get("untrained") or {})
+
+    @property
+    def altered(self) -> frozenset[str]:
+        """Its scores on incomplete or altered data (allow_partial)."""
+        return frozenset(name for name, score in self.scores.items() if score.altered)
+
+    def get(self, key: str) -> Any:
+        """The value at a dotted key, or for a group the YAML chosen in it; None if there is neither.
+
+        Where smoke=true replaced a typed value, this is the typed one.
+        """
+        stood_for = self.config.get("replaced")
+        if isinstance(stood_for, dict) and key in stood_for:
+            return stood_for[key]
+        found = self._at(key)
+        is_group = isinstance(found, dict) and "." not in key
+        return self.choices.get(key) if found is None or is_group or found is NOWHERE else found
+
+    def has(self, key: str) -> bool:
+        """Whether the run has such a setting or group at all (cse-eval has no learning rate)."""
+        return self._at(key) is not NOWHERE or key in self.choices
+
+    def _at(self, key: str) -> object:
+        node: object = self.config
+        for part in key.split("."):
+            node = node.get(part, NOWHERE) if isinstance(node, dict) else NOWHERE
+        return node
+
+    def matches(self, where: Where) -> bool:
+        """Whether the run has all these values."""
+        return all(same(self.get(key), value) for key, value in where.items())
+
+    def events(self) -> list[Event]:
+        """The metric events of metrics.jsonl, in order."""
+        return metric_events(self.folder)
+
+    @property
+    def begun(self) -> float:
+        """When it logged its first score, in seconds since 1970; 0 if it does not say."""
+        return next((event.get("time") or 0.0 for event in self.events()), 0.0)
+
+
+def same(value: object, other: object) -> bool:
+    """Whether a value equals another, or one of several. 32, "32" and 32.0 are the same, 1.1 and "1.1" too; two texts
+    only if they are written alike ("1.10" and "1.1" are two versions); 1 and true are not the same."""
+    if isinstance(other, (list, tuple)) and not isinstance(value, (list, tuple)):
+        return any(same(value, one) for one in other)
+    if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(value) == len(other) and all(map(same, value, other))
+    ours, theirs = plain(value), plain(other)
+    if isinstance(ours, str) and isinstance(theirs, float):
+        return number_in(ours) == theirs
+    if isinstance(ours, float) and isinstance(theirs, str):
+        return ours == number_in(theirs)
+    return bool(ours == theirs)
+
+
+def plain(value: object) -> Any:
+    """The value in one form: a number as a float of twelve digits (0.06 and 0.01 * 6 are one), also one that YAML
+    leaves as text (1e-3), and a bool as text. Other text stays what it is: the version 1.10 is not 1.1, nor 007 7."""
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and YAML_TEXT.fullmatch(value):
+        return plain(number_in(value))
+    if isinstance(value, int):
+        return float(value) if abs(value) < 2**53 else value
+    return float(f"{value:.12g}") if isinstance(value, float) else value
+
+
+def number_in(text: str) -> float | None:
+    """The number that a text writes; None if it is none."""
+    try:
+        return float(text)
+    except (ValueError, OverflowError):
+        return None
+
+
+def described(runs: Iterable[Run], name: str | None) -> Score:
+    """The score of this name in the first run that has it, for its unit and direction; an empty one if none has."""
+    return next((run.scores[name] for run in runs if name in run.scores), Score("", 0.0))
+
+
+def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:
+    """The runs by their value at a dotted config key, as text, in the order in which the values appear."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(str(run.get(key)), []).append(run)
+    return groups
+
+
+def newest_run(folder: Path) -> str:
+    """A hint at the newest run in a folder of runs such as outputs/ or outputs/DATE; "" if there is none."""
+    runs = [*folder.glob(f"*/{RUN}"), *folder.glob(f"*/*/{RUN}")]
+    return f"; the newest run in it is {max(runs, key=lambda run: run.stat().st_mtime).parent}" if runs else ""
+
+
+def read_runs(folders: Iterable[Path]) -> list[Run]:
+    """Every run at or below the folders, sorted by folder; a warning names what cannot be read.
+
+    Raises UserError for a folder that does not exist.
+    """
+    holding: dict[Path, Path] = {}  # a folder may be named twice, by a link too
+    for folder in folders:
+        if not folder.is_dir():
+            raise UserError(f"runs={folder}: there is no such folder; runs=FOLDER says where the runs are")
+        for place, _, files in os.walk(folder):  # skips a folder that a run removes meanwhile
+            if {"results.json", RUN} & {*files}:
+                holding.setdefault(Path(place).resolve(), Path(place))
+    runs: list[Run] = []
+    groups: dict[str, Config] = {}  # most runs of a folder share most of their settings: one copy of each
+    for folder in sorted(holding.values()):
+        runs.append(run := read_run(folder))
+        for config in (run.config, run.results.get("config", {})):
+            config |= {name: groups.setdefault(repr(of), of) for name, of in config.items() if isinstance(of, dict)}
+    return runs
+
+
+def read_run(folder: Path) -> Run:
+    """A run. Without results.json, it was killed before its first line of work.
+
+    If its results.json is damaged or another program's, the run is "broken" and left out of every table, with a
+    warning. A damaged file beside it is read as empty.
+    """
+    results: Json = {"status": "running"}
+    try:
+        results = read_results(folder)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        log.warning("%s: the run is left out (%s)", folder / "results.json", error)
+        results = {"status": "broken"}
+    start: RunFile = {"config": {}}
+    if "config" not in results:
+        start = _read(read_run_file, folder / RUN, start)
+    config: Config = results.get("config") or start["config"]
+    choices = config["choices"] if isinstance(config.get("choices"), dict) else {}
+    if results.get("seed") is not None:  # of cse-eval: the seed of the run that it scored
+        config = {"seed": results["seed"], **config}
+    return Run(
+        folder=folder,
+        status=results["status"],
+        config=config,
+        choices={group: str(choice) for group, choice in choices.items()},
+        metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
+        results=results,
+        overrides=tuple(_words(folder, results) if "command" in results else start.get("words", [])),
+    )
+
+
+def read_run_file(file: Path) -> RunFile:
+    """The content of a run.yaml. Raises OSError, or ValueError with a reason of one line."""
+    return checked(RUN_FILE, file)
+
+
+def read_cosines(folder: Path, when: Literal["before", "after"]) -> dict[str, dict[str, Pairs]]:
+    """The cosines of a run's pairs before or after training: {"<evaluator>/<task>": {split: [cosines, gold scores]}}.
+
+    The evaluator alone where its scores name no task, and in a run of an older edition. {} if it kept none and, with a
+    warning, if the file holds something else.
+    """
+    return _read(partial(checked, COSINES), folder / "plots" / f"cosines_{when}.json", {})
+
+
+def _words(folder: Path, results: Json) -> Sequence[str]:
+    """The settings of the command line."""
+    return _read(lambda _: split_flags(shlex.split(results["command"])[1:])[0], folder / "results.json", [])
+
+
+def _read(read: Callable[[Path], T], path: Path, empty: T) -> T:
+    """What a file holds; `empty` if it does not exist and, with a warning, if it cannot be read."""
+    try:
+        return read(path)
+    except FileNotFoundError:
+        return empty
+    except (OSError, ValueError) as error:
+        log.warning("%s cannot be read (%s): it is left out", path, error)
+        return empty

@@ -1,0 +1,168 @@
+"""Which runs a report is of: those in folders, or in what a glob names, with the settings that were asked for."""
+
+import glob
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import takewhile
+from pathlib import Path
+
+from cse.errors import UserError
+from cse.lab.folder.runs import Run, same
+from cse.lab.folder.status import DONE
+from cse.lab.report.frame import OWN, differing, format_setting, short_names
+from cse.lab.settings.keys import is_verbatim
+from cse.lab.settings.spelling import parsed
+from cse.score import in_short
+
+CHANGING = ("pooling", "max_length", "whitening.kind", "lowercase")
+"""The settings of cse-eval that make another encoder of a checkpoint."""
+
+OUTSIDE = re.compile(r"(?:\[[^\]]*\]|\{[^}]*\}|(?<![^\[{,=\s])'(?:[^'\\]|\\.)*'|(?<![^\[{,=\s])\"[^\"]*\"|[^,])+")
+"""What stands between the commas outside brackets and quotes. A quote within a word is an apostrophe."""
+
+
+def places(folder: Path) -> list[Path]:
+    """The folder or, if there is none and its name is a glob, all that this names."""
+    named = [] if folder.exists() else sorted(glob.glob(str(folder)))
+    return list(map(Path, named)) or [folder]
+
+
+def above(folder: Path) -> Path:
+    """The folder in which a glob searches; the folder itself if its name is none."""
+    if folder.exists():
+        return folder
+    return Path(*takewhile(lambda part: not glob.has_magic(part), folder.parts))
+
+
+def with_origin(runs: Sequence[Run], named: Mapping[str, Sequence[Path]]) -> list[Run]:
+    """The runs, of several folders or globs, with the innermost that names each as its setting `origin`, which tells
+    the same settings before and after a change of the code apart. named: the places of each."""
+    names = {place: name for name, places in named.items() for place in places}
+    if len(named) < 2:
+        return list(runs)
+    return [replace(run, config={"origin": names[folder_of(run, names)], **run.config}) for run in runs]
+
+
+def folder_of(run: Run, folders: Iterable[Path]) -> Path:
+    """The innermost of these folders that holds the run."""
+    return max((one for one in folders if run.folder.is_relative_to(one)), key=lambda folder: len(folder.parts))
+
+
+def with_evaluations(runs: Sequence[Run]) -> list[Run]:
+    """The runs, each with the scores that it lacks and that finished cse-evals of its best/ have. Such an evaluation is
+    no line of its own: results["evaluations"] of its run names it.
+
+    An evaluation stays by itself if it changes the encoder: whitened, another pooling or dtype, other lengths.
+    """
+    trained = [run for run in runs if run.status == DONE and not run.get("checkpoint")]
+    found: dict[Path, list[Run]] = {}
+    for evaluation in runs:
+        if run := scored_by(evaluation, trained):
+            found.setdefault(run.folder, []).append(evaluation)
+    joined = {evaluation.folder for of in found.values() for evaluation in of}
+    return [reduce(with_scores, found.get(run.folder, []), run) for run in runs if run.folder not in joined]
+
+
+def scored_by(evaluation: Run, trained: Sequence[Run]) -> Run | None:
+    """The run whose best/ an evaluation scored as it is: that at the path, unless its weights have changed since; else
+    one with the same weights, as a folder may have been moved. None if there is none."""
+    name, weights = str(evaluation.get("checkpoint") or ""), evaluation.results.get("weights_sum")
+    as_it_is = evaluation.get("dtype") in (None, "fp32") and not any(map(evaluation.get, CHANGING))
+    if not (name and as_it_is and evaluation.status == DONE):
+        return None
+    sums = {run.folder: run.results.get("weights_sum") for run in trained}
+    place = Path(name.removesuffix("/best")).expanduser().resolve()
+    there = [run for run in trained if run.folder.resolve() == place]
+    known = there or [run for run in trained if weights and sums[run.folder] == weights]
+    one = next((run for run in known if run.is_smoke == evaluation.is_smoke), None)
+    return one if one and (not weights or sums[one.folder] in (None, weights)) else None
+
+
+def with_scores(run: Run, evaluation: Run) -> Run:
+    """A run with the scores that it lacks and an evaluation has, and with what is behind these."""
+    ours, theirs = run.results, evaluation.results
+    data = dict(ours.get("data") or {})
+    for name, source in (theirs.get("data") or {}).items():
+        own = data.get(name, {})
+        data[name] = source | own | {"files": source.get("files", {}) | own.get("files", {})}
+    unlike = [
+        f"{name} {texts[1]} ({texts[0]})"
+        for name, value in evaluation.metrics.items()
+        if len(set(texts := [in_short(run.metrics.get(name, value)), in_short(value)])) > 1
+    ]
+    results = ours | {
+        "scores": theirs.get("scores", {}) | ours.get("scores", {}),
+        "data": data,
+        "evaluations": "; ".join(filter(None, [ours.get("evaluations"), str(evaluation.folder)])),
+        "evaluated_otherwise": [*ours.get("evaluated_otherwise", []), *unlike],
+    }
+    own, more = run.config.get("eval", {}), evaluation.config.get("eval", {})
+    known = isinstance(own, dict) and isinstance(more, dict)  # a damaged file may hold anything
+    config = run.config | ({"eval": more | own} if known else {})
+    return replace(run, config=config, metrics=evaluation.metrics | run.metrics, results=results)
+
+
+def named_settings(words: str) -> dict[str, list[str]]:
+    """The values of each key in KEY=VALUE,OTHER,KEY=VALUE: as in a sweep, OTHER is one more value of the key before it.
+    A comma in brackets or quotes separates nothing. Brackets may stand around all."""
+    found: dict[str, list[str]] = {}
+    if words[:1] == "[" and words[-1:] == "]" and "=" in words:
+        words = words[1:-1]
+    for word in OUTSIDE.findall(words):
+        key, equals, value = word.partition("=")
+        if equals or not found:
+            values = found.setdefault(key.strip(), [])
+        values.append((value if equals else word).strip())
+    return found
+
+
+def has(run: Run, key: str, values: Sequence[str]) -> bool:
+    """Whether the run has the setting with one of the values, which may be written as in a table: the end of a path,
+    text in quotes, [several] in brackets; a path may have a comma."""
+    own = run.get(key)
+    each = [one for value in values for one in several(value, own)]
+    return any(is_written(run, key, own, text) for text in [*each, ",".join(values)])
+
+
+def several(text: str, own: object) -> list[str]:
+    """The values in brackets, if the run's own is not a list itself."""
+    in_brackets = text[:1] == "[" and text[-1:] == "]" and not isinstance(own, list | tuple)
+    return [one.strip() for one in OUTSIDE.findall(text[1:-1])] if in_brackets else [text]
+
+
+def is_written(run: Run, key: str, own: object, text: str) -> bool:
+    """Whether a text writes a run's value."""
+    if run.has(key) and format_setting(run, key) == text:
+        return True
+    quotes = len(text) > 1 and text[0] in ("'", '"') and text[0] == text[-1]
+    if isinstance(own, list | tuple | dict) and (override := parsed(f"key={text}")):
+        return same(own, override.value())
+    if isinstance(own, bool):
+        return str(own).lower() == text.lower()
+    plainly = str(parsed_text(text)) if quotes else text
+    if is_verbatim(key):
+        return f"/{'' if own is None else own}".endswith(f"/{plainly}")
+    return own == plainly if quotes else same(own, text)
+
+
+def parsed_text(text: str) -> object:
+    """The text between quotes, as Hydra reads it."""
+    override = parsed(f"key={text}")
+    return override.value() if override else text[1:-1]
+
+
+def having(runs: Sequence[Run], where: str, seed: str) -> list[Run]:
+    """The runs with all settings of KEY=VALUE,... A key may be named as a table of the runs names it.
+
+    seed: the key of seeds. Raises UserError if there are none.
+    """
+    keys = {name: key for key, name in short_names(differing(runs, seed), taken=OWN).items()}
+    asked = {keys.get(key, key): values for key, values in named_settings(where).items()}
+    found = [run for run in runs if all(has(run, *one) for one in asked.items())]
+    if not found:
+        raise UserError(
+            f"where={where}: none of the {len(runs)} runs has this; they differ in {', '.join([*keys, seed])}"
+        )
+    return found

@@ -1,0 +1,177 @@
+"""Runs as a frame, and the settings in which they differ as columns, with short names and values as text."""
+
+import re
+from collections.abc import Collection, Sequence
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from cse.lab.folder.runs import Run, number_in, plain
+from cse.lab.folder.status import status_of
+from cse.lab.report.repeat import command_of, words_of_case
+from cse.lab.settings.compose import is_group
+from cse.lab.settings.dotted import flattened
+from cse.lab.settings.groups import choices
+from cse.lab.settings.keys import entry, is_science, is_verbatim, key_of
+from cse.lab.settings.spelling import ONE_OF_MANY, quoted, typed_by_hand, values_of
+
+SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
+LONG = 40  # characters of a name
+NAMES = ("case", "sweep", "label")
+"""The keys that name runs."""
+
+OWN = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "alike", "of")
+"""Columns of a comparison's tables, whose names no key may have there."""
+
+FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code", "evaluations")
+"""Keys of results.json that are columns of runs.csv."""
+
+
+def varying(runs: Sequence[Run], seed: str) -> list[str]:
+    """The keys in which the runs differ, except the seed; a group that differs stands for all its values."""
+    known = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
+    keys = [key for key in known if key != seed and len({repr(plain(run.get(key))) for run in runs}) > 1]
+    groups = tuple(f"{key}." for key in keys if any(key in run.choices for run in runs))
+    return [key for key in keys if not key.startswith(groups)]
+
+
+def differing(runs: Sequence[Run], seed: str) -> list[str]:
+    """The settings that tell runs apart: those that were typed for any of them, decide what is learned or scored and
+    vary, except the seed, and the axes of their lines. A case stands for all that it sets, but not for what was typed
+    beside it; `origin` is the folder, where several are compared.
+
+    What varies though nobody typed it follows from these and the seed, or is another edition's (notes.mixed tells).
+    """
+    typed = dict.fromkeys(["origin", *NAMES, *(key_of(word) for run in runs for word in run.overrides)])
+    by_hand = typed_beside_cases(runs)
+    axes = other_axes(runs)
+    told = [key for key in typed if key != seed and (is_science(key) or key in NAMES or key in axes)]
+    frame = pd.DataFrame({key: [repr(plain(run.get(key))) for run in runs] for key in [*told, seed]})
+    chosen: list[str] = []
+    for key in told:
+        within_case = "case" in chosen and key not in by_hand
+        cases = [one for one in chosen if one in ("case", "sweep")]
+        cases += [seed] * (key == "checkpoint")  # which names the run of each seed
+        alike = frame.groupby(cases) if within_case else frame.groupby(lambda _: "all")
+        if alike[key].nunique().max() > 1:
+            chosen.append(key)
+    return chosen
+
+
+def typed_beside_cases(runs: Sequence[Run]) -> set[str]:
+    """The keys that were typed for runs of a sweep's cases, which their case does not set."""
+    found: set[str] = set()
+    words_of, known = cache(words_of_case), choices("sweep")
+    for run in runs:
+        given = values_of(run.overrides)
+        if ONE_OF_MANY in run.overrides:
+            found |= set(map(key_of, typed_by_hand(run.overrides)))
+        elif given.get("sweep") in known:
+            found |= given.keys() - map(key_of, words_of(given["sweep"], given.get("case", "")))
+    return found
+
+
+def other_axes(runs: Sequence[Run]) -> set[str]:
+    """The keys of which no number depends (workers, a tracker) and that were an axis all the same: they were typed for
+    all runs of a folder, with several values. What a tracker calls each run is none."""
+    folders: dict[Path, list[dict[str, str]]] = {}
+    for run in runs:
+        folders.setdefault(run.folder.parent, []).append(values_of(run.overrides))
+    return {
+        key
+        for lines in folders.values()
+        for key in set(lines[0]).intersection(*lines)
+        if entry(key).role in ("machine", "logging") and not key.startswith(("hydra", "tracker.", "note"))
+        if len({line[key] for line in lines}) > 1
+    }
+
+
+def telling_apart(values: pd.DataFrame) -> list[str]:
+    """Columns that tell the rows apart and of which each has a value, without any of which this would not be so;
+    choices of groups and what was typed first are kept before others. values: a row for each setting, by key."""
+    kept = list(values)
+    for key in sorted(reversed(kept), key=lambda key: (key != "origin", is_group(key))):
+        rest = values[[one for one in kept if one != key]]
+        if not rest.duplicated().any() and (rest != "").any(axis=1).all():
+            kept = list(rest)
+    return kept
+
+
+def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()) -> dict[str, str]:
+    """{key: the shortest ending that no other key has}: trainer.lr is lr. dot: what separates its words; taken: endings
+    that stand for something else."""
+    names = {}
+    for key in keys:
+        words = key.split(dot)
+        ends = (dot.join(words[-count:]) for count in range(1, len(words) + 1))
+        known = [*keys, *taken]
+        names[key] = next((end for end in ends if sum((dot + one).endswith(dot + end) for one in known) == 1), key)
+    return names
+
+
+def format_setting(run: Run, key: str) -> str:
+    """A run's value in a table; "" if it has no such setting. Text that would read as null or a number is in quotes."""
+    form, value = format_value if key in NAMES else format_short, run.get(key)  # figure3 is one of several
+    if isinstance(value, str) and not (is_verbatim(key) or key in NAMES or key in run.choices) and misread(value):
+        return quoted(value)
+    return form(value) if run.has(key) else ""
+
+
+def misread(text: str) -> bool:
+    """Whether a text looks like null, a switch or a number, but is none."""
+    return text.lower() in ("null", "true", "false") or (number_in(text) is not None and plain(text) == text)
+
+
+def in_label(value: object, text: str) -> str:
+    """A value's text, in quotes where what reads a label would split it."""
+    return quoted(text) if isinstance(value, str) and SPLITS.search(text) and text != quoted(value) else text
+
+
+def format_settings(runs: Sequence[Run], key: str) -> list[str]:
+    """`format_setting` of each run; of paths that have the same last part, as much as tells them apart."""
+    texts = [format_setting(run, key) for run in runs]
+    whole = [format_value(run.get(key)).removesuffix("/best") if run.has(key) else "" for run in runs]
+    if len(set(texts)) >= len(set(whole)):
+        return texts
+    ends = short_names(list(dict.fromkeys(whole)), "/")
+    return [ends[one] for one in whole]
+
+
+def format_short(value: object) -> str:
+    """A value as the command line writes it; a path is cut to its last part."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return value.removesuffix("/best").rpartition("/")[2] if isinstance(value, str) else format_value(value)
+
+
+def format_value(value: object) -> str:
+    """A value as the command line writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "null" if value is None else str(value)
+
+
+def folded(text: str) -> str:
+    """A long name without its middle."""
+    return text if len(text) <= LONG else f"{text[: LONG // 2 - 1]}…{text[-LONG // 2 :]}"
+
+
+def runs_frame(runs: Sequence[Run], keys: list[str], metrics: list[str]) -> pd.DataFrame:
+    """A row for each run: its state, settings, unrounded scores, and the facts and the command behind it."""
+    rows = [
+        {
+            "folder": str(run.folder),
+            "state": status.state,
+            "why": status.detail,
+            **{key: run.get(key) for key in keys},
+            **{metric: run.metrics.get(metric) for metric in metrics},
+            "partial": " ".join(sorted(run.altered)),
+            "untrained": run.untrained,
+            **{fact: run.results.get(fact) for fact in FACTS},
+            "command": command_of(run),
+        }
+        for run, status in zip(runs, map(status_of, runs), strict=True)
+    ]
+    columns = ["folder", "state", "why", *keys, *metrics, "partial", "untrained", *FACTS, "command"]
+    return pd.DataFrame(rows, columns=columns, dtype=object)

@@ -1,0 +1,163 @@
+"""A group of runs that makes one number: a value for each seed, and how two groups compare."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from cse.lab.folder.runs import Run, Where, grouped, plain
+from cse.lab.report.frame import varying
+from cse.lab.report.notes import departures
+from cse.lab.report.resampling import compare_items
+from cse.lab.report.spec import Spec
+from cse.lab.report.statistics import STATISTICS, Effect, SeedSpread, compare_seeds, pooled_sd
+from cse.lab.settings.keys import changes_a_table
+
+SEEDS = 3  # on each trained side of a comparison that is judged
+MANY = 4  # names in a list; further ones are counted
+
+
+class Group(NamedTuple):
+    """Runs, and one value for each of their seeds, by its name ("None": of an encoder that is only scored).
+
+    metric: None for values of a config key. unscored: the number of finished runs left out for want of the metric.
+    """
+
+    runs: list[Run]
+    values: dict[str, float]
+    metric: str | None = None
+    aggregate: str = "mean"
+    unscored: int = 0
+
+    @property
+    def altered(self) -> bool:
+        """Whether one of its runs was scored on incomplete or altered data."""
+        return any(self.metric in run.altered for run in self.runs)
+
+    @property
+    def no_better(self) -> bool:
+        """Whether one of the runs that it is the mean of is no better than its encoder untrained."""
+        return self.aggregate == "mean" and any(run.no_better for run in self.runs)
+
+    @property
+    def only_scored(self) -> bool:
+        """Whether its encoder was not trained, and so has no seeds."""
+        return list(self.values) == ["None"]
+
+
+Groups = dict[tuple[str, str], Group]
+"""Of a table that runs fill, by row and column."""
+
+
+def group_of(runs: Sequence[Run], metric: str | None, seed: str, aggregate: str = "mean", select: str = "") -> Group:
+    """The runs that have the metric. seed: the key of seeds; select: the score by which `best` picks a seed's run."""
+    scored = [run for run in runs if metric in run.metrics]
+    values = {}
+    for name, of in grouped(scored, seed).items():
+        counted = [best_run(of, select)] if aggregate == "best" else of
+        scores = [run.metrics[str(metric)] for run in once_each(counted, seed)]
+        values[name] = float(STATISTICS.get(aggregate, np.mean)(scores))
+    return Group(scored, values, metric, aggregate, len(runs) - len(scored))
+
+
+def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed: str) -> list[str]:
+    """A line for the scores that only some seeds have, over which their means are. seed: the key of seeds."""
+    seeds = grouped(runs, seed).values()
+    having = {metric: sum(any(metric in run.metrics for run in of) for of in seeds) for metric in metrics}
+    partly: dict[int, list[str]] = {}
+    for metric, number in having.items():
+        partly.setdefault(number, []).append(metric)
+    return [
+        f"only {n} of {len(seeds)} seeds have {listed(of)}" for n, of in sorted(partly.items()) if 0 < n < len(seeds)
+    ]
+
+
+def once_each(runs: Sequence[Run], seed: str) -> list[Run]:
+    """Of each seed, a run of each setting, with the mean scores of those with this setting: a copy, or a run that was
+    made again, weighs no more than one. seed: the key of seeds."""
+    settings: dict[tuple[str, str], list[Run]] = {}
+    for name, of in grouped(runs, seed).items():
+        keys = [key for key in varying(of, seed) if changes_a_table(key)] if len(of) > 1 else []
+        for run in of:
+            settings.setdefault((name, repr([plain(run.get(key)) for key in keys])), []).append(run)
+    return [same[0] if len(same) == 1 else replace(same[0], metrics=mean_scores(same)) for same in settings.values()]
+
+
+def mean_scores(runs: Sequence[Run]) -> dict[str, float]:
+    """Each score's mean over the runs that have it."""
+    names = dict.fromkeys(name for run in runs for name in run.metrics)
+    return {name: float(np.mean([run.metrics[name] for run in runs if name in run.metrics])) for name in names}
+
+
+def groups_of(spec: Spec, runs: list[Run]) -> Groups:
+    """The group of every cell that runs may fill, in the order of the printed table."""
+    groups = {}
+    for row, line in spec.rows.items():
+        for name, column in spec.columns.items():
+            finished, select = finished_runs({**line.where, **column.where}, spec, runs), spec.select or ""
+            if column.config:
+                best = {seed: best_run(of, select) for seed, of in grouped(finished, spec.seed).items()}
+                values = {seed: float(run.get(column.config)) for seed, run in best.items()}
+                groups[row, name] = Group(finished, values, aggregate="best")
+            else:
+                metric, aggregate = spec.metric_of(row, name), spec.aggregate_of(row, name)
+                groups[row, name] = group_of(finished, metric, spec.seed, aggregate, select)
+    return groups
+
+
+def finished_runs(where: Where, spec: Spec, runs: list[Run]) -> list[Run]:
+    """The finished runs that match, without trials."""
+    return without_trials([run for run in runs if run.status == "done" and run.matches(where)], spec)
+
+
+def without_trials(runs: list[Run], spec: Spec) -> list[Run]:
+    """The runs with the sweep's own settings, if some have these; else all."""
+    return [run for run in runs if not departures(run, spec.setting)] or runs
+
+
+def best_run(runs: Sequence[Run], select: str) -> Run:
+    """The run with the best selection score; the first of equal ones, and of runs that lack it."""
+    best = runs[0]
+    for run in runs[1:]:
+        if select in run.scores and run.scores[select].better_than(best.scores.get(select)):
+            best = run
+    return best
+
+
+def compare(left: Group, right: Group, confidence: float, shift: float = 0.0) -> Effect:
+    """Left minus right, tested over seeds, or for two encoders that are only scored, which have none, over test items
+    if their runs kept them."""
+    found = compare_seeds(left.values, right.values, confidence, shift)
+    if not (left.only_scored and right.only_scored and left.metric and right.metric):
+        return found
+    if not left.aggregate == right.aggregate == "mean":
+        return found
+    over_items = compare_items((left.runs, left.metric), (right.runs, right.metric), confidence, shift)
+    return found._replace(why=over_items.why) if over_items.why else over_items._replace(effect=found.effect)
+
+
+def other_setting(runs: Iterable[Run], spec: Spec) -> list[str]:
+    """Where the runs' settings differ from their sweep's or from what the paper held fixed."""
+    return list(dict.fromkeys(words for run in runs for words in departures(run, spec.setting)))
+
+
+def seed_spread(groups: Iterable[Group]) -> SeedSpread | None:
+    """How much seeds vary in the groups that have several; None without such a group."""
+    several = [list(group.values.values()) for group in groups if len(group.values) > 1]
+    each = [pooled_sd([values]) for values in several]
+    return SeedSpread(pooled_sd(several), min(map(len, several)), each) if several else None
+
+
+def few_seeds(sides: Sequence[Group]) -> str:
+    """A line if some trained side has too few seeds for a verdict; "" if all have enough."""
+    seeds = [len(group.values) for group in sides if not group.only_scored]
+    if not seeds or min(seeds) >= SEEDS:
+        return ""
+    instead = "; test items say nothing of its other seeds" if len(seeds) < len(sides) else ""
+    return f"too few seeds ({' and '.join(map(str, seeds))}): each trained side needs {SEEDS}{instead}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """The first few words, and how many more there are."""
+    return ", ".join(words[:MANY]) + (f", {len(words) - MANY} more" if len(words) > MANY else "")

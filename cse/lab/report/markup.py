@@ -1,0 +1,75 @@
+"""Numbers as text (z: without the sign of a rounded zero), and the signs and verdicts beside them."""
+
+import math
+from collections.abc import Iterable, Mapping
+
+from cse.lab.folder.score_tables import ALTERED
+
+PLUS_MINUS, TIED, NO_BETTER = "±", "≈", "‡"
+PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
+OTHER_SETTING, PUBLISHED_ONLY, NOT_RUN = "OTHER SETTING", "PUBLISHED ONLY", "NOT RUN"
+HOLDS, CONTRADICTED, NOT_SEEN, NOT_JUDGED = "HOLDS", "CONTRADICTED", "NOT SEEN", "NOT JUDGED"
+
+SIGNS = {
+    PLUS_MINUS: "the sample standard deviation over (n) seeds",
+    TIED: "the best of ours for its score in its column, or not told apart from it",
+    ALTERED: "on incomplete or altered data (allow_partial), or by SentEval's fast settings",
+    NO_BETTER: "of a run that is no better than its encoder untrained, by the score that selects",
+    "*": "the paper's text garbles the number; a note below the table says how it was read",
+}
+VERDICTS = {
+    PASS: ("green", "the means agree within the tolerance"),
+    WITHIN_NOISE: ("yellow", "the printed number lies where further runs of ours would be expected"),
+    DIFFERS: ("red", "it lies further off than seeds explain"),
+    ONE_SEED: ("bright_black", "there is one run, and nothing says how much seeds vary"),
+    OTHER_SETTING: (
+        "magenta",
+        "not the paper's experiment (a remark below the table says why), so the numbers are not compared",
+    ),
+    PUBLISHED_ONLY: ("bright_black", "another group's model, which is never run here"),
+    NOT_RUN: ("bright_black", "we have no run of it, or of a side of the claim"),
+    HOLDS: ("green", "of a claim: the seeds show that it is as claimed"),
+    CONTRADICTED: ("red", "they show that it is the other way round"),
+    NOT_SEEN: ("yellow", "they cannot tell"),
+    NOT_JUDGED: ("magenta", "these runs are no test of the claim, for the reason given"),
+}
+"""The colour and the meaning of each verdict on a cell, which compares our mean with the printed number, or a claim."""
+
+
+def legend_of(signs: Mapping[str, object]) -> list[str]:
+    """What the signs that stand in a table mean. signs: whether each does."""
+    return [f"{sign}: {SIGNS[sign]}." for sign, stands in signs.items() if stands]
+
+
+def format_of(values: Iterable[float]) -> str:
+    """The one format of a column of scores: two decimals; four if all are below 1, or if two would show one as 0; an
+    exponent if four would show all as 0."""
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    shown = [size for size in sizes if size >= 0.00005]
+    if not shown:
+        return "z.2e" if sizes else "z.2f"
+    return "z.2f" if max(shown) >= 1 and min(shown) >= 0.005 else "z.4f"
+
+
+def number(value: float, digits: int | None) -> str:
+    """A number with so many decimals; None: as few as it needs."""
+    return f"{value:zg}" if digits is None else f"{value:z.{digits}f}"
+
+
+def signed(value: float | None, digits: int | None) -> str:
+    """A difference with its sign; "" for None."""
+    if value is None:
+        return ""
+    return f"{value:+zg}" if digits is None else f"{value:+z.{digits}f}"
+
+
+def bounds(low: float | None, high: float | None, digits: int | None) -> str:
+    """[low, high]; "" for None."""
+    return "" if low is None or high is None else f"[{signed(low, digits)}, {signed(high, digits)}]"
+
+
+def probability(p: float | None) -> str:
+    """A p value without its leading zero; "" for None and NaN."""
+    if p is None or math.isnan(p):
+        return ""
+    return "<.0001" if p < 1e-4 else f"{p:.4f}".lstrip("0")

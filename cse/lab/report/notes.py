@@ -1,0 +1,245 @@
+"""Notes that a reader needs with a table's numbers: missing jobs, other settings, altered data, retrieved captions."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from cse.files import Json
+from cse.lab.folder.runs import Run, Where, grouped, same
+from cse.lab.folder.score_tables import LIBRARIES, checksum, problems_of
+from cse.lab.folder.status import DONE, FAILED, NOT_STARTED, RUNNING, STOPPED, Status, status_of
+from cse.lab.report.frame import format_value, varying
+from cse.lab.settings.dotted import flattened
+from cse.lab.settings.keys import entry, is_science
+from cse.score import in_short
+
+SINGLY = 12  # jobs, or problems, that are named one by one; of more jobs each group is counted
+FURTHEST_FIRST = (
+    DONE,
+    RUNNING,
+    STOPPED,
+    FAILED,
+    NOT_STARTED,
+)  # the state of a job with several runs is the first of these
+
+
+def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
+    """A line for each planned job without a finished run or, if they are many, for each value of the first axis.
+
+    A running one has its progress. (What resumes a stopped one is its sweep's own command.)
+    """
+    own = [run for run in runs if not run.departures] or runs
+    known = [([run.folder.name], status_of(run)) for run in own]
+    if expected:
+        texts = [[f"{key}={format_value(value)}" for key, value in job.items()] for job in expected]
+        known = list(zip(texts, (status_of_job(job, own) for job in expected), strict=True))
+    missing = [(settings, status) for settings, status in known if status.state != DONE]
+    if expected and len(missing) > SINGLY:
+        groups = Counter((settings[0], status.state) for settings, status in missing)
+        return [f"{setting}: {count} jobs {state}" for (setting, state), count in groups.items()]
+    return [
+        f"{', '.join(settings)}: {status.state}" + f", {status.detail}" * (status.state == RUNNING)
+        for settings, status in missing
+    ]
+
+
+def status_of_job(job: Where, runs: list[Run]) -> Status:
+    """How far a planned job got."""
+    statuses = [status_of(run) for run in runs if run.matches(job)]
+    return min(statuses, key=lambda status: FURTHEST_FIRST.index(status.state), default=Status(NOT_STARTED))
+
+
+def departures(run: Run, setting: Where) -> dict[str, str]:
+    """How a run differs from its sweep, and from what the paper held fixed: {KEY=VALUE: from what}."""
+    return dict.fromkeys(run.departures, "(not in the sweep)") | {
+        f"{key}={format_value(run.get(key))}": f"(paper: {format_value(value)})"
+        for key, value in setting.items()
+        if not same(run.get(key), value)
+    }
+
+
+def deviations(setting: Where, runs: list[Run]) -> list[str]:
+    """How the runs that fill the table differ from its setting: one line for what all of them have in common, and one
+    for each other difference, the most frequent first."""
+    unique = list({run.folder: run for run in runs}.values())
+    counts = Counter(f"{words} {of}" for run in unique for words, of in departures(run, setting).items())
+    shared = ", ".join(sorted(words for words, count in counts.items() if count == len(unique)))
+    some = sorted((-count, words) for words, count in counts.items() if count < len(unique))
+    lines = [shared, *(f"{-count} of {len(unique)} runs: {words}" for count, words in some)]
+    return [f"Not the paper's setting: {line}" for line in lines if line]
+
+
+def mixed(runs: list[Run], seed: str, settings: bool) -> list[str]:
+    """A line if runs of one cell were scored differently, trained on different files under one name or, if `settings`
+    count, differ in more than their seed."""
+    if len(runs) < 2:
+        return []
+    keys = [
+        key
+        for key in (varying(runs, seed) if settings else [])
+        if (is_science(key) or entry(key).fixed)
+        and key.partition(".")[0] != "eval"  # scored_differently reports it, with its data
+        and "seed" not in key.rpartition(".")[2]
+    ]
+    differing = [*keys, *changed_texts(runs), *scored_differently(runs)]
+    return [f"joins runs that differ in {'; '.join(differing)}"] if differing else []
+
+
+def remarks(runs: list[Run], seed: str) -> list[str]:
+    """What a reader must know of the runs that one setting's scores are means of. seed: the key of seeds."""
+    seeds = grouped(runs, seed)
+    copies = [f"{len(runs)} runs of {len(seeds)} seed{'s' * (len(seeds) > 1)}, each of which counts once"]
+    copies *= "None" not in seeds and len(runs) > len(seeds)
+    return copies + mixed(runs, seed, settings=True) + no_better(runs) + seen_in_training(runs)
+
+
+def no_better(runs: list[Run]) -> list[str]:
+    """A line if runs kept a step that is no better than their encoder before training."""
+    found = [in_short(run.untrained) for run in runs if run.no_better and run.untrained is not None]
+    said = f"{len(found)} of {len(runs)} runs are no better than untrained"
+    return [f"{said} ({', '.join(dict.fromkeys(found))}), by the score that selects"] if found else []
+
+
+def evaluated(runs: list[Run]) -> list[str]:
+    """Lines on the evaluations whose scores runs have (see chosen.with_evaluations): how many, and where a score that a
+    run has too was not the same."""
+    found = [run for run in runs if run.results.get("evaluations")]
+    said = [f"{len(found)} of {len(runs)} runs have the scores of cse-evals of their best/ too, which runs.csv names."]
+    unlike = [f"{run.folder.name}: {line}" for run in found for line in run.results["evaluated_otherwise"]]
+    more = f"; {len(unlike) - 3} more" if len(unlike) > 3 else ""
+    said += [f"Such a cse-eval found other numbers than its run's, in brackets: {'; '.join(unlike[:3])}{more}."] * bool(
+        unlike
+    )
+    return said * bool(found)
+
+
+def seen_in_training(runs: list[Run]) -> list[str]:
+    """A line if a hundredth of the texts that runs learned from, or more, are texts that they are scored on."""
+    counts = [run.results.get("overlap") for run in runs]
+    known = [one for one in counts if isinstance(one, dict) and {"found", "texts"} <= one.keys()]  # older editions' not
+    found = [one for one in known if one["found"] * 100 >= max(1, one["texts"])]
+    said = dict.fromkeys(f"{one['found']:,} of {one['texts']:,}" for one in found)
+    return [f"{', '.join(said)} training texts occur in the evaluation sets"] if said else []
+
+
+def changed_texts(runs: list[Run], settings: bool = False) -> list[str]:
+    """The training data (text, images, sound) whose files were not the same in all runs, by name. settings: only in
+    runs whose settings name the same files, as an axis over data.path does not."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for run in runs:
+        for name, named, contents in trained_on(run):
+            found.setdefault((name, named * settings), set()).add(contents)
+    return list(dict.fromkeys(f"the files of {name}" for (name, _), sums in found.items() if len(sums) > 1))
+
+
+def trained_on(run: Run) -> Iterator[tuple[str, str, str]]:
+    """The training data of a run: its name, the settings that name its files, and their checksums."""
+    about = run.results.get("training_data")
+    if isinstance(about, dict) and (contents := contents_of(about)):
+        yield f"data={about.get('name')}", str(run.get("data.path")), contents
+    if isinstance(about, dict) and isinstance(second := about.get("aux_modality"), dict):
+        keys = [key for key in flattened(run.config) if key.startswith("aux_modality.data.") and is_science(key)]
+        yield "aux_modality", str([run.get(key) for key in keys]), str(second.get("digest"))
+
+
+def contents_of(about: Json) -> str | None:
+    """The checksums of training data's files, whatever these are called; None if there are none."""
+    sums = about.get("sha256")
+    return (", ".join(sorted(map(str, sums.values()))) if isinstance(sums, dict) else str(sums)) if sums else None
+
+
+def data_problems(runs: list[Run]) -> list[str]:
+    """What is wrong with the data of marked scores."""
+    marked = [run for run in runs if run.altered]
+    problems = list(dict.fromkeys(line for run in marked for line in problems_of(run.results.get("data", {}))))
+    more = [f"partial: {len(problems) - SINGLY} more problems"] if len(problems) > SINGLY else []
+    return problems[:SINGLY] + more
+
+
+def rest_on_other_data(runs: list[Run], score: str) -> bool:
+    """Whether a score of the runs rests on files of one name with other contents, or on other files altogether."""
+    sources = [(run.results.get("data") or {}).get(score.split("/")[1], {}) for run in runs]
+    first, *others = [{name: file.get("sha256") for name, file in of.get("files", {}).items()} for of in sources]
+
+    def differs(files: dict[str, str]) -> bool:
+        shared = first.keys() & files.keys()
+        if any(first[name] != files[name] for name in shared):
+            return True
+        if shared and score.startswith("dev/"):  # a run that scored fewer splits has read fewer files
+            return False
+        ours, theirs = (
+            {one[name] for name in one.keys() - other.keys()} for one, other in ((first, files), (files, first))
+        )
+        return bool(ours and theirs) and ours.isdisjoint(theirs)
+
+    return any(map(differs, others))
+
+
+def not_alike(what: str, runs: list[Run], said: list[str]) -> list[str]:
+    """A line for what differs in the training files, and in the scoring, of all cells or settings, but for what the
+    lines on each say already."""
+    found = [*changed_texts(runs, settings=True), *scored_differently(runs)]
+    differing = [one for one in found if not any(one in line for line in said)]
+    return [f"Not all {what} were trained and scored alike: {'; '.join(differing)}."] if differing else []
+
+
+def selected_otherwise(runs: list[Run], ranking: str | None) -> list[str]:
+    """A line if some runs selected their step by another score than the one that ranks them (None: there is none)."""
+    counts = Counter(str(select) for run in runs if (select := run.get("trainer.select")) not in (None, ranking))
+    others = ", ".join(f"{count} by {name}" for name, count in sorted(counts.items()))
+    found = f"All are ranked by {ranking}, though not all runs selected their step by it: {others}."
+    return [found] if ranking and others else []
+
+
+def scored_differently(runs: list[Run]) -> list[str]:
+    """What may have changed scores and is not the same in all runs, with its values: code, libraries, an evaluator's
+    settings, the checksum of its data."""
+    values: dict[str, dict[str, None]] = {}
+    for run in runs:
+        for name, value in scoring(run).items():
+            values.setdefault(name, {})[value] = None
+    return [f"{name} ({' | '.join(found)})" for name, found in values.items() if len(found) > 1]
+
+
+def scoring(run: Run) -> dict[str, str]:
+    """Everything that a run's scores depend on besides its encoder, as text."""
+    versions = run.versions
+    facts = {library: str(versions[library]) for library in LIBRARIES if library in versions}
+    facts |= {"code": code} if (code := code_of(run)) else {}
+    facts |= {
+        key: format_value(run.get(key)) for key in ("dtype", "trainer.eval_precision") if run.get(key) is not None
+    }
+    for key, value in flattened(run.config).items():
+        if key.startswith("eval.") and not str(value).startswith("/"):  # a folder, whose files' checksum tells
+            facts[key] = format_value(value)
+    for evaluator, source in (run.results.get("data") or {}).items():
+        facts[f"data of {evaluator}"] = checksum(source)[:8]
+        facts[f"protocol of {evaluator}"] = format_value(source.get("protocol"))
+    return facts
+
+
+def code_of(run: Run) -> str:
+    """The digests of the code of a run: cse's and one's own parts', before that those it had until it was resumed; ""
+    for a run of an edition that kept none."""
+    found = []
+    for part in stretches(run.results):
+        if part.get("code"):
+            own = [f"{name} {digest[:8]}" for name, digest in (part.get("own_code") or {}).items()]
+            found.append(" and ".join([part["code"][:8], *own]))
+    return ", then ".join(found)
+
+
+def stretches(results: Json) -> list[Json]:
+    """What a run's results say of its code: of the steps before each resume by other code, and then of the last."""
+    return [*(results.get("earlier_code") or []), results]
+
+
+def retrieved(runs: dict[str, Run]) -> list[str]:
+    """The nearest captions of each query, one model beside the other, as NonLing-CSE's Table C.1 has them."""
+    tops = {row: run.results.get("data", {}).get("retrieval", {}).get("top", {}) for row, run in runs.items()}
+    lines = []
+    for query in dict.fromkeys(query for top in tops.values() for query in top):
+        captions = {row: [caption for _, caption in top[query]] for row, top in tops.items() if query in top}
+        for place in range(max(map(len, captions.values()))):
+            beside = " | ".join(f"{row}: {texts[place]}" for row, texts in captions.items() if len(texts) > place)
+            lines.append(f"{query}, nearest #{place + 1}: {beside}")
+    return lines

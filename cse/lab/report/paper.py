@@ -1,0 +1,229 @@
+"""A sweep's runs beside its paper's table: what is compared with what, and which runs are another experiment."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import filterfalse
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import yaml
+from omegaconf import OmegaConf
+
+from cse.errors import UserError
+from cse.lab.folder.plan import jobs_without_run
+from cse.lab.folder.plots import save
+from cse.lab.folder.runs import Run, plain, read_runs, same
+from cse.lab.folder.status import counted, status_of
+from cse.lab.report import figures, published
+from cse.lab.report.comparison import compare_runs
+from cse.lab.report.frame import format_value
+from cse.lab.report.group import groups_of
+from cse.lab.report.notes import deviations, missing_jobs
+from cse.lab.report.page import Picture, Report
+from cse.lab.report.plot import Plot
+from cse.lab.report.spec import Spec, parse
+from cse.lab.report.table import build
+from cse.lab.report.verdicts import judge_claims
+from cse.lab.sections import Section
+from cse.lab.settings.compose import SINGLE, explaining, is_group, resolved, without_hydra
+from cse.lab.settings.dotted import Config, flattened
+from cse.lab.settings.groups import choices
+from cse.lab.settings.keys import changes_a_table, is_verbatim, key_of
+from cse.lab.settings.spelling import overrides_of, unquoted, values_of
+from cse.lab.settings.suggest import nearest
+from cse.lab.settings.words import expanded
+from cse.lab.sweep import jobs
+from cse.lab.sweep.jobs import CONFIGS
+
+CHOSEN = (*SINGLE, "data")
+"""The groups whose choices make a run's experiment."""
+
+
+class Facts(NamedTuple):
+    """values: each choice and setting of a sweep's job that a table's numbers depend on, by key. follow: the keys whose
+    values follow from others."""
+
+    values: Config
+    follow: set[str]
+
+
+def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
+    """The report of a sweep: its runs beside the paper's table, or beside each other if it names none, and figures."""
+    sweep, block, where = read_sweep(config["sweep"])
+    printed = published.table(block["paper"], block["table"]) if block.get("table") else None
+    spec = parse(block, printed, where, tolerance=config["tolerance"])
+    spec = spec.model_copy(update={"axes": tuple(key for key in sweep.settings if key != spec.seed)})
+    folders = folders or [sweep.place([])]  # where `cse-train sweep=...` puts them
+    own, others = (mark_departures(of, sweep.name, spec.seed) for of in runs_of_sweep(sweep, spec, folders, config))
+    runs = own + others
+    expected = planned(sweep)
+    groups = groups_of(spec, own)
+    sections = [build(spec, printed, groups, own, expected, config["confidence"], config["sweep"])] if printed else []
+    if runs and not any(group.values for group in groups.values()):  # beside each other, at least
+        label = f"{config['sweep']}-runs" if printed else config["sweep"]
+        sections.append(beside_each_other(runs, folders, spec, [] if printed else expected, label))
+    paper = published.read(spec.paper)
+    paper = {**paper, **paper["tables"].get(block.get("table"), {})}  # a table may have a paper and link of its own
+    states = counted([status_of(run).state for run in runs]) if runs else "No run"
+    return Report(
+        title=config["sweep"],
+        subtitle=f"{paper['paper']}. {states} ({', '.join(map(str, folders))}).",
+        link=paper.get("link", ""),
+        start=f"cse-train sweep={config['sweep']}",
+        printed=printed,
+        sections=sections,
+        pictures=[draw(plot, spec, own, out) for plot in spec.figures],
+        runs=runs,
+        claims=judge_claims(spec, printed, groups, runs, config["confidence"]),
+    )
+
+
+def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected: list[Config], label: str) -> Section:
+    """A line for each setting of runs that fill no published table, with the scores of the figures."""
+    known = {name for run in runs for name in run.metrics}
+    metrics = [metric for plot in spec.figures for metric in plot.metrics if metric in known]
+    begun = [run for run in runs if "config" in run.results or run.status == "running"]
+    found = compare_runs(begun or runs, folders, metrics, spec.seed)
+    said = deviations({}, [run for run in runs if run.status == "done"])
+    missing = list(dict.fromkeys(missing_jobs(runs, expected)))
+    return replace(found.section(label), title=found.counted, notes=said + found.notes, missing=missing)
+
+
+def runs_of_sweep(sweep: jobs.Sweep, spec: Spec, folders: list[Path], config: Config) -> tuple[list[Run], list[Run]]:
+    """The sweep's own runs in the folders, which may hold other tables' too: of sweeps that share its folder, and of
+    its cases. And the others of which only a claim speaks, as it names their case, which the sweep has not.
+
+    The sweep's own folder need not exist yet. Raises UserError for a named folder that does not exist.
+    """
+    exist = config["runs"] or folders[0].is_dir()
+    runs = [*read_runs(folders), *jobs_without_run(folders)] if exist else []
+    wheres = [place.get("where", {}) for claim in spec.claims for place in claim.places]
+    named = [where for where in wheres if "case" in where]
+    folder_of, known = cache(lambda name: jobs.read(name).folder), choices("sweep")
+
+    def is_own(run: Run) -> bool:
+        name = sweep_of(run, sweep.name)
+        shares = name == sweep.name or name not in known or folder_of(name) == sweep.folder
+        return shares and (not sweep.cases or run.get("case") in (None, *sweep.cases))
+
+    def is_named(run: Run) -> bool:
+        return run.get("case") not in sweep.cases and any(run.matches(where) for where in named)
+
+    return list(filter(is_own, runs)), [run for run in filterfalse(is_own, runs) if is_named(run)]
+
+
+def sweep_of(run: Run, otherwise: str) -> str:
+    """The sweep that its line named."""
+    return next((unquoted(word) for word in run.overrides if word.startswith("sweep=")), otherwise)
+
+
+def read_sweep(sweep: str) -> tuple[jobs.Sweep, Config, str]:
+    """(the sweep, its `report:` block, the file's name) of sweeps/<sweep>.yaml. Raises UserError without either."""
+    known = choices("sweep")
+    if sweep not in known:
+        raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; cse-train --help sweep lists them")
+    content, name = jobs.read(sweep), f"sweeps/{sweep}.yaml"
+    if content.report is None:
+        raise UserError(f"{name} has no `report:` block, which says what its runs are compared with")
+    return content, content.report, name
+
+
+def planned(sweep: jobs.Sweep) -> list[Config]:
+    """The axes' values of every job of a grid, the seed last; [] for a search, whose trials are not known."""
+    combinations: list[Config] = []
+    for job in expanded(sweep.axes([])) if sweep.sweeper == "basic" else ():
+        axes = sorted(job, key=lambda axis: key_of(axis) == "seed")
+        values = {key_of(axis): yaml.safe_load(unquoted(axis)) for axis in axes}
+        case = sweep.cases.get(values_of(job).get("case", ""))
+        if case and case.is_untrained:
+            values.pop("seed", None)  # an encoder that is only scored: one job for all seeds
+        if values and values not in combinations:
+            combinations.append(values)
+    return combinations
+
+
+def mark_departures(runs: list[Run], sweep: str, seed: str) -> list[Run]:
+    """The runs, each with the settings by which it departs from its sweep, as run. Further seeds are no departure."""
+    read, own, known = cache(jobs.read), cache(facts_of), choices("sweep")
+
+    def departures(run: Run) -> tuple[str, ...]:
+        name = sweep_of(run, sweep)
+        if name not in known:
+            return (f"sweep={name}",)
+        content, case = read(name), run.get("case")
+        typed = [word for word in content.departures(run.overrides) if key_of(word) != seed]
+        if case is not None and case not in content.cases:
+            return tuple(typed)
+        axes = {key: run.get(key) for key in content.params if key != seed and run.has(key)}
+        other = [f"{key}={format_value(value)}" for key, value in axes.items() if not is_of(content.params[key], value)]
+        keys, held = set(map(key_of, typed)), (*content.params, seed)
+        planned = own(name, case, tuple(f"{key}={run.choices[key]}" for key in axes if key in run.choices), held)
+        if planned is None:
+            return (*other, *typed)
+        chosen = [key for key in CHOSEN if key in run.choices and (key in keys or key in axes)]
+        choice = {key: run.choices[key] for key in chosen}
+        other += [f"{key}={choice[key]}" for key in chosen if planned.values.get(key, choice[key]) != choice[key]]
+        facts = own(name, case, tuple(f"{key}={choice[key]}" for key in chosen), held) if other else planned
+        return (*other, *differences(run, facts or planned, keys))
+
+    return [replace(run, departures=departures(run)) for run in runs]
+
+
+def is_of(values: str, value: object) -> bool:
+    """Whether a value is one of an axis, or in its interval. values: in Hydra's notation."""
+    override = overrides_of([f"axis={values}"])[0]
+    if override.is_interval_sweep():
+        ends: Any = override.value()
+        number = plain(value)
+        return isinstance(number, float) and ends.start - 1e-9 <= number <= ends.end + 1e-9
+    texts = list(override.sweep_string_iterator()) if override.is_sweep_override() else [values]
+    return any(same(value, one.value()) for one in overrides_of([f"axis={text}" for text in texts]))
+
+
+def facts_of(sweep: str, case: str | None, groups: Sequence[str], axes: Sequence[str]) -> Facts | None:
+    """What a sweep's job is composed to, of a case (None: of a sweep without cases) and these choices of its axes, but
+    for the axes. None for a case that trains nothing, and for a choice that is gone."""
+    job = jobs.read(sweep).job([*([f"case={case}"] if case else []), *groups])
+    if job.program != "cse-train":
+        return None
+    try:
+        with explaining(job.words, CONFIGS[job.program]):
+            config = job.composed()
+    except UserError:
+        return None
+    settings = without_hydra(config)
+    texts, values = flattened(cast("Config", OmegaConf.to_container(settings))), flattened(resolved(settings))
+    told = [key for key in values if changes_a_table(key) and key not in axes and key != "case"]
+    chosen = {key: choice for key, choice in config.hydra.runtime.choices.items() if key in CHOSEN and key not in axes}
+    facts = chosen | {key: values[key] for key in told if values[key] != "auto"}  # which the machine decides
+    return Facts(facts, {key for key in told if "${" in str(texts[key])})
+
+
+def differences(run: Run, facts: Facts, typed: set[str]) -> list[str]:
+    """`KEY=VALUE` of the run for each of its sweep's facts that it has otherwise, and each typed one that its sweep has
+    not. A choice stands for its values; a folder of this machine says nothing, nor what follows from other values, nor
+    what a smoke test made small."""
+    found: list[str] = []
+    for key, value in facts.values.items():
+        ours = run.get(key)
+        is_place = is_verbatim(key) and any(str(one).startswith(("/", "~")) for one in (ours, value))
+        is_small = run.is_smoke and key != "smoke"
+        says_nothing = key not in typed and (is_place or is_small or key in facts.follow)
+        if run.has(key) and not says_nothing and "${" not in str(ours) and not same(ours, value):
+            found.append(key)
+    groups, known = tuple(f"{key}." for key in found), "".join(f" {key}." for key in facts.values)
+    own = [key for key in sorted(typed) if f" {key}." not in known and not is_group(key) and run.get(key) is not None]
+    return [f"{key}={format_value(run.get(key))}" for key in [*found, *own] if not key.startswith(groups)]
+
+
+def draw(plot: Plot, spec: Spec, runs: list[Run], out: Path) -> Picture:
+    """Draw a figure into out/figures, with the paper's claims about it. Raises RunError if the disk refuses."""
+    printed = figures.overlay(plot, spec.paper)
+    figure, path = figures.draw(plot, spec, runs), out / "figures" / f"{plot.name}.png"
+    if figure is not None:
+        save(figure, path)
+    else:  # an earlier report may have drawn it
+        for file in (path, path.with_suffix(".svg")):
+            file.unlink(missing_ok=True)
+    return Picture(plot.name, path if figure else None, printed.claims if printed else [])

@@ -1,0 +1,147 @@
+"""The papers' own numbers, from published/<paper>.yaml.
+
+    tables:
+      table4:
+        paper, link                  # its own, where a file's tables are of several papers
+        title, split                 # the split every number was measured on: test, dev, or none
+        columns: [...]               # as printed
+        rows: {name: [...]}          # in the order of columns; null: not given, or lost in the text
+                                     # {mean, sd, n}: printed with its spread over n seeds
+        others: [row, ...]           # other groups' models, which are never run here
+        decimals: 2                  # as printed; 2 by default
+        column_decimals: {column: 2} # of columns that are printed with others
+        counts: [column]             # of whole numbers that are no scores (parameters, widths) and have no split
+        averages:                    # column: what it is the mean of; [a, b] in the list counts as one
+          Avg.: {of: [...], table: where those columns are (here), weights: {column: weight} in place of `of`}
+        category_means: {table, rows, of}   # of this table's rows, column by column, printed in another table
+        differences: {column: {of: column, from: row, sign}}
+        exceptions: [{row, column, computed, reason}]     # printed averages that are not those of what they average
+        unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles, and how they were read;
+                                     # columns: [] if only something beside the row's numbers is garbled
+        tests: [{row, baseline, column, p}]               # or p_below, where the text gives a bound
+    figures:
+      figure1: {title, split, x, y, points: [{x, y, label}], lines: [{y, label}], points_of: {table, x, y}, claims}
+
+tests/lab/report/test_published.py recomputes every average, mean and difference.
+"""
+
+from dataclasses import replace
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import BaseModel, BeforeValidator
+
+from cse.errors import UserError
+from cse.files import Json
+from cse.lab.report.markup import probability
+from cse.lab.report.statistics import Value
+from cse.lab.settings.suggest import nearest
+
+FOLDER = Path(__file__).parent / "published"
+Printed = Annotated[Value | None, BeforeValidator(lambda one: Value(one) if isinstance(one, int | float) else one)]
+
+
+class Published(BaseModel):
+    """One table, with the keys above."""
+
+    title: str
+    split: str
+    columns: list[str]
+    name: str = ""
+    rows: dict[str, list[Printed]] = {}
+    others: frozenset[str] = frozenset()
+    decimals: int | None = 2
+    column_decimals: dict[str, int] = {}
+    counts: frozenset[str] = frozenset()
+    unreadable: list[Json] = []
+    tests: list[Json] = []
+
+    @cached_property
+    def cells(self) -> dict[str, dict[str, Value | None]]:
+        """cells[row][column]: None if the paper prints no number."""
+        cells = {row: dict(zip(self.columns, values, strict=True)) for row, values in self.rows.items()}
+        for garbled in self.unreadable:
+            line = cells[garbled["row"]]
+            note = f"printed {garbled['printed']}"
+            line |= {column: replace(value, note=note) for column in garbled["columns"] if (value := line[column])}
+        return cells
+
+    @property
+    def p_values(self) -> dict[tuple[str, str], str]:
+        """As printed, by (row, column), of the test against the row's baseline."""
+        return {
+            (test["row"], test["column"]): "<" * ("p_below" in test) + probability(test.get("p", test.get("p_below")))
+            for test in self.tests
+        }
+
+    @property
+    def notes(self) -> list[str]:
+        """How garbled cells were read; a star marks those that a note names."""
+        lines = []
+        for one in self.unreadable:
+            cells = ", ".join([one["row"], *one["columns"]])
+            star = "* " if one["columns"] else ""
+            lines.append(f"{star}{cells}: the text prints {one['printed']}; read as {one['read']}")
+        return lines
+
+    def digits(self, column: str) -> int | None:
+        """The decimals that the paper prints in a column."""
+        return 0 if column in self.counts else self.column_decimals.get(column, self.decimals)
+
+    def split_of(self, column: str) -> str:
+        """What a column was measured on: test, dev, or none."""
+        return "none" if column in self.counts else self.split
+
+
+class PublishedFigure(BaseModel):
+    """What a paper's text says of a figure: points (each x, y and label), lines (each y and label), claims.
+
+    x: what the horizontal axis shows, in words.
+    """
+
+    title: str
+    split: str
+    x: str
+    points: list[Json] = []
+    lines: list[Json] = []
+    claims: list[str] = []
+
+
+def papers() -> list[str]:
+    """The papers that have a file."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+@cache
+def read(paper: str) -> Json:
+    """A paper's whole file. Raises UserError if it has none."""
+    if paper not in papers():
+        raise UserError(f"there are no published numbers of {paper!r}, only of {', '.join(papers())}")
+    return yaml.safe_load((FOLDER / f"{paper}.yaml").read_text(encoding="utf-8"))
+
+
+def table(paper: str, name: str) -> Published:
+    """A table by its key, e.g. ("whitenedcse", "table4"). Raises UserError for an unknown one."""
+    return Published.model_validate({**_entry(paper, "tables", name), "name": name})
+
+
+def figure(paper: str, name: str) -> PublishedFigure:
+    """A figure by its key, with points from a table if it names one. Raises UserError for an unknown one."""
+    raw = _entry(paper, "figures", name)
+    found = PublishedFigure.model_validate(raw)
+    if source := raw.get("points_of"):
+        for row, cells in table(paper, source["table"]).cells.items():
+            x, y = cells[source["x"]], cells[source["y"]]
+            if x and y:
+                found.points.append({"x": x.mean, "y": y.mean, "label": row})
+    return found
+
+
+def _entry(paper: str, kind: str, name: str) -> Json:
+    entries = read(paper).get(kind, {})
+    if name not in entries:
+        hint = nearest(name, [*entries]) or f"; there are {', '.join(entries)}"
+        raise UserError(f"{paper} has no {kind[:-1]} {name!r}{hint}")
+    return entries[name]

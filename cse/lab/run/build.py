@@ -1,0 +1,302 @@
+"""From a composed config to live parts. Every part is tried first, so that one error names all that is missing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from omegaconf import DictConfig, open_dict
+
+from cse.errors import MissingResource, UserError, combine
+from cse.lab.run.compatible import (
+    check_dropout,
+    check_memory,
+    check_rows,
+    check_scored_widths,
+    check_scores,
+    check_views,
+)
+
+if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
+    from accelerate import Accelerator
+    from torch import nn
+
+    from cse.data.loader import Batches
+    from cse.data.text import Text
+    from cse.model.encoder import Encoder
+    from cse.training.settings import Parts, Trainer
+    from cse.types import Augmentation, AuxModality, Evaluator, Objective
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+UNRECORDED: Final = "cls"  # the pooling of the papers, in training, of an encoder that records none
+
+
+class Attempts:
+    """Tries one part after the other and collects what is missing, for one error that names all of it."""
+
+    def __init__(self) -> None:
+        self.missing: list[MissingResource] = []
+
+    def __call__(self, part: Callable[[], T]) -> T:
+        """Returns `part()`, or None if it is missing; `check` then raises."""
+        try:
+            return part()
+        except MissingResource as error:
+            self.missing.append(error)
+            return cast(T, None)
+
+    def check(self) -> None:
+        """Raise one MissingResource for everything that was missing."""
+        if self.missing:
+            raise combine(self.missing)
+
+
+def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
+    """Instantiate and prepare everything. Raises UserError, or one MissingResource for all that is missing."""
+    from cse.training.settings import Parts
+
+    attempt = Attempts()
+    trainer, augmentation, text = of_text(cfg, attempt)
+    encoder, objective = attempt(lambda: encoder_and_objective(cfg, augmentation)) or (None, None)
+    evaluators, aux = {}, None
+    if not cfg.data.preview:  # a preview neither trains nor scores
+        evaluators = attempt(lambda: build_evaluators(cfg.get("eval")))  # eval=[] leaves no key
+    if encoder is not None and objective is not None:
+        encoder.tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
+        if augmentation is not None:
+            check_dropout(cfg.model.name, encoder, augmentation, text, objective)
+        check_scored_widths(cfg.get("eval"), encoder.vector_length)
+        if not cfg.data.preview:
+            aux = attempt(lambda: build_aux(cfg, encoder, objective))
+    attempt(text.find)
+    if not attempt.missing:  # a corpus may be many gigabytes
+        attempt(text.prepare)
+    attempt.check()
+    assert encoder is not None
+    assert objective is not None
+    batches = make_batches(cfg, encoder, objective, augmentation, text=text, accelerator=accelerator)
+    return Parts(trainer, encoder, objective, augmentation, batches, aux, evaluators)
+
+
+def of_text(cfg: DictConfig, attempt: Attempts) -> tuple[Trainer, Augmentation, Text]:
+    """The parts that need no encoder, each with the others. Raises UserError before anything is downloaded or read."""
+    from hydra.utils import get_class
+
+    from cse.model.export import check_exportable
+
+    if cfg.trainer.chunk is not None and cfg.trainer.chunk_tokens is not None:
+        raise UserError("trainer.chunk and trainer.chunk_tokens both cut a batch: leave one of them null")
+    if cfg.model.pooling is not None:
+        check_exportable(cfg.model.pooling)
+    if cfg.aux_modality and "_target_" not in cfg.aux_modality:  # of variant=released without the modality it varies
+        raise UserError(f"aux_modality=none has no {', '.join(cfg.aux_modality)}: choose aux_modality=visual or audio")
+    if cfg.trainer.accumulate > 1:
+        log.warning("trainer.accumulate averages batches: it adds no negatives or statistics; trainer.chunk does")
+    trainer: Trainer = make(cfg.trainer)
+    augmentation: Augmentation = attempt(lambda: make(cfg.augmentation))
+    text: Text = make(cfg.data)
+    kind: type[Objective] = get_class(cfg.objective._target_)
+    check_rows(trainer.batch_size, kind)
+    check_scores(text, kind)
+    if augmentation is not None:
+        check_views(augmentation, text, kind, cfg.objective)
+    return trainer, augmentation, text
+
+
+def make_batches(
+    cfg: DictConfig,
+    encoder: Encoder,
+    objective: Objective,
+    augmentation: Augmentation,
+    *,
+    text: Text,
+    accelerator: Accelerator,
+) -> Batches:
+    """Give the augmentation and the mask the encoder's tokenizer, and make this process's batches."""
+    from cse.data.loader import Batches
+    from cse.lab.run.teacher import Teachers
+
+    teacher = None
+    if objective.teachers and not cfg.data.preview:  # before the encoder takes memory for its gradients
+        teacher = Teachers(objective, text, accelerator.device, dry=cfg.dry_run)
+    mask = make(cfg.masking)
+    if objective.masking != "none":
+        mask.bind(encoder.tokenizer.hf)
+    tokenizer = encoder.tokenizer
+    max_length = cfg.trainer.max_length + tokenizer.template_length
+    augmentation.bind(tokenizer.hf)
+    if augmentation.level == "tokens":
+        text.tokenize(tokenizer, max_length)
+    batches = Batches(
+        text,
+        tokenizer,
+        augmentation,
+        num_views=objective.num_views,
+        masking=objective.masking,
+        mask=mask.masked,
+        batch_size=accelerator.num_processes if cfg.data.preview else cfg.trainer.batch_size,  # which a preview lacks
+        max_length=max_length,
+        drop_last=cfg.trainer.drop_last,
+        no_duplicates=cfg.trainer.no_duplicates,
+        seed=cfg.seed,
+        rank=accelerator.process_index,
+        world=accelerator.num_processes,
+        teacher=teacher,
+        reads_rows=objective.reads_rows,
+        min_rows=objective.min_rows,
+    )
+    check_memory(objective, batches, cfg.trainer.epochs)
+    if augmentation.level == "text":
+        batches.check_texts()
+    return batches
+
+
+def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) -> tuple[Encoder, Objective]:
+    """Make the two parts that need each other: the objective's width is the encoder's, and whether the encoder has a
+    language-model head depends on the objective. If that masks, both are made again, the encoder now with its head.
+    """
+    from accelerate.utils import set_seed
+
+    from cse.lab.run.teacher import check_teachers
+    from cse.model.export import check_head
+
+    dropout = None if augmentation is None else augmentation.model_dropout
+    for masks in (False, True):
+        set_seed(cfg.seed)  # the same new weights (heads, projectors, patch embeddings) in every process
+        encoder = make(cfg.model, dropout=dropout, mlm=masks, unrecorded=UNRECORDED)
+        objective = make_objective(cfg.objective, encoder.dim)
+        if (kept := objective.test_head()) is not None:
+            check_head(kept, encoder.dim)
+        check_teachers(objective)
+        if objective.masking == "first" and encoder.pooling == "mask":
+            raise UserError(
+                "model.pooling=mask: the loss masks tokens in the very rows whose mask token is the embedding"
+            )
+        if encoder.denoising is not None and objective.test_head() is not None:
+            raise UserError(
+                "model.denoise applies in training only, and its head was trained with it: objective.keep_head=false"
+            )
+        if objective.masking == "none":
+            break
+    if kept is not None and kept is objective.head:
+        take_over_head(encoder, kept)
+    if objective.masking == "none" and cfg.model.get("lm_head"):
+        raise UserError("model.lm_head: the objective masks nothing here (objective.mlm_weight=0.1 makes SimCSE mask)")
+    return encoder, objective
+
+
+def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
+    """Give a head that the objective keeps the weights of the one that the checkpoint ends in, if both are SimCSE's: a
+    run that continues another starts where that ended, and does not put a second head on the first."""
+    from torch import nn
+
+    from cse.model.export import linear_of
+    from cse.model.heads import MLPHead, is_mlp_head
+
+    if encoder.head is not None and isinstance(kept, MLPHead) and is_mlp_head(encoder.head[-1], encoder.dim):
+        kept.linear.load_state_dict(linear_of(encoder.head[-1]).state_dict())
+        kept.is_trained = True
+        rest = [*encoder.head][:-1]
+        encoder.head = nn.Sequential(*rest) if rest else None
+        log.info("head       of the checkpoint: it is trained on as the objective's own, and kept")
+
+
+def make_objective(node: DictConfig, dim: int) -> Objective:
+    """The objective for an encoder `dim` wide; at several widths if objective.widths is set."""
+    from cse.objective.matryoshka import Matryoshka
+
+    own = node.copy()
+    with open_dict(own):
+        widths, weights = own.pop("widths", None), own.pop("width_weights", None)
+    if widths is None and weights is not None:
+        raise UserError(f"objective.width_weights={weights} needs objective.widths")
+    return make(own, dim=dim) if widths is None else Matryoshka(dim, partial(make, own), widths, weights)
+
+
+def make(node: DictConfig, **more: object) -> Any:
+    """Call Hydra's instantiate, but raise a UserError as it is instead of Hydra's wrapper around it."""
+    from hydra.errors import InstantiationException
+    from hydra.utils import instantiate
+
+    try:
+        return instantiate(node, **more)
+    except InstantiationException as error:
+        if isinstance(error.__cause__, UserError):
+            raise error.__cause__ from None
+        raise
+
+
+def make_evaluators(cfg: Mapping[Any, Any] | None) -> dict[str, Evaluator]:
+    """The evaluators by config key, without their data."""
+    return {str(name): make(node) for name, node in (cfg or {}).items()}
+
+
+def check_selection(cfg: DictConfig) -> None:
+    """Raise UserError if no evaluator gives a score that trainer.select or trainer.watch names."""
+    from cse.training.settings import watched
+
+    watched(make(cfg.trainer), make_evaluators(cfg.get("eval")))
+
+
+def build_evaluators(cfg: Mapping[Any, Any] | None, splits: Sequence[str] | None = None) -> dict[str, Evaluator]:
+    """The evaluators by config key, with their data found and checked. One MissingResource names all that is missing.
+
+    splits: those to score (None: all). An evaluator that has none of them is left out; raises UserError if all are.
+    """
+    from cse.eval.scoring import check_source
+
+    def prepare(name: str, part: Evaluator) -> None:
+        part.prepare()
+        check_source(name, part)
+
+    every, attempt = make_evaluators(cfg), Attempts()
+    chosen: dict[str, Evaluator] = {}
+    for name, part in every.items():
+        own, part.splits = part.splits, tuple(split for split in part.splits if splits is None or split in splits)
+        if part.splits:
+            chosen[name] = part
+            attempt(partial(prepare, name, part))
+        else:
+            log.warning("%s has only the split %s, which splits= leaves out", name, ", ".join(own))
+    if every and not chosen:
+        raise UserError(f"splits=[{','.join(splits or [])}]: none of them is a split of {', '.join(every)}")
+    attempt.check()
+    return chosen
+
+
+def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModality | None:
+    """The second modality, bound to the objective's head in case it shares it; None for text alone."""
+    if not cfg.aux_modality:
+        return None
+    if not encoder.takes_embeddings:
+        raise UserError(
+            f"model.name={cfg.model.name}: its layers take no embeddings of images or sound: use another model"
+        )
+    if encoder.dim != encoder.width:
+        raise UserError(
+            f"model.name={cfg.model.name}: its dense head makes {encoder.dim} numbers of {encoder.width}, and a second "
+            "modality enters as wide as it leaves: set model.pooling, which drops the head"
+        )
+    aux: AuxModality = make(cfg.aux_modality, dim=encoder.dim)
+    if aux.needs_dropout and encoder.dropout == 0:
+        log.warning(
+            "aux        both views of a clip are equal: only dropout makes them differ, and the encoder trains without "
+            "(augmentation.model_dropout=0.1)"
+        )
+    aux.bind(text_head=objective.head)
+    return aux
+
+
+def precision_of(asked: str) -> str:
+    """What trainer.precision means here. auto: bf16 where the device computes in it, else fp32. Raises UserError."""
+    from cse.device import computes_bf16, count_gpus
+
+    if asked == "auto":
+        return "bf16" if computes_bf16() else "fp32"
+    if asked == "fp16" and not count_gpus():
+        raise UserError("trainer.precision=fp16 needs a GPU: on a CPU use fp32 or bf16")
+    return asked

@@ -1,0 +1,197 @@
+"""One evaluation: score what checkpoint= or model= names, into results.json and score_tables.csv, .md and .tex.
+
+What is scored is an encoder from anywhere, or averaged word vectors, optionally whitened. Imports torch, so import it
+only when there is work: --help answers without.
+"""
+
+import logging
+import math
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from omegaconf import DictConfig
+
+from cse.data.overlap import Overlap, in_words, overlap
+from cse.data.readers import files_of, is_on_hub, kind, lines_of
+from cse.device import default_device
+from cse.errors import MissingResource, UserError, renaming_keys
+from cse.eval.items import keep_cosines, keep_items
+from cse.eval.scoring import MemoizedEncode, finite, score
+from cse.lab.folder import score_tables
+from cse.lab.folder.card import refresh
+from cse.lab.folder.heartbeat import Heartbeat
+from cse.lab.folder.runs import Run, read_run
+from cse.lab.run import build
+from cse.lab.run.compatible import check_scored_widths
+from cse.lab.run.job import Job, folder_of
+from cse.lab.run.record import Record
+from cse.lab.settings.compose import resolved
+from cse.model.encoder import Encoder
+from cse.model.load import DTYPES, load_encoder
+from cse.model.vectors import WordVectors
+from cse.model.whitening import Whitening
+from cse.score import values
+from cse.sources.encoder import VECTORS
+from cse.types import Encode, Evaluator
+
+log = logging.getLogger("cse")
+
+
+class Subject(NamedTuple):
+    """What is scored: n texts -> (n, D) float32, D, a description on one line, and the device."""
+
+    encode: Encode
+    dim: int
+    described: str
+    device: str
+
+
+def evaluate(job: Job) -> None:
+    """Build everything, with one error for all that is missing; then make the folder, and score into it."""
+    cfg = job.cfg
+    with Heartbeat(job.folder) as heartbeat:
+        attempt = build.Attempts()
+        subject = attempt(lambda: load(cfg))
+        evaluators = attempt(lambda: build.build_evaluators(cfg.eval, cfg.splits)) or {}
+        sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
+        attempt.check()
+        if sample is not None:
+            subject = whitened(subject, cfg.whitening, sample)
+        check_scored_widths(cfg.eval, subject.dim)
+        heartbeat.take()
+        job.check_unused()  # again: another run may have used it since
+        job.make_folder()
+        score_into(job.folder, cfg, subject, evaluators)
+
+
+def score_into(folder: Path, cfg: DictConfig, subject: Subject, evaluators: dict[str, Evaluator]) -> None:
+    """Score, and write results.json, score_tables.csv, score_tables.md and score_tables.tex."""
+    trackers = [build.make(node) for node in cfg.tracker.values()]
+    with Record(folder, resolved(cfg), kind="eval", device=subject.device, trackers=trackers) as record:
+        log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
+        run = run_of(cfg)
+        found_in_training = None if run is None else told_of_training(run.folder, evaluators)
+        encode = MemoizedEncode(finite(subject.encode))
+        found = list(score(evaluators, encode, into=record.scores).values())
+        encode.warn_of_zeros()
+        keep_cosines(folder, "after", found)
+        sources = {name: one.source() for name, one in evaluators.items()}
+        record.conclude(
+            "done",
+            data=sources,
+            items=keep_items(folder, found),
+            encoder=subject.described,
+            weights_sum=record.results["named"].get("checkpoint"),  # as it was before it was scored
+            seed=run.results.get("seed") if run else None,
+            overlap=found_in_training,
+            dtype=cfg.dtype,
+        )
+        frame = score_tables.to_frame(found, sources, cfg.dtype, subject.described, record.results["versions"])
+        notes = score_tables.footnotes(frame)
+        undefined = [f"{one.name} is not a number" for one in found if math.isnan(one.value)]
+        problems = score_tables.problems_of(sources) + undefined
+        score_tables.write(folder, found, frame, [*notes, *problems], cfg.label or "")
+        numbers = values(found)
+        record.trackers.log(numbers, 0)
+        record.trackers.table("scores", list(frame.columns), frame.to_numpy().tolist())
+        notes += [*problems[:1], f"all {len(found)} scores and {len(problems)} problems: {folder / 'scores.md'}"]
+        log.info("\n%s", score_tables.to_table([one for one in found if one.headline], notes))
+        record.trackers.finish(0, numbers)
+    as_it_is = (cfg.pooling, cfg.max_length, cfg.whitening.kind, cfg.dtype) == (None, None, None, "fp32")
+    if run is not None and as_it_is and not cfg.smoke and (best := run.folder / "best").joinpath("README.md").is_file():
+        now = read_run(run.folder)  # it may have ended meanwhile
+        if now.results.get("weights_sum") not in (None, record.results["weights_sum"]):
+            log.warning("%s is not what the run left there: its card does not get these scores", best)
+        elif now.status == "done":
+            refresh(best, record.results, found)
+
+
+def run_of(cfg: DictConfig) -> Run | None:
+    """The run that is scored, by its own name or as its best/; None for any other encoder."""
+    if cfg.checkpoint is None:
+        return None
+    place = Path(cfg.checkpoint).expanduser()
+    run = read_run(place.parent if place.name == "best" else place)
+    return run if "config" in run.results else None
+
+
+def told_of_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:
+    """Log how many texts that the run learned from are scored now, and how many pairs that chose its step.
+
+    Returns the former; None where the run's text is no longer in the cache.
+    """
+    from cse.lab.run.resume import Origin, resumed
+    from cse.lab.run.summary import print_fields, selection_in_words
+    from cse.lab.settings.check import validate
+
+    try:
+        cfg = validate(resumed(Origin("rerun", run), []), "train")
+        text, select = build.make(cfg.data), str(cfg.trainer.select)
+        if text.path is not None and is_on_hub(text.path):  # which `find` may download
+            raise MissingResource(f"{run} learned from {text.path}, of the hub")
+        text.find()
+        if not (text.cache / text.digest).exists():
+            raise MissingResource(f"the text of {run} is not in {text.cache}")
+        text.prepare()
+        of_run = cfg.get("eval") or {}
+        choosers = build.build_evaluators({key: of_run[key] for key in of_run if select.startswith(f"dev/{key}/")})
+    except UserError as error:
+        log.info("overlap    not known: %s", error)
+        return None
+    found = overlap(text, evaluators)
+    print_fields(overlap=in_words(found), selection=selection_in_words(select, choosers, evaluators))
+    return found
+
+
+def load(cfg: DictConfig) -> Subject:
+    """The encoder or word vectors that checkpoint= or model= names. Raises UserError or MissingResource."""
+    if str(cfg.checkpoint).endswith(VECTORS):
+        return load_vectors(cfg)
+    if cfg.lowercase:
+        raise UserError("lowercase=true is for word vectors; an encoder's tokenizer knows its own case")
+    if cfg.checkpoint is None:
+        encoder: Encoder = build.make(cfg.model)
+    else:
+        if cfg.model.pooling != cfg.pooling:
+            raise UserError(f"model.pooling={cfg.model.pooling} is of model=; beside checkpoint= it is pooling=")
+        with renaming_keys({"model.name=": "checkpoint=", "model.pooling=": "pooling="}):
+            encoder = load_encoder(folder_of(cfg.checkpoint), cfg.pooling)
+    if cfg.max_length is not None:
+        encoder.tokenizer.check_length("max_length", cfg.max_length)
+        encoder.tokenizer.longest = cfg.max_length + encoder.tokenizer.template_length
+    for weight in encoder.backbone.parameters():  # not buffers: rotary frequencies stay in float32, as transformers has
+        weight.data = weight.data.to(DTYPES[cfg.dtype])
+    encoder.to(default_device())
+    described = f"{cfg.checkpoint or cfg.model.name}, {encoder.described}"
+    encode = partial(encoder.encode, batch_size=cfg.batch_size)
+    return Subject(encode, encode(["."]).shape[1], described, str(encoder.device))
+
+
+def load_vectors(cfg: DictConfig) -> Subject:
+    """Averaged word vectors. Raises UserError for a setting that only an encoder has."""
+    for key, default in (("pooling", None), ("max_length", None), ("dtype", "fp32")):
+        if cfg[key] != default:
+            raise UserError(f"{key}={cfg[key]} does not apply to word vectors (checkpoint={cfg.checkpoint})")
+    vectors = WordVectors(Path(cfg.checkpoint).expanduser(), cfg.lowercase)
+    case = ", lower case" if cfg.lowercase else ""
+    described = f"{cfg.checkpoint}, mean of word vectors of {vectors.dim} numbers{case}"
+    return Subject(vectors.encode, vectors.dim, described, "cpu")
+
+
+def sentences(file: str) -> list[str]:
+    """The lines of a text file. Raises MissingResource or UserError that name whitening.fit."""
+    with renaming_keys({"data.path=": "whitening.fit=", " or set data.encoding": ""}):
+        files = files_of(Path(file).expanduser())
+        if any(kind(part) != ".txt" for part in files):
+            raise UserError(f"whitening.fit={file} must be a text file (.txt or .txt.gz), one sentence a line")
+        return [line for part in files for _, line in lines_of(part, "utf-8") if line]
+
+
+def whitened(subject: Subject, cfg: DictConfig, sample: list[str]) -> Subject:
+    """The same subject, with its embeddings whitened as its embeddings of the sample say."""
+    whitening = Whitening(cfg.kind, cfg.components).fit(subject.encode(sample))
+    described = f"{subject.described}, {cfg.kind} whitening to {cfg.components or 'all'} components"
+    described += f" fitted on {len(sample):,} sentences of {cfg.fit}"
+    dim = cfg.components if cfg.kind == "pca" and cfg.components else subject.dim
+    return Subject(lambda texts: whitening(subject.encode(texts)), dim, described, subject.device)

@@ -1,0 +1,80 @@
+"""The parts that a run's recorded settings name. Reading a run runs no code: only those are built that conf/ or a
+--config-dir has, or that somebody typed.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from omegaconf import DictConfig, OmegaConf
+
+from cse.errors import UserError
+from cse.lab.settings.compose import without_hydra
+from cse.lab.settings.dotted import Config
+from cse.lab.settings.groups import CONF_DIR, own_folders
+from cse.lab.settings.keys import FUNCTION
+
+HYDRAS_KEY = re.compile(r"_[a-z]+_")
+"""`_target_`, `_partial_`, `_args_` and the like, by which Hydra builds a part."""
+
+
+def functions_in(config: Config) -> list[str]:
+    """The names of the evaluators that are functions."""
+    evaluators = config.get("eval") or {}
+    return [name for name, one in evaluators.items() if isinstance(one, dict) and one.get("_target_") == FUNCTION]
+
+
+def call_with(word: str, functions: Sequence[str]) -> str:
+    """The call of cse.train that gives them again. word: resume=FOLDER or rerun=FOLDER."""
+    given = ", ".join(f"{name!r}: {name}" for name in functions)
+    return f"cse.train({word!r}, eval={{{given}}})"
+
+
+def refuse_foreign_parts(origin: str, config: DictConfig, fresh: DictConfig, words: Sequence[str]) -> None:
+    """Raise UserError for a part that neither conf/ nor a --config-dir has, and that no word names.
+
+    origin: resume=FOLDER or rerun=FOLDER; fresh: what they give for the run's choices, in which a part may have its
+    keys from several files.
+    """
+    known = [part for place in (Path(CONF_DIR), *own_folders()) for part in parts_of(place)]
+    known += [part for _, part in parts_in(OmegaConf.to_container(without_hydra(fresh)))]
+    typed = re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(words))
+    tree: Any = OmegaConf.to_container(without_hydra(config))
+    for key, part in parts_in(tree):
+        if part not in known and part.get("_target_") not in typed:
+            if part.get("_target_") == FUNCTION:
+                given = call_with(origin, functions_in(tree))
+                raise UserError(f"{origin}: {key} was a function, which only Python can give: {given}")
+            named = " ".join(f"{key}.{name}={value}" for name, value in part.items())
+            raise UserError(
+                f"{origin}: {named} is not a part of cse, and a run may not name code: give the --config-dir FOLDER "
+                f"that names it, or type {key}._target_=... again"
+            )
+
+
+def parts_of(conf: Path) -> Iterator[Config]:
+    """The parts that a folder laid out as conf/ has, see `parts_in`."""
+    for file in sorted(conf.rglob("*.yaml")):
+        text = file.read_text(encoding="utf-8")
+        try:
+            content = yaml.load(text, yaml.CSafeLoader) if "_target_" in text else {}
+            yield from (part for _, part in parts_in(content))
+        except yaml.YAMLError:  # Hydra has refused it already if this line chose it
+            continue
+
+
+def parts_in(tree: object) -> Iterator[tuple[str, Config]]:
+    """(dotted key, part) of every part in a tree: what Hydra builds, its `_target_` and how it is called."""
+    for key, node in nodes_in(tree):
+        part = {name: node[name] for name in node if HYDRAS_KEY.fullmatch(str(name))} if isinstance(node, dict) else {}
+        if part:
+            yield key, part
+
+
+def nodes_in(tree: object, key: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted key, content) of a tree of mappings and lists, and of everything in it."""
+    yield key, tree
+    for name, child in tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ():
+        yield from nodes_in(child, f"{key}.{name}" if key else str(name))

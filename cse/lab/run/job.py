@@ -1,0 +1,186 @@
+"""One run or evaluation before its work: its settings, fitted and checked, its steps, and the folder it will have.
+
+Imports no torch: sweeps are listed and refused with it.
+"""
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from cse.errors import UserError
+from cse.files import make_folder, write_text
+from cse.lab.folder.commit import git_patch
+from cse.lab.folder.runs import RUN, RunFile, newest_run
+from cse.lab.run.build import check_selection
+from cse.lab.run.foreign import call_with, functions_in
+from cse.lab.run.logs import begin_log_files
+from cse.lab.settings import groups, own, provenance, smoke
+from cse.lab.settings.compose import resolved
+from cse.lab.settings.keys import key_of
+from cse.lab.settings.spelling import line_to_resume, typed_by_hand
+from cse.sources.catalogue import DATASETS
+from cse.sources.encoder import PACKAGE
+
+log = logging.getLogger("cse")
+
+OF_SEPARATE = tuple(f"aux_modality.{key}" for key in ("lr", "schedule", "weight_decay", "no_decay", "clip", "order"))
+"""Settings of aux_modality.optimizer=separate alone."""
+
+ABOUT = f"# {RUN}: this run's settings as data. cse-train resume=FOLDER reads them, and lays what is typed over them.\n"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run or evaluation: cfg, the settings that it uses; words, what was typed; folder, where it will be."""
+
+    cfg: DictConfig
+    words: list[str]
+    folder: Path
+
+    @property
+    def trains(self) -> bool:
+        """Whether it is a run of cse-train, not an evaluation."""
+        return "trainer" in self.cfg
+
+    @property
+    def writes(self) -> bool:
+        """False for dry_run and data.preview, which leave nothing."""
+        return not self.trains or not (self.cfg.dry_run or self.cfg.data.preview)
+
+    @property
+    def log_file(self) -> Path:
+        """What it logs, beside the screen."""
+        return self.folder / ("train.log" if self.trains else "evaluate.log")
+
+    def check(self) -> None:
+        """Raise UserError for a folder that holds another run, and for settings that contradict each other."""
+        self.check_unused()
+        if not self.trains:
+            check_evaluation(self.cfg)
+        make_folder(Path(self.cfg.paths.cache), "paths.cache")
+        if self.trains and not self.cfg.data.preview:  # a preview scores nothing
+            check_selection(self.cfg)
+
+    def check_unused(self) -> None:
+        """Raise UserError if the folder holds a run or scores that this one would replace."""
+        names = ("best", "last") if self.trains else ("best", "last", "scores.csv")
+        held = [name for name in names if os.path.lexists(self.folder / name)]
+        if held and not (self.trains and self.cfg.resume):
+            resume = f", or go on with the run: {line_to_resume(self.folder)}" if self.trains else ""
+            raise UserError(
+                f"{self.folder} already holds a run or its scores ({held[0]}): choose another hydra.run.dir{resume}"
+            )
+        if held == ["best"] and not (self.folder / RUN).exists():
+            raise UserError(
+                f"{self.folder / 'best'} was not made by a run of cse and would be replaced: choose another "
+                "hydra.run.dir"
+            )
+
+    def make_folder(self) -> None:
+        """Make the folder, its log, and the files that record how the run was started. Raises UserError."""
+        make_folder(self.folder, "hydra.run.dir")
+        run: RunFile = {"words": self.words, "config": resolved(self.cfg)}
+        files = {
+            ".hydra/config.yaml": OmegaConf.to_yaml(self.cfg),
+            ".hydra/overrides.yaml": yaml.safe_dump(self.words, allow_unicode=True),
+            "code.patch": git_patch(),
+            RUN: ABOUT + yaml.safe_dump(run, sort_keys=False, allow_unicode=True),
+        }
+        for name, text in files.items():
+            if text:
+                write_text(self.folder / name, text)
+        begin_log_files()
+
+    def resume_hint(self) -> str:
+        """What to tell the user when a run stopped early."""
+        if not self.writes:
+            return "nothing was trained"
+        functions = functions_in(resolved(self.cfg))
+        again = call_with(f"resume={self.folder}", functions) if functions else line_to_resume(self.folder)
+        if (self.folder / "last").is_dir():
+            return f"this goes on: {again}"
+        if (self.folder / RUN).is_file():
+            return f"nothing is saved yet, this starts again: {again}"
+        return "nothing is saved yet"
+
+
+def fit(cfg: DictConfig, command: str, chosen: Mapping[str, str | None], words: Sequence[str]) -> None:
+    """Change a composed config in place into the one that the run uses: its values' sources, and smoke=true's sizes.
+
+    command: "train" or "evaluate". chosen: the choice of each group. words: the line's.
+    """
+    with open_dict(cfg):
+        if command == "train":
+            cfg.sources = [*provenance.sources(chosen, words), *own.overridden(cfg, set(map(key_of, words)))]
+        cfg.choices = groups.chosen(command, chosen, words, map(str, cfg.eval))
+    smoke.fit(cfg, map(key_of, typed_by_hand(words)))
+
+
+def check_typed(cfg: DictConfig, typed: Sequence[str]) -> None:
+    """Raise UserError for a word of the line that nothing reads beside its other settings."""
+    idle = [word for word in typed if key_of(word) in OF_SEPARATE]
+    if idle and OmegaConf.select(cfg, "aux_modality.optimizer") == "joint":
+        raise UserError(f"{idle[0]} has no effect with aux_modality.optimizer=joint, which is the text's optimizer")
+
+
+def check_evaluation(cfg: DictConfig) -> None:
+    """Raise UserError for settings of cse-eval that contradict each other."""
+    if ("_target_" in cfg.model) == (cfg.checkpoint is not None):
+        raise UserError("name the encoder to score, by either checkpoint=FOLDER_OR_NAME or model=NAME")
+    if not cfg.eval:
+        raise UserError("there is nothing to score: set eval=[stsb,sts], for example")
+    whitening = cfg.whitening
+    if (whitening.kind is None) != (whitening.fit is None) or (whitening.kind is None and whitening.components):
+        raise UserError("whitening needs both: whitening.kind=pca (or zca) and whitening.fit=FILE, a file of sentences")
+
+
+def folder_of(name: str | Path) -> str:
+    """A run's best/, or the name as it is: a folder of weights, package://MODULE/PATH or a hub name."""
+    if str(name).startswith(PACKAGE):
+        return str(name)
+    path = Path(name).expanduser()
+    if (path / "best" / "config.json").is_file():
+        return str(path / "best")
+    if path.exists() and not (path / "config.json").is_file():
+        raise UserError(
+            f"checkpoint={path} has no config.json: it is not an encoder, or a run without best/ yet{newest_run(path)}"
+        )
+    return str(path)
+
+
+def check_place(folder: Path) -> None:
+    """Raise UserError if the folder cannot be made or written, or lies in a run's best/ or last/. Makes nothing."""
+    above = (folder.absolute(), *folder.absolute().parents)
+    try:
+        if own := next((one for one in above if one.name in ("best", "last") and (one.parent / RUN).exists()), None):
+            raise UserError(f"hydra.run.dir={folder} lies in {own}, which its run replaces: name a folder of yours")
+        there = next(place for place in above if place.exists())
+        reason = None if there.is_dir() and os.access(there, os.W_OK | os.X_OK) else f"{there} is no folder to write in"
+    except OSError as error:  # a name that is too long, links in a circle
+        reason = error.strerror
+    if reason or folder == Path():
+        raise UserError(f"hydra.run.dir={folder}: {reason or 'that is not a name'}; name a folder of yours")
+
+
+def steps_in_words(cfg: DictConfig) -> str:
+    """How many steps a composed cse-train config makes: at most max_steps, or ?, where only reading tells the rows."""
+    trainer, rows = cfg.trainer, rows_of(cfg.data)
+    if rows is None:
+        return f"at most {trainer.max_steps:,}" if trainer.max_steps else "?"
+    planned = max(1, round(trainer.epochs * (rows // trainer.batch_size) / trainer.accumulate))
+    return f"{min(trainer.max_steps or planned, planned):,}"
+
+
+def rows_of(data: DictConfig) -> int | None:
+    """The rows requested, or those of a published corpus as its paper counts them; None for the user's own text."""
+    published = DATASETS.get(data.name)
+    rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
+    rows = rows or (published.rows[0] if published and published.rows else None)
+    if rows is None or data.limit is None:
+        return rows
+    return round(data.limit * rows) if isinstance(data.limit, float) else min(data.limit, rows)

@@ -1,0 +1,154 @@
+"""One process per device: spawned here, or joined if torchrun, accelerate or SLURM started it."""
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cse.errors import Interrupted, RunError, UserError
+from cse.lab.run import slurm
+from cse.lab.run.job import Job
+from cse.lab.run.logs import begin_log_files, logging_to, take_lines
+
+if TYPE_CHECKING:
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+log = logging.getLogger("cse")
+
+TORCH_LOGS = ("torch.distributed.elastic", "torch.distributed.elastic.agent.server.api", "torch.multiprocessing")
+"""They would log each signal and traceback again."""
+PATIENCE = 30.0  # seconds of waiting for other processes before a log line says so
+
+
+def launched(job: Job) -> Job | None:
+    """The job that this process runs itself; None once processes that it spawned have run it, trainer.devices of them.
+
+    Raises UserError, or RunError with the error of the process that failed.
+    """
+    from cse.data.loader import check_even_split
+    from cse.device import check_gpu_per_process, count_gpus
+    from cse.lab.folder.heartbeat import check_free
+
+    if job.writes and not slurm.is_follower():
+        check_free(job.folder)  # refuses early, and for all; this process takes the folder
+    if "RANK" in os.environ:
+        return shared(job)
+    devices = job.cfg.trainer.devices
+    check_even_split(job.cfg.trainer.batch_size, devices)  # here, where one process can report it
+    check_gpu_per_process("trainer.devices", devices)
+    if devices > 1:
+        spawn(job)
+        return None
+    if (visible := count_gpus()) > 1:
+        log.info("%d GPUs are visible and one is used; trainer.devices=%d uses them all", visible, visible)
+    return job
+
+
+def spawn(job: Job) -> None:
+    """Start the processes of a run, and wait until they end."""
+    slurm.release()  # torch's launcher forwards signals
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    from cse.training.signals import handled
+
+    devices = job.cfg.trainer.devices
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // devices)))
+    os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", ",".join([*(one.name for one in handled()), "SIGQUIT"]))
+    for name in TORCH_LOGS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    config = LaunchConfig(
+        *(1, 1, devices),  # nodes at least and at most, processes of each
+        run_id="cse",
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        max_restarts=0,
+        start_method="spawn",
+    )
+    try:
+        elastic_launch(config, worker)(job, take_lines())
+    except SignalException as error:  # the processes got it too, and saved
+        raise interruption(error.sigval, job) from error
+    except ChildFailedError as error:
+        raise explain_failure(error, job) from error
+    finally:
+        if job.folder.is_dir():
+            begin_log_files()  # for what this process alone knows, such as another's traceback
+
+
+def explain_failure(error: "ChildFailedError", job: Job) -> Interrupted | UserError | RunError:
+    """The error to raise: one process was killed, was stopped by a signal, or failed by itself."""
+    devices = job.cfg.trainer.devices
+    for rank, failure in error.failures.items():
+        if failure.exitcode == -signal.SIGKILL:  # the others fail because it is gone
+            return RunError(f"process {rank} of {devices} was killed (out of memory?); {job.resume_hint()}")
+    rank, failure = error.get_first_failure()
+    if failure.exitcode > 128:
+        return interruption(failure.exitcode - 128, job)
+    report: dict = failure.message if isinstance(failure.message, dict) else {"message": failure.message}
+    name, _, sentence = str(report["message"]).partition(": ")
+    if name in ("UserError", "MissingResource", "RunError"):
+        return RunError(sentence) if name == "RunError" else UserError(sentence)
+    log.error("%s", report.get("extraInfo", {}).get("py_callstack", ""))
+    return RunError(f"process {rank} of {devices} failed: {report['message']}")
+
+
+def interruption(number: int, job: Job) -> Interrupted:
+    """The Interrupted that the first process raised, raised again by the one that spawned it."""
+    return Interrupted(f"stopped by {signal.Signals(number).name}; {job.resume_hint()}", 128 + number)
+
+
+def worker(job: Job, kept: list[logging.LogRecord]) -> None:
+    """Run one spawned process. An error also ends the others, which may be waiting for this one.
+
+    kept: what was logged before, which the first process puts into its log.
+    """
+    from cse.lab.run import startup
+    from cse.lab.run.train import run
+
+    startup.quiet()
+    with logging_to(job.log_file, sys.argv, kept):
+        if slurm.is_follower():
+            logging.disable(logging.WARNING)
+        try:
+            run(job)
+        except Interrupted as error:  # torch would take it for an interrupt of the parent, which reports it itself
+            sys.exit(error.code)
+
+
+def shared(job: Job) -> Job:
+    """The job with rank 0's folder, on every rank: each process made up its own from the clock."""
+    from cse.training.distributed import gather_objects, join_processes
+
+    with warning_while_waiting():
+        join_processes()
+    return replace(job, folder=Path(gather_objects(str(job.folder))[0]))
+
+
+@contextmanager
+def warning_while_waiting() -> Iterator[None]:
+    """Log, if the block in which the processes meet takes longer than half a minute, what it is waiting for.
+
+    It goes on waiting: a cluster may start its other nodes later. Raises UserError if RANK is set without the other
+    variables of a launcher.
+    """
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+    if missing := [name for name in names if name not in os.environ]:
+        raise UserError(
+            f"RANK is set in the environment, but not {', '.join(missing)}: unset it, or start with torchrun"
+        )
+    meeting = " ".join(f"{name}={os.environ[name]}" for name in names)
+    timer = threading.Timer(PATIENCE, lambda: log.error("%s: still waiting for the other processes", meeting))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

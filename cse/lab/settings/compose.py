@@ -1,0 +1,129 @@
+"""From words to a composed config: compose conf/, and refuse what Hydra would ignore or write into a run's files."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+import yaml
+from omegaconf import DictConfig, Node, OmegaConf
+from omegaconf.basecontainer import BaseContainer
+
+from cse.errors import UserError
+from cse.lab.settings.dotted import Config
+from cse.lab.settings.groups import CONF_DIR, SWEEPS_DIR, choices
+from cse.lab.settings.keys import key_of
+from cse.lab.settings.mistakes import explain, no_choice
+from cse.lab.settings.spelling import parsed, value_of
+
+SINGLE = ("model", "objective", "augmentation", "aux_modality")
+"""The groups of which one choice is made: together they name a recipe."""
+SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
+"""Words for true and false, in lower case."""
+
+
+def composed(command: str, words: Sequence[str]) -> DictConfig:
+    """The config that these words give, with Hydra's own node in it. command: "train" or "evaluate".
+
+    Raises UserError for words that Hydra would ignore, or fail on.
+    """
+    from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    from cse.lab.settings import own
+
+    refuse_words(words)
+    own.read.clear()
+    outer = GlobalHydra.instance().hydra  # of a notebook or a test
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(CONF_DIR, version_base="1.3"):
+            return compose(command, list(words), return_hydra_config=True)
+    finally:
+        GlobalHydra.instance().hydra = outer
+
+
+def without_hydra(config: DictConfig) -> DictConfig:
+    """A copy of a composed config without its `hydra` node."""
+    return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+
+
+def resolved(cfg: DictConfig) -> Config:
+    """The config as plain Python values, every interpolation filled in."""
+    return cast("Config", OmegaConf.to_container(cfg, resolve=True))
+
+
+def is_group(key: str) -> bool:
+    """Whether a key chooses from a folder of conf/, or a sweep."""
+    root = key.partition("@")[0].partition("/")[0]
+    return root == "sweep" or Path(CONF_DIR, root).is_dir()
+
+
+def refuse_words(words: Sequence[str]) -> None:
+    """Raise UserError for a setting without a key, a number in place of a choice, on which Hydra fails, and a recipe
+    that does not exist, which Hydra ignores."""
+    for word in words:
+        group = key_of(word).partition("@")[0]
+        if not group and not word.startswith("-"):
+            raise UserError(f"{word}: there is no key in it; a setting is KEY=VALUE, without blanks")
+        unknown = group.partition("/")[0] == "recipe" and value_of(word) not in choices(group)
+        if unknown or ("=" in word and (is_group(group) or "/" in group) and not names_choices(word)):
+            raise UserError(no_choice(group, value_of(word)))
+
+
+def names_choices(word: str) -> bool:
+    """Whether the value of a group's word can be a choice, or several; what Hydra refuses by itself can."""
+    override = parsed(word)
+    if override is None or override.is_sweep_override():
+        return True
+    value = override.value()
+    if isinstance(value, list):
+        return key_of(word) not in SINGLE and all(isinstance(one, str) for one in value)
+    return isinstance(value, dict) or (isinstance(value, str) and value != "")
+
+
+@contextmanager
+def explaining(words: Sequence[str], command: str) -> Iterator[None]:
+    """Turn an error of Hydra, OmegaConf or YAML in the block into a UserError.
+
+    In the block, only paths and conf/ itself may read the environment.
+    """
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    before = BaseContainer._resolvers["oc.env"]
+    OmegaConf.register_new_resolver("oc.env", from_environment, replace=True)
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(explain(error, words, command)) from error
+    except yaml.YAMLError as error:  # in a choice of the user's own
+        raise UserError(" ".join(str(error).split())) from error
+    finally:
+        BaseContainer._resolvers["oc.env"] = before
+
+
+def from_environment(name: str, *default: str | None, _node_: Node, _root_: BaseContainer) -> str | None:
+    """${oc.env:NAME,DEFAULT}: OmegaConf's own, but refused if it could write a secret into a run's files.
+
+    Values end up in results.json, train.log and every tracker. Configs that are not ours are left alone.
+    """
+    key = str(_node_._get_full_key(None))
+    ours = isinstance(_root_, DictConfig) and {"paths", "eval", "hydra"} & set(_root_)
+    if ours and not key.startswith("paths.") and name not in known_variables():
+        raise UserError(
+            f"{key} is written into a run's files, so it cannot read {name} from the environment: only paths.* can"
+        )
+    if name not in os.environ and not default:
+        raise KeyError(f"Environment variable '{name}' not found")
+    return os.environ.get(name, default[0] if default else None)
+
+
+@cache
+def known_variables() -> frozenset[str]:
+    """The environment variables that conf/ and sweeps/ read."""
+    files = [file for folder in (CONF_DIR, SWEEPS_DIR) for file in Path(folder).rglob("*.yaml")]
+    return frozenset(name for file in files for name in re.findall(r"oc\.env:(\w+)", file.read_text(encoding="utf-8")))

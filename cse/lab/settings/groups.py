@@ -1,0 +1,146 @@
+"""The config groups and their choices, in conf/ and in the user's own folders. Standard library only, so that --help
+answers at once.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cse.errors import UserError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+PACKAGE_DIR = Path(__file__).resolve().parents[2]
+CONF_DIR = str(PACKAGE_DIR / "conf" if (PACKAGE_DIR / "conf").is_dir() else PACKAGE_DIR.parent / "conf")
+SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
+"""conf/ and sweeps/ beside cse/ in a checkout, inside it in an installed wheel."""
+
+PROGRAMS = {"train": "cse-train", "evaluate": "cse-eval"}
+"""The program of each config."""
+
+OWN = "CSE_CONF"
+"""The environment variable with folders laid out as conf/ is, joined as in PATH; the processes of jobs inherit it."""
+PROVIDER = "own"
+"""Hydra's name for these folders, in the files that it records."""
+
+
+def groups(config_name: str) -> dict[str, tuple[str, str]]:
+    """The groups of a command in the order of its defaults list: what a line chooses unless it says otherwise (a
+    choice, a list of them, or null), and the comment there."""
+    text = Path(CONF_DIR, f"{config_name}.yaml").read_text(encoding="utf-8")
+    found = re.findall(r"^  - (\w+): ([^#\n]*?) *# (.*)$", text, re.MULTILINE)
+    return {group: (default, comment) for group, default, comment in found}
+
+
+def chosen(
+    config_name: str, runtime: Mapping[str, str | None], overrides: Sequence[str], evals: Iterable[str]
+) -> dict[str, str]:
+    """A run's choice of each group: {"objective": "simcse", "eval": "stsb,sts", ...}.
+
+    runtime: Hydra's choices, which lack lists; overrides: the command line's words; evals: the evaluators.
+    """
+    names = {group: runtime.get(group) for group in groups(config_name) if choices(group) != ["default"]}
+    for group in ("experiment", "variant"):
+        words = [word.partition("=")[2] for word in overrides if word.startswith(f"{group}=")]
+        names[group] = words[-1].strip("[]") if words else None
+    names["eval"] = ",".join(evals)
+    return {group: name for group, name in names.items() if name}
+
+
+def chosen_in(config: "DictConfig") -> set[str]:
+    """The choices of a composed config that may read datasets, as GROUP=CHOICE."""
+    made = config.choices if "choices" in config else config.hydra.runtime.choices
+    text = {f"data={config.data.name}", f"augmentation={made.augmentation}"} if "data" in config else set()
+    if text and config.data.preview:  # neither trains nor scores
+        return text
+    return text | {f"aux_modality={made.get('aux_modality')}", *(f"eval={name}" for name in config.eval or {})}
+
+
+def choices(group: str) -> list[str]:
+    """The choices of `GROUP=`, sorted. A file whose name begins with _ is none: other files include it."""
+    pattern = "*/*.yaml" if group == "sweep" else "[!_]*.yaml"  # PAPER/TABLE
+    found = [path.relative_to(folder) for folder in folders_of(group) for path in folder.glob(pattern)]
+    return sorted(path.with_suffix("").as_posix() for path in found)
+
+
+def file_of(group: str, choice: str) -> Path:
+    """The YAML file of an existing choice."""
+    return next(path for folder in folders_of(group) if (path := folder / f"{choice}.yaml").is_file())
+
+
+def text_of(file: Path) -> str:
+    """A YAML's text. Raises UserError, with the line, for a file in another encoding than UTF-8."""
+    content = file.read_bytes()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise UserError(f"{file}:{line} is not UTF-8: save the file as UTF-8") from None
+
+
+def included(file: Path) -> list[Path]:
+    """The files of its group, which is its folder's name, that a choice's defaults list names, then its own."""
+    names = re.findall(r"^  - (\w+)$", text_of(file), re.MULTILINE)
+    folders = folders_of(file.parent.name)
+    before = [path for name in names for folder in folders if (path := folder / f"{name}.yaml").is_file()]
+    return [*(one for path in before for one in included(path)), file]
+
+
+def first_comment(group: str, choice: str) -> str:
+    """The first sentence of a choice's YAML, without its period, `# @package`, and the choice's own command."""
+    words: list[str] = []
+    for line in text_of(file_of(group, choice)).splitlines():
+        if not line.startswith("#"):
+            break
+        if not re.match(r"# (@package|(\w+=\S+ )?cse-train )", line):
+            words.append(line.lstrip("# "))
+    return re.split(r"(?<!e\.g)\. (?=[A-Z\[])", " ".join(words))[0].removesuffix(".")
+
+
+def folders_of(group: str) -> list[Path]:
+    """The folders of a group's YAML files, ours first."""
+    ours = Path(SWEEPS_DIR) if group == "sweep" else Path(CONF_DIR, group)
+    return [ours, *(folder / group for folder in own_folders())]
+
+
+def own_folders() -> list[Path]:
+    """The folders that --config-dir or CSE_CONF names."""
+    return [Path(folder) for folder in os.environ.get(OWN, "").split(os.pathsep) if folder]
+
+
+def config_dirs() -> list[str]:
+    """The words that name these folders: --config-dir FOLDER for each."""
+    return [word for folder in own_folders() for word in ("--config-dir", str(folder))]
+
+
+def adopt_folders(arguments: Sequence[str]) -> list[str]:
+    """Add the folders of --config-dir to the user's own. Returns the arguments without it.
+
+    Raises UserError for a folder that does not exist, and for a choice that has the name of one of ours.
+    """
+    rest: list[str] = []
+    named = [str(folder) for folder in own_folders()]
+    words = iter(arguments)
+    for word in words:
+        flag, _, value = word.partition("=")
+        if flag in ("--config-dir", "-cd"):
+            named.append(value or next(words, ""))
+        else:
+            rest.append(word)
+    folders = list(dict.fromkeys(Path(name).expanduser().absolute() for name in named))
+    for folder in folders:
+        if not folder.is_dir():
+            raise UserError(f"--config-dir {folder}: there is no such folder")
+        if not any((folder / one).is_dir() for one in (*os.listdir(CONF_DIR), "sweep")):
+            raise UserError(f"--config-dir {folder}: it has no folder of a group, such as objective/ or eval/")
+        for path in sorted(folder.glob("*/*.yaml")):
+            if Path(CONF_DIR, path.parent.name, path.name).exists():
+                raise UserError(
+                    f"{path}: {path.parent.name}={path.stem} is a choice of cse already; give yours another name"
+                )
+    if folders:
+        os.environ[OWN] = os.pathsep.join(map(str, folders))
+    return rest

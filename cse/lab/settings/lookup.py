@@ -1,0 +1,138 @@
+"""Find a setting or a choice by its name, by another trainer's name for it, or by a word in its comment in conf/.
+
+The files are read as text, since a YAML reader drops comments. Nothing slow is imported.
+"""
+
+import re
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from cse.errors import UserError
+from cse.lab.settings.groups import CONF_DIR, choices, file_of, first_comment, groups, included, text_of
+from cse.lab.settings.suggest import meant, nearest, topic
+
+KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
+"""A line of YAML: indentation, key, value, comment."""
+
+GOES_ON = re.compile(r"^(( *)\w+:.* # ?.*)\n\2 +# ?(.*)$", re.MULTILINE)
+"""A key with a comment beside it that continues on the line below."""
+
+SHOWN = 4
+"""How many choices of a group are named beside a setting that they share."""
+
+NO_SETTINGS = ("experiment", "variant", "sweep")
+"""Groups whose choices set keys of other groups."""
+
+
+class Setting(NamedTuple):
+    """A key as typed, its value, and its comment. choice: the GROUP=CHOICE that sets it; "" in every run.
+
+    name: what a search looks at: a setting's key, or a choice's own name.
+    """
+
+    key: str
+    value: str
+    comment: str
+    name: str
+    choice: str = ""
+
+
+def find(config_name: str, word: str, width: int) -> str:
+    """Lines for the choices and settings that a word names or, if it names none, whose comments mention it.
+
+    Raises UserError if there are none.
+    """
+    known = [*all_choices(config_name), *settings(config_name)]
+    mentions = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
+    matches = by_name(known, word) or [one for one in known if mentions.search(one.comment)]
+    told = topic(re.split("[./]", word)[-1])
+    if matches or told:
+        return "\n".join([*filter(None, [told]), *paragraphs(matches, width)])
+    hint = nearest(word, list(keys(config_name))) or "; --help alone shows what can be chosen"
+    raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
+
+
+def by_name(known: list[Setting], word: str) -> list[Setting]:
+    """Those whose name, or a part of it, begins with the word, and the one that other trainers give this name."""
+    joined = re.sub(r"[\s-]+", "_", word.strip("-"))
+    name = re.compile(rf"(^|[._]){re.escape(joined)}", re.IGNORECASE)
+    ours = meant(word, [one.key for one in known]) or word
+    inside = f"{ours}." if "." in ours else ""  # a whole group means its choices, not their keys
+    return [one for one in known if name.search(one.name) or one.key == ours or (inside and one.key.startswith(inside))]
+
+
+def paragraphs(matches: list[Setting], width: int) -> Iterator[str]:
+    """A paragraph for each setting: KEY=VALUE, then in a column the choices that have it, and its comment.
+
+    Those of every run come first, then short keys.
+    """
+    having: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for one in sorted(matches, key=lambda one: (bool(one.choice), one.key.count("."), one.key)):
+        group, _, choice = one.choice.partition("=")
+        having[f"{one.key}={one.value}", one.comment, group].append(choice)
+    column = min(44, max((len(left) for left, _, _ in having), default=0) + 2)
+    for (left, comment, group), names in having.items():
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        right = f"({group}={' '.join(names[:SHOWN])}{more}) {comment}" if group else comment
+        first = f"{left:<{column}}" if len(left) < column else f"{left}\n{' ' * column}"
+        yield (first + textwrap.fill(right, width - column).replace("\n", "\n" + " " * column)).rstrip()
+
+
+def all_choices(config_name: str) -> Iterator[Setting]:
+    """Each group's choices with their first sentences."""
+    for group in groups(config_name):
+        for choice in choices(group):
+            if choice != "default":
+                yield Setting(group, choice, first_comment(group, choice), choice)
+
+
+def keys(config_name: str) -> dict[str, list[str]]:
+    """Every group and every setting of a command, and the GROUP=CHOICEs that set it; "" is every run."""
+    known: dict[str, list[str]] = {group: [""] for group in groups(config_name)}
+    for one in settings(config_name):
+        known.setdefault(one.key, []).append(one.choice)
+    return known
+
+
+def settings(config_name: str) -> Iterator[Setting]:
+    """Every setting of a command and of every choice of its groups."""
+    yield from read(Path(CONF_DIR, f"{config_name}.yaml"), "", "")
+    for group in groups(config_name):
+        for choice in choices(group) if group not in NO_SETTINGS else ():
+            name = "" if choice == "default" else f"{group}={choice}"
+            last = {one.key: one for file in included(file_of(group, choice)) for one in read(file, group, name)}
+            yield from last.values()
+
+
+def read(file: Path, group: str, choice: str) -> Iterator[Setting]:
+    """The settings of one file, in order. A comment may be beside its key, continue below it, or be above it."""
+    whole = not group or "# @package _global_" in text_of(file)
+    inside = "" if whole else f"eval.{file.stem}." if group == "eval" else f"{group}."
+    text = "\n".join(body(file))
+    while (joined := GOES_ON.sub(r"\1 \3", text)) != text:
+        text = joined
+    above: list[str] = []
+    open_keys: list[tuple[int, str]] = []
+    for line in text.splitlines():
+        match = KEY.fullmatch(line)
+        if match is None:
+            above = [*above, line.strip("# ")] if line.lstrip().startswith("#") else []
+            continue
+        indent, key, value = len(match[1]), match[2], match[3] or ""
+        open_keys = [*(one for one in open_keys if one[0] < indent), (indent, key)]
+        dotted = inside + ".".join(name for _, name in open_keys)
+        comment, above = match[4] or " ".join(above), []
+        unfinished = value.startswith(("[", "{")) and not value.endswith(("]", "}"))
+        hydras = dotted.startswith("hydra.") and dotted != "hydra.run.dir"
+        if value and not key.startswith("_") and not hydras and "a run fills this in" not in comment:
+            yield Setting(dotted, value + " ..." * unfinished, comment, dotted, choice)
+
+
+def body(file: Path, comment: bool = False) -> list[str]:
+    """A file's lines without its defaults list. comment: keep the comment that it opens with."""
+    text = text_of(file)
+    text = text if comment else re.sub(r"\A(#.*\n)+", "", text)
+    return re.sub(r"^defaults:\n(?:  .*\n)+", "", text, flags=re.MULTILINE).splitlines()

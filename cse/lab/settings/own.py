@@ -1,0 +1,170 @@
+"""The user's own files in the config groups: read as Hydra reads ours, or refused with their name and line.
+
+A file in experiment/, variant/, recipe/ or sweep/ sets keys of the whole config, and an evaluator lies in eval.NAME,
+whether or not a `# @package` says so. Where there is such a comment, its place in the file does not matter.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra.plugins.config_source import ConfigResult
+from omegaconf import DictConfig, ListConfig, OmegaConf
+
+from cse.errors import UserError
+from cse.lab.settings.dotted import Config, flattened
+from cse.lab.settings.groups import groups, text_of
+from cse.lab.settings.keys import entry
+
+WHOLE = ("experiment", "variant", "recipe", "sweep")
+"""The groups whose files set keys of the whole config."""
+
+HEADER = re.compile(r"^\s*#\s*@package[:\s]+(\S+)\s*$", re.MULTILINE)
+
+ON_THE_LINE = ("hydra", "resume", "rerun")
+"""The keys that are read where they are typed, besides those that belong to a line of several jobs."""
+
+READ_IN = {
+    "sweep": ("jobs", "dry_run", *(f"hydra.sweeper.{key}" for key in ("params", "n_trials", "batch", "seed"))),
+    **dict.fromkeys(("experiment", "variant", "recipe"), ("hydra.run.dir",)),
+}
+"""By group: those of them that a file may set all the same."""
+
+NOT_SETTINGS = ("defaults", "cases", "report", "same_runs_as", "search_each")
+"""The keys that a file has beside settings."""
+
+NOWHERE = object()
+
+
+class OwnFile(NamedTuple):
+    """A file that was read. package: where its settings lie in the config, "" at the top."""
+
+    path: Path
+    package: str
+    content: Config
+
+
+read: list[OwnFile] = []
+"""The files of the config that was composed last."""
+
+
+class OwnSource(FileConfigSource):
+    """`own://FOLDER` in Hydra's search path."""
+
+    @staticmethod
+    def scheme() -> str:
+        """The scheme of its URL."""
+        return "own"
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """A file of the folder, checked. Raises UserError."""
+        path = Path(self.path, self._normalize_file_name(config_path))
+        text = text_of(path)
+        content = OmegaConf.load(path)
+        if isinstance(content, ListConfig):
+            raise UserError(f"{path}: is a list, where settings are a mapping, KEY: VALUE")
+        group = config_path.rpartition("/")[0]
+        package = package_of(text, group, path.stem, content)
+        plain: Config = OmegaConf.to_container(content)  # type: ignore[assignment]
+        check(path, group.partition("/")[0], package, plain)
+        read.append(OwnFile(path, "" if package == "_global_" else package or group.replace("/", "."), plain))
+        return ConfigResult(
+            config=content, path=f"own://{self.path}", provider=self.provider, header={"package": package}
+        )
+
+
+def package_of(text: str, group: str, name: str, content: DictConfig) -> str | None:
+    """Where a file's settings lie: as its comment says, else as its group has them; None is Hydra's default."""
+    if header := HEADER.search(text):
+        return header[1]
+    if group.partition("/")[0] in WHOLE:
+        return "_global_"
+    return f"eval.{name}" if group == "eval" and "_target_" in content else None
+
+
+def check(path: Path, group: str, package: str | None, content: Config) -> None:
+    """Raise UserError for what Hydra would take and nothing would read. group: without its subgroups."""
+    for key in content:
+        if not isinstance(key, str):
+            raise UserError(f"{path}: the key {key} is no text: put it in quotes, or name a setting")
+        if "." in key:
+            section = ": {".join(key.split("."))
+            raise UserError(f"{line_of(path, [key])}: {key} is no key: write {section}: VALUE{'}' * key.count('.')}")
+    defaults = content.get("defaults") or []
+    if not isinstance(defaults, list):
+        raise UserError(f"{line_of(path, ['defaults'])}: defaults is a list: below it, `  - {defaults}`")
+    if package == "_global_":
+        known = {*groups("train"), "recipe"}
+        check_defaults(line_of(path, ["defaults"]), group, defaults, known)
+        check_keys(path, group, content, known)
+
+
+def check_defaults(place: str, group: str, defaults: list[str | dict[str, object]], known: set[str]) -> None:
+    """Raise UserError for a choice in a defaults list that Hydra would look for in the file's own group, or that is
+    read where it is typed."""
+    for default in defaults:
+        for name, choice in default.items() if isinstance(default, dict) else ():
+            if "hydra/" in name and not (group == "sweep" and "hydra/sweeper" in name):
+                raise UserError(f"{place}: {name}: {choice} has no effect in a file: type it on the line")
+            bare = name.removeprefix("override ").removeprefix("/").strip()
+            if bare in known and name != f"override /{bare}":
+                raise UserError(f"{place}: `- {name}: {choice}` is written `- override /{bare}: {choice}`")
+
+
+def check_keys(path: Path, group: str, content: Config, known: set[str]) -> None:
+    """Raise UserError for a choice that is written as a setting, and for a key that is read where it is typed."""
+    for key, value in content.items():
+        if key in known and isinstance(value, str | list):
+            choice = value if isinstance(value, str) else f"[{','.join(map(str, value))}]"
+            raise UserError(
+                f"{line_of(path, [key])}: {key}: {choice} is a choice: write `defaults:`, and below it "
+                f"`  - override /{key}: {choice}`"
+            )
+    for key in flattened(content):
+        if (entry(key).of_line or key.startswith(ON_THE_LINE)) and not key.startswith(READ_IN.get(group, ())):
+            raise UserError(f"{line_of(path, key.split('.'))}: {key} has no effect in a file: type it on the line")
+
+
+def written_at(key: str, value: object) -> str:
+    """` (FILE:LINE)` of the last own file that gives a key this value, or one inside it; "" if none does."""
+    for one in reversed(read):
+        if one.package and f"{one.package}.".startswith(f"{key}."):
+            return f" ({one.path})"
+        inside = key.removeprefix(f"{one.package}.") if one.package else key
+        written: object = one.content
+        for step in inside.split("."):
+            written = written.get(step, NOWHERE) if isinstance(written, dict) else NOWHERE
+        if written is not NOWHERE and (str(written) == str(value) or "${" in str(written)):
+            return f" ({line_of(one.path, inside.split('.'))})"
+    return ""
+
+
+def overridden(config: DictConfig, typed: Collection[str]) -> list[str]:
+    """A sentence for each value of the files read that a later file of ours replaces. typed: the line's keys."""
+    told: dict[str, str] = {}
+    for one in read:
+        for inside, value in flattened(one.content).items():
+            key = f"{one.package}.{inside}".lstrip(".")
+            now = OmegaConf.select(config, key)
+            told.pop(key, None)
+            if inside.split(".")[0] in (*NOT_SETTINGS, "hydra") or key in typed or "${" in str(value):
+                continue
+            if str(now) not in (str(value), f"[{value}]", f"['{value}']"):
+                told[key] = f"but {key}={now} by a later file, not {value} ({line_of(one.path, inside.split('.'))})"
+    return list(told.values())
+
+
+def line_of(path: Path, keys: Sequence[str]) -> str:
+    """FILE:LINE of a key in a file of YAML; FILE alone if another one sets it."""
+    node: yaml.Node | None = yaml.compose(text_of(path))
+    line = None
+    for key in keys:
+        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+        found = next(((name, value) for name, value in pairs if name.value == key), None)
+        if found is None:
+            break
+        line, node = found[0].start_mark.line + 1, found[1]
+    return f"{path}:{line}" if line else f"{path}"

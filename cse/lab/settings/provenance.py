@@ -1,0 +1,46 @@
+"""Where a run's values come from: the recipes that apply to its choices, or a line that there is none for them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from cse.lab.settings.groups import CONF_DIR, choices, file_of, first_comment
+from cse.lab.settings.spelling import values_of
+
+
+def sources(chosen: Mapping[str, str | None], overrides: Sequence[str]) -> list[str]:
+    """A line for each recipe that applies, with the source that it names; later ones override earlier ones.
+
+    chosen: the choice of each config group (Hydra's runtime choices). overrides: the command line's words.
+    """
+    objective, model, aux = str(chosen["objective"]), str(chosen["model"]), str(chosen["aux_modality"])
+    named, recipe = values_of(overrides).get("model.name"), described("recipe", chosen["recipe"])
+    encoder = named or model
+    lines = [
+        recipe
+        or f"conf/recipe has none for {objective} with {encoder}: those of {place_of('objective', objective)} and of "
+        f"{place_of('trainer', str(chosen['trainer']))}",
+        described("recipe/augmentation", chosen["recipe/augmentation"]),
+    ]
+    if aux != "none":
+        lines += [
+            described("recipe/aux_modality", chosen["recipe/aux_modality"])
+            or f"conf/recipe has none for {aux} beside {objective} with {encoder}: those of "
+            f"{place_of('aux_modality', aux)}"
+        ]
+    if recipe and named:
+        lines += [f"all for model={model}; model.name={named} is trained in its place"]
+    lines += [f"then {word}" for word in overrides if word.startswith(("experiment=", "variant=", "smoke="))]
+    return [line for line in lines if line]
+
+
+def described(group: str, choice: str | None) -> str:
+    """The first sentence of a choice's file, and the file; "" if there is none."""
+    if choice is None or choice not in choices(group):
+        return ""
+    return f"{first_comment(group, choice)} ({place_of(group, choice)})"
+
+
+def place_of(group: str, choice: str) -> Path:
+    """The file of an existing choice: conf/GROUP/CHOICE.yaml, or where one's own lies."""
+    file = file_of(group, choice)
+    return file.relative_to(Path(CONF_DIR).parent) if file.is_relative_to(CONF_DIR) else file

@@ -1,0 +1,1 @@
+"""Many runs: line (what was typed), jobs (what each runs), engine (all of them), process (one of them)."""

@@ -1,0 +1,149 @@
+"""Run jobs on a cluster through submitit: each is a job of SLURM's that calls cse.lab.sweep.process.run on its node."""
+
+import re
+import secrets
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from submitit import Job as Handed
+from submitit import SlurmExecutor
+from submitit.core.utils import FailedJobError, UncompletedJobError
+from submitit.helpers import Checkpointable
+
+from cse.errors import UserError
+from cse.lab.folder.runs import read_run
+from cse.lab.folder.status import RUNNING, status_of
+from cse.lab.run import slurm
+from cse.lab.settings.keys import key_of
+from cse.lab.sweep import process
+from cse.lab.sweep.jobs import PlannedJob
+from cse.lab.sweep.launcher import DEFAULTS, gpus_in, parameters_of
+from cse.lab.sweep.line import Line
+from cse.lab.sweep.process import KILLED, NOT_RUN, Outcome
+from cse.lab.sweep.start import Start
+from cse.training.signals import SignalForwarder
+
+POLL = 1.0  # seconds between two checks for results
+
+
+class OnNode(Checkpointable):
+    """What submitit calls on a node. If the job is preempted, submitit asks SLURM to start it again."""
+
+    def __call__(self, job: PlannedJob, folder: Path) -> Outcome:
+        """Run a job. If a signal stopped it and it should start again, submitit's handler ends this process."""
+        signals = SignalForwarder(str)
+        signals.waits = True
+        with signals:
+            outcome = process.run(job, folder, signals)
+        if signals.requested is not None and slurm.is_wanted_later(signals.requested):
+            # SLURM sends SIGTERM once submitit's scontrol has requeued the job, and it would kill scontrol as well
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            signal.raise_signal(signal.SIGUSR2)
+        return outcome
+
+
+def run_on_cluster(planned: Sequence[PlannedJob], start: Start, executor: SlurmExecutor) -> list[Outcome]:
+    """Submit the jobs that are not done, and wait for them. A signal ends the wait and leaves the jobs to the cluster.
+
+    With jobs.fail_fast the jobs that have not started are cancelled once one has failed. Returns the outcomes in the
+    order of the jobs.
+    """
+    folders = {job.name: start.folder / job.name for job in planned}
+    known = {job.name: process.known_outcome(job, folders[job.name]) for job in planned}
+    for outcome in filter(None, known.values()):
+        start.record(outcome)
+    left = [job for job in planned if known[job.name] is None]
+    try:
+        handed = executor.map_array(OnNode(), left, [folders[job.name] for job in left]) if left else []
+    except FailedJobError as error:
+        raise UserError(f"sbatch refused the jobs: {' '.join(str(error).split())}") from error
+    waiting = dict(zip([job.name for job in left], handed, strict=True))
+    while waiting and start.signals.requested is None:
+        for name in [name for name, one in waiting.items() if one.done()]:
+            start.record(outcome_of(name, waiting.pop(name)))
+        if start.fail_fast and start.failure:
+            for name in [name for name, one in waiting.items() if not one.paths.stdout.exists()]:
+                waiting.pop(name).cancel()
+                start.record(Outcome(name, NOT_RUN, detail=f"jobs.fail_fast=true, and {start.failure.job} failed"))
+        time.sleep(POLL)
+    for name, one in waiting.items():
+        state = RUNNING if status_of(read_run(folders[name])).state == RUNNING else NOT_RUN
+        start.record(Outcome(name, state, detail=f"the cluster has it, as job {one.job_id}"))
+    return [start.outcomes[job.name] for job in planned]
+
+
+def outcome_of(name: str, handed: Handed) -> Outcome:
+    """The outcome that a finished job returned; a job that returned none was killed."""
+    try:
+        return handed.result()
+    except (FailedJobError, UncompletedJobError):
+        what = f"job {handed.job_id} ended without a result ({handed.state}, {handed.paths.stderr})"
+        return Outcome(name, KILLED, detail=f"{what}; run the same line again to continue from its last checkpoint")
+
+
+def executor_of(line: Line, kind: type[SlurmExecutor] = SlurmExecutor) -> SlurmExecutor:
+    """submitit's executor with the line's hydra.launcher.*. Raises UserError for an unknown key, or without SLURM.
+
+    hydra.launcher.python: the interpreter on the nodes, or a command that ends in one (a container's); this one's by
+    default. submitit's files, among them pickles, are in a new folder with a random name, so nobody can have put a
+    pickle there.
+    """
+    parameters = parameters_of(line)
+    folder, restarts = line.folder / ".submitit" / secrets.token_hex(4) / "%j", parameters.pop("max_num_timeout")
+    python = parameters.pop("python", None)
+    if cores := parameters.get("cpus_per_task"):  # which srun of SLURM 22.05 and 23.02 does not take from sbatch
+        parameters["srun_args"] = [f"--cpus-per-task={cores}", *parameters.get("srun_args", [])]
+    try:
+        words = None if python is None else shlex.join(shlex.split(str(python)))
+        executor = kind(folder, max_num_timeout=restarts, python=words)
+        executor.update_parameters(**executor._convert_parameters(parameters))
+    except (RuntimeError, ValueError) as error:
+        raise UserError(f"hydra/launcher=submitit_slurm: {' '.join(str(error).split())}") from error
+    return executor
+
+
+class Described(SlurmExecutor):
+    """submitit's executor on a machine without SLURM: it can write sbatch's script, and is never asked to submit it."""
+
+    @classmethod
+    def affinity(cls) -> int:
+        """What a machine with SLURM returns."""
+        return 1
+
+
+def show(line: Line, planned: Sequence[PlannedJob]) -> None:
+    """Print what would be submitted to SLURM: how many jobs on how many GPUs, and the script that submitit writes.
+
+    Raises UserError for an invalid value of hydra.launcher.*.
+    """
+    executor, parameters = executor_of(line, Described), parameters_of(line)
+    count = 1 if line.search else len(planned)
+    if count > 1:
+        executor.parameters["map_count"] = count
+    asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
+    devices = max((job.composed().trainer.devices for job in planned if job.program == "cse-train"), default=1)
+    nodes, gres = parameters.get("nodes", 1), str(parameters.get("gres"))
+    gpus = gpus_in(parameters.get("gpus_per_node", gres if re.match(r"gpu:.*\d$", gres) else 0))
+    processes = max(devices, nodes * parameters.get("tasks_per_node", 1))
+    of_job = f"{nodes * gpus}" if gpus else "none by gpus_per_node or gres"
+    print(f"\nSLURM: jobs {count}, GPUs a job {of_job}, processes of each {processes}; {asked}")
+    if not any("gpu" in key or key == "gres" for key in [*parameters, *parameters.get("additional_parameters", {})]):
+        print("no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one")
+    if parameters.get("cpus_per_task") is None:
+        print("sbatch gives each process one core: hydra.launcher.cpus_per_task=8 asks for more")
+    if "setup" in parameters and "python" not in parameters:
+        print(f"jobs run {sys.executable}: hydra.launcher.python=python runs that of an environment in setup")
+    if "hydra.launcher.timeout_min" not in map(key_of, line.words):
+        print(f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more")
+    of_each_node = f"hydra.launcher.tasks_per_node={gpus} without trainer.devices uses all {gpus} of each node"
+    if gpus and devices > gpus:
+        more = of_each_node if nodes > 1 else f"hydra.launcher.gpus_per_node={devices}"
+        print(f"trainer.devices={devices} needs as many GPUs on one node: {more}")
+    if (idle := nodes * gpus - processes) > 0:
+        use = of_each_node if nodes > 1 else f"trainer.devices={gpus} uses all {gpus} of one node"
+        print(f"{idle} GPUs of each job would be idle: {use}")
+    print(f"\n{executor._make_submission_file_text(executor._submitit_command_str, '')}")

@@ -1,0 +1,209 @@
+"""The jobs of a sweep: the words of each, and the name of its folder, which says what it runs.
+
+A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds settings, like any config, and
+
+    hydra.sweeper.params  the axes, in Hydra's notation; on the command line KEY=... replaces an axis
+    cases                 {name: [word, ...]}: rows that differ in several settings at once. `case` is then one more
+                          axis, over all of them; case=a,b picks some. A case that trains nothing is
+                          {program: cse-eval, set: [word, ...]}, with settings of cse-eval only; with
+                          `of: PAPER/TABLE/CASE` it scores the run of another sweep's case
+    same_runs_as          the sweep whose folder these jobs share, so that one run serves several tables
+    search_each           the axes that are not searched: every combination of their values gets its own search
+    report                what the runs are compared with (cse.lab.report.spec)
+
+What several tables of a paper share is in a file one folder deeper, which their `defaults` name.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from omegaconf import DictConfig, OmegaConf
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError, model_validator
+
+from cse.errors import UserError
+from cse.lab.settings.compose import SWITCH, composed, without_hydra
+from cse.lab.settings.dotted import Config
+from cse.lab.settings.groups import PROGRAMS, file_of
+from cse.lab.settings.keys import changes_a_table, key_of, names_a_job
+from cse.lab.settings.schema import Evaluate, Train
+from cse.lab.settings.spelling import ONE_OF_MANY, spell_value, values_of
+from cse.lab.settings.suggest import nearest
+from cse.lab.settings.words import merged, name_in, root_of, short_name
+
+CONFIGS = {program: config for config, program in PROGRAMS.items()}
+"""The config that each program composes."""
+
+OWN_KEYS = ("cases", "report", "same_runs_as", "search_each")
+SCORING = {"model", "hydra", *Evaluate.__annotations__}  # the keys of cse-eval
+SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}  # keys that cse-eval shares with cse-train
+
+
+@dataclass(frozen=True)
+class PlannedJob:
+    """One run of a line of many, whose own process makes it a cse.lab.run.job.Job. name: of its folder.
+
+    words: for `program` (cse-train or cse-eval), without the folder.
+    scores: the folder of the run that it scores and the job that makes that run; None if it scores no run.
+    """
+
+    name: str
+    program: str
+    words: list[str]
+    scores: "tuple[Path, PlannedJob] | None" = None
+
+    def composed(self) -> DictConfig:
+        """Its config, with the node `hydra`."""
+        return composed(CONFIGS[self.program], self.words)
+
+
+class Case(BaseModel):
+    """One row. set: words for `program`. of: the PAPER/TABLE/CASE whose run cse-eval scores."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    program: Literal["cse-train", "cse-eval"] = "cse-train"
+    of: Annotated[str, StringConstraints(pattern=r"^[^/]+/[^/]+/[^/]+$")] | None = None
+    set: list[str] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def from_list(cls, content: object) -> object:
+        """A plain list is the words of a case that trains."""
+        return {"set": content} if isinstance(content, list) else content
+
+    @model_validator(mode="after")
+    def check_of(self) -> "Case":
+        """Raise ValueError for `of` with another program than cse-eval, which would ignore it."""
+        if self.of is not None and self.program != "cse-eval":
+            raise ValueError("`of` needs `program: cse-eval`")
+        return self
+
+    @property
+    def is_untrained(self) -> bool:
+        """Whether it scores an encoder that no run made, so that one job serves all seeds."""
+        return self.program == "cse-eval" and self.of is None
+
+
+Axes = dict[str, Annotated[str, BeforeValidator(str)]]
+"""Values in Hydra's notation, by key."""
+
+
+class Sweep(BaseModel):
+    """What a sweep's YAML has besides settings; see above."""
+
+    name: str
+    params: Axes
+    sweeper: str  # basic: a grid
+    cases: dict[str, Case] = {}
+    report: Config | None = None
+    same_runs_as: str | None = None
+    search_each: list[str] = []
+
+    @property
+    def folder(self) -> Path:
+        """The PAPER/TABLE whose runs it shares, or its own."""
+        return Path(self.same_runs_as or self.name)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The config keys in which its jobs differ; of a search, whose trials are not compared, the fixed ones."""
+        keys = self.params if self.sweeper == "basic" else self.search_each
+        return tuple(dict.fromkeys([*(["case"] if self.cases else []), *keys]))
+
+    def place(self, words: Sequence[str]) -> Path:
+        """The folder of its jobs, relative to the working directory; smoke tests have one apart from real runs."""
+        return Path("runs", "smoke" if asks_for_smoke(words) else "", self.folder)
+
+    def shows(self, score: str) -> bool:
+        """Whether its report names the score."""
+        block = self.report or {}
+        return repr(score) in repr([block.get(key) for key in ("rows", "columns", "metric", "select", "figures")])
+
+    def axes(self, words: Sequence[str]) -> list[str]:
+        """`key=values` of the axes that the command line does not replace."""
+        given = set(map(key_of, words))
+        axes = {"case": ",".join(self.cases)} if self.cases else {}
+        axes |= self.params
+        return [f"{key}={values}" for key, values in axes.items() if key not in given]
+
+    def job(self, words: Sequence[str], axes: Sequence[str] = ()) -> PlannedJob:
+        """The job of one combination. axes: of its line, which name its folder whatever they decide. Raises UserError
+        for an unknown case."""
+        words = [word for word in words if key_of(word) != "sweep"]
+        name = values_of(words).get("case")
+        if name is not None and name not in self.cases:
+            near = nearest(name, list(self.cases))
+            has = ", ".join(self.cases) or "none"
+            raise UserError(f"case={name} is not a case of sweep={self.name}{near}; it has {has}")
+        case = Case() if name is None else self.cases[name]
+        if case.program == "cse-eval":
+            return self.evaluation(case, words, axes)
+        own_variant = next((word for word in case.set if key_of(word) == "variant"), None)
+        if own_variant and (typed := values_of(words).get("variant")):  # which would take its place
+            raise UserError(f"variant={typed}: case={name} is {own_variant} itself; case=A,B names the cases to run")
+        whole = merged([*case.set, *words])
+        without = [f"~{key}" for key in OWN_KEYS if key in self.model_fields_set]
+        own = [f"sweep={self.name}", *whole, *without, ONE_OF_MANY, "resume=auto"]
+        return PlannedJob(self.slug(words, whole, axes), "cse-train", own)
+
+    def evaluation(self, case: Case, words: list[str], axes: Sequence[str]) -> PlannedJob:
+        """The job of a case that scores an encoder, or the run of the other sweep's case that `of` names."""
+        mine = [word for word in words if root_of(word) in SCORING]
+        if case.of is None:
+            whole = merged([*case.set, *mine])
+            return PlannedJob(self.slug(mine, whole, axes), "cse-eval", [*whole, ONE_OF_MANY])
+        name, _, trained_case = case.of.rpartition("/")
+        its_own = [word for word in words if root_of(word) not in SCORING - SHARED]
+        sweep = read(name)
+        trained = sweep.job([f"case={trained_case}", *its_own])
+        place = sweep.place(its_own).absolute()
+        folder = place / name_in(place, trained.name, trained_case)
+        whole = merged([*case.set, *(word for word in mine if root_of(word) not in ("model", "checkpoint"))])
+        slug = self.slug(words, [f"checkpoint=run:{folder.name}", *whole], axes)
+        line = [f"checkpoint={spell_value(str(folder))}", *whole, ONE_OF_MANY]
+        return PlannedJob(slug, "cse-eval", line, (folder, trained))
+
+    def departures(self, words: Sequence[str]) -> list[str]:
+        """The words of a run that change a table and that neither the axes nor its case contain."""
+        axes = {"case", "checkpoint", *self.params}
+        case = self.cases.get(values_of(words).get("case", ""), Case())
+        rest = [word for word in words if not word.startswith("~") and word not in case.set]
+        return [word for word in rest if key_of(word) not in axes and changes_a_table(key_of(word))]
+
+    def slug(self, readable: Sequence[str], whole: Sequence[str], axes: Sequence[str]) -> str:
+        """A folder's name: the case, the axes, the other readable words, and a hash of all that decides what is run."""
+        place = {key: place for place, key in enumerate(dict.fromkeys([*self.params, "seed"]))}
+        shown, decisive = (
+            [word for word in of if (names_a_job(word) or key_of(word) in axes) and key_of(word) != "case"]
+            for of in (readable, whole)
+        )
+        shown.sort(key=lambda word: (place.get(key_of(word), len(place)), key_of(word)))
+        return short_name(shown, decisive, first=values_of(readable).get("case", ""))
+
+
+def read(name: str) -> Sweep:
+    """The sweep of that name. Raises UserError for an unknown name, or a wrong value of one of OWN_KEYS."""
+    config = composed("train", [f"sweep={name}"])
+    content: Config = OmegaConf.to_container(without_hydra(config))  # type: ignore[assignment]
+    if unknown := sorted(content.keys() - {*OWN_KEYS, *Train.__annotations__}):
+        near = nearest(unknown[0], [*OWN_KEYS, *Train.__annotations__])
+        raise UserError(f"{file_of('sweep', name)}: there is no key {unknown[0]}{near}")
+    sweeper = config.hydra.sweeper
+    try:
+        return Sweep(
+            name=name,
+            params=dict(sweeper.params or {}),
+            sweeper=config.hydra.runtime.choices["hydra/sweeper"],
+            **{key: content[key] for key in OWN_KEYS if key in content},
+        )
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        where = ".".join(str(part) for part in wrong["loc"])
+        raise UserError(f"{file_of('sweep', name)}: {where}: {wrong['msg']}") from None
+
+
+def asks_for_smoke(words: Sequence[str]) -> bool:
+    """Whether a line's words make its jobs smoke tests."""
+    return bool(SWITCH.get(values_of(words).get("smoke", "").lower()))

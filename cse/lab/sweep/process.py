@@ -1,0 +1,187 @@
+"""Run one job of a sweep in a process of its own, from its last checkpoint on, unless it is done already.
+
+Its outcome is read from its folder. The heartbeat there keeps another start from running it too.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from cse.data.readers import files_of
+from cse.errors import RunError, UserError
+from cse.files import make_folder, read_once, sha256
+from cse.lab.folder.heartbeat import read_beat
+from cse.lab.folder.results import changed_code, named_sums
+from cse.lab.folder.runs import Run, read_run
+from cse.lab.folder.status import DONE, FAILED, RUNNING
+from cse.lab.settings.compose import resolved, without_hydra
+from cse.lab.settings.dotted import flattened
+from cse.lab.settings.keys import changes_a_table, identity, key_of, protocol
+from cse.lab.settings.spelling import spell_value
+from cse.lab.settings.words import digest
+from cse.lab.sweep import jobs
+from cse.score import Score
+from cse.training.signals import SIGNALS, SignalForwarder
+
+DONE_BEFORE, KILLED, INTERRUPTED, NOT_RUN = "done before", "killed", "interrupted", "not run"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job in one start. score: the one that selects. detail: the reason, or what to do.
+
+    seconds: it took.
+    """
+
+    job: str
+    state: str
+    score: Score | None = None
+    detail: str = ""
+    seconds: float = 0.0
+
+    @property
+    def failed(self) -> bool:
+        """Whether the job ended in a way that it should not have."""
+        return self.state in (FAILED, KILLED, INTERRUPTED)
+
+
+def run(job: jobs.PlannedJob, folder: Path, signals: SignalForwarder, gpus: str | None = None) -> Outcome:
+    """Run one job, unless it is done or already running.
+
+    signals: forwards signals to its process. gpus: those that it sees, as CUDA_VISIBLE_DEVICES has them; None: all.
+    """
+    environment = {"PYTHONUNBUFFERED": "1"} | ({} if gpus is None else {"CUDA_VISIBLE_DEVICES": gpus})
+    try:
+        if (known := known_outcome(job, folder)) is not None:
+            return known
+        make_folder(folder, "hydra.sweep.dir")
+        command, started = command_of(job, folder), time.monotonic()
+        if signals.requested is not None:
+            return Outcome(job.name, INTERRUPTED)
+        with open(folder / "job.log", "ab") as log:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=os.environ | environment,
+            )
+        signals.add(process)
+        code = process.wait()
+    except (UserError, RunError) as error:
+        return Outcome(job.name, FAILED, detail=str(error))
+    return final_outcome(job, folder, code, time.monotonic() - started, stopped=signals.requested is not None)
+
+
+def known_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
+    """The outcome of a job that needs no process (done, running here, or scoring a run that is not done), or None."""
+    if running := running_outcome(job, folder):
+        return running
+    before = read_run(folder)
+    if before.status == DONE:
+        changes = differences(job, before)
+        if not changes:
+            return Outcome(job.name, DONE_BEFORE, score_of(before), detail=doubts(before))
+        detail = f"{folder} is done, with {', '.join(changes[:3])}: move it away to run the job again"
+        return Outcome(job.name, FAILED, detail=detail)
+    if job.scores and read_run(job.scores[0]).status != DONE:
+        maker = " ".join(a for a in job.scores[1].words if key_of(a) in ("sweep", "case", "seed", "smoke"))
+        return Outcome(job.name, FAILED, detail=f"it scores {job.scores[0]}, which is not done: cse-train {maker}")
+    return None
+
+
+def doubts(run: Run) -> str:
+    """What a reader of a finished run's score must know: training did not help, or what of its code is another now."""
+    other = ", ".join(changed_code(run.results, run.config))
+    return "; ".join(filter(None, ["no better than untrained" * run.no_better, other and f"by other code of {other}"]))
+
+
+def final_outcome(job: jobs.PlannedJob, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:
+    """The outcome of a job whose process ended with `code`. stopped: whether a signal was forwarded to it."""
+    run = read_run(folder)
+    if code == 0 and run.status == DONE:
+        return Outcome(job.name, DONE, score_of(run), detail=doubts(run), seconds=seconds)
+    if code > 128 or (stopped and -code in SIGNALS):  # it handled the signal, or died of it before it could
+        return Outcome(job.name, INTERRUPTED, detail="run the same line again to continue")
+    if code < 0:
+        detail = f"by signal {-code}; run the same line again to continue from its last checkpoint"
+        return Outcome(job.name, KILLED, detail=detail, seconds=seconds)
+    if running := running_outcome(job, folder):  # by another start, so this process was refused
+        return running
+    lines = (folder / "job.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    last = lines[-1].removeprefix(f"{job.program}: ") if lines else "it printed nothing"
+    return Outcome(job.name, FAILED, detail=f"{last} ({folder / 'job.log'})", seconds=seconds)
+
+
+def running_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
+    """The outcome of a job that a process works on at this moment, or None."""
+    beat = read_beat(folder)
+    if beat is None or not beat.is_alive(time.time()):
+        return None
+    return Outcome(job.name, RUNNING, detail=f"process {beat.pid} on {beat.host}")
+
+
+def command_of(job: jobs.PlannedJob, folder: Path) -> list[str]:
+    """The process's command. Results and model card show the program's name, W&B the job's group and name."""
+    command = f"cse.lab.commands.{jobs.CONFIGS[job.program]}"
+    start = f"import sys; sys.argv[0] = {job.program!r}; from {command} import main; main()"
+    names = []
+    config = job.composed()
+    if "wandb" in config.tracker:
+        place = folder.parent.absolute()
+        group = config.hydra.runtime.choices.get("sweep") or f"{place.name}-{digest([str(place)])}"
+        names = [f"tracker.wandb.name={spell_value(job.name)}"]
+        names += [f"tracker.wandb.group={spell_value(group)}"] if config.tracker.wandb.group is None else []
+        names = [name for name in names if key_of(name) not in map(key_of, job.words)]
+    python = [sys.executable, "-P"]  # like cse-train, import nothing from the working directory (a wandb.py)
+    return [*python, "-c", start, *job.words, *names, f"hydra.run.dir={spell_value(str(folder))}"]
+
+
+def differences(job: jobs.PlannedJob, run: Run) -> list[str]:
+    """`key=before (now after)` for each setting in which a finished run differs from the job as it is now.
+
+    Then what it read that has changed.
+    """
+    config = job.composed()
+    if config.smoke:  # its settings were shrunk
+        return changed_files(run)
+    now, before = (
+        {key: value for key, value in flattened(settings).items() if changes_a_table(key)}
+        | identity(settings)
+        | protocol(settings)
+        for settings in (resolved(without_hydra(config)), run.config)
+    )
+    decided = {key for key in now if now[key] == "auto"}  # by the machine that ran it, as the run records
+    decided |= {"checkpoint"} if job.scores else set()  # a run's folder, which may have been moved with its sweep
+    changed = [key for key in now if key in before and before[key] != now[key] and key not in decided]
+    return [*(f"{key}={before[key]} (now {now[key]})" for key in changed), *changed_files(run)]
+
+
+def changed_files(run: Run) -> list[str]:
+    """What a finished run read, of encoders, text and pairs of the user's own, that has another content now."""
+    now, then = named_sums(run.config), run.results.get("named") or {"checkpoint": run.results.get("weights_sum")}
+    found = [f"other content of {key}={run.get(key)}" for key in now if then.get(key) not in (now[key], None)]
+    trained = (run.results.get("training_data") or {}).get("sha256")
+    sums = dict(trained) if isinstance(trained, dict) else {}
+    text = Path(str(run.get("data.path"))).expanduser()
+    if sums and text.is_dir() and set(map(str, files_of(text, tell=False))) != sums.keys():
+        found.append(f"other files in data.path={text}")
+    for source in (run.results.get("data") or {}).values():
+        sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
+    there = [name for name in sums if Path(name).is_file()]  # a benchmark's are named within their folder
+    changed = [name for name in there if read_once(sha256, Path(name)) != sums[name]]
+    return found + [f"other content of {name}" for name in changed]
+
+
+def score_of(run: Run) -> Score | None:
+    """The score that selects; if nothing selects, the first average, else the first score.
+
+    None if there is no score, or it is NaN (null in results.json).
+    """
+    names, selected = list(run.results["metrics"]), str(run.get("trainer.select"))
+    averages = [name for name in names if name.endswith("average")]
+    name = selected if selected in names else next(iter([*averages, *names]), None)
+    return run.scores.get(str(name))

@@ -1,0 +1,95 @@
+"""What the jobs of a line read (cse.lab.run.needs), or the datasets that are named beside settings."""
+
+from collections.abc import Sequence
+
+from omegaconf import DictConfig
+
+from cse.errors import UserError
+from cse.lab.run.build import check_selection
+from cse.lab.run.needs import Need, needs_of
+from cse.lab.run.rehearsal import rehearse
+from cse.lab.settings.check import validate
+from cse.lab.settings.compose import composed, explaining, is_group
+from cse.lab.settings.keys import TEACHERS, key_of
+from cse.lab.settings.spelling import spell
+from cse.lab.settings.suggest import nearest
+from cse.lab.sweep.jobs import CONFIGS, PlannedJob
+from cse.lab.sweep.line import read
+from cse.sources.catalogue import DATASETS
+
+DECISIVE = (
+    *("model", "checkpoint", "data", "aux_modality", "eval", "paths", "smoke", "whitening", *TEACHERS),
+    *("trainer.epochs", "trainer.max_steps", "trainer.batch_size", "trainer.accumulate"),
+)
+"""How keys begin that, besides the choices of groups, decide what a job reads, or how many steps it makes."""
+
+
+def needs_named(words: Sequence[str]) -> list[Need]:
+    """What a line reads, after `cse-eval` if it is one of that program's (of a search, one of its jobs); or the
+    datasets of these names, with the settings of the runs that read them (data.rows.language=de).
+
+    Raises UserError for an unknown name or setting.
+    """
+    program, words = (words[0], words[1:]) if words[:1] and words[0] in CONFIGS else ("cse-train", words)
+    names, settings = [word for word in words if "=" not in word], [word for word in words if "=" in word]
+    command = CONFIGS[program]
+    if not names:
+        with explaining(words, command):
+            return needs_of_jobs(configs_of(read(spell(words, command, many=True), program).jobs()))
+    if any(key_of(word) == "sweep" for word in settings):
+        raise UserError(f"{' '.join(words)}: a line, or the names of datasets, but not both")
+    if unknown := [name for name in names if name not in DATASETS]:
+        near = nearest(unknown[0], list(DATASETS))
+        raise UserError(f"there is no dataset {unknown[0]}{near}; cse-data list shows them all")
+    found: list[Need] = []
+    for name in names:
+        choice = DATASETS[name].reads[0]
+        with explaining([choice, *settings], "train"):
+            needs = needs_of(composed("train", [choice, *settings]), {choice})
+        found += [one for one in needs if one.dataset == name]
+    return found
+
+
+def configs_of(planned: Sequence[PlannedJob]) -> list[tuple[PlannedJob, DictConfig]]:
+    """Each job with its config or, as composing takes time, with that of a job that reads the same in as many steps."""
+    known: dict[tuple[str, ...], DictConfig] = {}
+    found = []
+    for job in planned:
+        words = (w for w in job.words if w[0] == "~" or is_group(key_of(w)) or key_of(w).startswith(DECISIVE))
+        key = (job.program, *words)
+        if key not in known:
+            known[key] = job.composed()
+        found.append((job, known[key]))
+    return found
+
+
+def refusals_of(planned: Sequence[PlannedJob]) -> dict[str, UserError]:
+    """By name, the error with which a job would end before its first step. Jobs that differ in their seed are tried
+    once."""
+    known: dict[tuple[str, ...], UserError | None] = {}
+    found = {}
+    for job in planned:
+        key = (job.program, *(word for word in job.words if key_of(word) not in ("seed", "case")))
+        if key not in known:
+            known[key] = refusal_of(job)
+        if error := known[key]:
+            found[job.name] = error
+    return found
+
+
+def refusal_of(job: PlannedJob) -> UserError | None:
+    """The error with which a job would end before its first step, or None. What its data or weights add is unknown."""
+    try:
+        config = validate(job.composed(), CONFIGS[job.program])
+        if job.program == "cse-train" and not config.smoke:  # a smoke test has sizes of its own
+            check_selection(config)
+            rehearse(config)
+    except UserError as error:
+        return error
+    return None
+
+
+def needs_of_jobs(planned: Sequence[tuple[PlannedJob, DictConfig]]) -> list[Need]:
+    """What the jobs read, each once, without the runs of other jobs."""
+    needs = [(job, need) for job, config in planned for need in needs_of(config)]
+    return list(dict.fromkeys(need for job, need in needs if not (job.scores and need.is_encoder)))

@@ -1,0 +1,1 @@
+"""Where a run's numbers are shown: trackers feeds metrics.jsonl, W&B and TensorBoard."""

@@ -1,0 +1,46 @@
+"""The description of a run that its trackers show: its name, its choices, its code and packages."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cse.lab.settings.dotted import Config
+
+GROUPED = ("objective", "model", "data", "augmentation")
+TAGGED = (*GROUPED, "aux_modality")
+
+
+@dataclass(frozen=True)
+class About:
+    """kind: of command. config: resolved. commit: of this code, None if unknown. versions: of packages."""
+
+    kind: Literal["train", "eval"]
+    config: Config
+    command: str
+    commit: str | None
+    versions: dict[str, str]
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """The choice of each config group: {"objective": "simcse", "model": "minilm", ...}."""
+        return self.config.get("choices", {})
+
+    @property
+    def name(self) -> str:
+        """OBJECTIVE-MODEL-sSEED for a training run; KIND-SUBJECT for others."""
+        if self.kind == "train":
+            return f"{self.choices['objective']}-{self.choices['model']}-s{self.config['seed']}"
+        subject = self.config.get("checkpoint") or self.choices.get("model") or ""
+        parts = [part for part in Path(subject).parts if part not in ("best", "/")]  # RUN/best is named after RUN
+        return "-".join([self.kind, *parts[-1:]])
+
+    @property
+    def group(self) -> str | None:
+        """What the seeds of a training run share: OBJECTIVE-MODEL-DATA-AUGMENTATION; None for others."""
+        return "-".join(filter(None, map(self.choices.get, GROUPED))) or None if self.kind == "train" else None
+
+    @property
+    def tags(self) -> list[str]:
+        """The choices that tell one kind of run from another."""
+        chosen = (self.choices.get(group) for group in TAGGED)
+        return [choice for choice in chosen if choice and choice != "none"]

@@ -1,0 +1,131 @@
+"""All logs of a run: metrics.jsonl, which must work, and the chosen trackers, which may fail or hang."""
+
+import logging
+import math
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Protocol
+
+from cse.errors import in_short
+from cse.files import Json
+from cse.lab.folder.events import Jsonl
+from cse.lab.tracking.about import About
+
+log = logging.getLogger(__name__)
+
+
+class Log(Protocol):
+    """What gets a run's events: metrics.jsonl and every tracker."""
+
+    def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
+        """Log the metrics of one step, by name. lower_is_better: those of them that are better when lower."""
+
+    def image(self, name: str, path: Path, step: int) -> None:
+        """Log a picture in a PNG file."""
+
+    def table(self, name: str, columns: list[str], rows: Sequence[Sequence[object]]) -> None:
+        """Log a table; each row has a value for each column."""
+
+    def finish(self, exit_code: int, summary: Json) -> None:
+        """The last call. exit_code: 0 for a run that is done. summary: its scores by name."""
+
+
+class Tracker(Log, Protocol):
+    """A service that shows a run. Built with (folder, about, resume_step) and its YAML's own keys."""
+
+    patience: float
+    """The seconds that `finish` may take."""
+
+    def abandon(self) -> None:
+        """Called instead of `finish` after a failure: leave nothing that the process would wait for when it exits."""
+
+
+Call = Callable[[Log], None]
+
+
+class BackgroundTracker:
+    """Runs a tracker's calls in a thread of its own, so that the run never waits for them.
+
+    A tracker that raises, or whose last call takes longer than its patience, gets one warning and is abandoned.
+    """
+
+    def __init__(self, tracker: Tracker):
+        self.tracker = tracker
+        self.calls: SimpleQueue[Call | None] = SimpleQueue()
+        self.thread = threading.Thread(target=self._work, daemon=True)
+        self.thread.start()
+
+    def submit(self, call: Call) -> None:
+        """Queue a call, unless the tracker was abandoned."""
+        if self.thread.is_alive():
+            self.calls.put(call)
+
+    def end(self, patience: float) -> None:
+        """Wait for the last call for `patience` seconds."""
+        self.calls.put(None)
+        self.thread.join(patience)
+        if self.thread.is_alive():
+            warn(type(self.tracker).__name__, "stopped logging", TimeoutError(f"no end within {patience:g} s"))
+            self.tracker.abandon()
+
+    def _work(self) -> None:
+        for call in iter(self.calls.get, None):
+            try:
+                call(self.tracker)
+            except Exception as error:
+                warn(type(self.tracker).__name__, "stopped logging", error)
+                self.tracker.abandon()
+                return
+
+
+class Trackers:
+    """Passes every event to every log. A tracker that cannot start gets one warning, and the run goes on.
+
+    others: each tracker's class with its YAML's own keys (`_partial_`), to be called with (folder, about, resume_step).
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        about: About,
+        others: Iterable[partial[Tracker]] = (),
+        resume_step: int | None = None,
+    ):
+        self.jsonl = Jsonl(folder, resume_step)
+        self.others: list[BackgroundTracker] = []
+        for build in others:
+            try:
+                self.others.append(BackgroundTracker(build(folder=folder, about=about, resume_step=resume_step)))
+            except Exception as error:
+                warn(build.func.__name__, "could not start", error)
+
+    def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
+        """Log the metrics of one step, by name. As below, raises RunError if metrics.jsonl cannot be written."""
+        self._call(lambda tracker: tracker.log(metrics, step, lower_is_better))
+
+    def image(self, name: str, path: Path, step: int) -> None:
+        """Log a picture in a PNG file."""
+        self._call(lambda tracker: tracker.image(name, path, step))
+
+    def table(self, name: str, columns: list[str], rows: Sequence[Sequence[object]]) -> None:
+        """Log a table; each row has a value for each column."""
+        self._call(lambda tracker: tracker.table(name, columns, rows))
+
+    def finish(self, exit_code: int, summary: Json, patience: float = math.inf) -> None:
+        """The last call; see Tracker.finish. patience: the most seconds for each tracker, if less than its own."""
+        self._call(lambda tracker: tracker.finish(exit_code, summary))
+        for other in self.others:
+            other.end(min(patience, other.tracker.patience))
+
+    def _call(self, call: Call) -> None:
+        call(self.jsonl)
+        for other in self.others:
+            other.submit(call)
+
+
+def warn(name: str, what: str, error: Exception) -> None:
+    """Log one line: the tracker, what happened to it, and why."""
+    log.warning("%s %s (%s); the run goes on, and metrics.jsonl has everything", name, what, in_short(error))

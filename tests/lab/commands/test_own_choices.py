@@ -1,0 +1,83 @@
+"""--config-dir: the user's own choices beside those of conf/. tests/docs/test_adding.py trains with one."""
+
+import os
+import re
+import sys
+
+import pytest
+from typed import exit_code
+
+from cse.errors import UserError
+from cse.lab.settings import groups
+from cse.lab.settings.check import validate
+from cse.lab.settings.compose import composed
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A folder with one objective, whose module can be imported until the test ends."""
+    monkeypatch.setenv(groups.OWN, "")
+    (tmp_path / "conf" / "objective").mkdir(parents=True)
+    (tmp_path / "conf" / "objective" / "nearby.yaml").write_text("# Views are near.\n_target_: nearby_loss.Nearby\n")
+    loss = "def __init__(self, dim: int): ...\n    def forward(self, views): ..."
+    (tmp_path / "nearby_loss.py").write_text(f"import cse.types\nclass Nearby(cse.types.Objective):\n    {loss}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path / "conf"
+    sys.modules.pop("nearby_loss", None)
+
+
+@pytest.mark.parametrize("flag", ["--config-dir {}", "--config-dir={}", "-cd={}"])
+def test_a_choice_of_ones_own_is_listed_and_composed(own, capsys, flag):
+    assert exit_code("cse-train", "objective=?", *flag.format(own).split()) == 0
+    assert "Views are near" in capsys.readouterr().out
+    assert os.environ[groups.OWN] == str(own)
+    assert validate(composed("train", ["objective=nearby"]), "train").objective._target_ == "nearby_loss.Nearby"
+
+
+def test_a_choice_of_ones_own_may_include_a_file_of_ours(own, capsys):
+    (own / "objective" / "close.yaml").write_text("# Close.\ndefaults:\n  - simcse\n  - nearby\nmargin: 1\n")
+    assert exit_code("cse-train", "--config-dir", str(own), "--help", "objective=close") == 0
+    assert "temperature: " in capsys.readouterr().out
+    assert exit_code("cse-train", "--config-dir", str(own), "objective=close", "trainer.pooling=mean") == 2
+    assert "did you mean model.pooling?" in capsys.readouterr().err
+
+
+def test_a_missing_or_a_wrong_folder_and_a_name_of_ours_are_refused(own):
+    with pytest.raises(UserError, match="nowhere"):
+        groups.adopt_folders(["--config-dir", str(own / "nowhere")])
+    with pytest.raises(UserError, match="objective/"):  # the folder above
+        groups.adopt_folders(["--config-dir", str(own.parent)])
+    (own / "objective" / "barlow.yaml").write_text("_target_: nearby_loss.Nearby\n")
+    with pytest.raises(UserError, match=r"barlow\.yaml"):  # a name of ours
+        groups.adopt_folders(["--config-dir", str(own)])
+
+
+def test_yaml_that_cannot_be_read_is_one_sentence_with_its_line(own, capsys):
+    (own / "objective" / "nearby.yaml").write_text("_target_: nearby_loss.Nearby\n margin: 1\n")
+    for words in (["objective=nearby"], ["-m", "seed=1,2", "objective=nearby"]):
+        assert exit_code("cse-train", "--config-dir", str(own), *words) == 2
+        assert 'nearby.yaml", line 2' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("written", "told"), [
+    ("nearby_loss.Nerby", "did you mean Nearby?"), ("nearby_loss.Nearby\ndimm: 3", "did you mean dim?"),
+    ("cse.objective.simsce.Simcse", "did you mean simcse?"), ("nearby_loss.Other", "it has Nearby"),
+    ("cse.augmentation.dropout.Dropout\np: 0.1", "inherit cse.types.Objective"),
+    ("needing_loss.Nearby", "objective._target_=needing_loss.Nearby"),
+    ("broken_loss.Nearby", "objective._target_=broken_loss.Nearby"), ("elsewhere.Nearby", "elsewhere.Nearby"),
+])  # fmt: skip
+def test_a_part_or_a_setting_that_is_not_there_is_one_sentence(own, written, told):
+    (own.parent / "needing_loss.py").write_text("import not_there")
+    (own.parent / "broken_loss.py").write_text("class Nearby(:")
+    groups.adopt_folders(["--config-dir", str(own)])
+    (own / "objective" / "nearby.yaml").write_text(f"_target_: {written}\n")
+    with pytest.raises(UserError, match=re.escape(told)) as refused:
+        validate(composed("train", ["objective=nearby"]), "train")
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_choice_in_the_wrong_folder_is_named(own, capsys):
+    assert exit_code("cse-train", "--config-dir", str(own), "augmentation=nearby") == 2
+    assert f"{own}/objective/nearby.yaml" in capsys.readouterr().err
+    assert exit_code("cse-train", "--config-dir", str(own), "model=/home/me/bert") == 2
+    assert "model.name=/home/me/bert" in capsys.readouterr().err

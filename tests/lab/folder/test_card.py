@@ -1,0 +1,259 @@
+"""What best/ has to be shared as it is: the card, the adapter, mteb's results, and the scores of later evaluations."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from huggingface_hub import ModelCard
+from typed import exit_code
+
+from cse.lab.folder import card, citation, origin
+from cse.lab.settings.groups import choices
+from cse.score import Score
+
+CONFIG = {
+    "model": {"name": "lab/tiny", "pooling": "cls"},
+    "data": {"name": "wiki1m"},
+    "choices": {"objective": "barlow", "aux_modality": "visual"},
+    "trainer": {"lr": 1e-5, "log_every": 3},
+    "aux_modality": {"data": {"folder": "/home/me/birds", "hub": "ILSVRC/imagenet-1k", "classes": 2}},
+    "eval": {"mteb": {"cache": "mteb"}},
+}
+SCORES = {
+    "dev/stsb/spearman": 80.123,
+    "test/sts/STS12/spearman": 70.5,
+    "test/sts/SICK-R/spearman": 69.0,
+    "test/sts/average": float("nan"),
+}
+
+VECTORS = {"made": "cls pooling, at most 512 tokens", "kept_head": False, "numbers": 768, "unit_length": False,
+           "similarity": "cosine"}  # fmt: skip
+
+
+def named(numbers: dict[str, float], altered: str = "no score") -> list[Score]:
+    """Scores of these numbers. altered: what is in the names of those on altered data."""
+    return [Score(name, value, altered=altered in name) for name, value in numbers.items()]
+
+
+def made(tmp_path: Path, altered: str = "no score", **more) -> ModelCard:
+    """The card of a run with SCORES."""
+    record = {"config": CONFIG, "vectors": VECTORS, "seed": 3, "best_step": 125, "data": {},
+              "command": "cse-train objective=barlow", "total_steps": 250,
+              "overlap": {"texts": 9, "found": 0, "sets": {}, "unread": []}}  # fmt: skip
+    (tmp_path / "README.md").write_text(card.model_card(record | more, named(SCORES, altered)))
+    return ModelCard.load(tmp_path / "README.md")
+
+
+def index(about: ModelCard) -> dict[str, float]:
+    """The scores that leaderboards read from a card."""
+    return {f"{one.dataset_split}/{one.dataset_type}/{one.metric_type}": one.metric_value
+            for one in about.data.eval_results or []}  # fmt: skip
+
+
+def test_the_card_has_scores_data_licence_command_and_citations(tmp_path):
+    command = "cse-train objective=barlow paths.cache=/home/me/c tracker.wandb.entity=me hydra.run.dir=/x seed=3"
+    about = made(tmp_path, command=command, weights={"license": "apache-2.0", "language": ["en"]},
+                 versions={"cse-lab": "0.1.0"}, code="0123456789abcdef", architecture="Bert, 2 layers")  # fmt: skip
+    assert (about.data.base_model, about.data.license, about.data.language) == ("lab/tiny", "apache-2.0", ["en"])
+    assert about.data.datasets == ["princeton-nlp/datasets-for-simcse"]
+    assert index(about) == {name: value for name, value in SCORES.items() if value == value}  # without NaN
+    assert "cse-train objective=barlow seed=3\n" in about.text
+    assert "@inproceedings{pappadopulo2024barlow" in about.text
+    assert "@inproceedings{jian2022visual" in about.text
+    assert all(
+        words in about.text for words in ("cse 0.1.0 (code `0123456789abcdef`)", "trainer.lr: 1.0e-05", "2 layers")
+    )
+    assert "log_every" not in about.text
+
+
+@pytest.mark.parametrize(("objective", "second", "name", "cited"), [
+    ("barlow", "none", "Barlow Twins", "pappadopulo2024barlow"), ("cosent", "none", "CoSENT", "huang2024cosent"),
+    ("simcse_sup", "none", "Supervised SimCSE", "gao2021simcse"),
+    ("simcse", "none", "Unsupervised SimCSE", "gao2021simcse"),
+    ("simcse_sup", "audio", "AudioCSE", "jian2022visual"),
+    ("barlow", "visual", "Barlow Twins + VisualCSE", "jian2022visual"),
+    ("simcse", "touch", "Unsupervised SimCSE + touch", "gao2021simcse"), ("mine", "none", "mine", ""),
+])  # fmt: skip
+def test_the_card_names_and_cites_the_methods(tmp_path, objective, second, name, cited):
+    chosen = {"choices": {"objective": objective, "aux_modality": second}}
+    text = made(tmp_path, config=CONFIG | chosen).text
+    assert f"# {name} from lab/tiny\n" in text
+    assert (f"{{{cited}," if cited else "The similarity is the cosine.") in text
+    assert ("Please cite" in text) == bool(cited)
+
+
+def test_the_card_names_no_place_of_this_machine(tmp_path):
+    about = made(
+        tmp_path,
+        command=f"cse-train data=text 'data.path=[{tmp_path}/a b/x.txt,~/y.txt]' paths.senteval={tmp_path}/s "
+        f"--config-dir {tmp_path}",
+    )
+    assert str(tmp_path) not in about.content
+    assert "imagenet" not in about.text  # of the second modality, whose folder was given
+    assert "'data.path=[x.txt,y.txt]' paths.senteval=s" in about.text
+
+
+def test_own_text_is_told_apart_and_texts_that_are_scored_too_are_counted(tmp_path):
+    own = CONFIG | {"data": {"name": "text", "path": ["/home/me/a.txt", "/home/me/b.txt"]}}
+    learned = {"training_data": {"rows": 1200, "digest": "0123456789abcdef" * 2}}
+    seen = {"overlap": {"texts": 1200, "found": 7, "sets": {"pairs": 7}, "unread": []}}
+    text = made(tmp_path, config=own, **learned, **seen).text
+    assert "seed 3, step 125 of 250." in text
+    assert (
+        "`a.txt`, `b.txt`, text of the trainer's own (1,200 rows, digest `0123456789abcdef`, licence: not given)."
+        in text
+    )
+    assert "7 of 1,200 training texts occur in the evaluation sets (pairs 7)." in text
+
+
+def test_altered_scores_are_marked_and_shown_to_no_leaderboard(tmp_path):
+    about = made(tmp_path, altered="STS12")
+    assert "| test/sts/STS12/spearman † | 70.50 |" in about.text
+    assert "| test/sts/SICK-R/spearman | 69.00 |" in about.text
+    assert set(index(about)) == {"dev/stsb/spearman", "test/sts/SICK-R/spearman"}
+
+
+@pytest.mark.parametrize(("untrained", "said"), [(81.0, True), (79.0, False), (None, False)])
+def test_the_card_says_that_training_did_not_help(tmp_path, untrained, said):
+    trainer = {"trainer": {"select": "dev/stsb/spearman"}}
+    about = made(tmp_path, config=CONFIG | trainer, untrained={"dev/stsb/spearman": untrained})
+    assert ("by dev/stsb/spearman is no better than the encoder before training" in about.text) == said
+
+
+def test_a_later_evaluation_refreshes_the_scores_and_nothing_else(tmp_path, caplog):
+    made(tmp_path)
+    file = tmp_path / "README.md"
+    file.write_text(file.read_text().replace("library_name", "license: mit\nlibrary_name") + "\nA word of mine.\n")
+    evaluation, new = {"config": CONFIG, "data": {}}, {"test/sts/STS12/spearman": 71.0, "test/sts/average": 64.0}
+    undefined = {"test/sts/SICK-R/spearman": float("nan")}
+    card.refresh(tmp_path, evaluation, named(new | undefined))
+    about = ModelCard.load(file)
+    assert about.data.license == "mit"
+    assert about.text.endswith("\nA word of mine.\n")
+    assert re.findall(r"\| (\S+/\S+) \| (.+) \|", about.text) == [
+        ("dev/stsb/spearman", "80.12"), ("test/sts/STS12/spearman", "71.00"), ("test/sts/average", "64.00"),
+    ]  # fmt: skip
+    assert index(about) == {"dev/stsb/spearman": 80.123} | new
+    assert "versions or machine: test/sts/STS12/spearman (was 70.50), " in caplog.text
+    for _ in range(2):
+        card.refresh(tmp_path, evaluation, named(new, altered="sts"))
+    about = ModelCard.load(file)
+    assert about.text.count("| test/sts/average † | 64.00 |") == about.text.count("test/sts/average") == 1
+    assert set(index(about)) == {"dev/stsb/spearman"}
+
+
+@pytest.mark.parametrize("text", ["mine", "---\nlicense: [\n---\n\n| score | value |\n|---|---|\n", None])
+def test_a_card_that_has_no_scores_stays_as_it_is(tmp_path, text):
+    """Its own text, damaged YAML, or no card: the evaluation has its scores in a folder of its own."""
+    file = tmp_path / "README.md"
+    if text is not None:
+        file.write_text(text)
+    card.refresh(tmp_path, {"config": CONFIG, "data": {}}, named(SCORES))
+    assert (file.read_text() if file.exists() else None) == text
+
+
+def test_mteb_files_are_beside_the_encoder(tmp_path):
+    made(tmp_path)
+    kept = tmp_path / "cache" / "results" / "cse__encoder" / "abc"
+    kept.mkdir(parents=True)
+    (kept / "run_settings.jsonl").write_text('{"task": "STS13"}\n')
+    data = {"mteb": {"model": {"name": "cse/encoder", "revision": "abc"}, "problems": []}}
+    config = CONFIG | {"eval": {"mteb": {"cache": str(tmp_path / "cache")}}}
+    card.refresh(tmp_path, {"config": config, "data": data}, named({"test/mteb/STS13/cosine_spearman": 75.25}))
+    assert (tmp_path / "mteb" / "run_settings.jsonl").read_text() == '{"task": "STS13"}\n'
+
+
+def test_a_run_leaves_all_that_is_shared(small_run, cse_train, senteval, tmp_path):
+    """With an adapter, scored again as it is and in another way, which is no score of best/."""
+    pytest.importorskip("peft", reason="needs peft (pip install -e '.[lora]')")
+    from sentence_transformers import SentenceTransformer
+
+    assert cse_train([*small_run, "model.lora={r: 2, alpha: 4}", "trainer.max_steps=2"]) == 0
+    best = tmp_path / "run" / "best"
+    assert index(ModelCard.load(best / "README.md")) == {}  # the made-up STS-B is altered data
+    results, adapter = (
+        json.loads((best / name).read_text()) for name in ("../results.json", "adapter/adapter_config.json")
+    )
+    assert adapter["base_model_name_or_path"] == results["config"]["model"]["name"]
+    vectors = SentenceTransformer(str(best), device="cpu").encode(["kadan lofel"])
+    data = ["eval=demo", f"paths.senteval={senteval}", f"paths.cache={tmp_path}/cache", "tracker=none"]
+    for number, (checkpoint, *more) in enumerate(((best.parent, "pooling=mean"), (best.parent,), (best,))):
+        assert (
+            exit_code("cse-eval", f"checkpoint={checkpoint}", *data, *more, f"hydra.run.dir={tmp_path}/{number}") == 0
+        )
+        scored = index(ModelCard.load(best / "README.md"))
+        assert ("dev/demo/average" in scored) == (number > 0)
+    np.testing.assert_array_equal(SentenceTransformer(str(best), device="cpu").encode(["kadan lofel"]), vectors)
+
+
+def test_every_published_objective_is_cited():
+    known = {choice for entry in citation.references() for choice in entry["keywords"]}
+    assert known == {*choices("objective"), *choices("aux_modality")} - {"mlm", "none"}
+
+
+def test_a_resumed_run_keeps_the_licence_of_its_first_weights(small_run, cse_train, tiny_bert, tmp_path):
+    """But not their language: nobody says which the text is in."""
+    tuned = tmp_path / "tuned"
+    shutil.copytree(tiny_bert, tuned)
+    (tuned / "README.md").write_text("---\nlicense: mit\nlanguage: en\n---\n")
+    assert cse_train([*small_run, f"model.name={tuned}", "trainer.max_steps=1"]) == 0
+    (tuned / "README.md").unlink()
+    assert cse_train([f"resume={tmp_path}/run", "trainer.max_steps=2"]) == 0
+    about = ModelCard.load(tmp_path / "run" / "best" / "README.md").data
+    assert (about.license, about.language) == ("mit", None)
+
+
+@pytest.mark.parametrize(("data", "typed", "base", "said"), [
+    ("wiki1m", None, "de", ["en"]), ("wiki1m", None, "en", "en"), ("wiki1m", None, ["de", "en"], ["de", "en"]),
+    ("wikipedia", None, "en", ["de"]), ("text", None, "en", None), ("text", ["de"], "en", ["de"]),
+    ("wiki1m", ["fr"], "en", ["fr"]), ("wiki1m", None, None, ["en"]),
+])  # fmt: skip
+def test_the_card_has_the_languages_of_the_text(data, typed, base, said):
+    rows = {"rows": {"language": "de"}} if data == "wikipedia" else {}
+    config = {"data": {"name": data} | rows, "card": {"languages": typed}}
+    assert origin.languages_of(config, base) == said
+
+
+def test_the_licence_of_ones_own_text_is_on_the_card(tmp_path):
+    own = CONFIG | {
+        "data": {"name": "text", "path": "a.txt"},
+        "card": {"data_licence": "CC BY 4.0", "languages": ["de"]},
+    }
+    about = made(tmp_path, config=own, training_data={"rows": 9, "digest": "0"}, weights={"language": "en"})
+    assert "licence: CC BY 4.0" in about.text
+    assert about.data.language == ["de"]
+
+
+def test_the_card_says_how_vectors_are_made_and_compared(tmp_path):
+    head = {"kept_head": True, "unit_length": True, "similarity": "dot"}
+    plain, other = (made(tmp_path, vectors=VECTORS | more).text for more in ({}, head))
+    assert "768 numbers: cls pooling, at most 512 tokens." in plain
+    assert "not of length 1" in plain
+    assert "`Dense`" not in plain
+    assert "not of length 1" not in other
+    assert "`Dense`" in other
+    assert "The similarity is the cosine." not in other
+
+
+def test_the_mark_is_explained_only_where_it_stands(tmp_path):
+    assert "†" not in made(tmp_path).text
+    assert made(tmp_path, altered="STS12").text.count("†: ") == 1
+    evaluation = {"config": CONFIG, "data": {}}
+    for altered, count in (("sts", 1), ("sts", 1), ("no score", 0)):
+        card.refresh(tmp_path, evaluation, named({"test/sts/STS12/spearman": 71.0}, altered=altered))
+        assert ModelCard.load(tmp_path / "README.md").text.count("†: ") == count
+
+
+def test_leaderboards_see_each_task_by_its_name_and_no_score_of_training_rows():
+    scores = [
+        Score("test/transfer/TREC/accuracy", 90.0, items=None), Score("test/transfer/TREC/dev_accuracy", 91.0),
+        Score("test/transfer/average", 90.0, items=["test/transfer/TREC/accuracy"]),
+        Score("test/sts/average", 70.0, items=[["test/sts/STS12/spearman"]]),
+        Score("test/demo/recall@10", 70.0), Score("test/geometry/uniformity", -2.0),
+    ]  # fmt: skip
+    assert [one.task_type for one in card.index_of(scores)] == [
+        "text-classification", "text-classification", "sentence-similarity", "text-retrieval", "feature-extraction",
+    ]  # fmt: skip

@@ -1,0 +1,59 @@
+"""Planned jobs without a run: failed before their first line of work, killed, not started; found wherever one looks."""
+
+import json
+
+import pytest
+
+from cse.lab.folder import plan
+from cse.lab.folder.plan import jobs_without_run
+from cse.lab.folder.status import counted, status_of
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """A sweep of five jobs, of which one is done, one failed, one was killed, one failed without a word in the plan."""
+    folder = tmp_path / "runs"
+    for name in "abcd":
+        (folder / name).mkdir(parents=True)
+    words = ["hydra.mode=RUN", "objective=simcse", "trainer.lr=1e-4", "data.path='x,y.txt'", "model.targets=[query]"]
+    plan.add(folder, [{"job": name, "program": "cse-train", "words": [*words, f"seed={name!r}"]} for name in "abcde"])
+    (folder / "a" / "results.json").write_text(json.dumps({"status": "done", "config": {}, "metrics": {}}))
+    plan.add_end(folder, "b", "failed", "lr: should be greater than 0")
+    plan.add_end(folder, "c", "killed", "by signal 9")
+    (folder / "d" / "job.log").write_text("a line\ncse-train: data.path: there is no such file\n")
+    return folder
+
+
+def states(*folders):
+    return {job.folder.name: status_of(job).state for job in jobs_without_run(folders)}
+
+
+def test_each_planned_job_without_a_run_has_its_state(sweep):
+    assert states(sweep) == states(sweep.parent) == {"b": "failed", "c": "stopped", "d": "failed", "e": "not started"}
+    jobs = jobs_without_run([sweep])
+    assert status_of(jobs[2]).detail.startswith("data.path: there is no such file")
+    assert counted([status_of(job).state for job in jobs]) == "4 runs: 1 not started, 1 stopped, 2 failed"
+
+
+def test_a_planned_job_has_the_settings_of_its_words(sweep):
+    job = jobs_without_run([sweep])[0]
+    assert job.get("objective") == "simcse"
+    assert (job.get("trainer.lr"), job.get("data.path"), job.get("model.targets")) == (1e-4, "x,y.txt", ["query"])
+
+
+def test_a_jobs_own_folder_and_one_without_a_plan_tell_too(sweep):
+    assert states(sweep / "b") == {"b": "failed"}
+    (sweep / plan.PLAN).unlink()
+    assert states(sweep) == {"d": "failed"}
+
+
+def test_a_job_that_is_planned_again_has_not_started(sweep):
+    plan.add(sweep, [{"job": "b", "program": "cse-train", "words": []}])
+    assert states(sweep)["b"] == "not started"
+
+
+def test_a_search_owes_the_trials_that_it_has_not_asked_for(tmp_path):
+    plan.add(tmp_path, [{"search": "x", "trials": 3}, {"job": "a", "program": "cse-train", "words": [], "search": "x"}])
+    assert list(states(tmp_path).values()) == ["not started"] * 3
+    plan.add(tmp_path, [{"search": "x", "trials": 1}])  # every point was tried
+    assert list(states(tmp_path)) == ["a"]

@@ -1,0 +1,42 @@
+"""Tables of scores: the checksum of what they rest on, the suites to paste, and marks on altered data."""
+
+from cse.lab.folder import score_tables
+from cse.score import Score
+
+
+def test_the_checksum_of_the_hubs_data_follows_their_revisions():
+    first, second = ({"revisions": {"STS12": revision}} for revision in ("a1", "b2"))
+    assert score_tables.checksum(first) != score_tables.checksum(second)
+    assert score_tables.checksum({"files": {}}) == ""
+    # printf 'aa  x.txt\nbb  y.txt\n' | sha256sum
+    files = {"files": {"y.txt": {"sha256": "bb"}, "x.txt": {"sha256": "aa"}, "x.txt + y.txt": {"rows": 2}}}
+    assert score_tables.checksum(files) == "3d6ca651ba2d032dcf64f44154e405b76624af6fed229900c8211d242fabea39"
+
+
+def test_altered_scores_are_marked_in_every_file(tmp_path):
+    found = [Score("test/sts/STS12/spearman", 70.0, rows=3, altered=True), Score("test/sts/average", 0.5, rows=9)]
+    frame = score_tables.to_frame(found, {"sts": {"protocol": "mine"}}, "fp32", "an encoder", {"torch": "2"})
+    score_tables.write(tmp_path, found, frame, score_tables.footnotes(frame), "Ours, 1%")
+    lines = (tmp_path / "scores.csv").read_text().splitlines()
+    assert lines[0].startswith("name,value,rows,unit,lower_is_better,altered,")
+    assert lines[1].startswith("test/sts/STS12/spearman,70.0000,3,,False,True,")
+    assert "| test/sts/STS12/spearman † | 70.0000 | 3 |" in (tmp_path / "scores.md").read_text()
+    assert r"Ours, 1\% & 70.00 $\dagger$ & 0.5000" in (tmp_path / "scores.tex").read_text()
+    assert "allow_partial" in score_tables.to_table(found, score_tables.footnotes(frame))
+
+
+def test_a_suite_is_one_line_to_paste_with_the_average_last():
+    tasks = ["STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R"]
+    numbers = {"test/sts/average": 75.0} | {f"test/sts/{task}/spearman": 70.0 + n for n, task in enumerate(tasks)}
+    numbers |= {"test/sts/width96/STS12/spearman": 60.0, "test/transfer/MR/accuracy": 80.0, "dev/stsb/spearman": 50.0}
+    numbers |= {f"test/mteb/T{n}/accuracy": float(n) for n in range(20)}
+    named = [Score(name, value, altered="STS13" in name) for name, value in numbers.items()]
+    found = score_tables.suites(named, "an encoder")
+    assert list(found) == ["sts, test", "transfer, test", "stsb, dev", "mteb, test"]
+    sts = found["sts, test"]
+    assert list(sts) == ["", *tasks, "Avg."]
+    assert sts[""].tolist() == ["an encoder", "an encoder, 96 wide"]
+    assert sts.iloc[0, 1:4].tolist() == ["70.00", "71.00 †", "72.00"]
+    assert sts.iloc[1, 1:].tolist() == ["60.00", *[""] * 7]
+    assert list(found["transfer, test"]) == ["", "MR"]
+    assert found["mteb, test"].shape == (1, 21)

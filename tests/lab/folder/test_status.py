@@ -1,0 +1,60 @@
+"""The state of a run, by its results, its heartbeat and the time since the last beat."""
+
+import json
+import os
+
+import pytest
+
+from cse.lab.folder.runs import read_run
+from cse.lab.folder.status import Status, status_of
+
+NOW = 1_800_000_000.0
+
+
+@pytest.fixture
+def beating(leave):
+    """beating(seconds ago) -> the folder of a run of another machine, at step 50 of 150, that was alive then."""
+
+    def make(age):
+        events = [{"time": NOW - 100.0 + step, "train/loss": 1.0} for step in range(51)]
+        folder = leave("a", {"seed": 1}, status="running", events=events, total_steps=150)
+        beat = folder / "heartbeat.json"
+        beat.write_text(json.dumps({"host": "elsewhere", "pid": 1, "since": NOW - age}))
+        os.utime(beat, (NOW - age, NOW - age))
+        return folder
+
+    return make
+
+
+def test_a_run_with_a_fresh_heartbeat_is_running_and_says_how_far(beating):
+    found = status_of(read_run(beating(30.0)), NOW)
+    assert found == Status("running", "step 50 of 150, 2 min left, elsewhere, process 1")
+
+
+def test_a_run_that_was_silent_for_long_was_killed_and_says_how_to_resume(beating):
+    folder = beating(300.0)
+    (folder / "last").mkdir()
+    found = status_of(read_run(folder), NOW)
+    assert found.state == "stopped"
+    assert f"cse-train resume={folder}" in found.detail
+
+
+def test_a_run_that_ends_after_it_was_read_was_not_killed(leave):
+    run = read_run(leave("a", {}, status="running"))
+    results = run.folder / "results.json"
+    results.write_text(results.read_text().replace("running", "done"))
+    assert status_of(run).state == "running"
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "expected"),
+    [
+        ("done", None, Status("done")),
+        ("failed", "RunError: the loss\nis nan", Status("failed", "RunError: the loss is nan")),
+        ("failed", None, Status("failed", "it does not say why")),
+        ("interrupted", "stopped by SIGTERM; this goes on", Status("stopped", "stopped by SIGTERM; this goes on")),
+        ("killed", None, Status("stopped", "killed")),
+    ],
+)
+def test_a_run_that_ended_says_how(leave, status, error, expected):
+    assert status_of(read_run(leave("a", {"seed": 1}, status=status, error=error)), NOW) == expected

@@ -1,0 +1,113 @@
+"""Which runs a report is of: a cse-eval of a run's best/ gives its scores to the run."""
+
+import json
+
+import pytest
+
+from cse.lab.folder.runs import read_runs
+from cse.lab.report.chosen import with_evaluations, with_origin
+from cse.lab.report.comparison import compare_runs
+
+DEV, TRANSFER = "dev/stsb/spearman", "test/transfer/average"
+
+
+@pytest.fixture
+def trained(leave):
+    """Two rates of two seeds each, whose best/ have weights of their own."""
+    for lr in (1, 2):
+        for seed in (1, 2):
+            config = {"trainer.lr": lr, "seed": seed}
+            leave(f"T/{lr}-{seed}", config, {DEV: 70.0 + lr}, weights_sum=f"{lr}{seed}")
+
+
+@pytest.fixture
+def evaluate(leave, tmp_path):
+    """evaluate(name, of, {setting: value}, weights_sum=...) -> the folder of a cse-eval of the run `of`."""
+
+    def make(name, of, more=(), score=80.0, **about):
+        config = {"checkpoint": f"{tmp_path}/runs/T/{of}", **dict(more)}
+        metrics = {DEV: 71.0, TRANSFER: score}
+        about = {"weights_sum": of.replace("-", "").removesuffix("/best")} | about
+        return leave(f"E/{name}", config, metrics, data={"transfer": {"files": {"a": {"sha256": "x"}}}}, **about)
+
+    return make
+
+
+@pytest.fixture
+def joined(tmp_path):
+    """joined() -> the comparison of the runs and the evaluations, as of two folders."""
+
+    def make():
+        folders = [tmp_path / "runs" / name for name in "TE"]
+        runs = with_origin(read_runs(folders), {str(folder): [folder] for folder in folders})
+        return compare_runs(with_evaluations(runs), folders, [], "seed")
+
+    return make
+
+
+def test_the_scores_of_an_evaluation_are_those_of_its_run(trained, evaluate, joined):
+    """By the run's own name or as its best/; the average over seeds is then over both."""
+    for number, of in enumerate(("1-1", "1-2/best", "2-1", "2-2")):
+        evaluate(f"{number}", of, score=80.0 + number)
+    found = joined()
+    assert list(found.keys.values()) == ["lr"]  # neither the folder nor the checkpoint
+    assert found.scores[TRANSFER, "mean"].tolist() == [82.5, 80.5]
+    assert found.compared_by == TRANSFER
+    assert found.counted == "4 runs: 4 done"
+    assert found.runs["evaluations"].str.rpartition("/")[2].tolist() == ["0", "1", "2", "3"]
+    assert found.scores[DEV, "mean"].tolist() == [72.0, 71.0]  # their own, not those of the evaluations
+    assert [note for note in found.notes if f"2-1: {DEV} 71.00 (72.00)" in note]
+
+
+def test_a_run_that_lacks_an_evaluation_is_named_and_no_test_score_leads(trained, evaluate, joined):
+    evaluate("0", "1-1")
+    found = joined()
+    assert found.compared_by == DEV
+    assert "lr=1: only 1 of 2 seeds have test/transfer/average" in found.notes
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"pooling": "cls"},
+        {"whitening.kind": "pca"},
+        {"max_length": 32},
+        {"dtype": "bf16"},
+        {"lowercase": True},
+        {"smoke": True},
+    ],
+)
+def test_an_evaluation_that_changes_the_encoder_stays_by_itself(trained, evaluate, joined, more):
+    evaluate("0", "1-1", more)
+    found = joined()
+    assert len(found.settings) == 3
+    assert found.scores[TRANSFER, "mean"].count() == 1
+
+
+def test_an_evaluation_of_other_weights_or_one_that_failed_is_not_its_runs(trained, evaluate, joined):
+    evaluate("before it was trained again", "1-1", weights_sum="00")
+    evaluate("failed", "1-2", status="failed")
+    assert len(joined().frame) == 4 + 2
+
+
+def test_a_run_in_a_folder_that_was_moved_is_known_by_its_weights(trained, evaluate, joined, tmp_path):
+    folder = evaluate("0", "1-1")
+    results = json.loads((folder / "results.json").read_text())
+    results["config"]["checkpoint"] = "elsewhere/1-1"
+    (folder / "results.json").write_text(json.dumps(results))
+    assert len(joined().frame) == 4
+    del results["weights_sum"]  # as an older edition left it
+    (folder / "results.json").write_text(json.dumps(results))
+    assert len(joined().frame) == 5
+
+
+def test_an_odd_evaluation_harms_no_report(trained, evaluate, joined):
+    evaluate("0", "1-1", {"eval": [1]})
+    assert len(joined().frame) == 4
+
+
+def test_altered_data_of_an_evaluation_marks_its_scores_alone(trained, evaluate, joined):
+    evaluate("0", "1-1", altered="test/transfer")
+    found = joined()
+    texts = {metric: found.score_text(found.scores.index[1], metric) for metric in (DEV, TRANSFER)}
+    assert ("†" in texts[TRANSFER], "†" in texts[DEV]) == (True, False)

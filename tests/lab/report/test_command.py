@@ -1,0 +1,248 @@
+"""cse-report as a person uses it: what it prints, writes and refuses."""
+
+from functools import partial
+from textwrap import indent
+
+import pytest
+from made_up_tables import TABLE4
+from typed import exit_code
+
+from cse.lab.commands.report_settings import settings
+from cse.lab.report import paper as beside_paper
+from cse.lab.settings import groups
+from cse.lab.sweep import jobs
+
+SWEEP = f"""# @package _global_
+hydra:
+  mode: MULTIRUN
+  sweeper:
+    params:
+      objective.num_groups: 32,384
+      objective.shuffle: true,false
+      seed: range(0,2)
+report:
+{indent(TABLE4, "  ")}
+  setting: {{model: bert}}
+  figures:
+    - {{kind: curve, name: groups, x: objective.num_groups, y: test/sts/average, series: objective.shuffle, log: true}}
+    - {{kind: path, name: figure3, x: dev/stsb/uniformity, y: dev/stsb/alignment}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of its own, with sweeps/whitenedcse/table4.yaml."""
+    (tmp_path / "sweeps" / "whitenedcse").mkdir(parents=True)
+    (tmp_path / "sweeps" / "whitenedcse" / "table4.yaml").write_text(SWEEP)
+    monkeypatch.setattr(groups, "SWEEPS_DIR", str(tmp_path / "sweeps"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def three_of_eight(leave, folder):
+    for k, shuffle, seed, score in [(32, True, 0, 76.4), (32, True, 1, 76.6), (384, True, 0, 78.0)]:
+        config = {"objective.num_groups": k, "objective.shuffle": shuffle, "seed": seed}
+        leave(f"objective.num_groups={k},seed={seed}", config, {"test/sts/average": score}, choices={"model": "bert"})
+    return folder
+
+
+cse_report = partial(exit_code, "cse-report")
+
+
+def test_a_partial_sweep_gives_every_file_and_says_what_is_missing(three_of_eight, capsys):
+    assert cse_report("sweep=whitenedcse/table4", "runs=runs") == 0
+    out = capsys.readouterr().out
+    for told in ("76.50 ± 0.14 (2)", "78.00 ≈ [1 of 2 runs]",  # one of two cells that nothing tells apart
+                 "objective.num_groups=384, objective.shuffle=true, seed=1: not started", "3 runs: 3 done", "figure3: ",
+                 ):  # fmt: skip
+        assert told in out
+    assert out.count("NOT RUN") == 16 - 2
+    folder = three_of_eight / "reports" / "whitenedcse" / "table4"
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "claims.csv", "figures", "report.csv", "report.html", "report.md", "report.tex",
+    ]  # fmt: skip
+    assert {p.name for p in (folder / "figures").iterdir()} == {"groups.png", "groups.svg"}
+    page = (folder / "report.html").read_text()
+    assert "data:image/png;base64," in page
+    assert "WhitenedCSE: Whitening-based" in page
+    assert (folder / "report.csv").read_text().count("\n") == 17
+
+
+def test_a_sweep_of_a_figure_has_a_table_of_what_it_shows(three_of_eight, capsys):
+    block = """
+  paper: whitenedcse
+  figures:
+    - {kind: curve, name: groups, x: objective.num_groups, y: test/sts/average}
+"""
+    file = three_of_eight / "sweeps" / "whitenedcse" / "figure.yaml"
+    file.write_text("".join(SWEEP.partition("report:")[:2]) + block)
+    assert cse_report("sweep=whitenedcse/figure", "runs=runs") == 0
+    out = capsys.readouterr().out
+    assert "76.50 ± 0.14" in out
+    assert "objective.num_groups=384, objective.shuffle=true, seed=1: not started" in out
+    assert (three_of_eight / "reports/whitenedcse/figure/figures/groups.png").exists()
+
+
+def test_runs_of_no_sweep(three_of_eight, capsys):
+    assert cse_report("runs=runs", "metrics=[test/*]") == 0
+    out = capsys.readouterr().out
+    assert "78.00" in out
+    assert "best by" not in out + (three_of_eight / "reports/runs/report.html").read_text()  # of a test score
+    assert cse_report("runs=runs", "gate=0") == 2
+    written = three_of_eight / "reports" / "runs"
+    files = {"differences.csv", "report.html", "report.md", "report.tex", "runs.csv", "settings.csv"}
+    assert {p.name for p in written.iterdir()} == files
+    (written / "mine.csv").touch()
+    assert cse_report("runs=runs", "where=num_groups=384") == 0  # a part goes into a folder of its own
+    (part,) = (folder for folder in written.parent.iterdir() if folder != written)
+    assert part.name.startswith("runs-num_groups_384-")
+    assert {p.name for p in written.iterdir()} - {"mine.csv"} == files
+    capsys.readouterr()
+    assert cse_report("runs=runs", "where=num_groups=384", f"out={written}") == 0  # or where it is told to go
+    assert "more seeds" not in capsys.readouterr().out  # which others of the folder may have
+    assert {p.name for p in written.iterdir()} - {"mine.csv"} == files - {"differences.csv"}
+
+
+def test_a_report_is_named_by_all_that_it_compares(three_of_eight):
+    for name, path in zip("AB", sorted((three_of_eight / "runs").iterdir()), strict=False):
+        path.rename(three_of_eight / name)
+    assert cse_report("runs=B") == 0
+    alone = (three_of_eight / "reports/B/runs.csv").read_bytes()
+    assert cse_report("runs=[B,A]") == 0
+    assert (three_of_eight / "reports/B+A/runs.csv").exists()
+    assert (three_of_eight / "reports/B/runs.csv").read_bytes() == alone
+
+
+@pytest.mark.parametrize("key", ["gate", "confidence", "tolerance"])
+def test_every_number_may_have_an_exponent(key):
+    """As in Hydra; for YAML 1.1, 1e-1 is text and 2026-01-01 a date."""
+    assert settings(["runs=[2026-01-01]", f"{key}=1e-1"])[key] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ([], "sweep=PAPER/TABLE"),
+        (["sweep=whitenedcse/table5"], "whitenedcse/table4?"),
+        (["seep=whitenedcse/table4"], "sweep?"),
+        (["runs=nowhere"], "runs=nowhere"),
+        (["runs=[a"], "runs=[a"),
+        (["runs=runs", "metrics=[a"], "metrics=[a"),
+        (["runs=runs", "gate=???"], "gate=???"),
+        (["sweep=whitenedcse/table4", "metrics=[dev/*]"], "is for runs=FOLDER"),
+        (["sweep=whitenedcse/table4", "seed=data.seed"], "is for runs=FOLDER"),
+        (["runs=runs", "confidence=95"], "confidence=95:"),
+        (["runs=${nowhere}"], "nowhere"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(three_of_eight, capsys, words, named):
+    assert cse_report(*words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("cse-report: ")
+    assert named in line
+
+
+def test_a_sweep_without_a_report_is_refused_by_its_files_name(folder, capsys):
+    (folder / "sweeps" / "whitenedcse" / "table4.yaml").write_text(SWEEP.partition("report:")[0])
+    assert cse_report("sweep=whitenedcse/table4") == 2
+    assert "sweeps/whitenedcse/table4.yaml has no `report:`" in capsys.readouterr().err
+
+
+def test_planned_jobs_are_the_product_of_the_axes_and_the_cases():
+    groups = [32, 48, 64, 96, 128, 192, 256, 384]
+    assert beside_paper.planned(jobs.read("whitenedcse/table4")) == [
+        {"objective.whitening.num_groups": k, "objective.whitening.shuffle": s} for k in groups for s in (True, False)
+    ]
+    planned = beside_paper.planned(jobs.read("nonling/table3"))
+    assert (len(planned), planned[0]) == (20, {"case": "simcse_bert", "seed": 1})
+    assert beside_paper.planned(jobs.read("noncontrastive/table1_vicreg")) == []  # a search
+
+
+@pytest.mark.parametrize("status", ["done", "failed"])
+def test_runs_without_a_score_are_reported(leave, tmp_path, capsys, status):
+    for lr in (1e-5, 1e-4):
+        leave(f"lr={lr}", {"trainer.lr": lr}, status=status)
+    assert cse_report(f"runs={tmp_path / 'runs'}", f"out={tmp_path / 'out'}") == 0
+    out = capsys.readouterr().out
+    assert f"2 {status}" in out
+    assert {line.split()[0] for line in out.splitlines()[-3:-1]} == {"0.0001", "1e-05"}  # a line for each setting
+
+
+@pytest.fixture
+def mixed_runs(leave, folder):
+    """Two rates with two seeds, and a run with smoke=true that scores best."""
+    for lr in (1, 2):
+        for seed in (1, 2):
+            leave(f"x/lr={lr},seed_{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70.0 + lr + seed})
+    leave("x/smoke", {"trainer.lr": 3, "seed": 1, "smoke": True}, {"dev/x": 99.0})
+    return folder
+
+
+def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
+    assert cse_report("runs=runs", "out=out") == 0
+    shown = capsys.readouterr().out
+    assert "best by dev/x: lr=2" in shown
+    ranked, _, apart = shown.partition("(smoke runs")
+    assert ("99.00" in ranked, "99.00" in apart) == (False, True)
+    for name in ("report.html", "report.md"):
+        assert "(smoke runs" in (mixed_runs / "out" / name).read_text()
+    assert (mixed_runs / "out/runs.csv").read_text().count("\n") == 1 + 5
+    assert (mixed_runs / "out/settings.csv").read_text().splitlines() == [
+        "lr,done,runs,dev/x,dev/x sd,folder,partial,remarks",
+        '2,2,2,73.5,0.7071067811865476,"x/lr=2,seed_*",,',
+        '1,2,2,72.5,0.7071067811865476,"x/lr=1,seed_*",,',
+    ]
+    latex = (mixed_runs / "out/report.tex").read_text()
+    assert all(told in latex for told in (r"\label{tab:out}", r"\textbf{73.50", "Scores on dev by lr: mean"))
+    assert cse_report("runs=runs/x/smoke", "out=out") == 0  # alone they are headed the same
+    for name in ("report.html", "report.md", "report.tex"):
+        assert "(smoke runs" in (mixed_runs / "out" / name).read_text()
+
+
+def test_latex_says_once_what_names_of_scores_share_and_has_signs_for_hyphens(leave, folder):
+    for lr in (1e-5, 3e-5):
+        leave(f"{lr}", {"trainer.lr": lr}, {"dev/x/loss-1": -lr * 1e5, "dev/x/y/z": -0.00001})
+    assert cse_report("runs=runs", "metrics=[dev/x/y/z,dev/x/loss-1]", "out=out") == 0
+    latex = (folder / "out/report.tex").read_text()
+    assert r"\caption{Scores on dev/x by lr, the best of each column in bold; *: the best by dev/x/y/z.}" in latex
+    assert "& lr & runs & y/z & loss-1 " in latex
+    assert "1e-05 & 1" in latex
+    assert "$-$3.00" in latex
+    assert "-0.00" not in latex.replace("$", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "folders"),
+    [
+        (["runs=runs/x/*seed_1*"], ["lr=1,seed_1", "lr=2,seed_1"]),
+        (["runs=runs", "where=lr=2,seed=2"], ["lr=2,seed_2"]),
+        (["runs=runs", "where=lr=7"], []),
+        (["runs=runs", "where=[trainer.lr=2,seed=2]"], ["lr=2,seed_2"]),
+        (["runs=runs", "where=trainer.lr=1,2,seed=[1,7]"], ["lr=1,seed_1", "lr=2,seed_1"]),
+        (["runs=runs/x/lr=2,seed_1"], ["lr=2,seed_1"]),
+        (["runs=runs/y*"], []),
+    ],
+)
+def test_a_part_of_the_runs_is_named_by_a_glob_or_by_settings(mixed_runs, words, folders):
+    assert cse_report(*words, "out=out") == (0 if folders else 2)
+    if folders:
+        lines = (mixed_runs / "out/runs.csv").read_text().splitlines()
+        assert [line.split(",done,")[0].strip('"').rpartition("/")[2] for line in lines[1:]] == folders
+
+
+def test_two_runs_that_differ_show_their_scores(mixed_runs, capsys):
+    assert cse_report("differ=[runs/x/lr=1,seed_1,runs/x/lr=1,seed_2]") == 2  # a comma ends a name
+    assert cse_report('differ=["runs/x/lr=1,seed_1","runs/x/lr=1,seed_2"]') == 0
+    assert ["scores", "dev/x", "72.00", "73.00"] in [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_same_text_under_another_path_is_no_difference_of_data(leave, folder, capsys):
+    for name, path in (("a", "text.txt"), ("b", "../text.txt")):
+        about = {"name": "text", "source": path, "sha256": {path: "aa"}}
+        leave(name, {"data.path": path, "seed": 1}, training_data=about)
+    assert cse_report("differ=[runs/a,runs/b]", "out=out") == 0
+    assert (folder / "out/differ.csv").read_text().splitlines()[1:] == ["science,data.path,text.txt,../text.txt"]
+    (same,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("The same: "))
+    assert "data" in same
+    assert "science" not in same

@@ -1,0 +1,258 @@
+"""How settings differ, held to scipy's tests and Holm's arithmetic, and what a gate in someone's CI lets pass."""
+
+import csv
+from functools import partial
+from itertools import product
+
+import pytest
+from scipy import stats
+from typed import exit_code
+
+from cse.lab.report.differences import differences
+from cse.lab.report.statistics import seeds_for
+
+SCORES = {
+    "1e-05": [70.0, 70.3, 70.1, 69.9],
+    "3e-05": [72.0, 72.3, 72.1, 72.2],
+    "0.0001": [72.1, 71.7, 72.2, 72.0],
+}
+
+
+cse_report = partial(exit_code, "cse-report")
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def three_rates(leave):
+    """Runs of three rates with four seeds each, the first in a folder of its own."""
+    for lr, values in SCORES.items():
+        for seed, value in enumerate(values):
+            config = {"trainer.lr": float(lr), "seed": seed, "trainer.select": "dev/stsb/spearman"}
+            leave(f"{'low' if lr == '1e-05' else 'high'}/{lr},{seed}", config, {"dev/stsb/spearman": value})
+
+
+def by_rate(found):
+    return {row["trainer.lr"]: row for row in found.frame.to_dict("records")}
+
+
+def test_each_setting_against_the_best_by_welch_and_holm(three_rates, compared):
+    found = differences(compared(), None, 0.95)[0]
+    by_lr = by_rate(found)
+    assert set(by_lr) == {"1e-05", "0.0001"}
+    welch = {lr: stats.ttest_ind(SCORES[lr], SCORES["3e-05"], equal_var=False) for lr in by_lr}
+    for lr, row in by_lr.items():
+        assert (row["low"], row["high"]) == pytest.approx(tuple(welch[lr].confidence_interval(0.95)))
+    assert by_lr["1e-05"]["p_holm"] == pytest.approx(2 * welch["1e-05"].pvalue)
+    assert by_lr["0.0001"]["p_holm"] == pytest.approx(welch["0.0001"].pvalue)
+    assert {lr: row["tied"] for lr, row in by_lr.items()} == {"1e-05": "False", "0.0001": "True"}
+    assert int(by_lr["0.0001"]["seeds_to_tell"]) > 4
+    assert by_lr["1e-05"]["seeds_to_tell"] == ""
+    texts = found.table.set_index("lr")["difference"]
+    assert texts["0.0001"].endswith(" ≈")
+
+
+def test_each_p_is_named_as_raw_or_by_holm(three_rates, compared):
+    """In the file both, of every test; the table says which it shows, and one comparison needs no correction."""
+    found = differences(compared(), "lr=3e-05", 0.95, within=0.5)[0]
+    by_lr, paired = by_rate(found), {lr: stats.ttest_rel(SCORES[lr], SCORES["3e-05"]) for lr in ("1e-05", "0.0001")}
+    for lr, row in by_lr.items():
+        assert row["p"] == pytest.approx(stats.ttest_ind(SCORES[lr], SCORES["3e-05"], equal_var=False).pvalue)
+        assert row["paired_p"] == pytest.approx(paired[lr].pvalue)
+    for p in ("p", "paired_p", "alike_p", "paired_alike_p"):
+        small, large = sorted(row[p] for row in by_lr.values())
+        corrected = sorted(row[f"{p}_holm"] for row in by_lr.values())
+        assert corrected == pytest.approx([min(1, 2 * small), max(large, min(1, 2 * small))])
+    assert {"p (Holm)", "paired p (Holm)"} <= set(found.table)
+    assert not {"p", "paired p"} & set(found.table)
+
+
+def test_two_seeds_give_no_verdict(leave, compared):
+    for seed, lr in product((1, 2), (1.0, 2.0)):
+        leave(f"{lr},{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70 + seed + lr / 10})
+    found, doubt = differences(compared(), None, 0.95)
+    assert "≈" not in found.markdown()
+    assert "too few seeds" in doubt
+
+
+@pytest.mark.parametrize("baseline", ["lr=1e-5", "trainer.lr=0.00001", "runs/low"])
+def test_a_baseline_is_named_by_its_values_or_its_folder(three_rates, compared, baseline):
+    found = by_rate(differences(compared(), baseline, 0.95)[0])
+    assert {lr: row["difference"] > 1.5 for lr, row in found.items()} == {"3e-05": True, "0.0001": True}
+    assert "the best" not in differences(compared(), "lr=3e-05", 0.95)[0].title  # though it is
+
+
+@pytest.mark.parametrize(("words", "code"), [
+    (["runs=runs", "baseline=lr=1e-05", "gate=1.5"], 0),
+    (["runs=runs", "baseline=lr=1e-05", "gate=2.05"], 1),  # so much it is, and by chance may not be
+    (["runs=runs", "gate=0"], 2),  # whichever is better would pass
+    (["runs=['runs/high/0.0001*','runs/high/*']", "gate=0"], 1),  # the second may be as good
+    (["runs=[runs/low,runs/high]", "baseline=lr=3e-05", "gate=0"], 1),  # the first is the worse
+    (["runs=['runs/high/3e-05*','runs/low/*']", "gate=1.5"], 0),
+    (["runs=['runs/low/*','runs/high/3e-05*']", "gate=0"], 1),  # the first is the worse
+    (["runs=runs", "baseline=lr=3e-05", "gate=0"], 1),  # it is the best itself
+    (["runs=runs", "baseline=lr=5", "gate=1"], 2),
+    (["runs=runs/low", "gate=1"], 2),
+    (["sweep=whitenedcse/table4", "gate=1"], 2),
+    (["sweep=whitenedcse/table4", "baseline=lr=1"], 2),
+])  # fmt: skip
+def test_a_gate_passes_only_what_is_shown(three_rates, words, code):
+    assert cse_report(*words, "out=out") == code
+    if words == ["runs=runs", "baseline=lr=1e-05", "gate=1.5"]:
+        with open("out/differences.csv") as file:
+            assert ["1.5 better: p" in row["gate"] for row in csv.DictReader(file)] == [True, False]
+
+
+def test_differences_are_in_every_file(three_rates, tmp_path, capsys):
+    assert cse_report("runs=runs", "out=out") == 0
+    printed = capsys.readouterr().out
+    assert "-0.15 ≈" in printed
+    for name in ("report.html", "report.md"):
+        assert "-0.15 ≈" in (tmp_path / "out" / name).read_text()
+    for shown in (printed, (tmp_path / "out" / "report.html").read_text()):  # where the best is named
+        assert "(not told apart from 1 of the others)" in shown
+    latex = (tmp_path / "out" / "report.tex").read_text()
+    assert r"$-$0.15 $\approx$" in latex
+    (caption,) = (line for line in latex.splitlines() if line.startswith(r"\caption") and r"$\approx$: " in line)
+    assert "corrected by Holm" in caption
+    with open(tmp_path / "out" / "differences.csv") as file:
+        assert len(list(csv.DictReader(file))) == 2
+
+
+def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(leave):
+    """`lr=5` is the folder of the better runs, and the setting of the others."""
+    for name, lr, value in (("lr=5", 1.0, 80.0), ("other", 5.0, 70.0)):
+        for seed in (1, 2, 3):
+            leave(f"{name}/{seed}", {"seed": seed, "trainer.lr": lr}, {"dev/stsb/spearman": value + seed / 100})
+    folders = "runs=[runs/lr=5,runs/other]"
+    assert cse_report(folders, "gate=1", "out=out") == 0
+    assert cse_report(folders, "gate=1", "baseline=runs/lr=5", "out=out") == 2  # it is the first itself
+
+
+@pytest.mark.parametrize(
+    ("files", "seeds", "altered", "told"),
+    [
+        ({"dev.csv": "1"}, 3, None, "gate=1: passed"),
+        ({"dev.csv": "1", "t.csv": "2"}, 3, None, "gate=1: passed"),  # a run that scored fewer splits has read fewer
+        ({"dev.csv": "1"}, 2, None, "too few seeds"),
+        ({"dev.csv": "1"}, 3, 2, "data are incomplete or altered"),
+        ({"dev.csv": "2"}, 3, None, "they were scored on different data"),
+        ({"third.csv": "2"}, 3, None, "they were scored on different data"),
+    ],
+)
+def test_few_seeds_and_altered_or_other_data_pass_no_gate(leave, capsys, files, seeds, altered, told):
+    for name, value, read in (("a", 80.0, files), ("b", 70.0, {"dev.csv": "1"})):
+        data = {"stsb": {"files": {file: {"sha256": digest} for file, digest in read.items()}}}
+        for seed in range(seeds):
+            about = {"altered": "stsb"} if (name, seed) == ("a", altered) else {"data": data}
+            leave(f"{name}/{seed}", {"seed": seed}, {"dev/stsb/spearman": value + seed / 100}, **about)
+    assert cse_report("runs=[runs/a,runs/b]", "gate=1", "out=out") == ("passed" not in told)
+    printed = capsys.readouterr().out
+    assert told in printed
+    assert ("Not all settings were trained and scored alike: " in printed) is (files != {"dev.csv": "1"})
+
+
+def test_what_differs_within_a_setting_is_said_once(leave, compared):
+    for lr in (1, 2):
+        for seed in (1, 2):
+            data = {"stsb": {"files": {"dev.csv": {"sha256": f"{seed}"}}}}
+            leave(f"{lr}-{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/stsb/spearman": 70.0}, data=data)
+    assert [note.partition(" (")[0] for note in compared().notes] == [
+        f"lr={lr}: joins runs that differ in data of stsb" for lr in (1, 2)
+    ]
+    assert [remark.partition(" (")[0] for remark in compared().means["remarks"]] == [
+        "joins runs that differ in data of stsb"
+    ] * 2
+
+
+@pytest.mark.parametrize(("codes", "passed"), [("aaa", True), ("bbb", True), ("aab", False)])
+def test_a_gate_passes_no_setting_whose_code_changed_between_its_runs(leave, capsys, codes, passed):
+    """Two settings of different code are what a gate is for."""
+    for name, value, code in (("a", 70.0, codes), ("b", 60.0, "aaa")):
+        for seed in range(3):
+            score = {"dev/stsb/spearman": value + seed / 100}
+            leave(f"{name}/{seed}", {"seed": seed}, score, code=code[seed] * 16)
+    assert cse_report("runs=[runs/a,runs/b]", "gate=1", "out=out") == (not passed)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert ("not shown, the runs of a setting are of different code" in printed) is not passed
+    assert (" code (" in printed) is ("b" in codes)
+
+
+@pytest.mark.parametrize(
+    ("contents", "path", "passed"),
+    [("xxx", "1.txt", True), ("xxy", "1.txt", False), ("yyy", "1.txt", False), ("yyy", "2.txt", True)],
+)
+def test_a_gate_passes_nothing_trained_on_other_bytes_of_one_name(leave, capsys, contents, path, passed):
+    """Two settings of different files are what a gate is for."""
+    for name, value, of, place in (("a", 70.0, contents, path), ("b", 60.0, "xxx", "1.txt")):
+        for seed in range(3):
+            config = {"seed": seed, "data.path": place}
+            about = {"name": "text", "sha256": {place: of[seed]}}
+            leave(f"{name}/{seed}", config, {"dev/stsb/spearman": value + seed / 100}, training_data=about)
+    assert cse_report("runs=[runs/a,runs/b]", "gate=1", "out=out") == (not passed)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert ("were trained on different data" in printed) is not passed
+    assert ("the files of data=text" in printed) is not passed
+
+
+def test_the_same_seeds_are_compared_in_pairs_and_for_likeness(leave, compared):
+    """As bf16 beside fp32, where a seed decides more than the setting: told to be alike by pairs alone."""
+    fp32 = [70.0, 72.0, 69.0, 71.0, 73.0]
+    bf16 = [70.1, 72.0, 69.1, 71.1, 72.9]
+    for precision, values in (("fp32", fp32), ("bf16", bf16)):
+        for seed, value in enumerate(values):
+            config = {"trainer.precision": precision, "seed": seed}
+            leave(f"{precision}-{seed}", config, {"dev/stsb/spearman": value})
+    found = differences(compared(), "precision=fp32", 0.95, within=0.5)[0]
+    (row,) = found.frame.to_dict("records")
+    paired = stats.ttest_rel(bf16, fp32)
+    assert (row["paired_low"], row["paired_high"]) == pytest.approx(tuple(paired.confidence_interval(0.95)))
+    assert row["paired_p"] == pytest.approx(paired.pvalue)
+    for p, test in (
+        (
+            "alike_p",
+            lambda shift, side: stats.ttest_ind(bf16, [v + shift for v in fp32], equal_var=False, alternative=side),
+        ),
+        ("paired_alike_p", lambda shift, side: stats.ttest_rel(bf16, [v + shift for v in fp32], alternative=side)),
+    ):
+        assert row[p] == pytest.approx(max(test(-0.5, "greater").pvalue, test(0.5, "less").pvalue))
+    assert row["alike_p"] > 0.05 > row["paired_alike_p"]
+    assert (row["alike"], row["paired_alike"]) == ("not shown", "yes")
+    assert {"paired p", "alike", "paired alike"} <= set(found.table)
+    assert not [note for note in found.notes if "paired" in note]
+    leave("fp32-9", {"trainer.precision": "fp32", "seed": 9}, {"dev/stsb/spearman": 71.0})
+    (note,) = (note for note in differences(compared(), "precision=fp32", 0.95)[0].notes if "paired" in note)
+    assert "where=seed=0,1,2,3,4 " in note
+
+
+def test_a_setting_of_few_seeds_leaves_the_others_their_verdict(three_rates, leave, compared):
+    for seed in (0, 1):
+        leave(f"few-{seed}", {"trainer.lr": 1e-3, "seed": seed}, {"dev/stsb/spearman": 60.0 + seed})
+    found = differences(compared(), "lr=3e-05", 0.95, within=0.5)[0]
+    alike = {lr: row["alike"] for lr, row in by_rate(found).items()}
+    assert alike == {"0.0001": "not shown", "1e-05": "no", "0.001": ""}
+    assert "No verdict: too few seeds (2): each trained side needs 3, in 1 of 3 comparisons." in found.notes
+
+
+def test_seeds_beside_an_encoder_that_is_only_scored_are_those_of_a_one_sample_test(leave, compared):
+    for seed, value in enumerate([70.0, 71.0, 70.4, 70.6, 69.9]):
+        leave(f"mine-{seed}", {"case": "mine", "seed": seed}, {"dev/stsb/spearman": value})
+    leave("theirs", {"case": "theirs"}, {"dev/stsb/spearman": 70.2})
+    found = differences(compared(), "case=theirs", 0.95)[0]
+    (row,) = found.frame.to_dict("records")
+    sd = stats.tstd([70.0, 71.0, 70.4, 70.6, 69.9])
+    assert int(row["seeds_to_tell"]) == seeds_for(row["difference"], sd, sides=1)
+    assert " 5 seeds show " in found.notes[0]
+
+
+def test_seeds_may_be_another_key(three_rates, tmp_path):
+    assert cse_report("runs=runs", "seed=trainer.lr", "out=out") == 0
+    assert cse_report("runs=runs", "where=seed=1", "where=seed=2") == 2
+
+
+def test_settings_further_apart_than_the_margin_are_not_alike(three_rates, compared):
+    found = by_rate(differences(compared(), "lr=3e-05", 0.95, within=0.5)[0])
+    assert {lr: row["alike"] for lr, row in found.items()} == {"0.0001": "yes", "1e-05": "no"}

@@ -1,0 +1,300 @@
+"""Claims judged by invented runs whose answer is known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_up_tables import judged as judged_claims
+from made_up_tables import parsed
+from scipy import stats
+
+from cse.lab.commands.report_settings import settings
+from cse.lab.report import findings, statistics
+from cse.lab.report.claims import FORMS
+from cse.lab.report.markup import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
+from cse.lab.report.paper import of_sweep
+from cse.lab.sections import markdown
+from cse.lab.sweep import jobs
+
+TEST = "test/sts/average"
+TABLE = """
+paper: whitenedcse
+table: table5
+rows: objective.m
+columns: {STS-Avg.: test/sts/average}
+claims:
+  - {says: three beats two, source: here, more: {row: "3"}, than: {row: "2"}}
+  - {says: two beats five, source: here, more: {row: "2"}, than: {row: "5"}}
+  - {says: five beats four, source: here, more: {row: "5"}, than: {row: "4"}}
+  - {says: five is like four, source: here, alike: {row: "5"}, to: {row: "4"}, within: 2.0, control: three beats two}
+  - {says: two is beaten by all, source: here, less: {row: "2"}, than: {row: ["3", "4", "5"]}}
+  - {says: it rises, source: here, rises: {where: {model: bert}, metric: test/sts/average}, along: objective.m}
+"""
+SCORES = {2: [70.0, 70.6, 69.8, 70.4], 3: [72.5, 72.8, 72.1, 72.6], 4: [71.5, 71.8, 71.2, 71.4],
+          5: [71.4, 71.8, 71.3, 71.5]}  # fmt: skip
+
+
+HEAD = TABLE.partition("  - {")[0]
+ALIKE = 'alike: {row: "5"}, to: {row: "4"}, within: 2.0'
+
+
+@pytest.fixture
+def judged(leave, tmp_path, runs):
+    """judged(text, scores) -> {claim: its row} of invented runs: the scores of each m, a seed each."""
+
+    def make(text=TABLE, scores=SCORES):
+        for m, of in scores.items():
+            for seed, score in enumerate(of):
+                if not (tmp_path / "runs" / f"{m}-{seed}").exists():
+                    leave(f"{m}-{seed}", {"objective.m": m, "seed": seed, "model": "bert"}, {TEST: score})
+        spec, printed = parsed(text)
+        found = judged_claims(spec, printed, runs())
+        return {one.claim: one for one in found.itertuples()}
+
+    return make
+
+
+def welch(a, b):
+    return stats.ttest_ind(a, b, equal_var=False).pvalue
+
+
+def test_each_claims_p_is_holms_over_all_of_the_table(judged):
+    """Of tests by scipy, claim after claim; of two that are alike, the worse of two one-sided ones."""
+    two, three, four, five = (SCORES[m] for m in (2, 3, 4, 5))
+    above, below = ([score + shift for score in five] for shift in (2.0, -2.0))
+    alike = max(
+        stats.ttest_ind(above, four, equal_var=False, alternative="greater").pvalue,
+        stats.ttest_ind(below, four, equal_var=False, alternative="less").pvalue,
+    )
+    by_seed = [[(m, SCORES[m][seed]) for m in SCORES] for seed in range(4)]
+    raw = [
+        welch(three, two),
+        welch(two, five),
+        welch(five, four),
+        alike,
+        max(welch(many, two) for many in (three, four, five)),
+        statistics.rank_correlation(by_seed, 0.95).p,  # of permutations
+    ]
+    expected, least = {}, 0.0
+    for rank, place in enumerate(sorted(range(6), key=raw.__getitem__)):
+        least = expected[place] = max(least, min(1.0, raw[place] * (6 - rank)))
+    found = list(judged().values())
+    assert [(one.p_raw, one.p) for one in found] == [pytest.approx((raw[at], expected[at])) for at in range(6)]
+    assert [one.verdict for one in found[:4]] == [HOLDS, CONTRADICTED, NOT_SEEN, HOLDS]
+    interval = stats.ttest_ind(three, two, equal_var=False).confidence_interval(0.95)
+    assert (found[0].effect, found[0].low, found[0].high) == pytest.approx((2.3, interval.low, interval.high))
+    assert (found[0].n, found[0].test) == ("4 and 4 seeds", "Welch")
+
+
+def test_a_claim_of_several_parts_is_as_strong_as_its_weakest(judged):
+    found = judged()["two is beaten by all"]
+    assert (found.verdict, found.parts_measured, found.parts) == (HOLDS, 3, 3)
+    assert found.part == "5"  # by the largest p of the three
+    assert found.by_part == "3: HOLDS; 4: HOLDS; 5: HOLDS"
+    assert found.p >= max(welch(SCORES[m], SCORES[2]) for m in (3, 4, 5))
+    assert found.published_supports  # Table 5: 77.81 is the least
+
+
+def test_a_claim_is_contradicted_by_its_worst_part(judged):
+    """Three parts are three chances to contradict: the surest one's p counts three times."""
+    found = judged(HEAD + '  - {says: it, source: here, less: {row: "3"}, than: {row: ["2", "4", "5"]}}')["it"]
+    surest = min(welch(SCORES[m], SCORES[3]) for m in (2, 4, 5))
+    assert (found.verdict, found.p) == (CONTRADICTED, pytest.approx(3 * surest))
+
+
+def test_the_parts_of_a_claim_that_does_not_hold_have_verdicts_of_their_own(judged):
+    found = judged(HEAD + '  - {says: it, source: here, more: {row: "5"}, than: {row: ["2", "3", "4"]}}')["it"]
+    assert found.by_part == "2: HOLDS; 3: CONTRADICTED; 4: NOT SEEN"
+
+
+def test_a_claim_that_rests_on_altered_scores_is_marked(judged, leave):
+    leave("2-0", {"objective.m": 2, "seed": 0, "model": "bert"}, {TEST: 70.0}, altered="sts")
+    found = judged()
+    claims = pd.DataFrame(found.values())
+    marked = {line["claim"] for line in findings.lines(claims) if "†" in line["ours"]}
+    assert marked == {"three beats two", "two beats five", "two is beaten by all", "it rises"}
+    assert "†" in findings.headline(claims)
+    assert claims["data"].tolist().count("partial") == 4
+
+
+def test_a_trend_is_a_rank_correlation_over_runs_and_a_falling_one_the_same_turned(judged):
+    rises, falls = (judged(TABLE.replace("rises:", f"{form}:"))["it rises"] for form in ("rises", "falls"))
+    rhos = [stats.spearmanr(list(SCORES), [of[seed] for of in SCORES.values()]).statistic for seed in range(4)]
+    assert rises.effect == pytest.approx(np.mean(rhos), abs=1e-3)  # a seed with a tie weighs a little less
+    assert rises.low < np.mean(rhos) < rises.high
+    assert (falls.effect, falls.p) == (-rises.effect, pytest.approx(rises.p))
+    assert (falls.low, falls.high) == pytest.approx((-rises.high, -rises.low))
+
+
+@pytest.mark.parametrize(
+    ("form", "left", "right", "within", "verdict"),
+    [
+        ("alike", "5", "4", 2.0, HOLDS),  # apart by .03, spread .2: shown to be alike, not merely no difference seen
+        ("alike", "5", "4", 0.01, NOT_SEEN),
+        ("alike", "4", "3", 1.1, NOT_SEEN),  # apart by 1.03: however far the other end of the range is
+        ("alike", "3", "4", 1.1, NOT_SEEN),
+        ("alike", "3", "2", 1.0, CONTRADICTED),
+        ("more", "5", "4", 1.0, HOLDS),
+        ("more", "5", "4", 0.01, NOT_SEEN),
+        ("more", "2", "3", 1.0, CONTRADICTED),
+    ],
+)
+def test_likeness_is_tested_against_its_margin(judged, form, left, right, within, verdict):
+    rows = f'{form}: {{row: "{left}"}}, {FORMS[form]}: {{row: "{right}"}}, within: {within}'
+    found = judged(TABLE.replace(ALIKE, rows))["five is like four"]
+    assert found.verdict == verdict
+    assert found.effect == pytest.approx(np.mean(SCORES[int(left)]) - np.mean(SCORES[int(right)]))
+
+
+@pytest.mark.parametrize("form", ["alike", "more"])
+def test_likeness_needs_its_positive_control_to_hold(judged, form):
+    """Runs that could not have shown a difference are alike whatever is done."""
+    text = TABLE.replace(ALIKE, f'{form}: {{row: "5"}}, {FORMS[form]}: {{row: "4"}}, within: 2.0')
+    seen = judged(text)["five is like four"]
+    assert seen.verdict == HOLDS
+    unseen = judged(text.replace("control: three beats two", "control: five beats four"))["five is like four"]
+    assert unseen.verdict == NOT_JUDGED
+    assert "five beats four" in unseen.why_not_judged
+    assert np.isnan(unseen.p)
+    assert unseen.effect == seen.effect
+    assert judged(text.replace(", control: three beats two", ""))["five is like four"].verdict == NOT_JUDGED
+
+
+def test_fewer_than_three_seeds_of_a_side_are_no_test(judged):
+    found = judged(scores={m: of[: 2 if m == 2 else 4] for m, of in SCORES.items()})
+    assert found["three beats two"].verdict == NOT_JUDGED
+    assert "4 and 2" in found["three beats two"].why_not_judged
+    assert found["five is like four"].verdict == NOT_JUDGED  # its control is not judged
+    assert found["two is beaten by all"].verdict == NOT_JUDGED
+    assert found["five beats four"].verdict == NOT_SEEN
+    assert findings.headline(pd.DataFrame(found.values())) == "6 claims: 4 NOT JUDGED, 2 NOT SEEN."
+
+
+def test_another_setting_and_another_score_are_no_test(judged):
+    found = judged(TABLE.replace("claims:", "setting: {model: roberta}\nclaims:"))
+    assert {one.verdict for one in found.values()} == {NOT_JUDGED}
+    assert found["three beats two"].why_not_judged.endswith(": model=bert")
+    assert found["three beats two"].effect == pytest.approx(2.3)
+    other = judged(TABLE.replace("{says: three beats two,", "{says: three beats two, quantity: speed,"))
+    assert "speed" in other["three beats two"].why_not_judged
+
+
+def test_a_trend_whose_points_can_reach_no_such_p_is_not_judged(judged):
+    few = {m: SCORES[m][:3] if m == 2 else SCORES[m][:1] for m in (2, 3)}
+    found = judged(scores=few | {4: SCORES[4][:1]})["it rises"]
+    assert found.verdict == NOT_JUDGED
+    assert "0.33" in found.why_not_judged
+
+
+@pytest.fixture
+def figure(leave, tmp_path):
+    """figure(*(case, rate, score)) -> the findings of noncontrastive/figure1, over Barlow Twins' runs."""
+
+    def make(*runs):
+        for case, rate, score in runs:
+            config = {"case": case, "seed": 0, "objective.lambd": 0.005, "trainer.lr": rate}
+            leave(
+                f"{case}-{rate}", config, {"dev/stsb/spearman": score}, choices={"objective": "barlow", "model": "bert"}
+            )
+        folder = tmp_path / "runs"
+        report = of_sweep(settings(["sweep=noncontrastive/figure1", f"runs={folder}"]), [folder], tmp_path)
+        return list(report.claims.itertuples())
+
+    return make
+
+
+def test_what_was_tried_on_one_side_alone_does_not_count_for_it(figure):
+    """EDA, 20 points worse, ran at the middle rate only: the rates differ by a point, over dropout's runs."""
+    _, smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("dropout_0.05", 2e-5, 80.0), ("eda_0.1", 2e-5, 60.0))
+    assert smallest.effect == pytest.approx(1.0)
+
+
+def test_sides_without_a_setting_in_common_are_not_compared(figure):
+    _, smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("eda_0.1", 2e-5, 60.0))
+    assert smallest.verdict == NOT_RUN
+    assert "the same case, model, objective.lambd" in smallest.missing
+
+
+ALL = [(seed, share) for seed in (1, 2, 3) for share in (0.2, 0.6, 1.0)]
+REST = "case=small_both or base_both"
+
+
+@pytest.mark.parametrize(
+    ("of_base", "verdict", "effect", "lacks", "trend", "trend_lacks"),
+    [
+        (ALL, HOLDS, 3, "", HOLDS, ""),  # though base is above small at every share
+        ([], HOLDS, 3, "case=base_both, data.limit=0.2; ", HOLDS, "case=base_both"),  # small is compared with small
+        (ALL[:3], NOT_JUDGED, 2.9, f"{REST}, data.limit=0.2: the rest of seed=2, seed=3; ",
+         NOT_JUDGED, f"{REST}: the rest of data.limit=0.2 of seed=2, "),
+        (ALL[::3], HOLDS, 3, "case=base_both, data.limit=0.6; ",
+         NOT_RUN, f"three points, at two values or more; {REST}: the rest of data.limit=0.6 of seed=1, "),
+    ],
+)  # fmt: skip
+def test_missing_jobs_make_no_unlike_mixtures(leave, runs, of_base, verdict, effect, lacks, trend, trend_lacks):
+    """DeCLUTR's Figure 3: base encoders are 10 points better, both losses 3. Of base_both some seeds and shares ran."""
+    for case, gain in {"small_mlm": 0, "small_both": 3, "base_mlm": 10, "base_both": 13}.items():
+        for seed, share in of_base if case == "base_both" else ALL:
+            config = {"case": case, "seed": seed, "data.limit": share}
+            leave(f"{case}-{share}-{seed}", config, {"dev/declutr/average": 60 + gain + 0.5 * share + seed / 10})
+    better, *_, rises = judged_claims(*parsed(jobs.read("declutr/figure3").report), runs()).itertuples()
+    assert (better.verdict, better.effect) == (verdict, pytest.approx(effect))
+    assert better.missing.startswith(lacks)
+    assert (rises.verdict, rises.missing[: len(trend_lacks)]) == (trend, trend_lacks)
+
+
+def test_runs_that_were_made_again_change_no_effect_and_no_p(leave, runs):
+    """Both losses at small encoders ran twice: their mean does not move to small ones, the trend has no more points."""
+    noise = np.random.default_rng(0).normal(0, 2, (4, len(ALL)))
+    scores = dict(zip(("small_both", "small_mlm", "base_both", "base_mlm"), noise, strict=True))
+    found = []
+    for name, cases in (("first", scores), ("again", ["small_both"])):
+        for case in cases:
+            for (seed, share), score in zip(ALL, scores[case], strict=True):
+                config = {"case": case, "seed": seed, "data.limit": share}
+                total = 60 + 10 * case.startswith("base") + score
+                leave(f"{name}-{case}-{share}-{seed}", config, {"dev/declutr/average": total})
+        found.append(judged_claims(*parsed(jobs.read("declutr/figure3").report), runs()))
+    pd.testing.assert_frame_equal(*(of[["effect", "low", "high", "p", "n", "verdict"]] for of in found))
+
+
+PARTIAL = """
+paper: nonling
+table: table1
+rows:
+  SimCSE-BERT-base: {case: simcse_bert}
+  VisualCSE-BERT-base: {case: visual_bert}
+  SimCSE-RoBERTa-base: {case: simcse_roberta}
+  VisualCSE-RoBERTa-base: {case: visual_roberta}
+columns: {STS12: test/sts/STS12/spearman, Avg.: test/sts/average}
+claims:
+  - says: on both encoders
+    source: here
+    more: {row: &ours [VisualCSE-BERT-base, VisualCSE-RoBERTa-base], column: Avg.}
+    than: {row: &theirs [SimCSE-BERT-base, SimCSE-RoBERTa-base], column: Avg.}
+  - {says: on STS12, source: here, more: {row: *ours, column: STS12}, than: {row: *theirs, column: STS12}}
+  - says: at each rate
+    source: here
+    more: {where: {case: visual_bert}, metric: test/sts/average}
+    than: {where: {case: simcse_bert}, metric: test/sts/average}
+    at: trainer.lr
+  - {says: it rises, source: here, rises: {where: {case: simcse_bert}, metric: test/sts/average}, along: trainer.lr}
+"""
+
+
+def test_a_verdict_says_what_it_does_not_rest_on(leave, runs):
+    """RoBERTa was not run, STS12 not scored, and one rate is there on one side alone."""
+    for seed in range(3):
+        for case, lr, score in (("simcse_bert", 1e-5, 70), ("visual_bert", 1e-5, 75), ("visual_bert", 3e-5, 76)):
+            config = {"case": case, "seed": seed, "trainer.lr": lr}
+            leave(f"{case}-{lr}-{seed}", config, {TEST: score + seed * score / 1000})
+    spec, printed = parsed(PARTIAL)
+    found = judged_claims(spec, printed, runs())
+    both, sts12, rates, rises = found.itertuples()
+    assert rises.missing
+    assert both.verdict == rates.verdict == "HOLDS (1 of 2 parts)"
+    assert both.missing == "VisualCSE-RoBERTa-base with Avg.; SimCSE-RoBERTa-base with Avg."
+    assert sts12.verdict == NOT_RUN
+    assert "SimCSE-BERT-base with STS12" in sts12.missing
+    assert (sts12.n, findings.lines(found)[1]["p"]) == ("", "")
+    assert rates.missing == "case=simcse_bert, trainer.lr=3e-05"
+    for text in (found.to_csv(), markdown("Title", [findings.section(found)])):
+        assert "HOLDS (1 of 2 parts)" in text and "case=simcse_bert, trainer.lr" in text  # noqa: PT018

@@ -1,0 +1,109 @@
+"""The same table on the terminal, as Markdown, CSV, LaTeX and HTML."""
+
+import re
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from cse.lab.folder.runs import Run
+from cse.lab.report import layout, page
+from cse.lab.report.published import Published
+from cse.lab.report.table import COLUMNS as CELL
+from cse.lab.report.verdicts import COLUMNS
+from cse.lab.sections import latex, markdown
+
+
+@pytest.fixture
+def run(tmp_path):
+    typed = ("data.path=<b>", "~cases", "hydra.mode=RUN", "resume=auto")
+    return Run(tmp_path / "a", "done", {"trainer": {}}, {}, {}, {"seed": 1}, overrides=typed)
+
+
+def table_of(*cells, **about):
+    """(the printed table, its section) of these lines of report.csv."""
+    columns = list(dict.fromkeys(one["column"] for one in cells))
+    rows = {one["row"]: [None] * len(columns) for one in cells}
+    frame = pd.DataFrame([dict.fromkeys(CELL) | {"seeds": 0, "runs": 0} | one for one in cells], dtype=object)
+    printed = Published(title="A table", split="test", columns=columns, rows=rows)
+    return printed, replace(layout.section(printed, frame), **about)
+
+
+@pytest.fixture
+def narrow():
+    filled = {
+        "row": "A & B_1", "column": "Avg.", "published": 76.96, "published_sd": 0.38, "published_n": 5, "ours": 76.75,
+        "ours_sd": 0.3536, "seeds": 2, "runs": 2, "expected_runs": 5, "difference": -0.21, "difference_low": -3.387,
+        "difference_high": 2.967, "gain": 1.3, "gain_low": 0.1, "gain_high": 2.5, "gain_published": 1.22,
+        "p_student": 0.02347, "p_welch": 0.00001, "p_published": "", "verdict": "PASS",
+    }  # fmt: skip
+    empty = {"row": "<other>", "column": "Avg.", "published": 72.0, "published_note": "printed /2", "p_published": "",
+             "verdict": "PUBLISHED ONLY"}  # fmt: skip
+    return table_of(filled, empty, notes=["a note"], missing=["seed=3: failed"], label="two rows")
+
+
+@pytest.fixture
+def wide():
+    cell = {"row": "row", "verdict": "DIFFERS", "p_published": "", "seeds": 1, "runs": 1}
+    columns = enumerate(["STS12", "STS13", "Avg."])
+    return table_of(*(cell | {"column": name, "published": 70.0 + i, "ours": 60.0 + i} for i, name in columns))
+
+
+def test_up_to_two_columns_lie_side_by_side(narrow):
+    found = narrow[1].table
+    assert list(found) == ["", "score", "published", "ours", "difference", "interval", "gain", "its interval",
+                            "gain as printed", "p Student", "p Welch", "verdict"]  # fmt: skip
+    assert found.to_numpy().tolist() == [
+        ["A & B_1", "Avg. (test)", "76.96 ± 0.38 (5)", "76.75 ± 0.35 (2) [2 of 5 runs]", "-0.21", "[-3.39, +2.97]",
+         "+1.30", "[+0.10, +2.50]", "+1.22", ".0235", "<.0001", "PASS"],
+        ["<other>", "Avg. (test)", "72.00*", "", "", "", "", "", "", "", "", "PUBLISHED ONLY"],
+    ]  # fmt: skip
+
+
+def test_more_columns_are_blocks_and_every_header_names_the_split(wide):
+    found = wide[1].table
+    assert list(found) == ["", "", "STS12 (test)", "STS13 (test)", "Avg. (test)"]
+    assert found.to_numpy().tolist() == [
+        ["row", "published", "70.00", "71.00", "72.00"],
+        ["", "ours", "60.00", "61.00", "62.00"],
+        ["", "verdict", "DIFFERS", "DIFFERS", "DIFFERS"],
+    ]
+
+
+def test_a_table_of_captions_has_no_column():
+    """NonLing-CSE's Table C.1: what its models retrieved stands in the notes."""
+    assert layout.section(Published(title="Captions", split="none", columns=[]), pd.DataFrame(columns=CELL)).table.empty
+
+
+def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):
+    table, notes = markdown("Title", [narrow[1]]).split("\n\n")[2:]
+    assert {line.count("|") for line in table.splitlines()} == {13}
+    assert notes.splitlines() == ["- a note", "- Missing: seed=3: failed"]
+
+
+def test_latex_escapes_and_keeps_its_columns(narrow):
+    tex = latex([narrow[1]])
+    assert r"A \& B\_1 & Avg. (test) & 76.96 $\pm$ 0.38 (5)" in tex
+    assert r"$<$other>" in tex
+    assert all(told in tex for told in (r"\centering", r"\label{tab:two-rows}"))
+    assert r"\begin{tabular}{llrrrrrrrrrr}" in tex
+    assert {line.replace(r"\&", "").count("&") for line in tex.splitlines() if line.endswith(r"\\")} == {11}
+
+
+def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, run, tmp_path):
+    (tmp_path / "f.png").write_bytes(b"\x89PNG")
+    pictures = [page.Picture("f", tmp_path / "f.png", ["x < y"]), page.Picture("g", None)]
+    found = dict.fromkeys(COLUMNS, "") | {
+        "claim": "a claim",
+        "verdict": "HOLDS (1 of 2 parts)",
+        "effect": 1.0,
+        "p": 0.01,
+    }
+    found |= dict.fromkeys(["low", "published_effect"]) | {"parts_measured": 1}
+    claims = pd.DataFrame([found], dtype=object)
+    text = page.sweep_page(page.Report("A & B", "sub", narrow[0], [narrow[1], wide[1]], pictures, [run], claims))
+    assert not re.findall(r'src="(?!data:)|<link|=<b>', text)
+    for shown in ("76.96 ± 0.38 (5)", "cse-train &#39;data.path=&lt;b&gt;&#39;", '<td class="DIFFERS">DIFFERS',
+                  'HOLDS">HOLDS (1 of 2 parts)<', "data:image/png;base64,iVBORw==", "Not drawn: ",
+                  "x &lt; y"):  # fmt: skip
+        assert shown in text

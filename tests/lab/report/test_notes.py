@@ -1,0 +1,108 @@
+"""Notes beside a table: scores that rest on different things are never mixed silently, and no missing job is hidden."""
+
+import json
+import os
+import time
+from dataclasses import replace
+
+import pytest
+
+from cse.lab.report.notes import (
+    changed_texts,
+    deviations,
+    missing_jobs,
+    mixed,
+    rest_on_other_data,
+    scored_differently,
+    seen_in_training,
+)
+
+SOURCE = {"protocol": "Spearman", "files": {"sts.csv": {"sha256": "aa", "rows": 9}}, "folds": [1.0]}
+
+
+def test_libraries_data_and_settings_that_move_a_score_are_named_with_their_values(leave, runs):
+    def leave_scored(name, torch="2.11.0", rich="1", partial=False, senteval="/here", **source):
+        config = {"seed": 1, "eval.sts.allow_partial": partial, "eval.sts.senteval": senteval}
+        about = {"data": {"sts": SOURCE | source}, "versions": {"torch": torch, "rich": rich}}
+        leave(name, config, {"test/sts/average": 1.0}, **about)
+
+    leave_scored("a")
+    leave_scored("b", rich="2", senteval="/there", folds=[2.0])
+    assert scored_differently(runs()) == []  # nothing that moves a score
+
+    leave_scored("c", torch="2.10.0", files={"sts.csv": {"sha256": "bb"}})
+    leave_scored("d", partial=True)
+    torch, partial, data = scored_differently(runs())
+    assert (torch, partial) == ("torch (2.11.0 | 2.10.0)", "eval.sts.allow_partial (false | true)")
+    assert data.startswith("data of sts (")
+    for settings in (True, False):
+        (line,) = mixed(runs(), "seed", settings)
+        assert torch in line
+
+
+@pytest.mark.parametrize(("named", "about"), [
+    ("data=text", lambda seed, content: {"name": "text", "sha256": {f"/folder{seed}/a.txt": content}}),
+    ("aux_modality", lambda seed, digest: {"aux_modality": {"source": f"folder{seed}", "digest": digest}}),
+])  # fmt: skip
+def test_other_text_or_images_under_one_name_are_noticed(leave, runs, named, about):
+    """Wherever they lie."""
+    for seed, content in enumerate(("aa", "aa", "bb")):
+        leave(str(seed), {"seed": seed}, {"dev/stsb/spearman": 1.0}, training_data=about(seed, content))
+    assert mixed(runs()[:2], "seed", settings=False) == []
+    (line,) = mixed(runs(), "seed", settings=False)
+    assert named in line
+
+
+@pytest.mark.parametrize(("key", "about"), [
+    ("data.path", lambda digest: {"name": "text", "sha256": {"a.txt": digest}}),
+    ("aux_modality.data.per_class", lambda digest: {"aux_modality": {"digest": digest}}),
+])  # fmt: skip
+def test_settings_of_other_files_have_no_other_bytes_of_one_name(leave, runs, key, about):
+    for number, (value, digest) in enumerate([(1, "x"), (2, "y"), (2, "z")]):
+        leave(f"{number}", {"seed": 1, key: value}, training_data=about(digest))
+    assert changed_texts(runs()[:2], settings=True) == []
+    assert changed_texts(runs(), settings=True) == changed_texts(runs()[:2])
+
+
+@pytest.mark.parametrize(("score", "other"), [("test/pairs/t/spearman", True), ("dev/pairs/dev/spearman", False)])
+def test_a_file_that_is_shared_says_nothing_of_the_tests(leave, runs, score, other):
+    for name in ("a", "b"):
+        files = {"dev.csv": {"sha256": "1"}, f"{name}/t.csv": {"sha256": name}}
+        leave(name, {"seed": 1}, {score: 1.0}, data={"pairs": {"files": files}})
+    assert rest_on_other_data(runs(), score) == other
+
+
+def test_what_all_runs_depart_in_is_one_line(leave, runs):
+    for seed in range(3):
+        leave(f"run-{seed}", {"seed": seed, "model": "minilm", "objective.m": 2 if seed else 3}, {})
+    small = [replace(run, departures=("smoke=true", "trainer.max_steps=6")) for run in runs()]
+    lines = deviations({"model": "bert", "objective.m": 3}, [*small, *small])
+    assert [line.removeprefix("Not the paper's setting: ") for line in lines] == [
+        "model=minilm (paper: bert), smoke=true (not in the sweep), trainer.max_steps=6 (not in the sweep)",
+        "2 of 3 runs: objective.m=2 (paper: 3)",
+    ]
+
+
+def test_each_missing_job_has_its_state_and_a_running_one_its_progress(leave, runs):
+    events = [{"time": 100.0 + step, "train/loss": 1.0} for step in range(51)]
+    beat = leave("a", {"seed": 1}, status="running", events=events, total_steps=100) / "heartbeat.json"
+    beat.write_text(json.dumps({"host": "elsewhere", "pid": 7, "since": 0}))
+    os.utime(beat, (time.time() + 3600,) * 2)  # however slow this test is
+    leave("b", {"seed": 2}, status="running")
+    leave("c", {"seed": 4}, status="failed")
+    lines = missing_jobs(runs(), [{"seed": seed} for seed in (1, 2, 3, 4)])
+    running = "running, step 50 of 100, 50 s left, elsewhere, process 7"
+    assert lines == [f"seed=1: {running}", "seed=2: stopped", "seed=3: not started", "seed=4: failed"]
+
+
+def test_many_missing_jobs_are_counted():
+    jobs = [{"case": case, "seed": seed} for case in ("a", "b") for seed in range(7)]
+    assert missing_jobs([], jobs) == ["case=a: 7 jobs not started", "case=b: 7 jobs not started"]
+
+
+def test_evaluation_texts_in_the_training_text_are_told(leave, runs):
+    """Of a hundredth on: a paper's corpus has some of any benchmark's sentences."""
+    for name, found in (("a", 1), ("b", 99), ("c", 5000)):
+        leave(name, {"seed": 1}, {"dev/x": 1.0}, overlap={"texts": 10_000, "found": found, "sets": {}, "unread": []})
+    leave("d", {"seed": 1}, {"dev/x": 1.0}, overlap=None)
+    assert seen_in_training(runs()) == ["5,000 of 10,000 training texts occur in the evaluation sets"]

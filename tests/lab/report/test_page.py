@@ -1,0 +1,248 @@
+"""The page of any runs: its data, that nothing of a run becomes HTML, and the page itself in Chromium."""
+
+import json
+import os
+import re
+import time
+
+import chromium
+import pandas as pd
+import pytest
+from made_up_tables import filled, parsed
+
+from cse.lab.report.charts import COLOURS, POINTS, colours_of, curves_of, draw_charts, thinned
+from cse.lab.report.page import Report, runs_page, shown, sweep_page
+from cse.lab.report.verdicts import COLUMNS
+from cse.lab.sweep import jobs
+
+NO_CLAIMS = pd.DataFrame(columns=list(COLUMNS))
+EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def comparison(leave, compared, tmp_path):
+    """Twelve runs with names, and lists of names, that would be scripts; run 11 failed and run 12 is alive."""
+    number = 0
+    for lr in (1e-5, 3e-5, 1e-4):
+        for model in ("bert", EVIL.replace("/", "_")):
+            for seed in (1, 2):
+                number += 1
+                score = 70.0 + number
+                events = [{"train/loss": 1 / (step + 1), "dev/x/average": score - 5 + step} for step in range(6)]
+                config = {"trainer.lr": lr, "model.name": model, "data.path": ["a", model],
+                          "seed": seed}  # fmt: skip
+                status = {11: "failed", 12: "running"}.get(number, "done")
+                metrics = {"dev/x/average": score, "test/x/average": score - 3, "test/y/loss": None}
+                leave(f"{number}", config, metrics if status == "done" else {}, status=status, events=events,
+                      error=EVIL if status == "failed" else None,
+                      overrides=[f"trainer.lr={lr}", f"model.name={model}", "data.path=[]", f"seed={seed}",
+                                 f"note={EVIL}"])  # fmt: skip
+    beat = tmp_path / "runs" / "12" / "heartbeat.json"
+    beat.write_text(json.dumps({"host": "elsewhere", "pid": 7, "since": 0}))
+    os.utime(beat, (time.time() + 3600,) * 2)  # however slow this test is
+    return compared()
+
+
+@pytest.fixture
+def page(comparison):
+    return runs_page(comparison)
+
+
+def test_the_page_asks_for_nothing_and_reads_nothing_of_a_run_as_html(page):
+    assert not re.search(r'<(link|script|img|iframe)[^>]+(src|href)="?https?:', page)
+    assert "default-src 'none'" in page
+    assert "<img src=x" not in page
+    assert EVIL not in page
+
+
+def test_plotly_finds_no_html_in_the_names_of_runs(comparison):
+    drawn = str([chart.to_plotly_json() for chart in draw_charts(comparison).values()])
+    assert "&lt;img" in drawn
+    assert "<img" not in drawn
+
+
+def test_a_curve_is_thinned_and_keeps_its_end(comparison):
+    values = pd.DataFrame({"metric": "a", "value": range(10_001)})
+    kept = thinned(values, POINTS)["value"]
+    assert len(kept) <= POINTS
+    assert kept.iloc[-1] == 10_000
+    assert len(thinned(values[:7], POINTS)) == 7
+    curves = curves_of(comparison)
+    losses = curves[(curves["metric"] == "train/loss") & (curves["run"] == "1")]
+    assert curves["run"].nunique() == 12
+    assert losses.set_index("step")["value"].to_dict() == {step: 1 / (step + 1) for step in range(6)}
+
+
+def test_a_column_has_one_format_and_the_settings_are_as_typed(leave, compared):
+    """Also the deviations, floats that are no scores, and text that looks like a number."""
+    for number, (lr, score, seconds) in enumerate([(1e-5, 70.1, 2.5), (3e-5, 65.57, 1234.567), (1e-4, None, None)]):
+        scores = {"dev/x": score, "test/isotropy": number / 1000}
+        leave(f"{number}", {"trainer.lr": lr}, scores, wall_seconds=seconds, git_commit="0012345e3")
+    texts = shown(compared().runs, compared())
+    assert texts["dev/x"].tolist() == ["70.10", "65.57", ""]
+    assert texts["test/isotropy"].tolist() == ["0.0000", "0.0010", "0.0020"]
+    assert texts["wall_seconds"].tolist() == ["2.50", "1234.57", ""]
+    assert texts["git_commit"].tolist() == ["0012345e3"] * 3
+    page = runs_page(compared())
+    assert all(f'"{text}\\"' in page for text in ("70.10", "65.57", "1e-05", "0.0001"))
+
+
+def wait(shown, ready):
+    """Up to a minute until ready()."""
+    for _ in range(60):
+        shown.run("new Promise((done) => setTimeout(() => done(true), 1000))")
+        if ready():
+            return
+
+
+@pytest.mark.nightly
+@chromium.needed
+def test_the_page_in_a_browser(page, tmp_path):
+    (tmp_path / "report.html").write_text(page, encoding="utf-8")
+    with chromium.Page(tmp_path / "report.html", tmp_path / "chromium") as shown:
+        drawn = "document.querySelectorAll('.js-plotly-plot .main-svg').length"
+        rows = "[...document.querySelectorAll('.dt-scroll-body tbody tr')].map((row) => row.innerText)"
+        wait(shown, lambda: len(shown.run(rows)) == 18 and shown.run(drawn))
+        lines = shown.run(rows)
+        assert len(lines) == 6 + 12  # settings, and runs
+        assert "76.50\t0.71\t79.50\t0.71" in lines[0]  # test, and the dev score that selected: 79 and 80
+        assert shown.run("document.querySelectorAll('.js-plotly-plot').length") == 3
+        header = "[...document.querySelectorAll('.dt-scroll-head th')].find((one) => one.innerText.trim() == 'lr')"
+        for by in (["1e-05", "3e-05", "0.0001"], ["0.0001", "3e-05", "1e-05"]):  # a click, and another
+            shown.run(f"{header}.click()")
+            wait(shown, lambda: [line.split("\t")[1] for line in shown.run(rows)[:6:2]] == by)  # noqa: B023
+            assert [line.split("\t")[1] for line in shown.run(rows)[:6]] == [one for one in by for _ in "ab"]
+        shown.run(
+            "(() => { const one = document.querySelectorAll('.dt-search input')[1]; one.value = 'failed';"
+            "one.dispatchEvent(new Event('input')) })()"
+        )
+        assert len(shown.run(rows)) == 6 + 1
+        assert shown.run("document.documentElement.scrollWidth") <= shown.width
+        assert shown.run("document.title") == str(tmp_path / "runs")
+        assert [one for one in shown.complaints if "WebGL" not in one] == []  # drawn without a GPU here
+        assert [one for one in shown.requests if not one.startswith(("file:", "data:", "blob:"))] == []
+
+
+def report_of(sweep, **about):
+    """The report of a sweep of which nothing has run."""
+    spec, printed = parsed(jobs.read(sweep).report)
+    return Report("t", "", printed, [filled(spec, printed, [])], [], [], NO_CLAIMS, **about)
+
+
+@pytest.mark.nightly
+@chromium.needed
+@pytest.mark.parametrize("dark", [False, True])
+def test_on_a_phone_a_table_moves_in_its_own_box_and_keeps_its_first_column(page, tmp_path, dark):
+    (tmp_path / "runs.html").write_text(page, encoding="utf-8")
+    (tmp_path / "sweep.html").write_text(sweep_page(report_of("nonling/table1")), "utf-8")
+    boxes = "[...document.querySelectorAll('.wide, .dt-scroll-body')].filter((box) => box.offsetWidth)"
+    first = "box.querySelector('tbody tr').firstElementChild.getBoundingClientRect().left"
+    for name, count in (("runs.html", 2), ("sweep.html", 1)):
+        with chromium.Page(tmp_path / name, tmp_path / "chromium", width=420, dark=dark) as shown:
+            wait(shown, lambda: shown.run(f"{boxes}.length") == count)  # noqa: B023
+            shown.run(f"{boxes}.forEach((box) => box.scrollLeft = 90)")
+            moved = shown.run(f"{boxes}.map((box) => [box.scrollLeft, {first} - box.getBoundingClientRect().left])")
+            assert len(moved) == count
+            assert any(by for by, _ in moved)
+            assert all(abs(place) < 2 for _, place in moved)
+            assert shown.run("document.documentElement.scrollWidth") <= 420
+
+
+def test_of_many_runs_the_charts_show_the_best_and_say_so(leave, compared, monkeypatch):
+    monkeypatch.setattr("cse.lab.report.charts.RUNS", 2)
+    for number in range(4):
+        events = [{"dev/x": step} for step in range(3)]
+        leave(f"run{number}", {"trainer.lr": number}, {"test/x": 70.0 + number}, events=events)
+    curves = draw_charts(compared())["Curves of 2 of 4 runs, those of the best settings"]
+    assert {line.hovertemplate[:4] for line in curves.data} == {"run2", "run3"}
+
+
+def test_a_setting_has_one_colour(leave, compared):
+    for number in range(8):
+        lr, model = (1e-5, 3e-5)[number % 2], ("bert", "roberta")[number // 4]
+        config = {"trainer.lr": lr, "model.name": model, "seed": number % 4 // 2}
+        leave(f"{number}", config, {"test/x": 10.0 * (model == "bert") + 0.1 * number})
+    comparison = compared()
+    assert list(colours_of(comparison)) == list(COLOURS[:4])
+    charts = draw_charts(comparison)
+    (heat,) = charts["Score by setting"].data
+    assert all("±" in text for text in heat.text.flat)
+
+
+@pytest.mark.parametrize(("other", "third"), [("a", 3), ("b", 1)])
+def test_charts_count_a_copy_once_and_mark_altered_scores_as_the_table_does(leave, compared, other, third):
+    """Boxes of one key, a heat map of two, and the curves."""
+    for name, lr, model, seed, score in [("one", 1, "a", 1, 46.0), ("copy", 1, "a", 1, 46.0), ("two", 1, "a", 2, 48.0),
+                                         ("other", 2, "a", 1, 40.0), ("third", 1, other, third, 48.0)]:  # fmt: skip
+        config = {"trainer.lr": lr, "model.name": model, "seed": seed}
+        events = [{"dev/x/average": score + step} for step in range(3)]
+        leave(name, config, {"dev/x/average": score}, events=events, altered="dev/x" if name == "copy" else None)
+    comparison = compared()
+    charts = draw_charts(comparison)
+    shown = comparison.table().iloc[:, -2].tolist()
+    if other == "b":
+        assert "47.00 ± 1.41 †" in shown
+        (heat,) = charts["Score by setting"].data
+        assert "47.00<br>± 1.41 †" in heat.text.flat
+        assert "48.00" in heat.text.flat  # of the other model, and not altered
+    else:
+        boxes = {box.x[0]: list(box.y) for box in charts["Score by setting"].data}
+        assert boxes == {"1 †": [46.0, 48.0, 48.0], "2": [40.0]}
+    curves = [line for line in charts["Curves"].data if line.mode == "lines"]
+    means = [line for line in curves if line.hoverinfo == "skip"]
+    assert len(curves) == 4 + 1  # one for each seed of each setting, and a mean
+    assert means[0].y[-1] == pytest.approx(49.0 if other == "b" else 48 + 4 / 3)
+    assert [line.name[-1] for line in curves if line.showlegend].count("†") == 1
+
+
+def test_a_sweep_without_runs_says_what_starts_it():
+    page = sweep_page(report_of("whitenedcse/table4", link="https://x.test", start="cse-train x"))
+    assert "<code>cse-train x</code>" in page
+    assert 'href="https://x.test"' in page
+    assert page.count("<td ") == 16
+    assert "78.78" in page
+
+
+def test_many_numbers_are_no_categories_beside_another_key(leave, compared):
+    for number in range(8):
+        leave(f"{number}", {"data.limit": 10 + number % 2, "trainer.lr": 1e-5 * 2**number}, {"dev/x": 70.0 + number})
+    charts = draw_charts(compared())
+    assert [box.x[0] for box in charts["Score by setting, over all lr"].data] == ["10", "11"]
+    assert "Score by lr" in charts
+
+
+def test_a_search_has_an_axis_of_numbers_the_best_so_far_and_a_word_on_its_luck(leave, compared):
+    """Also with further seeds of the best among its trials."""
+    scores = [70.0, 72.0, 71.0, 69.0, 74.0]
+    for number, score in enumerate(scores):
+        events = [{"time": 100.0 - number, "train/loss": 2.0}, {"train/loss": 1.0, "train/grad_norm": 3.0}]
+        folder = leave(f"{number}", {"trainer.lr": 1e-5 * 3**number, "seed": 1}, {"dev/x": score}, events=events)
+    best = {"trainer.lr": 1e-5 * 3**4, "seed": 2}
+    leave("0 again", best, {"dev/x": 73.0}, events=[{"time": 200.0, "train/loss": 1.0}])
+    (folder.parent / ".smac").mkdir()
+    comparison = compared()
+    charts = draw_charts(comparison)
+    assert "of 5 trials was picked by its dev/x" in comparison.legend[0]
+    assert list(charts) == ["Score by lr", "Best so far", "Training loss"]
+    assert charts["Score by lr"].layout.xaxis.type == "log"
+    (points,) = charts["Score by lr"].data
+    assert sorted(points.y) == sorted([*scores[:4], 73.0])  # its trial's, which picked it, is not in the mean
+    trials, best = charts["Best so far"].data
+    assert list(trials.y) == scores[::-1]  # as they began
+    assert list(best.y) == [74.0] * 5
+
+
+def test_each_search_of_a_folder_has_its_own_best_so_far_over_its_own_trials(leave, compared):
+    """Where a sweep searches each encoder; a trial without the score keeps its number."""
+    scores = [("bert", 70.0), ("bert", None), ("bert", 72.0), ("roberta", 80.0), ("roberta", 79.0)]
+    for number, (model, score) in enumerate(scores):
+        config = {"model": model, "trainer.lr": number + 1.0, "seed": 1}
+        words = ["sweep=noncontrastive/table1_vicreg", *(f"{key}={value}" for key, value in config.items())]
+        event = {"time": 1.0 + number, "train/loss": 1.0}
+        metrics = {"dev/x": score, "dev/y": 1.0}
+        folder = leave(f"{number}", config, metrics, events=[event], overrides=words)
+    (folder.parent / ".smac").mkdir()
+    comparison = compared(metrics=["dev/x"])
+    assert "of 5 trials" in comparison.legend[0]
+    _, *lines = draw_charts(comparison)["Best so far"].data
+    assert [(list(line.x), list(line.y)) for line in lines] == [([1, 3], [70.0, 72.0]), ([1, 2], [80.0, 80.0])]

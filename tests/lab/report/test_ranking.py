@@ -1,0 +1,31 @@
+"""Which score leads where a dev score selects."""
+
+from cse.lab.report.differences import differences
+
+
+def test_a_test_score_leads_and_the_dev_score_selects(leave, compared):
+    """Its average, else the score that selects, on test data; the reference of the differences is the best by dev."""
+    for lr, dev, test in ((1, 80.0, 60.0), (2, 70.0, 65.0)):
+        for seed in (1, 2, 3):
+            scores = {
+                "dev/x/a": dev + seed,
+                "test/y/a": 1.0 * seed,
+                "test/x/a": test + seed,
+                "test/z/average": test + seed,
+            }
+            leave(f"{lr}-{seed}", {"trainer.lr": lr, "seed": seed, "trainer.select": "dev/x/a"}, scores)
+    found = compared()
+    assert (found.best_by, found.compared_by) == ("dev/x/a", "test/z/average")
+    assert found.label(found.best) == "lr=1"
+    assert found.best_text(found.best) == "test/z/average 62.00 ± 1.00"
+    section, _ = differences(found, None, 0.95)
+    assert section.frame["difference"].tolist() == [5.0]
+    assert compared(metrics=["*/a"]).compared_by == "test/x/a"
+    assert compared(metrics=["dev/*"]).compared_by == "dev/x/a"
+    assert list(found.runs)[5:7] == ["test/z/average", "dev/x/a"]
+
+
+def test_a_test_score_that_a_run_lacks_does_not_lead(leave, compared):
+    for lr, test in ((1, 60.0), (2, None)):
+        leave(f"{lr}", {"trainer.lr": lr}, {"dev/x": 70.0, "test/x": test})
+    assert compared().compared_by == "dev/x"

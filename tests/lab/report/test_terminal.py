@@ -1,0 +1,55 @@
+"""A comparison on a terminal: which columns it has, and what a narrow one does with them."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from cse.lab.report import terminal
+from cse.lab.report.differences import differences
+
+
+def terminal_lines(comparison, width):
+    """The lines of the table on a terminal of this width."""
+    out = io.StringIO()
+    terminal.show(comparison.section(""), Console(file=out, width=width, force_terminal=True, no_color=True))
+    return [line for line in out.getvalue().splitlines() if "\x1b" not in line]
+
+
+def test_of_many_keys_tables_show_those_that_tell_the_settings_apart(leave, compared):
+    """settings.csv has all; a note names the others."""
+    for number in range(12):
+        own = {f"data.own_{number // 2}_{name}": 1.0 for name in "abc"}
+        config = {"objective": f"o{number // 2}", "trainer.lr": number % 2 + 1, "trainer.warmup": 0.1 * number, **own}
+        words = [f"{key}={value}" for key, value in config.items()]
+        leave(f"{number:02}", {"seed": 1, **config}, {"dev/x": 70.0 + number}, overrides=words)
+    found = compared()
+    assert list(found.table()) == ["", "objective", "lr", "warmup", "runs", "dev/x", "folder"]
+    assert not found.table().iloc[:, 1:4].duplicated().any()
+    assert len(found.keys) == 3 + 18
+    assert set(found.keys.values()) <= set(found.means)
+    (note,) = (note for note in found.notes if "own_5_c" in note)
+    assert "lr" not in note.partition(":")[0]
+    section, _ = differences(found, None, 0.95)
+    assert list(section.table)[:4] == ["objective", "lr", "warmup", "difference"]
+    assert found.best_cells == [(0, 5)]
+    assert max(map(len, terminal_lines(found, 80))) <= 80
+
+
+def test_on_a_narrow_terminal_each_folder_has_a_line_of_its_own(leave, compared):
+    for number in (1, 2):
+        leave(f"a_long_name_of_a_folder_{number}", {"trainer.lr": number}, {"dev/x": 70.0 + number, "test/x/y": 1.0})
+    wide, narrow = (terminal_lines(compared(), width) for width in (120, 45))
+    assert [line.split()[-1] for line in wide if "_folder_" in line] == [f"a_long_name_of_a_folder_{n}" for n in (2, 1)]
+    assert len(narrow) == len(wide) + 2
+    first = next(place for place, line in enumerate(narrow) if line.startswith("*"))
+    assert "72.00" in narrow[first]
+    assert narrow[first + 1].split() == ["a_long_name_of_a_folder_2"]
+
+
+@pytest.mark.parametrize(("names", "folds"), [(["a/1", "a/2"], True), (["1" + "b" * 40, "2" + "b" * 40], False)])
+def test_a_long_name_of_a_score_is_folded_unless_another_would_be_the_same(leave, compared, names, folds):
+    names = [f"test/{'a' * 40}{name}" for name in names]
+    leave("run", {"trainer.lr": 1}, dict.fromkeys(names, 70.0))
+    header = next(line for line in terminal_lines(compared(), 400) if "runs" in line)
+    assert [name in header for name in names] == [not folds] * 2

@@ -1,0 +1,93 @@
+"""best/ at a run's end: scored as a user will load it, without encoding a text again that this encoder has encoded."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from killed import logged
+from safetensors.torch import save_file
+
+from cse.errors import UserError
+from cse.lab.run import best
+from cse.training.loop import Training
+from cse.training.settings import State
+from cse.training.watch import Watch
+
+DIM = 32  # of the tiny encoder
+
+
+@pytest.fixture
+def encoded_again(monkeypatch):
+    """The texts that the encoder of best/ is asked for."""
+    texts: list[str] = []
+    load = best.load_encoder
+
+    def loaded(*arguments, **settings):
+        encoder = load(*arguments, **settings)
+        encode = encoder.encode
+        encoder.encode = lambda asked, **more: texts.extend(asked) or encode(asked, **more)
+        return encoder
+
+    monkeypatch.setattr(best, "load_encoder", loaded)
+    return texts
+
+
+def test_a_misspelt_score_ends_the_run_when_the_untrained_encoder_is_scored(small_run, cse_train, tmp_path, capsys):
+    assert cse_train([*small_run, "trainer.select=dev/stsb/spaerman"]) == 2
+    assert "dev/stsb/spearman" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "best").exists()
+
+
+def test_the_best_step_is_the_lowest_of_a_score_that_is_better_when_lower(small_run, cse_train, tmp_path, capsys):
+    """Of one that is better when higher, cli/test_train.py has the highest."""
+    select = "dev/geometry/uniformity"
+    assert cse_train([*small_run, "eval=[geometry]", f"trainer.select={select}", "trainer.eval_every=1"]) == 0
+    events = logged(tmp_path / "run")
+    untrained, *curve = (event[select] for event in events if select in event)
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert results["best_step"] == 1 + curve.index(min(curve))
+    assert results["metrics"][select] == pytest.approx(min(curve), rel=1e-4)
+    assert ("no better than untrained" in capsys.readouterr().out) == (min(untrained, *curve) == untrained)
+
+
+def test_before_and_after_are_scored_in_one_precision(small_run, cse_train, tmp_path):
+    select = "dev/geometry/uniformity"
+    still = ["trainer.lr=1e-12", "trainer.max_steps=2", "trainer.eval_precision=bf16"]
+    assert cse_train([*small_run, "eval=[geometry]", f"trainer.select={select}", *still]) == 0
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    events = logged(tmp_path / "run")
+    rounded = [event[select] for event in events if select in event][-1]
+    exact = pytest.approx(results["untrained"][select], rel=1e-6)
+    assert results["metrics"][select] == exact
+    assert rounded != exact
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_vectors_of_the_last_evaluation_are_reused_only_if_best_gives_the_same(
+    small_run, cse_train, tmp_path, encoded_again, monkeypatch, same
+):
+    if not same:
+        monkeypatch.setattr(Training, "known", lambda self, step: dict.fromkeys(self.encoding[1].rows, np.ones(DIM)))
+    assert cse_train([*small_run, "trainer.eval_every=6", "trainer.max_steps=6"]) == 0
+    events = logged(tmp_path / "run")
+    _, last = (event["dev/stsb/spearman"] for event in events if "dev/stsb/spearman" in event)
+    metrics = json.loads((tmp_path / "run" / "results.json").read_text())["metrics"]
+    assert metrics["dev/stsb/spearman"] == (last if same else pytest.approx(last))
+    assert encoded_again
+    assert (len(encoded_again) <= 2 * 40 + best.SAMPLE) == same  # the test set's texts, and the sample
+
+
+def test_a_kill_between_best_and_the_checkpoint_leaves_patience_where_it_was(tmp_path):
+    (tmp_path / "best").mkdir()
+    (tmp_path / "best" / "config.json").write_text("{}")
+    save_file({"weight": torch.ones(1)}, tmp_path / "best" / "model.safetensors")
+    curve = [(step, {"dev/x": 1.0}) for step in range(0, 22, 2)]
+    state = State(step=20, best_step=18, best_score=1.0, best_sum="of step 18", curve=curve)
+    with pytest.raises(UserError, match="is not what this run left"):  # of a run that ended, early too
+        best.recover_best(tmp_path, SimpleNamespace(state=state, is_over=True))
+    best.recover_best(tmp_path, SimpleNamespace(state=state, is_over=False))
+    trainer = SimpleNamespace(select="dev/x", patience=3, stop_early=True, stop_on_collapse=True, precision="fp32")
+    assert state.best_score is None
+    assert not Watch(trainer, scaled=False).is_over(state)

@@ -1,0 +1,101 @@
+"""Parts that do not fit each other are refused before anything is downloaded, read or tokenised."""
+
+from contextlib import nullcontext
+from itertools import product
+
+import pytest
+from hydra.utils import get_class, instantiate
+from toys import composed, toy_of
+
+from cse.errors import UserError
+from cse.lab.run.build import make_objective
+from cse.lab.run.compatible import check_scores, check_views
+from cse.lab.settings.groups import choices
+from cse.sources.catalogue import DATASETS
+
+
+def columns_of(data: str) -> int:
+    """The columns in the catalogue; the user's own file is plain text here, and STS-B comes from SentEval."""
+    return 2 if data == "stsb" else len(DATASETS[data].columns or ["text"]) if data in DATASETS else 1
+
+
+@pytest.mark.parametrize("objective", choices("objective"))
+def test_the_number_of_views_is_known_before_there_is_an_encoder(objective):
+    cfg = composed(f"objective={objective}").copy()
+    cfg.merge_with_dotlist(toy_of("objective", objective, 32))
+    node = cfg.objective
+    kind = get_class(node._target_)
+    assert kind.views_of(node) == make_objective(node, 32).num_views
+
+
+@pytest.mark.parametrize(("objective", "data"), list(product(choices("objective"), choices("data"))))
+def test_a_corpus_with_too_few_columns_for_an_objective_is_refused(objective, data):
+    cfg = composed(f"objective={objective}")
+    of_data = composed(f"data={data}", *["data.path=x.txt"] * (data == "text"))
+    text, augmentation = instantiate(of_data.data), instantiate(cfg.augmentation)
+    kind, columns = get_class(cfg.objective._target_), columns_of(data)
+    assert text.num_columns == columns
+    wanted = kind.views_of(cfg.objective)
+    own_columns = cfg.hydra.runtime.choices.augmentation == "none"  # each view is a column
+    own_columns |= kind.third_is_negative and wanted > 2
+    too_few = own_columns if columns == 1 else augmentation.positives > 1 or columns < wanted
+    negative = columns == wanted == 3 and not kind.third_is_negative  # among views that are all positives
+    with pytest.raises(UserError, match=f"data={data}") if too_few or negative else nullcontext():
+        check_views(augmentation, text, kind, cfg.objective)
+
+
+@pytest.mark.parametrize(("words", "named"), [
+    (["objective=gist", "objective.num_views=2", "data=wiki1m"], "Gist wants 2 views of a row, each another text"),
+    (["objective=gist", "objective.num_views=2", "data=wiki1m", "augmentation=shuffle"], "use data with 2 columns"),
+    (["objective=cosent", "data=stsb", "data.columns=[sentence1]", "augmentation=dropout"], "each another text"),
+    (["objective=whitenedcse", "data=nli"], r"the third column of data=nli is a hard.*data\.columns=\[sent0,sent1\]"),
+    (["objective=whitenedcse", "data=nli", "data.columns=[sent0,sent1]", "objective.m=2"], ""),
+    (["objective=whitenedcse", "data=text", "data.path=x.csv", "data.columns=[a,b,c]"], ""),  # all paraphrases
+    (["objective=mlm", "data=wiki1m", "augmentation=repetition"], "wants 1 views of a row, which augmentation=repet"),
+])  # fmt: skip
+def test_a_view_is_what_the_loss_takes_it_for(words, named):
+    cfg = composed(*words)
+    parts = instantiate(cfg.augmentation), instantiate(cfg.data), get_class(cfg.objective._target_)
+    with pytest.raises(UserError, match=named) if named else nullcontext():
+        check_views(*parts, cfg.objective)
+
+
+def test_a_run_says_that_without_dropout_the_views_of_a_clip_are_equal(small_run, sounds, cse_train, capsys):
+    for more, says in ([], True), (["augmentation.model_dropout=0.1"], False):
+        assert cse_train([*small_run, *sounds, "augmentation=shuffle", "dry_run=true", *more]) == 0
+        assert ("both views of a clip are equal" in "".join(capsys.readouterr())) == says
+
+
+@pytest.mark.parametrize("objective", choices("objective"))
+def test_a_loss_that_reads_scores_needs_a_column_of_them_and_no_other_may_have_one(objective):
+    kind = get_class(composed(f"objective={objective}").objective._target_)
+    data = composed("data=text", "data.path=x.csv", "data.columns=[a,b]").data
+    reads = kind.reads_scores
+    with pytest.raises(UserError, match=r"data\.scores=COLUMN") if reads else nullcontext():
+        check_scores(instantiate(data), kind)
+    with nullcontext() if reads else pytest.raises(UserError, match=r"data\.scores=c"):
+        check_scores(instantiate(data, scores="c"), kind)
+
+
+@pytest.mark.parametrize(("line", "named"), [
+    ("model=bert objective=simcse_sup data=wikiauto", "data=wikiauto has 2 columns"),
+    ("objective=simcse_sup augmentation=dropout data=wiki1m", "use objective.num_views=2, or data with 3 columns"),
+])  # fmt: skip
+def test_nothing_is_downloaded_before_the_refusal(toy_hub, tiny, small_run, cse_train, tmp_path, capsys, line, named):
+    kept = [word for word in small_run if not word.startswith(("model", "data"))]
+    line = line.replace("MODERNBERT", str(tiny("modernbert"))).replace("BERT", str(tiny("bert")))
+    assert cse_train([*kept, *line.split()]) == 2
+    assert named in capsys.readouterr().err
+    assert toy_hub.requests == []
+    assert not (tmp_path / "cache" / "text").exists()
+
+
+def test_a_corpus_is_not_fetched_for_a_model_that_is_missing(toy_hub, small_run, cse_train, capsys):
+    """It may be 24 GB. The hub is only asked whether it exists; one error names all that is missing."""
+    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": b"a line\n" * 9})
+    kept = [word for word in small_run if not word.startswith(("model", "data"))]
+    assert cse_train([*kept, "model.name=lab/nothing", "data=wiki1m"]) == 2
+    assert "lab/nothing" in capsys.readouterr().err
+    assert toy_hub.downloads() == []
+    assert cse_train([*kept, "model.name=lab/nothing", "data=openwebtext", "aux_modality=visual"]) == 2
+    assert "lab/nothing, openwebtext, imagenet, google/vit-base" in capsys.readouterr().err

@@ -1,0 +1,212 @@
+"""`resume=FOLDER`: a run's settings are data. Nothing in a folder is composed, interpolated or run as code."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from omegaconf import DictConfig
+
+import cse
+from cse.api import _composed
+from cse.errors import UserError
+from cse.lab.run.resume import started_from
+from cse.lab.settings import groups
+from cse.lab.settings.compose import resolved, without_hydra
+
+SETTINGS = resolved(cse.compose("objective=barlow", "smoke=true", "tracker=tensorboard", "trainer.lr=3e-5"))
+
+
+@pytest.fixture
+def run(tmp_path) -> Path:
+    """A run's folder with its settings alone."""
+    return write_run(tmp_path / "run", SETTINGS)
+
+
+def write_run(folder: Path, settings: dict) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "run.yaml").write_text(yaml.safe_dump({"config": settings}))
+    return folder
+
+
+def resumed(run: Path, words: list[str]) -> DictConfig:
+    return _composed("train", [f"resume={run}", *words])[0]
+
+
+def changed(key: str, value: object) -> dict:
+    """The settings with another value at a dotted key."""
+    settings = json.loads(json.dumps(SETTINGS))
+    *parents, last = key.split(".")
+    node = settings
+    for parent in parents:
+        node = node[parent]
+    node[last] = value
+    return settings
+
+
+@pytest.mark.parametrize("evals", ["stsb", ",".join(groups.choices("eval"))], ids=["one", "every"])
+def test_the_settings_are_those_of_the_run(tmp_path, evals):
+    settings = resolved(cse.compose(f"eval=[{evals}]")) | {"choices": {"eval": evals}}
+    config = resumed(write_run(tmp_path / "run", settings), [])
+    assert resolved(without_hydra(config)) == settings | {"resume": "auto"}
+
+
+def test_typed_words_override_the_runs_and_some_keys_are_not_taken_from_it(tmp_path):
+    run = write_run(tmp_path / "run", changed("dry_run", True) | {"resume": "elsewhere"})
+    words = [f"resume={run}", "trainer.max_steps=8", "tracker=none", "paths.cache=/c", "model.pooling=mean"]
+    config = resumed(run, words)
+    assert (config.trainer.max_steps, config.tracker, config.paths.cache) == (8, {}, "/c")
+    assert (config.dry_run, config.resume) == (False, "auto")
+    assert config.objective._target_ == "cse.objective.barlow.Barlow"
+    assert resumed(run, [*words, "dry_run=yes"]).dry_run is True
+
+
+def test_the_trackers_mode_is_that_of_now(tmp_path, monkeypatch):
+    """A run that was online is offline where WANDB_MODE says so; one that was offline stays so."""
+    monkeypatch.setenv("WANDB_MODE", "online")
+    settings = resolved(cse.compose("smoke=true", "tracker=wandb", "tracker.wandb.entity=us"))
+    run = write_run(tmp_path / "run", settings)
+    assert (resumed(run, []).tracker.wandb.mode, resumed(run, []).tracker.wandb.entity) == ("online", "us")
+    assert resumed(run, ["tracker=none"]).tracker == {}
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    assert resumed(run, []).tracker.wandb.mode == "offline"
+    assert resumed(run, ["tracker.wandb.mode=online"]).tracker.wandb.mode == "online"
+    monkeypatch.setenv("WANDB_MODE", "online")
+    settings["tracker"]["wandb"]["mode"] = "offline"
+    assert resumed(write_run(run, settings), []).tracker.wandb.mode == "offline"
+
+
+def test_settings_that_refer_to_a_typed_key_follow_it(tmp_path):
+    settings = resolved(cse.compose("eval=[stsb,mteb]", "eval.stsb.allow_partial=true", "paths.senteval=/old"))
+    settings |= {"choices": {"objective": "simcse", "eval": "stsb,mteb", "recipe": "../../x", "model": "nowhere"}}
+    config = resumed(write_run(tmp_path / "run", settings), ["paths.senteval=/new", "paths.cache=/c"])
+    assert (config.eval.stsb.senteval, config.data.cache_dir, config.eval.mteb.cache) == ("/new", "/c", "/c/mteb")
+    config = resumed(tmp_path / "run", ["allow_partial=false", "eval.stsb.senteval=/own", "paths.senteval=/new"])
+    assert (config.eval.stsb.allow_partial, config.eval.stsb.senteval) == (True, "/own")
+
+
+def test_a_folder_that_only_another_machine_has_is_this_machines(tmp_path, monkeypatch):
+    monkeypatch.setenv("CSE_CACHE", str(tmp_path))
+    settings = resolved(cse.compose("paths.cache=/elsewhere/cache", "paths.images=/elsewhere/images"))
+    config = _composed("train", [f"rerun={write_run(tmp_path / 'run', settings)}"])[0]
+    assert (config.paths.cache, config.data.cache_dir) == (str(tmp_path), str(tmp_path))
+    assert config.paths.images == "/elsewhere/images"  # this machine names none: the refusal says which is missing
+
+
+def test_references_inside_a_group_and_to_a_chosen_group_follow_too(tmp_path, monkeypatch):
+    """Such as the name by which a corpus's local copy is found."""
+    settings = resolved(cse.compose("data=openwebtext", "data.rows.min_units=9"))
+    run = write_run(tmp_path / "run", settings | {"choices": {"data": "openwebtext", "eval": "stsb"}})
+    (tmp_path / "conf" / "paths").mkdir(parents=True)
+    (tmp_path / "conf" / "paths" / "cluster.yaml").write_text("senteval: /cluster\ncache: /c\n")
+    monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
+    config = _composed("train", [f"rerun={run}", "data.rows.limit=7", "paths=cluster"])[0]
+    assert re.fullmatch(r"Skylion007/openwebtext/min=9/.*/limit=7", config.data.identity)
+    assert (config.eval.stsb.senteval, config.data.cache_dir) == ("/cluster", "/c")
+
+
+def test_a_setting_of_the_trainer_that_is_newer_than_the_run_has_its_default(tmp_path):
+    settings = SETTINGS | {"trainer": {key: value for key, value in SETTINGS["trainer"].items() if key != "keep_last"}}
+    assert resumed(write_run(tmp_path / "run", settings), []).trainer == SETTINGS["trainer"]
+
+
+def test_a_typed_word_deletes_or_replaces_a_list(run):
+    config = resumed(run, ["~eval.sts", "trainer.watch=[stsb,sts,mteb]"])
+    assert (list(config.eval), config.trainer.watch) == (["stsb"], ["stsb", "sts", "mteb"])
+    assert resumed(run, ["trainer.watch=[]"]).trainer.watch == []
+    assert resumed(run, ["~tracker.tensorboard"]).tracker == {}
+    for word in ("~eval.mteb", "~trainer.log_every=3"):
+        with pytest.raises(UserError, match=word):
+            resumed(run, [word])
+
+
+@pytest.mark.parametrize("word", ["trainer.lrr=1", "objective.temperature=1", "trainer.lr=-1", "experiment=demo",
+                                  "tracker=nowhere", "+trainer.lrr=1"])  # fmt: skip
+def test_a_typed_word_is_checked_as_for_a_new_run(run, word):
+    with pytest.raises(UserError, match=word.partition("=")[0].lstrip("+")):
+        cse.train(f"resume={run}", word)
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("trainer.lr", -1), ("trainer.schedule", "${oc.env:HOME}"), ("note", "${hydra:run.dir}"),
+    ("objective._target_", "os.system"), ("model.trust_remote_code", True),
+    ("objective.head", {"_target_": "cse.files.recover", "path": "/tmp/x"}),
+    ("model._target_", "cse.lab.tracking.wandb.Wandb"), ("model._partial_", True), ("trainer._args_", [1]),
+    ("trainer.select", {"_target_": "cse.training.settings.Trainer"}),
+    ("objective.head._target_", "cse.data.text.Text"),
+    ("model.dtype", {"_target_": "builtins.eval", "_args_": ["1"]}), ("eval", [{"_target_": "os.getcwd"}]),
+])  # fmt: skip
+def test_settings_that_name_code_are_refused_by_key(tmp_path, key, value):
+    run = write_run(tmp_path / "run", changed(key, value))
+    with pytest.raises(UserError, match=key.rpartition("._target_")[0] or key):
+        cse.train(f"resume={run}")
+
+
+def test_hydras_files_are_not_read(run, tmp_path):
+    hydra = run / ".hydra"
+    hydra.mkdir()
+    (hydra / "overrides.yaml").write_text("- +hydra.callbacks.x._target_=os.getcwd\n- trainer.lr=1\n")
+    (hydra / "hydra.yaml").write_text(f"hydra: {{run: {{dir: {tmp_path}/elsewhere}}, job: {{name: ../../x}}}}\n")
+    (hydra / "config.yaml").write_text("trainer: {lr: 1}\n")
+    config = resumed(run, [])
+    assert config.trainer.lr == 3e-5
+    assert not config.hydra.callbacks
+    assert config.hydra.job.name == "train"
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "config: [1]", "config: {", "config: {seed: 1}",
+                                  "config: {trainer: {lr: 1}, data: [1]}", "config: {trainer: [1]}", "\0"])  # fmt: skip
+def test_a_file_without_settings_is_named(tmp_path, text):
+    (tmp_path / "run.yaml").write_text(text)
+    with pytest.raises(UserError, match=r"run\.yaml"):
+        cse.train(f"resume={tmp_path}")
+
+
+def test_for_a_folder_of_runs_the_newest_is_named(tmp_path):
+    (tmp_path / "day").mkdir()
+    write_run(tmp_path / "day" / "late", SETTINGS)
+    with pytest.raises(UserError, match="day/late"):
+        cse.train(f"resume={tmp_path}")
+
+
+def test_a_part_of_the_users_own_needs_its_folder_or_its_name_on_the_line(tmp_path, monkeypatch):
+    monkeypatch.setenv(groups.OWN, "")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "nearby_part.py").write_text(
+        "from cse.types import Objective\n"
+        "class Nearby(Objective):\n    def __init__(self, dim): pass\n    def forward(self, views): pass\n"
+    )
+    run = write_run(tmp_path / "run", SETTINGS | {"objective": {"_target_": "nearby_part.Nearby"}})
+    with pytest.raises(UserError, match="--config-dir"):
+        resumed(run, [])
+    (tmp_path / "conf" / "objective").mkdir(parents=True)
+    (tmp_path / "conf" / "objective" / "nearby.yaml").write_text("_target_: nearby_part.Nearby\n")
+    monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
+    (tmp_path / "conf" / "objective" / "other.yaml").write_text("_target_: x\ny: z: 1\n")  # which nothing reads
+    assert resumed(run, []).objective._target_ == "nearby_part.Nearby"
+    monkeypatch.setenv(groups.OWN, "")
+    assert resumed(run, ["objective._target_=nearby_part.Nearby"]).objective._target_ == "nearby_part.Nearby"
+
+
+def test_a_part_of_ours_that_a_file_of_the_users_changes_is_known(tmp_path, monkeypatch):
+    """Its keys come from two files: conf/'s says that it is partial, theirs what is called."""
+    (tmp_path / "conf" / "objective").mkdir(parents=True)
+    own = "defaults: [simcse, _self_]\nhead: {_target_: torch.nn.Tanh}\n"
+    (tmp_path / "conf" / "objective" / "tanh.yaml").write_text(own)
+    monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
+    settings = resolved(cse.compose("objective=tanh")) | {"choices": {"objective": "tanh"}}
+    assert resumed(write_run(tmp_path / "run", settings), []).objective.head._target_ == "torch.nn.Tanh"
+    monkeypatch.setenv(groups.OWN, "")
+    with pytest.raises(UserError, match=r"torch\.nn\.Tanh"):
+        resumed(tmp_path / "run", [])
+
+
+@pytest.mark.parametrize(("words", "before"), [
+    (["resume=a", "resume=b/c"], ("resume", Path("b/c"))), (["resume='a b'"], ("resume", Path("a b"))),
+    (["resume=auto"], None), (["resume=null"], None), (["seed=1"], None), (["rerun=a"], ("rerun", Path("a"))),
+])  # fmt: skip
+def test_the_run_that_a_line_starts_from(words, before):
+    assert started_from(words) == before
+    with pytest.raises(UserError, match="rerun="):
+        started_from(["resume=a", "rerun=b"])

@@ -1,0 +1,72 @@
+"""The table of keys: each key has one role, from which resuming, sweeps and reports derive what they need."""
+
+import pytest
+from omegaconf import OmegaConf
+
+from cse.lab.settings.compose import composed, resolved, without_hydra
+from cse.lab.settings.dotted import flattened
+from cse.lab.settings.groups import choices
+from cse.lab.settings.keys import KEYS, changes_a_table, entry, identity, is_science, names_a_job, repeats_a_run
+
+RECORDED = ("replaced", "choices", "sources")  # in the records of runs, not in conf/
+OF_LINES = ("sweep",)  # a group whose choices set the keys of others
+
+
+def composed_keys() -> set[str]:
+    """Every key of either command, with all that is below it, of every choice that has keys of its own."""
+    lines = [("train", [f"aux_modality={name}"]) for name in choices("aux_modality")]
+    lines += [("train", [f"augmentation={name}"]) for name in choices("augmentation")]
+    configs = [composed("evaluate", []), *(composed(command, line) for command, line in lines)]
+    flat = {key for config in configs for key in flattened(OmegaConf.to_container(config))}
+    return {".".join(key.split(".")[:count]) for key in flat for count in range(1, len(key.split(".")) + 1)}
+
+
+def test_no_entry_names_a_key_that_no_config_has():
+    assert set(KEYS) - composed_keys() == {*RECORDED, *OF_LINES} - composed_keys()
+
+
+@pytest.mark.parametrize(
+    ("key", "role"),
+    [
+        ("objective.head.hidden", "science"),  # no entry
+        ("trainer.workers", "machine"),
+        ("tracker.wandb.group", "logging"),
+        ("hydra/launcher", "bookkeeping"),
+        ("hydra.launcher.n_jobs", "bookkeeping"),
+        ("hydra.job.name", "logging"),
+        ("replaced.eval", "logging"),
+    ],
+)
+def test_a_key_has_the_role_of_its_own_entry_or_of_its_nearest_parent(key, role):
+    assert entry(key).role == role
+    assert is_science(key) == (role == "science")
+
+
+@pytest.mark.parametrize(("holds", "keys", "true"), [
+    (changes_a_table, "trainer.lr model eval eval.sts.senteval trainer.chunk trainer.watch paths.cache note",
+     "trainer.lr model"),
+    (names_a_job, "trainer.lr splits paths.senteval paths.cache allow_partial note trainer.workers tracker.wandb",
+     "trainer.lr splits paths.senteval allow_partial note"),
+    (repeats_a_run, "sweep=a/b case=c +trainer.lr=1 ~report paths.cache=/x paths.senteval=/y resume=auto hydra.run=x",
+     "sweep=a/b case=c +trainer.lr=1 paths.senteval=/y"),
+])  # fmt: skip
+def test_questions_about_a_key(holds, keys, true):
+    assert list(filter(holds, keys.split())) == true.split()
+
+
+def test_a_run_goes_on_with_the_same_science_on_any_number_of_processes():
+    trainer = {"lr": 1.0, "max_steps": 3, "workers": 2, "log_every": 1, "devices": 2, "chunk": 8}
+    config = {"trainer": trainer, "seed": 1, "eval": {"sts": {}}, "paths": {"cache": "x"}, "resume": None, "note": "n"}
+    assert set(identity(config)) == {"trainer.lr", "trainer.chunk", "seed"}
+
+
+def test_the_evaluator_that_selects_is_the_same_wherever_its_data_is():
+    stsb = {"without": "sts", "senteval": "x", "allow_partial": True}
+    config = {"trainer": {"select": "dev/stsb/spearman"}, "paths": {"senteval": "x"}, "allow_partial": True,
+              "eval": {"stsb": stsb, "pairs": {"score": "s"}}}  # fmt: skip
+    assert set(identity(config)) == {"trainer.select", "eval.stsb.without"}
+    usual, changed = (
+        resolved(without_hydra(composed("train", [f"eval.stsb.without={one}"]))) for one in ("null", "sts")
+    )
+    assert identity(usual).keys() == identity(changed).keys()
+    assert [key for key, value in identity(usual).items() if identity(changed)[key] != value] == ["eval.stsb.without"]

@@ -1,0 +1,172 @@
+"""Jobs on a cluster: what is submitted, each job's outcome, and what a preempted job does on its node."""
+
+import os
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from cse.errors import Interrupted, UserError
+
+cluster = pytest.importorskip("cse.lab.sweep.cluster", reason="needs cse-lab[launchers]", exc_type=ImportError)
+from submitit.core.utils import FailedJobError, UncompletedJobError  # noqa: E402
+
+from cse.lab.sweep import engine, line, process  # noqa: E402
+from cse.lab.sweep.jobs import PlannedJob  # noqa: E402
+
+LINE = "-m seed=1,2,3 hydra/launcher=submitit_slurm"
+
+
+class Handed:
+    """A submitted job, of a cluster that runs a job when it is asked for it, or never runs it, or loses it."""
+
+    state, waits, lost, is_over = "NODE_FAIL", False, False, False
+
+    def __init__(self, call, job: PlannedJob, folder: Path):
+        self.call, self.job_id, self.cancelled = (call, job, folder), job.name[:6], False
+        self.paths = SimpleNamespace(stdout=folder / "stdout", stderr=folder / "stderr")
+
+    def done(self) -> bool:
+        if self.waits:
+            signal.raise_signal(signal.SIGUSR1)
+        return not self.waits
+
+    def result(self) -> process.Outcome:
+        if self.lost:
+            raise UncompletedJobError
+        call, *words = self.call
+        return call(*words)
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+@pytest.fixture
+def handed(monkeypatch) -> list[Handed]:
+    """The jobs that the last line submitted."""
+    jobs: list[Handed] = []
+
+    def map_array(call, *columns) -> list[Handed]:
+        jobs[:] = [Handed(call, *words) for words in zip(*columns, strict=True)]
+        return jobs
+
+    monkeypatch.setattr(cluster, "executor_of", lambda line: SimpleNamespace(map_array=map_array))
+    monkeypatch.setattr(cluster, "POLL", 0)
+    return jobs
+
+
+def test_what_sbatch_refuses_is_one_sentence(many, monkeypatch):
+    def refuse(*_):
+        raise FailedJobError("sbatch: error: Invalid account\nBatch job submission failed")
+
+    monkeypatch.setattr(cluster, "executor_of", lambda line: SimpleNamespace(map_array=refuse))
+    with pytest.raises(UserError, match=r"sbatch refused the jobs: .*Invalid account"):
+        many(LINE)
+
+
+def test_only_jobs_that_are_not_done_are_submitted(many, handed):
+    assert many(LINE, "fail seed_2") == (1, {"seed_1": "done", "seed_2": "failed", "seed_3": "done"})
+    assert len(handed) == 3
+    assert many(LINE) == (0, {"seed_1": "done before", "seed_2": "done", "seed_3": "done before"})
+    assert len(handed) == 1
+
+
+def test_a_job_without_a_result_was_killed(many, handed, monkeypatch, capsys):
+    monkeypatch.setattr(Handed, "lost", True)
+    assert many(LINE) == (1, dict.fromkeys(["seed_1", "seed_2", "seed_3"], "killed"))
+    assert "NODE_FAIL" in capsys.readouterr().out
+
+
+def test_after_a_failure_jobs_that_have_not_started_are_cancelled(many, handed, monkeypatch):
+    result = Handed.result
+    monkeypatch.setattr(Handed, "done", lambda self: self in handed[:1] or self.is_over)
+
+    def first_result(self) -> process.Outcome:
+        handed[1].is_over = True
+        handed[1].paths.stdout.parent.mkdir(exist_ok=True)
+        handed[1].paths.stdout.touch()
+        return result(self)
+
+    monkeypatch.setattr(Handed, "result", first_result)
+    states = {"seed_1": "failed", "seed_2": "done", "seed_3": "not run"}
+    assert many(f"{LINE} jobs.fail_fast=true", "fail seed_1") == (1, states)
+    assert [one.cancelled for one in handed] == [False, False, True]
+
+
+def test_a_machine_without_slurm_is_refused(many, tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda program: None)
+    with pytest.raises(UserError, match="srun"):
+        many(LINE)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_signal_leaves_the_jobs_to_the_cluster(many, handed, monkeypatch, capsys):
+    monkeypatch.setattr(Handed, "waits", True)
+    with pytest.raises(Interrupted):
+        many(LINE)
+    assert "0 of 3 done" in capsys.readouterr().out
+    assert not any(one.cancelled for one in handed)
+
+
+def test_keys_of_hydra_launcher_reach_submitit(monkeypatch):
+    monkeypatch.setattr("submitit.SlurmExecutor.affinity", staticmethod(lambda: 1))
+    more = [
+        "partition=gpu,long",
+        "gpus_per_node=2",
+        "max_num_timeout=3",
+        "name='x y;z'",
+        "mem_gb=4",
+        "python='a;b py'",
+        "wckey=lab",
+    ]
+    executor = cluster.executor_of(line_of(*more))
+    wanted = {"partition": "gpu,long", "gpus_per_node": 2, "time": 60, "job_name": "x y;z", "mem": "4GB",
+              "wckey": "lab"}  # fmt: skip
+    assert wanted.items() <= executor.parameters.items()
+    assert (executor.max_num_timeout, executor.python, executor.folder.name) == (3, "'a;b' py", "%j")
+    # a new folder, into which nobody can have put a pickle
+    assert executor.folder != cluster.executor_of(line_of(*more)).folder
+
+
+def line_of(*launch: str) -> line.Line:
+    return line.read([*LINE.split(), *(f"hydra.launcher.{word}" for word in launch)], "cse-train")
+
+
+@pytest.mark.parametrize(("words", "parts"), [
+    ("seed=1,2,3,4 hydra.launcher.gpus_per_node=1", ["jobs 4, GPUs a job 1", "--array=0-3%4"]),
+    ("seed=1", ["no GPU is asked for", "one core: hydra.launcher.cpus_per_task=8"]),
+    ("seed=1 hydra.launcher.gres=gpu:a100:2", ["GPUs a job 2", "1 GPUs of each job", "--gres=gpu:a100:2"]),
+    ("seed=1 hydra.launcher.gpus_per_node=a100:2", ["1 GPUs of each job would be idle", "--gpus-per-node=a100:2"]),
+    ("seed=1 hydra.launcher.gpus_per_node=4 hydra.launcher.timeout_min=9",
+     ["3 GPUs of each job would be idle: trainer.devices=4", "--time=9"]),
+    ("seed=1 hydra.launcher.nodes=2 hydra.launcher.tasks_per_node=4 hydra.launcher.gpus_per_node=4",
+     ["GPUs a job 8, processes of each 8"]),
+    ("seed=1 trainer.devices=8 hydra.launcher.nodes=2 hydra.launcher.gpus_per_node=4",
+     ["hydra.launcher.tasks_per_node=4 without trainer.devices uses all 4 of each node"]),
+    ("seed=1 trainer.devices=2 hydra.launcher.gpus_per_node=1 hydra.launcher.setup=hostname",
+     ["trainer.devices=2 needs as many GPUs", "\nhostname\n", "hydra.launcher.python=python runs that of"]),
+    ("seed=1 hydra.launcher.cpus_per_task=4 'hydra.launcher.srun_args=[\"-l\"]'",
+     ["#SBATCH --cpus-per-task=4", " --cpus-per-task=4 -l "]),
+])  # fmt: skip
+def test_a_dry_run_shows_the_submission_on_any_machine(tmp_path, monkeypatch, capsys, words, parts):
+    monkeypatch.chdir(tmp_path)
+    line = f"-m {words} hydra/launcher=submitit_slurm hydra.launcher.partition=gpu dry_run=true model=minilm"
+    assert engine.main(shlex.split(line), "cse-train") == 0
+    shown = capsys.readouterr().out
+    assert [part for part in [*parts, "#SBATCH --partition=gpu", "submitit.core._submit"] if part not in shown] == []
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_preempted_job_survives_sigterm_until_scontrol_has_requeued_it(tmp_path, monkeypatch):
+    """submitit calls scontrol as one of the job's processes, so it gets the same signals as the job."""
+    codes = []
+    put_back = ["sh", "-c", "kill -TERM $$; exit 0"]
+    signal.signal(signal.SIGUSR2, lambda *_: codes.append(subprocess.run(put_back).returncode))
+    monkeypatch.setattr(process, "command_of", lambda *_: os.kill(os.getpid(), signal.SIGUSR1))
+    monkeypatch.setattr(cluster.slurm, "is_wanted_later", lambda number: number == signal.SIGUSR1)
+    outcome = cluster.OnNode()(PlannedJob("job", "cse-train", []), tmp_path / "job")
+    assert (outcome.state, codes) == ("interrupted", [0])
+    assert cluster.OnNode().checkpoint("job", "folder").args == ("job", "folder")

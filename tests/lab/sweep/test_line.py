@@ -1,0 +1,210 @@
+"""Which lines start many jobs, which are refused, and the jobs and folders of a line with -m."""
+
+import json
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from typed import exit_code
+
+from cse.errors import MissingResource, UserError
+from cse.lab.run.job import fit
+from cse.lab.settings.compose import resolved, without_hydra
+from cse.lab.settings.groups import OWN
+from cse.lab.settings.words import first_values, is_axis
+from cse.lab.sweep import line, process
+from cse.lab.sweep.jobs import CONFIGS
+
+
+@pytest.mark.parametrize(
+    ("words", "is_many"),
+    [
+        ("sweep=a/b", True),
+        ("-m seed=1,2", True),
+        ("--multirun seed=1", True),
+        ("seed=1 hydra/launcher=submitit_slurm", True),
+        ("hydra/sweeper=smac trainer.lr=interval(1,2)", True),
+        ("sweep=null", False),
+        ("objective=barlow hydra/launcher=basic", False),
+        ("sweep=a/b hydra.mode=RUN", False),
+    ],
+)
+def test_lines_that_start_many_jobs(words, is_many):
+    assert line.is_many(words.split()) == is_many
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        ("-m seed=1,2 resume=outputs/x", "resume=outputs/x"),
+        ("-m seed=1,2 rerun=outputs/x", "rerun=outputs/x"),
+        ("-m seed=1,2 jobs.parallel=0", "jobs.parallel=0"),
+        ("-m seed=1,2 hydra.run.dir=mine", "hydra.run.dir=mine has no effect"),
+        ("-m seed=1,2 hydra.sweep.dirr=mine", "hydra.sweep.dirr=mine has no effect"),
+        ("-m seed=1,2 jobs.paralel=2", r"jobs\.paralel \(did you mean jobs\.parallel"),
+        ("-m seed=1,2 jobs.parallel=2 hydra/launcher=submitit_slurm", "array_parallelism"),
+        ("-m seed=1,2 recipe=simcse_brt", r"recipe=simcse_brt .*mean simcse_bert"),
+        ("-m seed=1,2 hydra/launcher=joblib", "hydra/launcher=joblib .*submitit_slurm"),
+        ("-m seed=1 hydra/sweeper=smac", "seed=1"),
+        ("-m seed=1,2 hydra/sweeper=smac hydra.sweeper.n_trials=0", "hydra.sweeper.n_trials=0"),
+        ("-m seed=1,2 hydra/sweeper=smac hydra.sweeper.batch=0", "hydra.sweeper.batch=0"),
+        ("-m hydra/sweeper=smac trainer.lr=interval(1,2) trainer.select=null", "trainer.select"),
+        ("-m hydra/sweeper=smac trainer.lr=interval(2,1)", r"trainer\.lr=interval\(2,1\).*first"),
+        ("-m hydra/sweeper=smac trainer.weight_decay=tag(log,interval(0,1))", "above 0"),
+        (
+            "-m hydra/sweeper=optuna trainer.lr=interval(1,2)",
+            "hydra/sweeper=optuna is not a choice; it has basic, smac$",
+        ),
+        ("-m seed=range(3,3)", "range"),
+        ("-m seed=1 hydra.launcher.partition=gpu", "hydra/launcher=submitit_slurm"),
+        ("-m objective=barlow,simcse objective.lambd=1", r"objective\.lambd;.*in the job objective_simcse"),
+        ("sweep=whitenedcse/tabel4", "whitenedcse/table4"),
+        ("sweep=nonling/table1 case=visual_brt", "case=visual_brt.*visual_bert"),
+        ("sweep=whitenedcse/table5 trainer.learning_rate=1", "trainer.learning_rate"),
+        ("sweep=nonling/table3 aux_modality.init=random", "aux_modality.init.*in the job simcse_bert"),
+        ("sweep=nonling/table1 trainer.lr=-1", "trainer.lr=-1"),
+    ],
+)
+def test_a_line_that_cannot_start_is_refused_before_anything_is_written(many, tmp_path, words, key):
+    with pytest.raises(UserError, match=key):
+        many(words)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(("words", "package"), [
+    ("hydra/sweeper=smac trainer.lr=interval(1,2)", "smac"), ("hydra/launcher=submitit_slurm", "submitit"),
+])  # fmt: skip
+def test_a_missing_package_is_named_with_its_extra(many, monkeypatch, words, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingResource, match=rf"{package}.*\.\["):
+        many(f"-m seed=1 {words}")
+
+
+@pytest.mark.parametrize(("words", "name"), [
+    ("-m seed=1,2 objective=barlow,vicreg tracker=none", "seed_1-objective_barlow-"),
+    ("-m seed=1 paths.senteval=x objective=barlow trainer.lr=1e-5", "seed_1-"),
+    ("-m seed=1,2 paths.senteval=x objective=barlow trainer.lr=1e-5", "seed_1-908cf6d8"),
+])  # fmt: skip
+def test_jobs_are_named_after_the_axes(words, name):
+    """The hashes stay, so that finished jobs are found again."""
+    assert line.read(words.split(), "cse-train").jobs()[0].name.startswith(name)
+    (scored,) = line.read(["-m", "checkpoint=runs/a", "eval=stsb"], "cse-eval").jobs()
+    assert scored.name == "checkpoint_a-eval_stsb-9c206042"
+
+
+@pytest.mark.parametrize(("there", "words", "name"), [
+    ("seed_1-objective_barlow-watch__-HASH", "-m seed=1,2 objective=barlow trainer.watch=[]", "seed_1-HASH"),
+    ("whitened-parts__STS12_-HASH", "-m seed=1 eval.sts.parts.test=[STS12]", "seed_1-test_STS12-HASH"),
+    ("shuffle_True-num_groups_32-HASH", "sweep=whitenedcse/table4 seed=3", "num_groups_32-shuffle_True-seed_3-HASH"),
+    ("visual_bert-older-HASH", "sweep=nonling/table_d1 case=visual_bert seed=3", "visual_bert-seed_3-HASH"),
+    ("visual-HASH", "sweep=nonling/table_d1 case=visual_bert seed=3", None),  # another case
+])  # fmt: skip
+def test_a_folder_of_the_same_hash_is_the_jobs_whatever_it_shows(tmp_path, there, words, name):
+    def first_of_line() -> str:
+        return line.read([*words.split(), f"hydra.sweep.dir={tmp_path}"], "cse-train").jobs()[0].name
+
+    new = first_of_line()
+    hashed = new.rpartition("-")[2]
+    older = there.replace("HASH", hashed)
+    (tmp_path / older).mkdir()
+    assert first_of_line() == (older if name else new)
+    assert name is None or new == name.replace("HASH", hashed)
+
+
+def test_jobs_that_differ_in_what_decides_nothing_are_told_apart(many):
+    both = ["devices_1", "devices_2"]
+    assert many("-m trainer.devices=1,2 seed=1 hydra.sweep.dir=here") == (0, dict.fromkeys(both, "done"))
+    assert many("-m trainer.devices=1,2 seed=1 hydra.sweep.dir=here") == (0, dict.fromkeys(both, "done before"))
+
+
+def test_a_line_with_one_seed_more_finds_the_first(many):
+    assert many("-m seed=1 objective=barlow hydra.sweep.dir=here") == (0, {"seed_1-objective_barlow": "done"})
+    states = {"seed_1-objective_barlow": "done before", "seed_2": "done"}
+    assert many("-m seed=1,2 objective=barlow hydra.sweep.dir=here") == (0, states)
+
+
+@pytest.fixture
+def lasting(tmp_path, monkeypatch):
+    """In tmp_path, jobs train and score nothing, and leave the results.json of their settings with made-up scores."""
+
+    def command(job, folder: Path) -> list[str]:
+        config, of = job.composed(), CONFIGS[job.program]
+        cfg = without_hydra(config)
+        fit(cfg, of, config.hydra.runtime.choices, job.words)
+        scores = {"stsb": ["dev/stsb/spearman", "test/stsb/spearman"], "sts": ["test/sts/average"]}
+        metrics = {name: 71.23 for evaluator in cfg.eval for name in scores[evaluator]}
+        results = {"status": "done", "config": resolved(cfg), "metrics": metrics,
+                   "command": shlex.join([job.program, *job.words])}  # fmt: skip
+        (folder / "results.json").write_text(json.dumps(results))
+        return [sys.executable, "-IS", "-c", ""]
+
+    monkeypatch.setattr(process, "command_of", command)
+    monkeypatch.setenv(OWN, "")
+    monkeypatch.chdir(tmp_path)
+    table = Path("own/sweep/mine/one.yaml")
+    table.parent.mkdir(parents=True)
+    report = "report: {paper: whitenedcse, table: table4, rows: seed, columns: {shuffled: test/sts/average}}"
+    table.write_text(f"# @package _global_\nhydra: {{sweeper: {{params: {{seed: '32,48'}}}}}}\n{report}\n")
+    table.with_name("two.yaml").write_text(table.read_text().partition("report:")[0])
+
+
+@pytest.mark.parametrize("words", [
+    "cse-train -m seed=1,2 smoke=true hydra.sweep.dir='my runs'", "cse-eval -m checkpoint=a,b eval=stsb",
+    "cse-train sweep=whitenedcse/table5 objective.m=2,3", "cse-train sweep=whitenedcse/table5 objective.m=7,8",
+    "cse-train sweep=whitenedcse/table5 objective.m=2,3 smoke=true",
+    "cse-train sweep=whitenedcse/table5 objective.m=2,3 eval=stsb hydra.sweep.dir='my runs'",
+    "cse-train sweep=whitenedcse/figure3 seed=1,2 case=simcse_bert eval=stsb trainer.watch=[]",
+    "cse-train sweep=mine/one --config-dir own", "cse-train sweep=mine/two --config-dir own",
+])  # fmt: skip
+def test_the_line_that_is_advised_shows_the_runs_just_made(lasting, capsys, words):
+    """However few of them are in a paper's table, and wherever they are."""
+    assert exit_code(*shlex.split(words)) == 0
+    program, *advised = shlex.split(capsys.readouterr().out.splitlines()[-1])
+    assert program == "cse-report"
+    os.environ[OWN] = ""  # a new shell
+    assert exit_code(program, *advised) == 0
+    shown = capsys.readouterr().out
+    assert "71.23" in shown
+    assert re.search(r"\b2 done|\b2 of 2 runs in", shown)
+    assert "eval=stsb" not in words or "NOT RUN" not in shown
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("words", ["-m seed=1,2", "sweep=whitenedcse/table5 objective.m=2,3"])
+def test_the_advised_line_shows_a_real_start(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.chdir(tmp_path)
+    assert exit_code("cse-train", *words.split(), "smoke=true") == 0
+    *_, last = (line for line in capsys.readouterr().out.splitlines() if "cse-report" in line)
+    assert exit_code(*shlex.split(last)) == 0
+    assert re.search(r"\b2 done|\b2 of 2 runs in", capsys.readouterr().out)
+
+
+def place(words: str, program: str = "cse-train") -> Path:
+    return line.place_of(program, words.split())
+
+
+def test_the_folder_stays_when_an_axis_grows_and_depends_on_every_other_setting():
+    name = "multirun/seed-objective_barlow-senteval_x-lr_1e-5-f7983ace"
+    assert place("seed=1,2 paths.senteval=x objective=barlow trainer.lr=1e-5") == Path(name)
+    assert place("seed=1,2 model=minilm") == place("model=minilm seed=1,2,3")
+    assert place("seed=1,2 model=minilm") != place("seed=1,2 model=bert")
+    assert place("seed=1,2") != place("seed=1,2", "cse-eval")
+    assert place("seed=1,2") == place("seed=1,2 tracker=wandb jobs.parallel=2 hydra/launcher=basic trainer.workers=3")
+    assert place("objective=barlow,vicreg seed=1,2").name.startswith("objective+seed-")
+
+
+@pytest.mark.parametrize(
+    ("override", "axis", "first"),
+    [
+        ("seed=1,2", True, "seed=1"),
+        ("trainer.lr=tag(log,interval(1e-5,1e-3))", True, "trainer.lr=1e-05"),
+        ("eval=[stsb,sts]", False, "eval=[stsb,sts]"),
+        ("~tracker", False, "~tracker=null"),
+    ],
+)
+def test_axes_and_their_first_values(override, axis, first):
+    assert is_axis(override) == axis
+    assert first_values([override]) == [first]

@@ -1,0 +1,33 @@
+"""Tables as text: aligned columns, and Markdown and LaTeX that render whatever a cell holds."""
+
+import pandas as pd
+
+from cse.lab.sections import Section, in_columns, to_markdown
+
+
+def test_columns_are_as_wide_as_their_widest_cell_and_align_numbers_to_the_right():
+    rows = [("score", "value", ""), ("average", "1.25", "x"), ("spearman_wmean", "-10.50", "")]
+    assert in_columns(rows, right=(1,)).splitlines() == [
+        "score            value",
+        "average           1.25  x",
+        "spearman_wmean  -10.50",
+    ]
+
+
+def test_a_name_ends_no_cell_of_a_table():
+    table = pd.DataFrame({"a|b": ["c\nd", "10 % of x_1"]})
+    assert to_markdown(table) == "| a\\|b |\n| --- |\n| c d |\n| 10 % of x_1 |"
+    latex = Section("50 %", table, ["a note\nof two lines"], words=1, label="a", bold=[(0, 0)]).latex()
+    assert "\\textbf{c d}" in latex
+    assert "10 \\% of x\\_1" in latex
+    assert "50 \\%" in latex
+    assert "% a note of two lines\n" in latex
+
+
+def test_no_cell_is_read_as_an_option_of_the_line_break_before_it():
+    """LaTeX reads \\\\ [x] and \\\\ * as commands with an option."""
+    table = pd.DataFrame({"targets": ["['query']", "*", "[-1, 2]", "中"], "x": ["[-0.10, +0.20]"] * 4})
+    latex = Section("t", table, words=1, label="a").latex()
+    rows = [line for line in latex.splitlines() if " & " in line][1:]
+    assert [row.partition(" & ")[0] for row in rows] == ["{[}'query']", "{*}", "{[}$-$1, 2]", "中"]
+    assert "LuaLaTeX or XeLaTeX, and a font that has 中" in latex
