@@ -123,7 +123,8 @@ def test_a_folder_is_its_files_in_order(tmp_path):
     ("a.csv.gz", gzip.compress(b"", mtime=0), ""), ("a.csv", "first,second\na,b\n\ufefffirst,second\n", "line 3"),
     ("a.csv", "first,second\na,b\n".encode("utf-16"), "UTF-16"), ("a.txt", "one\n".encode("utf-16"), "UTF-16"),
     ("a.csv", "first,second\na,b\n".encode("utf-16-le"), "UTF-16"), ("a.txt", "one\n".encode("utf-16-be"), "UTF-16"),
-    ("a.jsonl", JSON.encode("utf-16"), "UTF-16"), ("a.txt.gz", gzip.compress("one".encode("utf-16"), mtime=0), "UTF-16"),
+    ("a.jsonl", JSON.encode("utf-16"), "UTF-16"),
+    ("a.txt.gz", gzip.compress("one".encode("utf-16"), mtime=0), "UTF-16"),
 ])  # fmt: skip
 def test_a_broken_file_is_named_with_its_line_or_row(tmp_path, name, content, place):
     with pytest.raises(UserError, match=rf"{name}.*{place}") as error:
