@@ -1,15 +1,15 @@
 """cse: the laboratory for contrastive sentence embeddings.
 
-The commands are functions too: `cse.train`, `cse.evaluate`, `cse.load` and `cse.compose` (cse/api.py). Importing cse
-imports nothing heavy; the libraries come when a function is called.
+The commands are functions too: `cse.train`, `cse.evaluate`, `cse.load`, `cse.runs` and `cse.compose` (cse/api.py).
+Importing cse imports nothing heavy; the libraries come when a function is called.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cse.api import TrainingRun, compose, evaluate, load, train
+    from cse.api import TrainingRun, compose, evaluate, load, runs, train
 
-__all__ = ["TrainingRun", "compose", "evaluate", "load", "train"]
+__all__ = ["TrainingRun", "compose", "evaluate", "load", "runs", "train"]
 
 
 def __dir__() -> list[str]:

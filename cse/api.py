@@ -3,6 +3,7 @@
     run = cse.train("objective=barlow", "model=roberta", seed=3)
     vectors = run.encoder().encode(["A sentence.", "Another one."])
     scores = cse.evaluate(run.encoder(), eval=["stsb", "sts"])
+    table = cse.runs("multirun")  # a pandas.DataFrame with a row for each run
 
 Every function takes the command line's words; a key that is a Python name may be a keyword: seed=3, model="roberta".
 eval={"mine": function} adds scores of a function of yours, (encode, split) -> {name: number}, as dev/mine/NAME;
@@ -43,6 +44,7 @@ from cse.sources.encoder import WORKS_HERE
 
 if TYPE_CHECKING:  # importing cse does not import numpy and torch
     import numpy as np
+    import pandas as pd
 
     from cse.eval.function import ScoringFunction
     from cse.files import Json
@@ -218,6 +220,30 @@ def evaluate(
         memoized.check_varied()
         memoized.warn_of_zeros()
         return values(found.values())
+
+
+def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
+    """Every run at or below the folders, a row each, sorted by folder: what `cse-report runs=` writes as runs.csv.
+
+    Columns: folder; state (done, running, stopped, failed, not started) and why; the settings in which the runs differ,
+    by dotted key, and the seed; every score of the best step by name, unrounded; then partial, untrained, best_step,
+    steps, wall_seconds, ... and the command that repeats the run. A value that a run lacks is None. seed: the key of
+    the runs' seed. Planned jobs of a sweep that have no run yet are rows too. Raises UserError for a folder that does
+    not exist.
+    """
+    import pandas as pd
+
+    from cse.lab.folder.plan import jobs_without_run
+    from cse.lab.folder.runs import read_runs
+    from cse.lab.report.chosen import with_evaluations
+    from cse.lab.report.frame import differing, runs_frame
+
+    places = [Path(folder) for folder in folders]
+    found = with_evaluations(read_runs(places))
+    every = [*found, *jobs_without_run(places)]
+    keys = [*differing(found, seed), seed] if found else []
+    scores = list(dict.fromkeys(name for run in found for name in run.metrics))
+    return runs_frame(sorted(every, key=lambda run: run.folder), keys, scores).astype(object).where(pd.notna, None)
 
 
 @contextmanager

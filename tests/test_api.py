@@ -302,3 +302,22 @@ def test_a_constant_encoder_is_the_reason_for_what_a_function_cannot_compute():
 
     with np.errstate(all="ignore"), pytest.raises(UserError, match="same vector for each of 2 texts"):
         cse.evaluate(lambda texts: np.ones((len(texts), 2)), {"mine": nan})
+
+
+def test_many_runs_are_a_frame_with_a_row_each(leave, tmp_path):
+    """One that failed, and one without a score, too; values stay what they are."""
+    low, high = {"trainer.lr": 1e-3}, {"trainer.lr": 3e-3}
+    leave("a", low | {"seed": 1, "note": None}, {"dev/stsb/spearman": 81.23456}, overrides=["trainer.lr=1e-3"])
+    leave("b", high | {"seed": 1}, {"dev/stsb/spearman": 80.0}, overrides=["trainer.lr=3e-3"])
+    leave("c", low | {"seed": 2}, status="failed", overrides=["trainer.lr=1e-3"])
+    table = cse.runs(tmp_path / "runs")
+    assert list(table["folder"]) == [str(tmp_path / "runs" / name) for name in "abc"]
+    assert list(table["state"]) == ["done", "done", "failed"]
+    assert list(table["trainer.lr"]) == [1e-3, 3e-3, 1e-3]
+    assert list(table["seed"]) == [1, 1, 2]
+    assert list(table["dev/stsb/spearman"]) == [81.23456, 80.0, None]
+    assert len(cse.runs(tmp_path / "runs" / "a", tmp_path / "runs" / "b")) == 2
+    (tmp_path / "empty").mkdir()
+    assert cse.runs(tmp_path / "empty").empty
+    with pytest.raises(UserError, match="nowhere"):
+        cse.runs(tmp_path / "nowhere")
