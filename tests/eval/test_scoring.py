@@ -33,7 +33,7 @@ def test_a_source_may_have_keys_of_its_own():
 
 @pytest.mark.parametrize(("source", "key"), [({}, "protocol"), ({"protocol": "", "files": 5}, "files"), (None, "None")])
 def test_a_wrong_source_is_refused_by_class_and_key(source, key):
-    with pytest.raises(UserError, match=rf"^eval\.mine: .*test_score\.Mine.*{key}") as caught:
+    with pytest.raises(UserError, match=rf"^eval\.mine: .*test_scoring\.Mine.*{key}") as caught:
         check_source("mine", Mine(source))
     assert "\n" not in str(caught.value)
 

@@ -22,7 +22,7 @@ def test_the_patch_of_a_checkout_gives_its_code(tmp_path, monkeypatch):
     """Also a file with Windows' line ends, a binary one, and a new one of code; a file of text is not the code's."""
     here, there = tmp_path / "here", tmp_path / "there"
 
-    (here / "cse" / "record").mkdir(parents=True)
+    (here / "cse" / "lab").mkdir(parents=True)
     (here / "cse" / "a.py").write_bytes(b"one = 1\r\ntwo = 2\r\n")
     (here / "cse" / "b.bin").write_bytes(b"\0\1\2")
     git(here, "init")
@@ -46,7 +46,7 @@ def test_the_patch_of_a_checkout_gives_its_code(tmp_path, monkeypatch):
 @pytest.fixture
 def tree(tmp_path) -> Path:
     """What is built, with git; its folders of conf/ and sweeps/ are empty."""
-    root = Path(commit.__file__).parents[2]
+    root = Path(commit.__file__).parents[3]
     here = tmp_path / "tree"
     for name in ("pyproject.toml", "README.md", "LICENSE", "CITATION.cff", "hatch_build.py", "cse/__init__.py",
                  "cse/lab/folder/__init__.py", "cse/lab/folder/commit.py"):  # fmt: skip
