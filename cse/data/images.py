@@ -31,7 +31,10 @@ from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, Posi
 log = logging.getLogger(__name__)
 
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "PPM", "TIFF", "WEBP")  # not EPS: a program, which Ghostscript would run
-ENDINGS = (*(".jpg", ".jpeg", ".png", ".gif", ".bmp"), *(".ppm", ".pgm", ".pbm", ".tif", ".tiff", ".webp"))
+ENDINGS = (
+    *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
+    *(".ppm", ".pgm", ".pbm", ".pnm", ".pfm"),
+)  # of these formats, by Pillow
 LAST_BYTES = 4096
 ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}  # what a whole file has among its last bytes
 # ColorJitter's parameters in the order of its own numbering, each with the value that has no effect

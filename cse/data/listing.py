@@ -1,6 +1,7 @@
 """Which files of a folder are read: one rule for text, images and sound.
 
 Hidden files and folders are left out, at any depth: editors, file managers and macOS keep copies of their own there.
+So are the folders in which systems keep theirs under other names (SYSTEMS).
 Links to folders are followed, but for those that lead back into the folder or above it. What else is there and is not
 read is counted and named.
 """
@@ -13,6 +14,8 @@ from pathlib import Path
 from cse.errors import UserError
 
 NAMED = 5  # of a list in a message
+SYSTEMS = ("$RECYCLE.BIN", "System Volume Information", "lost+found", "@eaDir", "#recycle", "__MACOSX")
+"""Folders that Windows, ext4, Synology's file servers and macOS's archives make: deleted files, thumbnails, copies."""
 
 
 def listed(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path], list[Path]]:
@@ -32,6 +35,11 @@ def listed(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path], lis
     return sorted(read), sorted(others)
 
 
+def is_visible(name: str) -> bool:
+    """Whether a file or folder of that name is the user's own."""
+    return not name.startswith(".") and name not in SYSTEMS
+
+
 def _visible(root: Path) -> Iterator[Path]:
     """What is below a folder but folders, and links that are not followed."""
 
@@ -41,13 +49,13 @@ def _visible(root: Path) -> Iterator[Path]:
     top = root.resolve()
     for folder, inside, names in os.walk(root, onerror=refuse, followlinks=True):
         place = Path(folder)
-        inside[:] = [name for name in inside if not name.startswith(".")]
+        inside[:] = [name for name in inside if is_visible(name)]
         for name in [name for name in inside if (place / name).is_symlink()]:
             target = (place / name).resolve()
             if target.is_relative_to(top) or place.resolve().is_relative_to(target):
                 inside.remove(name)
                 yield place / name
-        yield from (place / name for name in names if not name.startswith("."))
+        yield from (place / name for name in names if is_visible(name))
 
 
 def unread_in_words(root: Path, others: Sequence[Path]) -> str:
@@ -74,5 +82,5 @@ def some(words: Collection[str]) -> str:
 def classes_without(root: Path, read: Sequence[Path]) -> list[str]:
     """The names of the folders in a folder that hold none of the files to read, hidden ones apart."""
     used = {file.relative_to(root).parts[0] for file in read}
-    there = sorted(path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+    there = sorted(path.name for path in root.iterdir() if path.is_dir() and is_visible(path.name))
     return [name for name in there if name not in used]

@@ -2,7 +2,7 @@
 
 import numpy as np
 from PIL import Image
-from PIL.TiffImagePlugin import BITSPERSAMPLE, PHOTOMETRIC_INTERPRETATION, TiffImageFile
+from PIL.TiffImagePlugin import BITSPERSAMPLE, PHOTOMETRIC_INTERPRETATION, SAMPLEFORMAT, TiffImageFile
 
 PLAIN = {"1", "L", "P", "RGB", "RGBA", "LA", "PA", "CMYK", "YCbCr", "HSV"}  # modes that Pillow itself makes RGB
 REPAIR = "write it again as RGB or gray of 8 or 16 bits"
@@ -14,6 +14,8 @@ def rgb(image: Image.Image) -> Image.Image:
     Of a file of several pictures (GIF, TIFF) the first one. Transparency is dropped, and the orientation of EXIF is not
     applied, as torchvision's ImageFolder does. Raises ValueError for numbers without a known black and white.
     """
+    if isinstance(image, TiffImageFile) and 2 in image.tag_v2.get(SAMPLEFORMAT, ()):  # Pillow reads those of 8 bits as
+        raise ValueError(f"its pixels are signed integers, whose white is not known: {REPAIR}")  # if they had no sign
     if image.mode in PLAIN:
         return image.convert("RGB")
     if image.mode == "La":  # gray times its opacity
@@ -22,8 +24,10 @@ def rgb(image: Image.Image) -> Image.Image:
         gray_HW = (_sixteen_bits(image) >> 8).astype(np.uint8)
     elif image.mode == "F":
         gray_HW = _of_floats(np.asarray(image))
+        if _white_is_0(image):
+            gray_HW = 255 - gray_HW
     else:
-        kind = "are 32-bit or signed integers, whose white is not known" if image.mode == "I" else f"are {image.mode}"
+        kind = "are 32-bit integers, whose white is not known" if image.mode == "I" else f"are {image.mode}"
         raise ValueError(f"its pixels {kind}: {REPAIR}")
     return Image.fromarray(gray_HW).convert("RGB")
 
@@ -33,9 +37,12 @@ def _sixteen_bits(image: Image.Image) -> np.ndarray:
     gray_HW = np.asarray(image).astype(np.int64)
     if isinstance(image, TiffImageFile):
         gray_HW <<= 16 - image.tag_v2[BITSPERSAMPLE][0]  # cameras write 12
-        if image.tag_v2.get(PHOTOMETRIC_INTERPRETATION) == 0:  # white is 0; Pillow heeds that in 8 bits alone
-            gray_HW = 65535 - gray_HW
-    return gray_HW
+    return 65535 - gray_HW if _white_is_0(image) else gray_HW
+
+
+def _white_is_0(image: Image.Image) -> bool:
+    """Whether a TIFF says so, which Pillow heeds in 8 bits alone."""
+    return isinstance(image, TiffImageFile) and image.tag_v2.get(PHOTOMETRIC_INTERPRETATION) == 0
 
 
 def _of_floats(gray_HW: np.ndarray) -> np.ndarray:

@@ -11,11 +11,12 @@ from made_up_images import images
 from PIL import Image
 
 from cse.data.audio import files_of_speakers
+from cse.data.images import _from_folder
 from cse.data.listing import listed
 from cse.data.text import Text
 from cse.errors import UserError
 
-HIDDEN = ("._a", ".ipynb_checkpoints/a", "b/.Trash-1000/a", "b/._a")
+HIDDEN = ("._a", ".ipynb_checkpoints/a", "b/.Trash-1000/a", "b/._a", "$RECYCLE.BIN/a.x", "b/@eaDir/a.x", "__MACOSX/a.x")
 
 
 def paths(root: Path, *names: str) -> list[Path]:
@@ -31,6 +32,16 @@ def test_hidden_files_and_folders_are_in_neither_list(tmp_path):
     paths(root, *HIDDEN)
     seen = paths(root, "a.x", "b/a.x", "b/a.y", "c/d/e/a.x")
     assert listed(root, lambda file: file.suffix == ".x") == ([seen[0], seen[1], seen[3]], [seen[2]])
+
+
+def test_a_systems_own_folders_are_no_classes(tmp_path, caplog):
+    folder = tmp_path / "images"
+    paths(folder, "a/0.png", "b/0.JFIF", "b/1.pnm", "$RECYCLE.BIN/0.png", "@eaDir/0.png", "lost+found/0.png")
+    with caplog.at_level(logging.WARNING):
+        names, labels = _from_folder(str(folder), None)
+    assert [Path(name).relative_to(folder).as_posix() for name in names] == ["a/0.png", "b/0.JFIF", "b/1.pnm"]
+    assert labels.tolist() == [0, 1, 1]
+    assert not caplog.text
 
 
 def test_links_are_followed_unless_they_lead_back(tmp_path):

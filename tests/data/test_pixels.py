@@ -71,3 +71,27 @@ def test_numbers_without_a_known_white_are_refused_with_the_file(tmp_path, gray_
         Image.fromarray(gray_HW).save(tmp_path / "class" / name)
     with pytest.raises(UserError, match=r"2 of the 2 images .*0\.tif, its pixels .*16 bits"):
         images(tmp_path, batch_size=2)
+
+
+def tiff(path, gray_HW: np.ndarray, sample_format: int, white_is_0: bool):
+    """An uncompressed TIFF of one strip. sample_format: 1 for numbers without a sign, 2 with one, 3 for floats."""
+    rows, bits = gray_HW.shape[0], 8 * gray_HW.itemsize
+    entries = [(256, rows), (257, rows), (258, bits), (259, 1), (262, 0 if white_is_0 else 1), (273, 8), (277, 1)]
+    entries += [(278, rows), (279, gray_HW.nbytes), (339, sample_format)]
+    table = b"".join(struct.pack("<HHIHH", tag, 3, 1, value, 0) for tag, value in entries)
+    start = struct.pack("<2sHI", b"II", 42, 8 + gray_HW.nbytes)
+    path.write_bytes(start + gray_HW.tobytes() + struct.pack("<H", len(entries)) + table + struct.pack("<I", 0))
+
+
+def test_a_tiff_of_floats_whose_white_is_0(tmp_path):
+    gray_HW = (GRAY_HW / 65535).astype("<f4")
+    tiff(tmp_path / "a.tif", gray_HW, 3, white_is_0=True)
+    with Image.open(tmp_path / "a.tif") as image:
+        found_HWC = np.asarray(rgb(image)).astype(int)
+    assert np.abs(found_HWC - (255 - 255 * gray_HW)[..., None]).max() <= 0.5
+
+
+def test_a_tiff_of_8_bits_with_a_sign_is_refused(tmp_path):
+    tiff(tmp_path / "a.tif", (GRAY_HW.astype(int) // 256 - 128).astype(np.int8), 2, white_is_0=False)
+    with Image.open(tmp_path / "a.tif") as image, pytest.raises(ValueError, match="signed"):
+        rgb(image)
