@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # importing torch takes seconds
 
 log = logging.getLogger(__name__)
 
-VERSION = 2  # of what the readers, `fault` and `tokenize` make of the same bytes: change it with them, for the caches
+VERSION = 3  # of what the readers, `fault` and `tokenize` make of the same bytes: change it with them, for the caches
 ROWS_PER_BLOCK = 65536  # their offsets are held as Python integers
 TEXTS_PER_CALL = 1000  # per call of the tokenizer: keeps its threads busy and takes little memory
 

@@ -30,9 +30,10 @@ VISIBLE = re.compile(
 
 MISSING = {
     *("nan", "NaN", "-nan", "-NaN", "NULL", "null", "None", "NA", "N/A", "n/a", "<NA>", "#N/A", "#NA", "#N/A N/A"),
-    *("\\N", "1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND"),
+    *("\\N", "(null)", "<null>", "NaT", "1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND"),
+    *("#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"),
 }
-"""What pandas, R, spreadsheets and databases (MySQL's \\N) write for no value."""
+"""What pandas, R, spreadsheets (also for a formula that failed) and databases (MySQL's \\N) write for no value."""
 
 Notes = dict[str, Any]
 """Kept beside the cached rows. rows: how many there are; faults: {reason: the numbers of the unusable rows, from 0}."""

@@ -12,7 +12,7 @@ from cse.errors import UserError
 
 def test_a_usable_text_has_something_visible_and_no_nul():
     blank = ("", "\t \u3000", "\u200b\u200d\ufeff", "\x01\x02", "fine\0text", "\u2028", "\xad")
-    for cell in (*blank, "NaN", "NULL", "NA", "\\N", "N/A", "n/a", "null", "None", "#N/A", " NA "):
+    for cell in (*blank, "NaN", "NULL", "NA", "\\N", "N/A", "n/a", "null", "None", "#N/A", " NA ", "#REF!", "(null)"):
         assert usable.fault(cell)
     visible = ("a", ".", "  x  ", "\u4f60", "\u0627\u0644", "\U0001f44d", "a\u200bb", "\u0301")
     for cell in (*visible, "nan bread", "NA!", "\\Nothing", "na", "none"):
