@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 from collections.abc import Iterable
 from functools import cached_property
 from itertools import chain, islice, takewhile
@@ -17,11 +18,13 @@ from cse.types import Tokens
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedTokenizerBase
 
+log = logging.getLogger(__name__)
 
 KEPT_WORDS = 2**19  # by by_words: about 100 MB
 HEAD, HEAD_A_TOKEN = 10_000, 50
 """The characters of a text, at least and for each token asked for, that are tokenised first: a line of 30 MB would take
 100 bytes of memory for each of its characters."""
+GROWTH, MOST = 4, 2**20  # of what is tokenised of such a text, while it has too few tokens: by this factor, up to here
 TRIED = 64  # words, to find where a prefix ends
 
 
@@ -48,23 +51,34 @@ class Tokenizer:
     def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
         """Ids with special tokens at both ends, cut to max_length tokens, one int32 array a text."""
         prefixed = [self.prefix + text for text in texts]
-        cut = [self._cut(text, max_length) for text in prefixed]
+        room = max(HEAD, HEAD_A_TOKEN * max_length)
+        cut = [self._cut(text, room) for text in prefixed]
         rows = self._truncated(cut, max_length)
-        for i in [i for i, row in enumerate(rows) if len(row) < max_length and len(cut[i]) < len(prefixed[i])]:
-            (rows[i],) = self._truncated([prefixed[i]], max_length)  # the part had too few tokens
+        for i, text in enumerate(prefixed):  # a part of blanks, or of a word without end, has too few tokens
+            more = room
+            while len(rows[i]) < max_length and len(cut[i]) < len(text) and more < MOST:
+                more *= GROWTH
+                cut[i] = self._cut(text, more)
+                (rows[i],) = self._truncated([cut[i]], max_length)
+            if len(rows[i]) < max_length and len(cut[i]) < len(text):
+                end = "last" if self.hf.truncation_side == "left" else "first"
+                said = f"{len(text):,}", len(rows[i]), end, f"{more:,}"
+                log.warning("a text of %s characters has %d tokens in its %s %s: no more of it is read", *said)
         return [np.asarray(ids, dtype=np.int32) for ids in rows]
 
     def _truncated(self, texts: list[str], max_length: int) -> list[list[int]]:
         return self.hf(texts, truncation=True, max_length=max_length, return_attention_mask=False)["input_ids"]
 
-    def _cut(self, text: str, max_length: int) -> str:
-        """The part of a very long text, of whole words if it has blanks, that max_length tokens are looked for in."""
-        room = max(HEAD, HEAD_A_TOKEN * max_length)
+    def _cut(self, text: str, room: int) -> str:
+        """The part of a text of more than `room` characters that is tokenised first: of whole words, where the blanks
+        leave at least half of it."""
         if len(text) <= room:
             return text
         if self.hf.truncation_side == "left":
-            return text[-room:].partition(" ")[2] or text[-room:]
-        return text[:room].rpartition(" ")[0] or text[:room]
+            part, words = text[-room:], text[-room:].partition(" ")[2]
+        else:
+            part, words = text[:room], text[:room].rpartition(" ")[0]
+        return words if 2 * len(words) >= room else part
 
     def by_words(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
         """What a call gives, from the ids of words, each tokenised once: faster for texts that share their words.
@@ -74,7 +88,8 @@ class Tokenizer:
         texts = list(texts)
         prefixed = [self.prefix + text for text in texts]
         odd = any(odd in text for text in prefixed for odd in ("  ", "\0"))
-        if odd or not self._is_local or any(text != self._cut(text, max_length) for text in prefixed):
+        long = max(HEAD, HEAD_A_TOKEN * max_length)
+        if odd or not self._is_local or any(len(text) > long for text in prefixed):
             return self(texts, max_length)
         before, after = self._around.before, self._around.after
         room = max_length - len(before) - len(after)

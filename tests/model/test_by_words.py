@@ -81,5 +81,17 @@ def test_a_line_of_megabytes_is_cut_before_it_is_tokenised(monkeypatch):
 
     monkeypatch.setattr(Tokenizer, "_truncated", counting)
     for call in (tokenizer, tokenizer.by_words):
-        assert len(call(["the kadan " * 10**6, "migor"], 32)[0]) == 32
+        for text in ("the kadan " * 10**6, "kadan " + "\u4f60" * 10**7):
+            assert len(call([text, "migor"], 32)[0]) == 32
     assert max(given) <= 10_000
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_of_megabytes_without_a_blank_or_a_letter_the_most_is_not_read(caplog, monkeypatch, side):
+    tokenizer = TOKENIZERS["bert"]
+    monkeypatch.setattr(tokenizer.hf, "truncation_side", side)
+    for text in ("k" * 10**7, " " * 10**7):
+        (ids,) = tokenizer([text], 32)
+        assert len(ids) <= 3
+        assert "10,000,000 characters" in caplog.text
+        caplog.clear()
