@@ -86,12 +86,13 @@ def prompts_of(encoder: Encoder) -> Json:
     never the default: so both have one wherever there is a prefix.
     """
     prefix, given = encoder.tokenizer.prefix, encoder.settings.get("prompts") or {}
-    named = {name: text for name, text in given.items() if name != PROMPT and text != given.get(PROMPT)}
+    default = encoder.settings.get("default_prompt_name")
+    written = given.get(PROMPT) if default == PROMPT else None  # by this function, under several names
+    named = {name: text for name, text in given.items() if written is None or text != written}
     if not prefix:
         return {"prompts": named, "default_prompt_name": None}
     if not any(named.values()):  # empty ones are sentence-transformers' own
         named = {}
-    default = encoder.settings.get("default_prompt_name")
     if named.get(default) != prefix:
         default = PROMPT
     documents = next((named[name] for name in ("passage", "corpus") if name in named), prefix)

@@ -102,6 +102,7 @@ def test_modules_after_the_pooling_are_kept(base, tmp_path, kind):
 @pytest.mark.parametrize("settings", [
     {"prompts": E5}, {"prompts": QWEN}, {"prompts": E5 | {"document": "passage: "}, "default_prompt_name": "query"},
     {"similarity_fn_name": "dot"}, {"truncate_dim": 10}, {"longest": 7}, {},
+    {"prompts": QWEN | {"default": "of no call: "}},
 ], ids=str)  # fmt: skip
 def test_what_the_folder_says_is_kept(base, tmp_path, settings):
     folder = base(*modules_of("normalize"), **settings)
