@@ -26,7 +26,7 @@ from typing_extensions import TypedDict
 
 from cse.errors import UserError, in_short
 from cse.lab.settings import own
-from cse.lab.settings.compose import SWITCH, resolved, without_hydra
+from cse.lab.settings.compose import SWITCH, references, resolved, without_hydra
 from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import file_of
 from cse.lab.settings.schema import BASES, BESIDE, COMMANDS, PASSED
@@ -41,7 +41,6 @@ NESTED = object()  # stands for a nested part, which is checked by itself
 NOT_SET = "is not set"
 NOT_READ = "there is no such setting, and no value refers to it"
 MISSING = "???"  # Hydra's mark for a value that must be given
-FOLLOWED = re.compile(r"\$\{(\w+(?:\.\w+)?)")  # by a reference, alone or in a longer text
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")  # a value that is nothing but a reference to another key
 NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)  # in quotes, or it would not be text
 LEVELS = {"text": "views", "tokens": "tokens"}  # of an augmentation, and the method that each calls
@@ -69,7 +68,7 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
     """
     ours = without_hydra(cfg)
     content, written = resolved(ours), flattened(OmegaConf.to_container(ours))  # type: ignore[arg-type]
-    followed = set(FOLLOWED.findall(" ".join(map(str, written.values()))))
+    followed = references(written)
     read = followed | {f"paths.{key!s}" for key in OmegaConf.load(file_of("paths", "default"))}
     helpers = {key.partition(".")[0] for key in followed} - keys.__annotations__.keys()
     wrong = {key: [NOT_SET] for key in sorted(OmegaConf.missing_keys(ours))}
@@ -81,7 +80,9 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
             continue
         settings = {key: mask_parts(value) for key, value in node.items() if key not in HYDRAS_OWN}
         if not place:
-            settings = {key: one for key, one in settings.items() if key not in helpers}
+            aside = flattened({key: settings.pop(key) for key in helpers & settings.keys()})
+            unread = (key for key in aside if not f"{key}.".startswith(tuple(f"{one}." for one in followed)))
+            wrong |= {f"{key}={spell_value(aside[key])}": [NOT_READ] for key in unread}
             wrong |= {f"paths.{key}": [NOT_READ] for key in content.get("paths", ()) if f"paths.{key}" not in read}
         try:
             converted = types.validate_python(settings, strict=True)

@@ -23,6 +23,7 @@ SINGLE = ("model", "objective", "augmentation", "aux_modality")
 """The groups of which one choice is made: together they name a recipe."""
 SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
 """Words for true and false, in lower case."""
+REFERENCES = re.compile(r"\$\{(\.*)(\w+(?:\.\w+)*)")
 
 
 def composed(command: str, words: Sequence[str]) -> DictConfig:
@@ -54,6 +55,12 @@ def without_hydra(config: DictConfig) -> DictConfig:
 def resolved(cfg: DictConfig) -> Config:
     """The config as plain Python values, every interpolation filled in."""
     return cast("Config", OmegaConf.to_container(cfg, resolve=True))
+
+
+def references(written: Config) -> set[str]:
+    """The keys that values refer to, in a text or alone: ${model.name}, or of their own mapping ${.name}."""
+    found = ((key, *one) for key, value in written.items() for one in REFERENCES.findall(str(value)))
+    return {".".join([*key.split(".")[: -len(dots)], name]) if dots else name for key, dots, name in found}
 
 
 def is_group(key: str) -> bool:
@@ -107,7 +114,8 @@ def explaining(words: Sequence[str], command: str) -> Iterator[None]:
 
 
 def from_environment(name: str, *default: str | None, _node_: Node, _root_: BaseContainer) -> str | None:
-    """${oc.env:NAME,DEFAULT}: OmegaConf's own, but refused if it could write a secret into a run's files.
+    """${oc.env:NAME,DEFAULT}: OmegaConf's own, but refused if it could write a secret into a run's files, and an empty
+    variable is none, as in shells and container files that name each.
 
     Values end up in results.json, train.log and every tracker. Configs that are not ours are left alone.
     """
@@ -119,7 +127,7 @@ def from_environment(name: str, *default: str | None, _node_: Node, _root_: Base
         )
     if name not in os.environ and not default:
         raise KeyError(f"Environment variable '{name}' not found")
-    return os.environ.get(name, default[0] if default else None)
+    return os.environ.get(name) or (default[0] if default else None)
 
 
 @cache

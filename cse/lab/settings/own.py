@@ -27,6 +27,9 @@ HEADER = re.compile(r"^\s*#\s*@package[:\s]+(\S+)\s*$", re.MULTILINE)
 ON_THE_LINE = ("hydra", "resume", "rerun")
 """The keys that are read where they are typed, besides those that belong to a line of several jobs."""
 
+RECORDED = ("choices", "sources", "replaced")
+"""The keys of a run's record, which cse.lab.settings.schema takes from a run that is resumed."""
+
 READ_IN = {
     "sweep": ("jobs", "dry_run", *(f"hydra.sweeper.{key}" for key in ("params", "n_trials", "batch", "seed"))),
     **dict.fromkeys(("experiment", "variant", "recipe"), ("hydra.run.dir",)),
@@ -123,6 +126,9 @@ def check_keys(path: Path, group: str, content: Config, known: set[str]) -> None
                 f"{line_of(path, [key])}: {key}: {choice} is a choice: write `defaults:`, and below it "
                 f"`  - override /{key}: {choice}`"
             )
+    for key in RECORDED:
+        if key in content:
+            raise UserError(f"{line_of(path, [key])}: {key} is what a run records: no file sets it")
     for key in flattened(content):
         if (entry(key).of_line or key.startswith(ON_THE_LINE)) and not key.startswith(READ_IN.get(group, ())):
             raise UserError(f"{line_of(path, key.split('.'))}: {key} has no effect in a file: type it on the line")

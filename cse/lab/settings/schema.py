@@ -4,13 +4,24 @@ from collections.abc import Callable
 from typing import Annotated, Literal, NotRequired
 
 from annotated_types import MinLen
-from pydantic import with_config
+from pydantic import AfterValidator, with_config
 from typing_extensions import TypedDict
 
 from cse.ranges import STRICT, AnyPooling, Count, Name, Positive, Seed, Split, WhiteningKind, Widths
 
 Part = Callable[..., object]
 """A node with a `_target_`, which is checked against its own signature."""
+
+
+def without_settings(node: dict[str, object]) -> dict[str, object]:
+    """The node. Raises ValueError for settings beside no choice, which nothing would read."""
+    if node:
+        raise ValueError("has settings, but there is no choice that reads them")
+    return node
+
+
+NoPart = Annotated[dict[str, object], AfterValidator(without_settings)]
+"""The node of a group without a choice."""
 
 
 class Jobs(TypedDict):
@@ -68,7 +79,7 @@ class Train(Shared, Starting):
     objective: Part
     masking: Part
     trainer: Part
-    aux_modality: Part | dict[str, object]
+    aux_modality: Part | NoPart
     choices: NotRequired[dict[str, str]]  # of a run that is resumed, as the next two
     sources: NotRequired[list[str]]
     replaced: NotRequired[dict[str, object]]

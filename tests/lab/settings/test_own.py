@@ -28,7 +28,8 @@ def written(tmp_path, monkeypatch):
 
 HEADED = ["trainer:\n  lr: 1e-3\n", "# mine\n# @package _global_\ntrainer:\n  lr: 1e-3\n",
           "\ufeff# @package _global_\r\ntrainer:\r\n  lr: 1e-3\r\n", "trainer:\n  lr: 1e-3\n# @package _global_\n",
-          "my_lr: 1e-3\ntrainer: {lr: '${my_lr}'}\n"]  # fmt: skip
+          "my_lr: 1e-3\ntrainer: {lr: '${my_lr}'}\n",
+          "my: {a: 1e-3, b: '${.a}'}\ntrainer: {lr: '${my.b}'}\n"]  # fmt: skip
 
 
 @pytest.mark.parametrize("group", ["experiment", "variant"])
@@ -62,6 +63,8 @@ def test_a_recipe_an_evaluator_and_a_trackers_settings_are_used(written, tmp_pat
     ("hello\n", "|hello"), ("paths: {sentval: /x}\n", ":1|paths.sentval"), ("eval: {stbs: {widths: [3]}}\n", ":1|stbs"),
     ("tracker: {wandb: {projct: x}}\n", ":1|projct"), ("model: {prefix: None}\n", ":1|model.prefix=None"),
     ("on: 1\n", "|True"), ("whitening: {kind: pca}\n", ":1|whitening"),
+    ("aux_modality: {weight: 1}\n", ":1|aux_modality"), ("choices: {model: minilm}\n", ":1|choices"),
+    ("my: {lr: 1e-3, wd: 1}\ntrainer: {lr: '${my.lr}'}\n", ":1|my.wd"),
     ("trainer:\n\tlr: 1\n", "\", line 2|\\t"), ("seed: 1\nseed: 2\n", "\", line 2|duplicate key"),
     (b"# M\nnote: M\xfcller\n", ":2|UTF-8"), ("seed: 1\n".encode("utf-16"), ":1|UTF-8"),
 ])  # fmt: skip
