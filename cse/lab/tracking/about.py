@@ -8,6 +8,7 @@ from cse.lab.settings.dotted import Config
 
 GROUPED = ("objective", "model", "data", "augmentation")
 TAGGED = (*GROUPED, "aux_modality")
+LONGEST_TAG = 64  # characters; with a longer one W&B would not start
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,6 @@ class About:
 
     @property
     def tags(self) -> list[str]:
-        """The choices that tell one kind of run from another."""
+        """The choices that tell one kind of run from another, as long as W&B takes them."""
         chosen = (self.choices.get(group) for group in TAGGED)
-        return [choice for choice in chosen if choice and choice != "none"]
+        return [choice[:LONGEST_TAG] for choice in chosen if choice and choice != "none"]

@@ -262,6 +262,20 @@ def test_the_environments_tags_job_type_and_group_apply(environment, tmp_path):
         cse.compose("tracker=offline")
 
 
+def test_an_empty_variable_is_none(environment):
+    unset = cse.compose("tracker=offline")
+    for name in ("PROJECT", "ENTITY", "RUN_GROUP", "NAME", "JOB_TYPE", "TAGS", "NOTES", "RUN_ID", "MODE"):
+        environment.setenv(f"WANDB_{name}", "")
+    assert cse.compose("tracker=offline") == unset
+
+
+def test_a_choice_with_a_long_name_is_a_tag_that_wandb_takes(environment, tmp_path):
+    choices = CHOICES | {"data": "d" * 70}
+    run = Wandb(tmp_path, replace(ABOUT, config=CONFIG | {"choices": choices}), "offline", "p", 1, 1)
+    assert {"simcse", "d" * 64} <= set(run.run.tags)
+    run.finish(0, {})
+
+
 def test_the_seeds_of_a_setting_are_one_group():
     assert {replace(ABOUT, config=CONFIG | {"seed": seed}).group for seed in (1, 2)} == {"simcse-bert-wiki1m-dropout"}
     assert replace(ABOUT, kind="eval").group is None
