@@ -269,10 +269,10 @@ def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]
     tell_unread("images", root, found, others)
     if files is not None:
         try:
-            lines = map(str.strip, Path(files).read_text().splitlines())
+            lines = map(str.strip, Path(files).read_text(encoding="utf-8-sig").splitlines())
             listed_files = {tuple(Path(line).parts[-2:]) for line in lines if line}
-        except OSError as error:
-            raise UserError(f"aux_modality.data.files={files} cannot be read: {error.strerror}") from error
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"aux_modality.data.files={files} cannot be read: {first_line(error)}") from error
         found = [path for path in found if path.parts[-2:] in listed_files]
         if len(found) < max(1, len(listed_files)):
             raise UserError(f"{len(listed_files) - len(found)} of the images listed in {files} are not in {folder}")

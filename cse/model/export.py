@@ -109,7 +109,7 @@ def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
     hf.backend_tokenizer.no_truncation()
     hf.backend_tokenizer.no_padding()
     hf.save_pretrained(folder)
-    written = json.loads((folder / "tokenizer_config.json").read_text())
+    written = json.loads((folder / "tokenizer_config.json").read_bytes())
     config = {key: value for key, value in written.items() if key not in OF_ONE_CALL}
     config["model_max_length"] = tokenizer.longest
     if tokenizer.changed or tokenizer.template_length:  # its own class would build it without that
@@ -175,7 +175,7 @@ def write_weights(encoder: Encoder, folder: Path, ends: Sequence[nn.Module]) -> 
         backbone.save_pretrained(folder / "adapter")  # of a model with an adapter, this writes only the adapter
     else:
         backbone.save_pretrained(folder, state_dict=state)
-    config = json.loads((folder / "config.json").read_text())
+    config = json.loads((folder / "config.json").read_bytes())
     config["dtype"] = "float32"  # in which transformers then loads them, half precision too: as cse computes
     write_json(folder / "config.json", config | encoder.own_dropout)
 

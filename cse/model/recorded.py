@@ -133,10 +133,12 @@ def pooling_kind(file: Path) -> str:
     Raises UserError for another pooling.
     """
     config = json.loads(file.read_bytes())
-    chosen = [key for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
-    kind = config.get("pooling_mode", chosen[0] if len(chosen) == 1 else None)
+    named = {key: value for key, value in config.items() if key.startswith("pooling_mode_")}
+    chosen = [key for key, value in named.items() if value is True]
+    modes = config.get("pooling_mode", chosen if named else "mean")  # as sentence-transformers reads a file without any
+    kind = modes[0] if isinstance(modes, list) and len(modes) == 1 else modes
     if str(kind) not in MODES:
-        raise UserError(f"{file}: pooling {kind or chosen} is not one of {', '.join(POOLERS)}")
+        raise UserError(f"{file}: pooling {kind} is not one of {', '.join(POOLERS)}")
     return MODES[str(kind)]
 
 

@@ -119,8 +119,11 @@ def test_a_list_of_files_picks_them(image_folder, tmp_path):
     listed.write_text("bee/my 1.png\n\nbee/2.png \ndog/0.bmp\ndog/3.png\n")
     names = images(tmp_path / "copy", files=str(listed)).names
     assert sorted(Path(name).name for name in names) == ["0.bmp", "2.png", "3.png", "my 1.png"]
+    listed.write_text("\ufeffbee/2.png\ndog/0.bmp\n")
+    assert len(images(image_folder, files=str(listed), batch_size=2)) == 2
     listed.write_text("bee/1.png\nbee/9.png\n")
-    for files in (listed, tmp_path / "nowhere.txt"):
+    (tmp_path / "latin1.txt").write_bytes(b"bee/gr\xf6\xdfe.png\n")
+    for files in (listed, tmp_path / "nowhere.txt", tmp_path / "latin1.txt"):
         with pytest.raises(UserError, match=str(files)):
             images(image_folder, files=str(files))
 

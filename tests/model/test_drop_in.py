@@ -3,6 +3,7 @@
 The base is MiniLM with the modules, prompts and lengths of other published encoders.
 """
 
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -109,6 +110,23 @@ def test_what_the_folder_says_is_kept(base, tmp_path, settings):
     after = assert_drop_in(folder, tmp_path / "best")
     assert after.prompts == read(folder).prompts
     assert after.default_prompt_name == settings.get("default_prompt_name")
+
+
+@pytest.mark.parametrize("config", [{}, {"pooling_mode": ["mean"]}], ids=str)
+def test_a_pooling_without_a_mode_is_the_mean_as_sentence_transformers_reads_it(base, tmp_path, config):
+    folder = base()
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"embedding_dimension": 32} | config))
+    assert_drop_in(folder, tmp_path / "best")
+
+
+def test_letters_are_exported_where_python_reads_them_as_ascii(base, tmp_path, monkeypatch):
+    folder = base()
+    file = folder / "tokenizer_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"made_for": "Gr\u00f6\u00dfen"}))
+    encoder = load_encoder(str(folder), None)
+    monkeypatch.setattr(io, "text_encoding", lambda encoding, *_: encoding or "ascii")
+    save_encoder(encoder, tmp_path / "best")
+    assert json.loads((tmp_path / "best" / file.name).read_bytes())["made_for"] == "Gr\u00f6\u00dfen"
 
 
 def test_pooling_without_the_prompt_is_kept_and_takes_no_prefix(base, tmp_path):
