@@ -1,69 +1,26 @@
 """What is not the same in two runs: scores, weights, settings, data, versions, machines; what changes results first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import get_args
 
 import pandas as pd
 
-from cse.files import Json
+from cse.lab.folder.facts import Kind, facts
 from cse.lab.folder.runs import Run, plain
-from cse.lab.report.frame import format_value
 from cse.lab.report.markup import format_of
-from cse.lab.report.notes import contents_of, scoring, stretches
 from cse.lab.report.repeat import program_of
-from cse.lab.settings.dotted import flattened
-from cse.lab.settings.keys import entry
+from cse.lab.settings.dotted import format_value
 
-ORDER = ("scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping")
+ORDER = get_args(Kind)
 ABSENT = "-"
-
-
-def facts(run: Run) -> Iterator[tuple[str, str, object]]:
-    """(kind, name, value) of everything that a run records, except times."""
-    results = run.results
-    for score in run.scores.values():
-        yield "scores", score.name, score.value
-    yield "scores", "kept step", results.get("best_step")
-    yield "weights", "best/model.safetensors", results.get("weights_sum")
-    for name in ("encoder", "architecture", "precision", "dtype"):
-        yield "science", name, results.get(name)
-    settings = {key: value for key, value in run.config.items() if key not in ("choices", "sources")}  # repetitions
-    known = {**run.choices, **flattened(settings)}
-    known.pop("trainer.devices", None)  # `processes` counts those of torchrun, too
-    for key, value in known.items():
-        yield entry(key).role, key, run.get(key) if value is not None else None
-    for name, value in scoring(run).items():
-        if name.startswith(("data of ", "protocol of ")):
-            yield "data", name, value
-    trained = results.get("training_data")
-    if isinstance(trained, dict):
-        for name, value in flattened(trained | {"sha256": contents_of(trained)}).items():
-            if value != run.get("data.path"):  # which is a setting, and listed there
-                yield "data", f"training data: {name}", value
-    for name, digest in (results.get("inputs") or {}).items():
-        yield "data", f"digest of {name}", digest
-    for name, value in {**code_by_name(results), **run.versions}.items():
-        yield "versions", name, value
-    yield "machine", "device", results.get("device")
-    processes = [*results.get("earlier_processes", []), *filter(None, [results.get("processes")])]
-    yield "machine", "processes", ", then ".join(map(str, processes)) or None
-
-
-def code_by_name(results: Json) -> dict[str, object]:
-    """The digests of the code of a run, of that which it was resumed with, and of that before, by name."""
-    found: dict[str, object] = {}
-    for part in stretches(results):
-        until = f" until step {part['until_step']}" if "until_step" in part else ""
-        found |= {f"{key}{until}": part.get(key) for key in ("code", "git_commit")}
-        found |= {f"code of {name}{until}": digest for name, digest in (part.get("own_code") or {}).items()}
-    return found
 
 
 def what_differs(runs: Sequence[Run]) -> tuple[pd.DataFrame, list[str]]:
     """A line for each fact that is not the same in two runs, as text: of a training and an evaluation, which have other
     settings, for each that both have, and for each score. And notes: the kinds of facts that are the same, and how far
     apart the weights are."""
-    known = [{(kind, name): value for kind, name, value in facts(run) if value is not None} for run in runs]
-    found, both = set().union(*known), known[0].keys() & known[1].keys()
+    known = [facts(run) for run in runs]
+    found, both = known[0].keys() | known[1].keys(), known[0].keys() & known[1].keys()
     if len(set(map(program_of, runs))) > 1:
         found = {(kind, name) for kind, name in found if kind == "scores" or (kind, name) in both}
     names = sorted(found, key=lambda fact: (ORDER.index(fact[0]), fact[1]))

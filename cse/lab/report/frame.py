@@ -11,7 +11,7 @@ from cse.lab.folder.runs import Run, number_in, plain
 from cse.lab.folder.status import status_of
 from cse.lab.report.repeat import command_of, words_of_case
 from cse.lab.settings.compose import is_group
-from cse.lab.settings.dotted import flattened
+from cse.lab.settings.dotted import flattened, format_value
 from cse.lab.settings.groups import choices
 from cse.lab.settings.keys import entry, is_science, is_verbatim, key_of
 from cse.lab.settings.spelling import ONE_OF_MANY, quoted, typed_by_hand, values_of
@@ -143,13 +143,6 @@ def format_short(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return value.removesuffix("/best").rpartition("/")[2] if isinstance(value, str) else format_value(value)
-
-
-def format_value(value: object) -> str:
-    """A value as the command line writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "null" if value is None else str(value)
 
 
 def folded(text: str) -> str:

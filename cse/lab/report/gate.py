@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.errors import UserError
+from cse.lab.folder.facts import code_of
 from cse.lab.folder.runs import Run, described
 from cse.lab.folder.status import DONE, status_of
 from cse.lab.report.comparison import Comparison
 from cse.lab.report.differences import scored, setting_named, settings_in, the_one
 from cse.lab.report.group import compare, few_seeds, listed
 from cse.lab.report.markup import bounds, probability, signed
-from cse.lab.report.notes import changed_texts, code_of, rest_on_other_data
+from cse.lab.report.notes import changed_texts, rest_on_other_data
 from cse.lab.report.statistics import holm
 
 

@@ -1,14 +1,13 @@
 """Notes that a reader needs with a table's numbers: missing jobs, other settings, altered data, retrieved captions."""
 
 from collections import Counter
-from collections.abc import Iterator
 
-from cse.files import Json
+from cse.lab.folder.facts import scoring, trained_on
 from cse.lab.folder.runs import Run, Where, grouped, same
-from cse.lab.folder.score_tables import LIBRARIES, checksum, problems_of
+from cse.lab.folder.score_tables import problems_of
 from cse.lab.folder.status import DONE, FAILED, NOT_STARTED, RUNNING, STOPPED, Status, status_of
-from cse.lab.report.frame import format_value, varying
-from cse.lab.settings.dotted import flattened
+from cse.lab.report.frame import varying
+from cse.lab.settings.dotted import format_value
 from cse.lab.settings.keys import entry, is_science
 from cse.score import in_short
 
@@ -131,22 +130,6 @@ def changed_texts(runs: list[Run], settings: bool = False) -> list[str]:
     return list(dict.fromkeys(f"the files of {name}" for (name, _), sums in found.items() if len(sums) > 1))
 
 
-def trained_on(run: Run) -> Iterator[tuple[str, str, str]]:
-    """The training data of a run: its name, the settings that name its files, and their checksums."""
-    about = run.results.get("training_data")
-    if isinstance(about, dict) and (contents := contents_of(about)):
-        yield f"data={about.get('name')}", str(run.get("data.path")), contents
-    if isinstance(about, dict) and isinstance(second := about.get("aux_modality"), dict):
-        keys = [key for key in flattened(run.config) if key.startswith("aux_modality.data.") and is_science(key)]
-        yield "aux_modality", str([run.get(key) for key in keys]), str(second.get("digest"))
-
-
-def contents_of(about: Json) -> str | None:
-    """The checksums of training data's files, whatever these are called; None if there are none."""
-    sums = about.get("sha256")
-    return (", ".join(sorted(map(str, sums.values()))) if isinstance(sums, dict) else str(sums)) if sums else None
-
-
 def data_problems(runs: list[Run]) -> list[str]:
     """What is wrong with the data of marked scores."""
     marked = [run for run in runs if run.altered]
@@ -198,39 +181,6 @@ def scored_differently(runs: list[Run]) -> list[str]:
         for name, value in scoring(run).items():
             values.setdefault(name, {})[value] = None
     return [f"{name} ({' | '.join(found)})" for name, found in values.items() if len(found) > 1]
-
-
-def scoring(run: Run) -> dict[str, str]:
-    """Everything that a run's scores depend on besides its encoder, as text."""
-    versions = run.versions
-    facts = {library: str(versions[library]) for library in LIBRARIES if library in versions}
-    facts |= {"code": code} if (code := code_of(run)) else {}
-    facts |= {
-        key: format_value(run.get(key)) for key in ("dtype", "trainer.eval_precision") if run.get(key) is not None
-    }
-    for key, value in flattened(run.config).items():
-        if key.startswith("eval.") and not str(value).startswith("/"):  # a folder, whose files' checksum tells
-            facts[key] = format_value(value)
-    for evaluator, source in (run.results.get("data") or {}).items():
-        facts[f"data of {evaluator}"] = checksum(source)[:8]
-        facts[f"protocol of {evaluator}"] = format_value(source.get("protocol"))
-    return facts
-
-
-def code_of(run: Run) -> str:
-    """The digests of the code of a run: cse's and one's own parts', before that those it had until it was resumed; ""
-    for a run of an edition that kept none."""
-    found = []
-    for part in stretches(run.results):
-        if part.get("code"):
-            own = [f"{name} {digest[:8]}" for name, digest in (part.get("own_code") or {}).items()]
-            found.append(" and ".join([part["code"][:8], *own]))
-    return ", then ".join(found)
-
-
-def stretches(results: Json) -> list[Json]:
-    """What a run's results say of its code: of the steps before each resume by other code, and then of the last."""
-    return [*(results.get("earlier_code") or []), results]
 
 
 def retrieved(runs: dict[str, Run]) -> list[str]:

@@ -17,7 +17,6 @@ from cse.lab.folder.runs import Run, plain, read_runs, same
 from cse.lab.folder.status import counted, status_of
 from cse.lab.report import figures, published
 from cse.lab.report.comparison import compare_runs
-from cse.lab.report.frame import format_value
 from cse.lab.report.group import groups_of
 from cse.lab.report.notes import deviations, missing_jobs
 from cse.lab.report.page import Picture, Report
@@ -27,7 +26,7 @@ from cse.lab.report.table import build
 from cse.lab.report.verdicts import judge_claims
 from cse.lab.sections import Section
 from cse.lab.settings.compose import SINGLE, explaining, is_group, resolved, without_hydra
-from cse.lab.settings.dotted import Config, flattened
+from cse.lab.settings.dotted import Config, flattened, format_value
 from cse.lab.settings.groups import choices
 from cse.lab.settings.keys import changes_a_table, is_verbatim, key_of
 from cse.lab.settings.spelling import overrides_of, unquoted, values_of

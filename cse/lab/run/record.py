@@ -1,18 +1,26 @@
 """What a run reports while it works: results.json, metrics.jsonl, and the trackers that show its numbers."""
 
 import math
+import sys
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from cse.files import write_json
-from cse.lab.folder.results import first_results, scores_of
+from cse.files import Json, write_json
+from cse.lab.folder.commit import git_commit
+from cse.lab.folder.facts import code_digest, named_sums, own_code
+from cse.lab.folder.results import command_line, installed
 from cse.lab.settings.dotted import Config
 from cse.lab.tracking.about import About
 from cse.lab.tracking.trackers import Tracker, Trackers
-from cse.score import Scores
+from cse.score import Score, Scores
+
+PACKAGES = (
+    *("cse-lab", "torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
+    *("numpy", "scipy", "scikit-learn", "hydra-core", "mteb"),
+)
 
 GRACE = 15.0  # seconds that trackers have after a signal: whoever stops a run waits about half a minute
 
@@ -73,3 +81,27 @@ class Record:
         if self.writes:
             self.step = step
             self.trackers.log(metrics, step, lower_is_better)
+
+
+def first_results(config: Config, device: str, precision: str) -> Json:
+    """The results.json of a run that begins. precision: of training (fp32, bf16, fp16); scoring is in fp32."""
+    return {
+        "status": "running",
+        "config": config,
+        "seed": config.get("seed"),
+        "command": command_line(),
+        "git_commit": git_commit(),
+        "code": code_digest(),
+        "own_code": own_code(config),
+        "named": named_sums(config),
+        "versions": {"python": sys.version.split()[0], **{name: v for name in PACKAGES if (v := installed(name))}},
+        "device": device,
+        "precision": precision,
+        "metrics": {},
+    }
+
+
+def scores_of(scores: Mapping[str, Score]) -> Json:
+    """The scores as results.json has them: their values in `metrics`, and what each is in `scores`."""
+    about = {name: one.about() for name, one in scores.items()}
+    return {"metrics": {name: one.value for name, one in scores.items()}, "scores": about}

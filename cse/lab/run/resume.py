@@ -16,7 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
 from cse.files import Json
-from cse.lab.folder.results import changed_code
+from cse.lab.folder.facts import changed_code
 from cse.lab.folder.runs import RUN, newest_run, read_run, read_run_file
 from cse.lab.run.foreign import nodes_in, refuse_foreign_parts
 from cse.lab.settings.compose import composed, explaining, is_group, resolved, without_hydra

@@ -14,3 +14,10 @@ def flattened(config: Mapping[str, object], prefix: str = "") -> Config:
         key = f"{prefix}{name}"
         flat |= flattened(value, f"{key}.") if isinstance(value, Mapping) else {key: value}
     return flat
+
+
+def format_value(value: object) -> str:
+    """A value as the command line writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "null" if value is None else str(value)

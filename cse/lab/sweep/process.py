@@ -10,16 +10,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from cse.data.readers import files_of
 from cse.errors import RunError, UserError
-from cse.files import make_folder, read_once, sha256
+from cse.files import make_folder
+from cse.lab.folder.facts import changed_code, changed_files, changed_settings
 from cse.lab.folder.heartbeat import read_beat
-from cse.lab.folder.results import changed_code, named_sums
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import DONE, FAILED, RUNNING
 from cse.lab.settings.compose import resolved, without_hydra
-from cse.lab.settings.dotted import flattened
-from cse.lab.settings.keys import changes_a_table, identity, key_of, protocol
+from cse.lab.settings.keys import key_of
 from cse.lab.settings.spelling import spell_value
 from cse.lab.settings.words import digest
 from cse.lab.sweep import jobs
@@ -148,32 +146,9 @@ def differences(job: jobs.PlannedJob, run: Run) -> list[str]:
     config = job.composed()
     if config.smoke:  # its settings were shrunk
         return changed_files(run)
-    now, before = (
-        {key: value for key, value in flattened(settings).items() if changes_a_table(key)}
-        | identity(settings)
-        | protocol(settings)
-        for settings in (resolved(without_hydra(config)), run.config)
-    )
-    decided = {key for key in now if now[key] == "auto"}  # by the machine that ran it, as the run records
-    decided |= {"checkpoint"} if job.scores else set()  # a run's folder, which may have been moved with its sweep
-    changed = [key for key in now if key in before and before[key] != now[key] and key not in decided]
-    return [*(f"{key}={before[key]} (now {now[key]})" for key in changed), *changed_files(run)]
-
-
-def changed_files(run: Run) -> list[str]:
-    """What a finished run read, of encoders, text and pairs of the user's own, that has another content now."""
-    now, then = named_sums(run.config), run.results.get("named") or {"checkpoint": run.results.get("weights_sum")}
-    found = [f"other content of {key}={run.get(key)}" for key in now if then.get(key) not in (now[key], None)]
-    trained = (run.results.get("training_data") or {}).get("sha256")
-    sums = dict(trained) if isinstance(trained, dict) else {}
-    text = Path(str(run.get("data.path"))).expanduser()
-    if sums and text.is_dir() and set(map(str, files_of(text, tell=False))) != sums.keys():
-        found.append(f"other files in data.path={text}")
-    for source in (run.results.get("data") or {}).values():
-        sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
-    there = [name for name in sums if Path(name).is_file()]  # a benchmark's are named within their folder
-    changed = [name for name in there if read_once(sha256, Path(name)) != sums[name]]
-    return found + [f"other content of {name}" for name in changed]
+    changes = changed_settings(run.config, resolved(without_hydra(config)))
+    moved = {"checkpoint"} if job.scores else set()  # a run's folder, which may have been moved with its sweep
+    return [*(str(change) for change in changes if change.key not in moved), *changed_files(run)]
 
 
 def score_of(run: Run) -> Score | None:

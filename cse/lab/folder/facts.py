@@ -1,0 +1,215 @@
+"""What a run was made of, as facts of some kinds, and what of it is another now.
+
+Two runs, or a run and this machine as it is, are compared by these: a sweep asks whether a job is done, rerun= and
+resume= whether code has changed, a report whether its cells were scored alike, and differ= for all of it.
+
+facts       what a finished run records: scores, weights, settings, data, code, machine
+scoring     what its scores depend on besides its encoder
+trained_on  what it learned from
+deciding    the settings that decide a run's numbers
+changed_*   what is another now
+"""
+
+import hashlib
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from cse.data.readers import files_of
+from cse.files import Json, checksum, read_once, sha256
+from cse.lab.folder.runs import Run
+from cse.lab.folder.score_tables import LIBRARIES
+from cse.lab.folder.score_tables import checksum as data_checksum
+from cse.lab.settings.dotted import Config, flattened, format_value
+from cse.lab.settings.groups import CONF_DIR, PACKAGE_DIR
+from cse.lab.settings.keys import NAMED, changes_a_table, entry, identity, is_science, protocol
+
+Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]
+"""Of facts, what changes results first; of settings it is their role (keys.KEYS)."""
+
+Facts = Mapping[tuple[Kind, str], object]
+"""{(kind, name): value}, without values that are not known."""
+
+
+class Change(NamedTuple):
+    """A setting that is another now."""
+
+    key: str
+    before: object
+    now: object
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.before} (now {self.now})"
+
+
+def facts(run: Run) -> Facts:
+    """Everything that a run records, except times."""
+    return {(kind, name): value for kind, name, value in _recorded(run) if value is not None}
+
+
+def _recorded(run: Run) -> Iterator[tuple[Kind, str, object]]:
+    """(kind, name, value) of each; None where the run does not say."""
+    results = run.results
+    for score in run.scores.values():
+        yield "scores", score.name, score.value
+    yield "scores", "kept step", results.get("best_step")
+    yield "weights", "best/model.safetensors", results.get("weights_sum")
+    for name in ("encoder", "architecture", "precision", "dtype"):
+        yield "science", name, results.get(name)
+    settings = {key: value for key, value in run.config.items() if key not in ("choices", "sources")}  # repetitions
+    known = {**run.choices, **flattened(settings)}
+    known.pop("trainer.devices", None)  # `processes` counts those of torchrun, too
+    for key, value in known.items():
+        yield entry(key).role, key, run.get(key) if value is not None else None
+    for name, value in scoring(run).items():
+        if name.startswith(("data of ", "protocol of ")):
+            yield "data", name, value
+    trained = results.get("training_data")
+    if isinstance(trained, dict):
+        for name, value in flattened(trained | {"sha256": contents_of(trained)}).items():
+            if value != run.get("data.path"):  # which is a setting, and listed there
+                yield "data", f"training data: {name}", value
+    for name, digest in (results.get("inputs") or {}).items():
+        yield "data", f"digest of {name}", digest
+    for name, value in {**code_by_name(results), **run.versions}.items():
+        yield "versions", name, value
+    yield "machine", "device", results.get("device")
+    processes = [*results.get("earlier_processes", []), *filter(None, [results.get("processes")])]
+    yield "machine", "processes", ", then ".join(map(str, processes)) or None
+
+
+def code_by_name(results: Json) -> dict[str, object]:
+    """The digests of the code of a run, of that which it was resumed with, and of that before, by name."""
+    found: dict[str, object] = {}
+    for part in stretches(results):
+        until = f" until step {part['until_step']}" if "until_step" in part else ""
+        found |= {f"{key}{until}": part.get(key) for key in ("code", "git_commit")}
+        found |= {f"code of {name}{until}": digest for name, digest in (part.get("own_code") or {}).items()}
+    return found
+
+
+def stretches(results: Json) -> list[Json]:
+    """What a run's results say of its code: of the steps before each resume by other code, and then of the last."""
+    return [*(results.get("earlier_code") or []), results]
+
+
+def code_of(run: Run) -> str:
+    """The digests of the code of a run: cse's and one's own parts', before that those it had until it was resumed; ""
+    for a run of an edition that kept none."""
+    found = []
+    for part in stretches(run.results):
+        if part.get("code"):
+            own = [f"{name} {digest[:8]}" for name, digest in (part.get("own_code") or {}).items()]
+            found.append(" and ".join([part["code"][:8], *own]))
+    return ", then ".join(found)
+
+
+def scoring(run: Run) -> dict[str, str]:
+    """Everything that a run's scores depend on besides its encoder, as text."""
+    versions = run.versions
+    known = {library: str(versions[library]) for library in LIBRARIES if library in versions}
+    known |= {"code": code} if (code := code_of(run)) else {}
+    known |= {
+        key: format_value(run.get(key)) for key in ("dtype", "trainer.eval_precision") if run.get(key) is not None
+    }
+    for key, value in flattened(run.config).items():
+        if key.startswith("eval.") and not str(value).startswith("/"):  # a folder, whose files' checksum tells
+            known[key] = format_value(value)
+    for evaluator, source in (run.results.get("data") or {}).items():
+        known[f"data of {evaluator}"] = data_checksum(source)[:8]
+        known[f"protocol of {evaluator}"] = format_value(source.get("protocol"))
+    return known
+
+
+def trained_on(run: Run) -> Iterator[tuple[str, str, str]]:
+    """The training data of a run: its name, the settings that name its files, and their checksums."""
+    about = run.results.get("training_data")
+    if isinstance(about, dict) and (contents := contents_of(about)):
+        yield f"data={about.get('name')}", str(run.get("data.path")), contents
+    if isinstance(about, dict) and isinstance(second := about.get("aux_modality"), dict):
+        keys = [key for key in flattened(run.config) if key.startswith("aux_modality.data.") and is_science(key)]
+        yield "aux_modality", str([run.get(key) for key in keys]), str(second.get("digest"))
+
+
+def contents_of(about: Json) -> str | None:
+    """The checksums of training data's files, whatever these are called; None if there are none."""
+    sums = about.get("sha256")
+    return (", ".join(sorted(map(str, sums.values()))) if isinstance(sums, dict) else str(sums)) if sums else None
+
+
+def deciding(config: Config) -> Config:
+    """The settings that decide a run's numbers, by dotted key: what tables compare, what a resumed run must share, and
+    how it is scored. config: resolved."""
+    decisive = {key: value for key, value in flattened(config).items() if changes_a_table(key)}
+    return decisive | identity(config) | protocol(config)
+
+
+def changed_settings(before: Config, now: Config) -> list[Change]:
+    """The settings that decide a run's numbers and that both configs have, with other values. "auto" is no other value:
+    the machine that ran it decided, as the run records. before, now: resolved."""
+    then, here = deciding(before), deciding(now)
+    both = [key for key in here if key in then and here[key] != "auto"]
+    return [Change(key, then[key], here[key]) for key in both if then[key] != here[key]]
+
+
+def changed_files(run: Run) -> list[str]:
+    """What a finished run read, of encoders, text and pairs of the user's own, that has another content now."""
+    now, then = named_sums(run.config), run.results.get("named") or {"checkpoint": run.results.get("weights_sum")}
+    found = [f"other content of {key}={run.get(key)}" for key in now if then.get(key) not in (now[key], None)]
+    trained = (run.results.get("training_data") or {}).get("sha256")
+    sums = dict(trained) if isinstance(trained, dict) else {}
+    text = Path(str(run.get("data.path"))).expanduser()
+    if sums and text.is_dir() and set(map(str, files_of(text, tell=False))) != sums.keys():
+        found.append(f"other files in data.path={text}")
+    for source in (run.results.get("data") or {}).values():
+        sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
+    there = [name for name in sums if Path(name).is_file()]  # a benchmark's are named within their folder
+    changed = [name for name in there if read_once(sha256, Path(name)) != sums[name]]
+    return found + [f"other content of {name}" for name in changed]
+
+
+def changed_code(results: Json, config: Config) -> list[str]:
+    """What of the code that made a run is another now: own modules by name, as far as they are loaded, and cse."""
+    own, code, commit = own_code(config), results.get("code"), results.get("git_commit")
+    changed = [name for name, digest in (results.get("own_code") or {}).items() if own.get(name, digest) != digest]
+    earlier = f"cse, which was of commit {commit}" if commit else f"cse, which was of no known commit, code {code}"
+    return changed + [earlier] * (code not in (None, code_digest()))
+
+
+def own_code(config: Config) -> dict[str, str]:
+    """16 hex digits of the file of each loaded module that a `_target_` names, without cse's and installed packages."""
+    targets = [str(value) for key, value in flattened(config).items() if key.endswith("._target_")]
+    modules = {name: sys.modules.get(name) for name in sorted(target.rpartition(".")[0] for target in targets)}
+    files = {name: Path(file) for name, one in modules.items() if one and (file := vars(one).get("__file__"))}
+    elsewhere = (PACKAGE_DIR, Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib")))
+    own = {name: file for name, file in files.items() if not any(file.is_relative_to(place) for place in elsewhere)}
+    return {name: sha256(file)[:16] for name, file in own.items()}
+
+
+@cache
+def code_digest() -> str:
+    """16 hex digits of the installed code and of conf/, which tell versions apart without git. As it is when this is
+    first called: a process runs what it has loaded."""
+    content = hashlib.sha256()
+    for place, ending in ((PACKAGE_DIR, "*.py"), (Path(CONF_DIR), "*.yaml")):
+        for file in sorted(place.rglob(ending)):
+            content.update(f"{file.relative_to(place)}\0".encode() + file.read_bytes() + b"\0")
+    return content.hexdigest()[:16]
+
+
+def named_sums(config: Config) -> dict[str, str]:
+    """The checksum of what each of NAMED names on this machine, by key."""
+    names = {key: name for key, name in flattened(config).items() if key in NAMED and name is not None}
+    return {key: found for key, name in names.items() if (found := weights_sum(name)) is not None}
+
+
+def weights_sum(name: object) -> str | None:
+    """The checksum of the weights in a run's best/ or in a folder, or of a file; None if there are none."""
+    place = Path(str(name)).expanduser()
+    for folder in (place / "best", place):
+        if files := sorted([*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")]):
+            return " ".join(read_once(checksum, file) for file in files)
+    return read_once(checksum, place) if place.is_file() else None
