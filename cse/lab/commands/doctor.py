@@ -1,4 +1,4 @@
-"""cse-doctor: what this machine has, and what every choice of every config group would need.
+"""cse-doctor: what this machine has: processors, hub, packages and data. What a line lacks is cse-data's to say.
 
 Downloads nothing, builds no model, and asks the hub only whether it answers.
 """
@@ -13,33 +13,31 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from cse.errors import UserError
 from cse.lab.commands.exits import as_set, exit_on_error, words_or_help
 from cse.lab.run import startup
-from cse.lab.settings.groups import choices
 from cse.lab.settings.spelling import spell
 from cse.sources.hub import is_offline
 
 HELP = """\
-cse-doctor: what this machine has, and which choices of every config group work on it.
+cse-doctor: what this machine has: Python, processors, disks, hub, W&B, packages, and folders of data.
 
   cse-doctor                              a table
   cse-doctor paths.senteval=FOLDER        as if that folder were set; also paths.images=, paths.audio=, ...
   cse-doctor --json                       the same for programs
+  cse-data list LINE                      what a line of cse-train or a sweep reads, and lacks here
 
 Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
 """
 
-GROUPS = ("model", "data", "augmentation", "aux_modality", "eval")
 FOR_DEVELOPERS = {"dev", "docs"}
 SCARCE = 5e9  # bytes: BERT base has 2.2 GB in best/ and last/ while it trains, twice that while they are replaced
 
 
 class Finding(NamedTuple):
-    """state: ok (works here), none (a path that is not set, or no GPU), missing. note: what there is, what to do or, of
-    a choice, what it reads that is not here."""
+    """state: ok (works here), none (a path that is not set, or no GPU), missing. note: what there is, or what to do."""
 
     state: str
     note: str
@@ -60,11 +58,6 @@ def main() -> None:
         startup.quiet()
         cfg = composed(spell(overrides, "train"))
         found = {"machine": dict(machine(cfg, silent)), "packages": dict(packages()), "paths": dict(paths(cfg))}
-        plain = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "doctor"])
-        for group in GROUPS:
-            found[group] = {
-                str(name): choice(group, str(name), node, plain) for name, node in cfg.doctor[group].items()
-            }
     if "--json" in arguments:
         findings = {group: {name: one._asdict() for name, one in of.items()} for group, of in found.items()}
         print(json.dumps(findings, indent=2))
@@ -73,24 +66,18 @@ def main() -> None:
 
 
 def summary(found: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
-    """What works here, then what is missing, and what to do."""
+    """The machine, then what of packages and folders is here, then what is missing, and what to do."""
     for name, one in found["machine"].items():
         yield entry(name, one.note)
-    for title, works in (("works here", True), ("not here, or not set", False)):
-        yield title
-        for group in ("packages", "paths", *GROUPS):
-            of = {name: one for name, one in found[group].items() if works == (one.state == "ok")}
-            told = {} if works or group in GROUPS else {name: one for name, one in of.items() if one.state == "missing"}
-            yield from (entry(name, one.note) for name, one in told.items())
-            lacks = not works and group in GROUPS and group != "model"  # --help model names their checkpoints
-            names = [
-                f"{name} ({one.note})" if lacks and one.note != name else name
-                for name, one in of.items()
-                if name not in told
-            ]
-            if names:
-                yield entry(group, f"all {len(names)}" if len(names) == len(found[group]) else ", ".join(names))
-    yield "cse-data fetch LINE gets what that line of cse-train reads; cse-data list shows the datasets."
+    for group in ("packages", "paths"):
+        here = [name for name, one in found[group].items() if one.state == "ok"]
+        unset = [name for name, one in found[group].items() if one.state == "none"]
+        is_whole = len(here) == len(found[group])
+        yield entry(group, f"all {len(here)}" if is_whole else ", ".join(here) or "none")
+        yield from (entry(name, one.note) for name, one in found[group].items() if one.state == "missing")
+        if unset:
+            yield entry("not set", f"{', '.join(unset)}: the hub's datasets stand in for these")
+    yield "cse-data list LINE says what that line of cse-train reads and lacks; cse-data fetch LINE gets it."
     yield "paths.KEY=FOLDER or CSE_KEY=FOLDER names a copy of your own. cse-doctor --json has every place."
     yield "cse-train experiment=demo needs none of these, nor does any line with smoke=true, on made-up data."
 
@@ -103,17 +90,14 @@ def entry(name: str, text: str) -> str:
 
 
 def composed(overrides: list[str]) -> DictConfig:
-    """cse-train's config, with every choice of every group in GROUPS beside it as doctor.<group>.<choice>.
-
-    Raises UserError for overrides that cse-train would refuse.
-    """
+    """cse-train's config. Raises UserError for overrides that cse-train would refuse."""
     from cse.lab.settings import compose
     from cse.lab.settings.check import validate
 
-    beside = [f"+{group}@doctor.{group}.{choice}={choice}" for group in GROUPS for choice in choices(group)]
     with compose.explaining(overrides, "train"):
-        validate(compose.composed("train", overrides), "train")
-        return compose.without_hydra(compose.composed("train", [*beside, *overrides]))
+        config = compose.composed("train", overrides)
+        validate(config, "train")
+        return compose.without_hydra(config)
 
 
 def machine(cfg: DictConfig, silent: str) -> Iterator[tuple[str, Finding]]:
@@ -177,23 +161,6 @@ def paths(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:
         else:
             exists = key == "cache" or Path(place).exists()
             yield str(key), have(exists, place if exists else f"paths.{key}={place}: there is no such folder")
-
-
-def choice(group: str, name: str, node: DictConfig, cfg: DictConfig) -> Finding:
-    """Whether what a choice reads is here: its encoder, and its datasets according to the catalogue. cfg: the rest."""
-    from cse.lab.run.needs import needs_of
-
-    config = cfg.copy()
-    config.model, config.aux_modality = {}, {}
-    config[group] = {name: node} if group == "eval" else node
-    needs = needs_of(config, {f"{group}={name}"})
-    places = [one.look()[0] for one in needs]
-    lacks = ", ".join(one.name for one, place in zip(needs, places, strict=True) if place is None)
-    if not lacks and is_offline() and any(one.comes_later for one in needs):
-        lacks = "the hub, which has its data"
-    if lacks:
-        return Finding("missing", lacks)
-    return Finding("ok", ", ".join(map(str, places)) or "needs nothing")
 
 
 if __name__ == "__main__":
