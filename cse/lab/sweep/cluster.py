@@ -1,6 +1,5 @@
 """Run jobs on a cluster through submitit: each is a job of SLURM's that calls cse.lab.sweep.process.run on its node."""
 
-import re
 import secrets
 import shlex
 import signal
@@ -8,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from submitit import Job as Handed
 from submitit import SlurmExecutor
@@ -19,15 +19,25 @@ from cse.lab.folder.runs import read_run
 from cse.lab.folder.status import RUNNING, status_of
 from cse.lab.run import slurm
 from cse.lab.settings.keys import key_of
+from cse.lab.settings.spelling import overrides_of, value_of
 from cse.lab.sweep import process
 from cse.lab.sweep.jobs import PlannedJob
-from cse.lab.sweep.launcher import DEFAULTS, gpus_in, parameters_of
 from cse.lab.sweep.line import Line
 from cse.lab.sweep.process import KILLED, NOT_RUN, Outcome
 from cse.lab.sweep.start import Start
 from cse.training.signals import SignalForwarder
 
 POLL = 1.0  # seconds between two checks for results
+
+DEFAULTS: dict[str, Any] = {
+    "timeout_min": 60,
+    "name": "cse",
+    "signal_delay_s": 120,
+    "max_num_timeout": 0,
+    "wckey": None,  # submitit's is its own name
+}
+LINES = ("setup", "srun_args")
+"""The parameters that are lists of lines or words, of which one may be given alone."""
 
 
 class OnNode(Checkpointable):
@@ -85,6 +95,29 @@ def outcome_of(name: str, handed: Handed) -> Outcome:
         return Outcome(name, KILLED, detail=f"{what}; run the same line again to continue from its last checkpoint")
 
 
+def parameters_of(line: Line) -> dict[str, Any]:
+    """submitit's parameters: DEFAULTS, overridden by the line's hydra.launcher.*; null leaves one out. submitit and
+    sbatch say which they take. Raises UserError for text of several lines, which sbatch's script would run."""
+    launch = [word for word in line.words if key_of(word).startswith("hydra.launcher.")]
+    typed = {
+        one.key_or_group.split(".", 2)[2]: value_of(str(one.input_line)) if one.is_sweep_override() else one.value()
+        for one in overrides_of(launch)
+    }  # partition=gpu,long is no axis, but sbatch's own list
+    for key, value in typed.items():
+        for text in value.values() if isinstance(value, dict) else [value]:
+            if isinstance(text, str) and not (text.isprintable() and text.strip()):
+                raise UserError(f"hydra.launcher.{key}={value!r}: give text of one line")
+        if key in LINES and isinstance(value, str):
+            typed[key] = [value]
+    return DEFAULTS | {key: value for key, value in typed.items() if value is not None or key in DEFAULTS}
+
+
+def number_in(value: object) -> int:
+    """The number in sbatch's NUMBER, TYPE:NUMBER or, of gres, gpu:TYPE:NUMBER; 0 where there is none."""
+    number = str(value).rpartition(":")[2]
+    return int(number) if number.isdecimal() else 0
+
+
 def executor_of(line: Line, kind: type[SlurmExecutor] = SlurmExecutor) -> SlurmExecutor:
     """submitit's executor with the line's hydra.launcher.*. Raises UserError for an unknown key, or without SLURM.
 
@@ -101,7 +134,7 @@ def executor_of(line: Line, kind: type[SlurmExecutor] = SlurmExecutor) -> SlurmE
         words = None if python is None else shlex.join(shlex.split(str(python)))
         executor = kind(folder, max_num_timeout=restarts, python=words)
         executor.update_parameters(**executor._convert_parameters(parameters))
-    except (RuntimeError, ValueError) as error:
+    except (RuntimeError, TypeError, ValueError) as error:  # submitit's own words
         raise UserError(f"hydra/launcher=submitit_slurm: {' '.join(str(error).split())}") from error
     return executor
 
@@ -126,9 +159,10 @@ def show(line: Line, planned: Sequence[PlannedJob]) -> None:
         executor.parameters["map_count"] = count
     asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
     devices = max((job.composed().trainer.devices for job in planned if job.program == "cse-train"), default=1)
-    nodes, gres = parameters.get("nodes", 1), str(parameters.get("gres"))
-    gpus = gpus_in(parameters.get("gpus_per_node", gres if re.match(r"gpu:.*\d$", gres) else 0))
-    processes = max(devices, nodes * parameters.get("tasks_per_node", 1))
+    nodes, tasks = (number_in(parameters.get(key, 1)) for key in ("nodes", "tasks_per_node"))
+    gres = str(parameters.get("gres"))
+    gpus = number_in(parameters.get("gpus_per_node", gres if gres.startswith("gpu:") else 0))
+    processes = max(devices, nodes * tasks)
     of_job = f"{nodes * gpus}" if gpus else "none by gpus_per_node or gres"
     print(f"\nSLURM: jobs {count}, GPUs a job {of_job}, processes of each {processes}; {asked}")
     if not any("gpu" in key or key == "gres" for key in [*parameters, *parameters.get("additional_parameters", {})]):

@@ -41,9 +41,9 @@ def main(words: list[str], program: str = "cse-train") -> int:
     """
     line = read(words, program)
     if line.launcher == "submitit_slurm":
-        from cse.lab.sweep.launcher import parameters_of
+        from cse.lab.sweep.cluster import Described, executor_of
 
-        parameters_of(line)  # refuses mistakes before all jobs are composed
+        executor_of(line, Described)  # refuses what submitit does not take before all jobs are composed
     planned, parallel = line.jobs(), line.options.jobs.parallel
     if line.search:
         check_search(line, planned[0])

@@ -53,7 +53,7 @@ def handed(monkeypatch) -> list[Handed]:
         jobs[:] = [Handed(call, *words) for words in zip(*columns, strict=True)]
         return jobs
 
-    monkeypatch.setattr(cluster, "executor_of", lambda line: SimpleNamespace(map_array=map_array))
+    monkeypatch.setattr(cluster, "executor_of", lambda line, kind=None: SimpleNamespace(map_array=map_array))
     monkeypatch.setattr(cluster, "POLL", 0)
     return jobs
 
@@ -62,7 +62,7 @@ def test_what_sbatch_refuses_is_one_sentence(many, monkeypatch):
     def refuse(*_):
         raise FailedJobError("sbatch: error: Invalid account\nBatch job submission failed")
 
-    monkeypatch.setattr(cluster, "executor_of", lambda line: SimpleNamespace(map_array=refuse))
+    monkeypatch.setattr(cluster, "executor_of", lambda line, kind=None: SimpleNamespace(map_array=refuse))
     with pytest.raises(UserError, match=r"sbatch refused the jobs: .*Invalid account"):
         many(LINE)
 
@@ -129,6 +129,23 @@ def test_keys_of_hydra_launcher_reach_submitit(monkeypatch):
     assert (executor.max_num_timeout, executor.python, executor.folder.name) == (3, "'a;b' py", "%j")
     # a new folder, into which nobody can have put a pickle
     assert executor.folder != cluster.executor_of(line_of(*more)).folder
+
+
+@pytest.mark.parametrize("word", [
+    "partition='a\n#SBATCH --uid=0'", "partitoin=gpu", "gpus=1", "conda=x", "mem_gb=64G", "additional_parameters=x",
+    "additional_parameters={x: 'a\n#SBATCH --uid=0'}",
+])  # fmt: skip
+def test_what_submitit_does_not_take_is_one_sentence_and_no_value_adds_a_line(word):
+    with pytest.raises(UserError, match=r"hydra.launcher") as caught:
+        cluster.executor_of(line_of(word), cluster.Described)
+    assert "\n" not in str(caught.value)
+
+
+def test_null_unsets_what_an_earlier_word_asked_for():
+    unset = ("gpus_per_node=null", "python=null", "additional_parameters=null", "setup=null")
+    found = cluster.parameters_of(line_of("gpus_per_node=2", "gres=gpu:2", *unset))
+    assert found["gres"] == "gpu:2"
+    assert "gpus_per_node" not in found
 
 
 def line_of(*launch: str) -> line.Line:
