@@ -1,4 +1,4 @@
-"""One evaluation: score what checkpoint= or model= names, into results.json and score_tables.csv, .md and .tex.
+"""One evaluation: score what checkpoint= or model= names, into results.json and scores.csv, .md and .tex.
 
 What is scored is an encoder from anywhere, or averaged word vectors, optionally whitened. Imports torch, so import it
 only when there is work: --help answers without.
@@ -66,7 +66,7 @@ def evaluate(job: Job) -> None:
 
 
 def score_into(folder: Path, cfg: DictConfig, subject: Subject, evaluators: dict[str, Evaluator]) -> None:
-    """Score, and write results.json, score_tables.csv, score_tables.md and score_tables.tex."""
+    """Score, and write results.json, scores.csv, scores.md and scores.tex."""
     trackers = [build.make(node) for node in cfg.tracker.values()]
     with Record(folder, resolved(cfg), kind="eval", device=subject.device, trackers=trackers) as record:
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
