@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from cse.data.overlap import in_words
-from cse.errors import RunError, UserError
-from cse.files import Json, file_lock, write_text
+from cse.files import Json
 from cse.lab.folder.citation import bibtex, cited
 from cse.lab.folder.origin import base_model, data_in_words, languages_of, program_in_words, shareable
 from cse.lab.folder.score_tables import ALTERED, shown
@@ -62,9 +61,6 @@ NAMES = {
     "whitenedcse": "WhitenedCSE",
 }
 """Objectives and second modalities as their papers write them."""
-
-SCORES = re.compile(r"(?<=\| score \| value \|\n\|---\|---\|\n)(?:\|.*\n)*")
-"""The rows of a card's table of scores."""
 
 BODY = """\
 # {title}
@@ -212,37 +208,6 @@ def task_of(score: Score) -> str:
         behind = behind[0]
     name = behind if isinstance(behind, str) else score.name
     return TASKS.get(re.split(r"[_@]", name.rpartition("/")[2])[0], TASK)
-
-
-def refresh(best: Path, evaluation: Json, scores: Collection[Score]) -> None:
-    """Put the scores of a finished cse-eval of best/ onto its card, and leave everything else there as it is.
-
-    evaluation: its results.json. A card that has no table of scores, or cannot be written, is left as it is.
-    """
-    from huggingface_hub import ModelCard
-
-    file, new = best / "README.md", rows_of(scores)
-    try:
-        with file_lock(file):  # several evaluations may end at once
-            card = ModelCard.load(file, ignore_metadata_errors=True)
-            if (table := SCORES.search(card.text)) is None:
-                log.info("card       %s has no table of scores, and stays as it is", file)
-                return
-            old = {row.split("|")[1].strip(f" {ALTERED}"): row for row in table[0].splitlines(keepends=True)}
-            rows = old | new
-            changed = [f"{name} (was {row.split('|')[2].strip()})" for name, row in old.items() if rows[name] != row]
-            if changed:
-                log.warning("card       not as before, by other data, versions or machine: %s", ", ".join(changed))
-            text = card.text.replace(FOOTNOTE.lstrip(), "")
-            card.text = SCORES.sub(lambda _: table_of(rows), text, count=1)
-            before = card.data.eval_results or []
-            kept = [one for one in before if f"{one.dataset_split}/{one.dataset_type}/{one.metric_type}" not in new]
-            card.data.eval_results = [*kept, *index_of(scores)] or None
-            write_text(file, str(card))
-            copy_mteb(best, evaluation)
-        log.info("card       %s has these scores", file)
-    except (OSError, ValueError, yaml.YAMLError, UserError, RunError) as error:
-        log.warning("%s does not get these scores: %s", file, error)
 
 
 def copy_mteb(best: Path, record: Json) -> None:

@@ -19,7 +19,6 @@ from cse.errors import MissingResource, UserError, renaming_keys
 from cse.eval.items import keep_cosines, keep_items
 from cse.eval.scoring import MemoizedEncode, finite, score
 from cse.lab.folder import score_tables
-from cse.lab.folder.card import refresh
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run import build
@@ -98,13 +97,6 @@ def score_into(folder: Path, cfg: DictConfig, subject: Subject, evaluators: dict
         notes += [*problems[:1], f"all {len(found)} scores and {len(problems)} problems: {folder / 'scores.md'}"]
         log.info("\n%s", score_tables.to_table([one for one in found if one.headline], notes))
         record.trackers.finish(0, numbers)
-    as_it_is = (cfg.pooling, cfg.max_length, cfg.whitening.kind, cfg.dtype) == (None, None, None, "fp32")
-    if run is not None and as_it_is and not cfg.smoke and (best := run.folder / "best").joinpath("README.md").is_file():
-        now = read_run(run.folder)  # it may have ended meanwhile
-        if now.results.get("weights_sum") not in (None, record.results["weights_sum"]):
-            log.warning("%s is not what the run left there: its card does not get these scores", best)
-        elif now.status == "done":
-            refresh(best, record.results, found)
 
 
 def run_of(cfg: DictConfig) -> Run | None:

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 import torch
 from made_up import Rows, pairs
-from safetensors.torch import load_file, save_file
 from scipy.stats import spearmanr
-from typed import exit_code
 
 from cse.eval.items import read_items
 from cse.lab.folder.score_tables import checksum
@@ -51,19 +49,6 @@ def test_a_run_scores_as_it_did_when_it_ended(small_run, cse_train, cse_eval, tm
     shutil.rmtree(tmp_path / "cache" / "text")
     assert cse_eval(f"checkpoint={tmp_path}/run", f"hydra.run.dir={tmp_path}/third") == 0
     assert results(tmp_path / "third")["overlap"] is None
-
-
-def test_a_card_gets_no_scores_of_a_smoke_test_and_of_other_weights(small_run, cse_train, cse_eval, tmp_path, capsys):
-    assert cse_train(small_run) == 0
-    best = tmp_path / "run/best"
-    card = (best / "README.md").read_text()
-    made_up = ["eval=stsb", "smoke=true", f"hydra.run.dir={tmp_path}/smoke"]  # pairs, as no folder of data is typed
-    assert exit_code("cse-eval", f"checkpoint={tmp_path}/run", *made_up) == 0
-    weights = load_file(best / "model.safetensors")
-    save_file({name: tensor * 2 for name, tensor in weights.items()}, best / "model.safetensors")
-    assert cse_eval(f"checkpoint={tmp_path}/run", f"hydra.run.dir={tmp_path}/other") == 0
-    assert f"{best} is not what the run left there" in "".join(capsys.readouterr())
-    assert (best / "README.md").read_text() == card
 
 
 def test_a_sentence_transformers_folder(cse_eval, tiny_bert, tmp_path, senteval):

@@ -1,7 +1,6 @@
 """What best/ has to be shared as it is: the card, the adapter, mteb's results, and the scores of later evaluations."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -123,38 +122,6 @@ def test_the_card_says_that_training_did_not_help(tmp_path, untrained, said):
     assert ("by dev/stsb/spearman is no better than the encoder before training" in about.text) == said
 
 
-def test_a_later_evaluation_refreshes_the_scores_and_nothing_else(tmp_path, caplog):
-    made(tmp_path)
-    file = tmp_path / "README.md"
-    file.write_text(file.read_text().replace("library_name", "license: mit\nlibrary_name") + "\nA word of mine.\n")
-    evaluation, new = {"config": CONFIG, "data": {}}, {"test/sts/STS12/spearman": 71.0, "test/sts/average": 64.0}
-    undefined = {"test/sts/SICK-R/spearman": float("nan")}
-    card.refresh(tmp_path, evaluation, named(new | undefined))
-    about = ModelCard.load(file)
-    assert about.data.license == "mit"
-    assert about.text.endswith("\nA word of mine.\n")
-    assert re.findall(r"\| (\S+/\S+) \| (.+) \|", about.text) == [
-        ("dev/stsb/spearman", "80.12"), ("test/sts/STS12/spearman", "71.00"), ("test/sts/average", "64.00"),
-    ]  # fmt: skip
-    assert index(about) == {"dev/stsb/spearman": 80.123} | new
-    assert "versions or machine: test/sts/STS12/spearman (was 70.50), " in caplog.text
-    for _ in range(2):
-        card.refresh(tmp_path, evaluation, named(new, altered="sts"))
-    about = ModelCard.load(file)
-    assert about.text.count("| test/sts/average † | 64.00 |") == about.text.count("test/sts/average") == 1
-    assert set(index(about)) == {"dev/stsb/spearman"}
-
-
-@pytest.mark.parametrize("text", ["mine", "---\nlicense: [\n---\n\n| score | value |\n|---|---|\n", None])
-def test_a_card_that_has_no_scores_stays_as_it_is(tmp_path, text):
-    """Its own text, damaged YAML, or no card: the evaluation has its scores in a folder of its own."""
-    file = tmp_path / "README.md"
-    if text is not None:
-        file.write_text(text)
-    card.refresh(tmp_path, {"config": CONFIG, "data": {}}, named(SCORES))
-    assert (file.read_text() if file.exists() else None) == text
-
-
 def test_mteb_files_are_beside_the_encoder(tmp_path):
     made(tmp_path)
     kept = tmp_path / "cache" / "results" / "cse__encoder" / "abc"
@@ -162,12 +129,12 @@ def test_mteb_files_are_beside_the_encoder(tmp_path):
     (kept / "run_settings.jsonl").write_text('{"task": "STS13"}\n')
     data = {"mteb": {"model": {"name": "cse/encoder", "revision": "abc"}, "problems": []}}
     config = CONFIG | {"eval": {"mteb": {"cache": str(tmp_path / "cache")}}}
-    card.refresh(tmp_path, {"config": config, "data": data}, named({"test/mteb/STS13/cosine_spearman": 75.25}))
+    card.copy_mteb(tmp_path, {"config": config, "data": data})
     assert (tmp_path / "mteb" / "run_settings.jsonl").read_text() == '{"task": "STS13"}\n'
 
 
 def test_a_run_leaves_all_that_is_shared(small_run, cse_train, senteval, tmp_path):
-    """With an adapter, scored again as it is and in another way, which is no score of best/."""
+    """With an adapter, scored again: the card has what the run scored."""
     pytest.importorskip("peft", reason="needs peft (pip install -e '.[lora]')")
     from sentence_transformers import SentenceTransformer
 
@@ -180,12 +147,10 @@ def test_a_run_leaves_all_that_is_shared(small_run, cse_train, senteval, tmp_pat
     assert adapter["base_model_name_or_path"] == results["config"]["model"]["name"]
     vectors = SentenceTransformer(str(best), device="cpu").encode(["kadan lofel"])
     data = ["eval=demo", f"paths.senteval={senteval}", f"paths.cache={tmp_path}/cache", "tracker=none"]
-    for number, (checkpoint, *more) in enumerate(((best.parent, "pooling=mean"), (best.parent,), (best,))):
-        assert (
-            exit_code("cse-eval", f"checkpoint={checkpoint}", *data, *more, f"hydra.run.dir={tmp_path}/{number}") == 0
-        )
-        scored = index(ModelCard.load(best / "README.md"))
-        assert ("dev/demo/average" in scored) == (number > 0)
+    card_before = (best / "README.md").read_bytes()
+    assert exit_code("cse-eval", f"checkpoint={best}", *data, f"hydra.run.dir={tmp_path}/scored") == 0
+    assert (best / "README.md").read_bytes() == card_before
+    assert "dev/demo/average" in (tmp_path / "scored" / "scores.md").read_text()
     np.testing.assert_array_equal(SentenceTransformer(str(best), device="cpu").encode(["kadan lofel"]), vectors)
 
 
@@ -241,10 +206,6 @@ def test_the_card_says_how_vectors_are_made_and_compared(tmp_path):
 def test_the_mark_is_explained_only_where_it_stands(tmp_path):
     assert "†" not in made(tmp_path).text
     assert made(tmp_path, altered="STS12").text.count("†: ") == 1
-    evaluation = {"config": CONFIG, "data": {}}
-    for altered, count in (("sts", 1), ("sts", 1), ("no score", 0)):
-        card.refresh(tmp_path, evaluation, named({"test/sts/STS12/spearman": 71.0}, altered=altered))
-        assert ModelCard.load(tmp_path / "README.md").text.count("†: ") == count
 
 
 def test_leaderboards_see_each_task_by_its_name_and_no_score_of_training_rows():
