@@ -98,10 +98,21 @@ def recover(path: Path) -> None:
 
     For paths of one writer.
     """
-    ours = re.compile(rf"\.cse-[0-9a-f]{{16}}\.{re.escape(path.name)}")
-    for place in path.parent.glob(".cse-*"):
-        if ours.fullmatch(place.name):
+    for place, left in _leftovers(path.parent, ".cse-*"):
+        if left == path:
             _finish(place, path)
+
+
+def recover_folder(folder: Path) -> None:
+    """`recover` of all that a kill left in a folder of one writer, and in the folders in it."""
+    for place, left in [*_leftovers(folder, ".cse-*"), *_leftovers(folder, "*/.cse-*")]:
+        _finish(place, left)
+
+
+def _leftovers(folder: Path, pattern: str) -> list[tuple[Path, Path]]:
+    """(the temporary folder of a write, what was written)."""
+    found = [(place, re.fullmatch(r"\.cse-[0-9a-f]{16}\.(.+)", place.name)) for place in folder.glob(pattern)]
+    return [(place, place.with_name(match[1])) for place, match in found if match]
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import psutil
 from pydantic import PositiveInt, TypeAdapter
 
 from cse.errors import UserError
-from cse.files import file_lock, make_folder, recover, write_json
+from cse.files import file_lock, make_folder, recover_folder, write_json
 
 log = logging.getLogger("cse")
 
@@ -85,7 +85,7 @@ class Heartbeat:
             check_free(self.folder)
             write_json(self.folder / NAME, {"host": own.host, "pid": own.pid, "since": own.since})
         self.own = own
-        recover(self.folder / NAME)
+        recover_folder(self.folder)
         threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
 
     def _beat(self) -> None:

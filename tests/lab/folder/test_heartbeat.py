@@ -154,3 +154,16 @@ def test_a_kill_at_any_step_of_the_lock_hinders_no_next_start(tmp_path):
         if left:
             assert step > 3
             return
+
+
+def test_who_takes_a_folder_removes_what_a_kill_left_of_writes(tmp_path):
+    """Of its own files and of figures; a half replaced best/ gets its name back. What is not ours stays."""
+    left = "0123456789abcdef"
+    (tmp_path / "plots" / f".cse-{left}.scores.png").mkdir(parents=True)
+    (tmp_path / f".cse-{left}.results.json").mkdir()
+    (tmp_path / f".cse-{left}.best" / "old").mkdir(parents=True)
+    (tmp_path / ".cse-notes").mkdir()
+    with heartbeat.Heartbeat(tmp_path) as beat:
+        beat.take()
+    assert sorted(path.name for path in tmp_path.rglob(".cse-*")) == [".cse-notes"]
+    assert (tmp_path / "best").is_dir()
