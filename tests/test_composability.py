@@ -53,6 +53,8 @@ def refusal(arguments: list[str]) -> str | None:
         return ONE_POSITIVE
     if "min_length" in parts.augmentation and len(parts.data.columns or ()) == objective.num_views == 2:
         return "words"  # spans of documents, and the pairs here are sentences
+    if augmentation.keeps_first and objective.num_views == 1:
+        return "augmentation="  # which would change nothing
     most = augmentation.max_views
     return "views" if most is not None and objective.num_views > most else None
 

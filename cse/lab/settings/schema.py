@@ -16,7 +16,7 @@ Part = Callable[..., object]
 def without_settings(node: dict[str, object]) -> dict[str, object]:
     """The node. Raises ValueError for settings beside no choice, which nothing would read."""
     if node:
-        raise ValueError("has settings, but there is no choice that reads them")
+        raise ValueError("has settings, but no choice reads them: choose aux_modality=visual or audio")
     return node
 
 
