@@ -231,8 +231,6 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     the runs' seed. Planned jobs of a sweep that have no run yet are rows too. Raises UserError for a folder that does
     not exist.
     """
-    import pandas as pd
-
     from cse.lab.folder.plan import jobs_without_run
     from cse.lab.folder.runs import read_runs
     from cse.lab.report.chosen import with_evaluations
@@ -243,7 +241,7 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     every = [*found, *jobs_without_run(places)]
     keys = [*differing(found, seed), seed] if found else []
     scores = list(dict.fromkeys(name for run in found for name in run.metrics))
-    return runs_frame(sorted(every, key=lambda run: run.folder), keys, scores).astype(object).where(pd.notna, None)
+    return runs_frame(sorted(every, key=lambda run: run.folder), keys, scores)
 
 
 @contextmanager

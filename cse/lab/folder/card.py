@@ -7,7 +7,7 @@ import logging
 import math
 import re
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -141,7 +141,7 @@ def model_card(record: Json, scores: Collection[Score]) -> str:
         command=shareable(record["command"]),
         data=data_in_words(config, record.get("training_data") or {}),
         overlap=f" {in_words(found)}." if (found := record["overlap"])["found"] else "",
-        rows=table_of(rows_of(scores)),
+        rows=table_of(scores),
         untrained=f", which by {select} is no better than the encoder before training" * in_vain,
         vectors=vectors_in_words(record["vectors"]),
         citation=CITATION.format("\n".join(map(bibtex, works))) if (works := cited(methods)) else "",
@@ -149,16 +149,10 @@ def model_card(record: Json, scores: Collection[Score]) -> str:
     return f"---\n{about.to_yaml()}\n---\n\n{text}"
 
 
-def rows_of(scores: Collection[Score]) -> dict[str, str]:
-    """The lines of the card's table, by score; "" for one that is no number."""
-    return {
-        score.name: f"| {shown(score)} | {in_short(score.value)} |\n" * math.isfinite(score.value) for score in scores
-    }
-
-
-def table_of(rows: Mapping[str, str]) -> str:
-    """The rows, and what their mark means, if one has it."""
-    table = "".join(rows.values())
+def table_of(scores: Collection[Score]) -> str:
+    """The lines of the card's table, without a score that is no number, and what their mark means, if one has it."""
+    finite = [score for score in scores if math.isfinite(score.value)]
+    table = "".join(f"| {shown(score)} | {in_short(score.value)} |\n" for score in finite)
     return table + FOOTNOTE * (ALTERED in table)
 
 
