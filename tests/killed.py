@@ -1,12 +1,12 @@
-"""Runs that are stopped or killed and resumed: the command, its log so far, the comparison with an undisturbed run."""
+"""Runs that are stopped or killed and resumed: the command, the comparison with an undisturbed run."""
 
-import json
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from run_folders import logged, results_of
 from safetensors.torch import load_file
 
 from cse.training import checkpoint
@@ -21,18 +21,6 @@ def arguments(small_run: list[str], folder: Path, *more: str) -> list[str]:
     same = [argument for argument in small_run if not argument.startswith(changed)]
     longer = ["trainer.epochs=3", "trainer.eval_every=4", "trainer.save_every=2", "trainer.lr=1e-3"]
     return [CSE_TRAIN, *same, *longer, *more, f"hydra.run.dir={folder}"]
-
-
-def logged(folder: Path) -> list[dict]:
-    """The events of metrics.jsonl, without a last line that was cut off."""
-    path = folder / "metrics.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("}")]
-
-
-def losses(folder: Path) -> list[float]:
-    """The training losses of a run, step by step."""
-    return [event["train/loss"] for event in logged(folder) if "train/loss" in event]
 
 
 def wait_until(condition: Callable[[], object]) -> None:
@@ -73,6 +61,6 @@ def assert_same_run(one: Path, two: Path) -> None:
         for folder in (one, two)
     ]
     assert events[0] == events[1]
-    results = [json.loads((folder / "results.json").read_text()) for folder in (one, two)]
+    results = [results_of(folder) for folder in (one, two)]
     for key in ("status", "metrics", "best_step", "steps"):
         assert results[0][key] == results[1][key]

@@ -1,7 +1,6 @@
 """The commands as functions: cse.train, cse.load, cse.evaluate, cse.compose."""
 
 import asyncio
-import json
 import logging
 import math
 import os
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from run_folders import results_of
 
 import cse
 from cse.errors import MissingResource, UserError
@@ -31,7 +31,7 @@ def test_a_run_gives_its_folder_scores_encoder_and_curve(words, tmp_path):
     run = cse.train(*words, "trainer.max_steps=2", seed=3, folder=tmp_path / "first")
     assert (list(root.handlers), root.level, list(sys.argv)) == before
     assert run.folder == tmp_path / "first"
-    assert run.scores == json.loads((run.folder / "results.json").read_text())["metrics"]
+    assert run.scores == results_of(run.folder)["metrics"]
     assert cse.TrainingRun(str(run.folder)).scores == run.scores
     chosen = f"step {run.results['best_step']}, dev/stsb/spearman {run.scores['dev/stsb/spearman']:.2f}"
     assert repr(run) == f"TrainingRun('{run.folder}', {chosen})"

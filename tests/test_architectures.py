@@ -1,12 +1,12 @@
 """A table of runs: every architecture with every kind of training, resumed, chunked and exported."""
 
-import json
 from itertools import product
 
 import numpy as np
 import pytest
 import torch
 from killed import assert_same_tensors, train_to
+from run_folders import results_of
 from safetensors.torch import load_file
 from tiny_encoders import ARCHITECTURES, BIDIRECTIONAL, DECODERS
 
@@ -95,7 +95,7 @@ def check_resume(cse_train, line, tmp_path):
     straight = train_to(cse_train, line, tmp_path / "straight", 4)
     paused = train_to(cse_train, line, tmp_path / "paused", 2, 4)
     assert_same_tensors(straight, paused)
-    results = [json.loads((out / "results.json").read_text())["metrics"] for out in (straight, paused)]
+    results = [results_of(out)["metrics"] for out in (straight, paused)]
     assert results[0] == results[1]
 
 

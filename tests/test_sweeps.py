@@ -1,11 +1,11 @@
 """Every file of sweeps/: its grid is the published one, its report names the paper's rows, its jobs run."""
 
 import functools
-import json
 from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
+from run_folders import results_of
 
 from cse.lab.report import figures, published
 from cse.lab.report.spec import parse
@@ -162,7 +162,7 @@ def test_the_first_and_the_last_job_run(name, runs, monkeypatch):
             return
         monkeypatch.setattr("sys.argv", [job.program, *job.words, f"hydra.run.dir={folder}"])
         (train if job.program == "cse-train" else evaluate).main()  # a failure leaves with an exit code
-        assert json.loads((folder / "results.json").read_text())["status"] == "done"
+        assert results_of(folder)["status"] == "done"
 
     for job in ends(name):
         if job.scores:

@@ -1,6 +1,5 @@
 """Images and sound in whole runs: in other orders, with other heads, on two processes."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from killed import logged
+from run_folders import results_of
 from safetensors.torch import load_file
 
 
@@ -30,7 +30,7 @@ def test_what_a_run_learned_from_is_on_record(modality, kind, name, small_run, t
     for place in (folder, copy):
         line = [*small_run, *words, f"paths.{modality if kind == 'images' else 'audio'}={place}", "trainer.max_steps=1"]
         assert cse_train([*line, f"hydra.run.dir={tmp_path}/{place.name}-run"]) == 0
-        records.append(json.loads((tmp_path / f"{place.name}-run/results.json").read_text())["training_data"])
+        records.append(results_of(tmp_path / f"{place.name}-run")["training_data"])
     first, second = (about["aux_modality"] for about in records)
     assert first == {"source": folder.name, "kind": kind, "items": 16, "classes": 4, "labels": "true",
                      "digest": second["digest"], "loss": "supcon"}  # fmt: skip

@@ -1,9 +1,8 @@
 """benchmarks/study2: its page is what runs.csv gives, and only complete blocks are read."""
 
-import json
-
 import numpy as np
 import pandas as pd
+from run_folders import leave_run
 
 from benchmarks.study2 import __main__ as main
 from benchmarks.study2 import runs as study2
@@ -101,10 +100,9 @@ def test_every_end_of_a_run_is_a_row_once(tmp_path):
     rows = pd.DataFrame(columns=study2.COLUMNS)
     (tmp_path / "encoder1" / "best").mkdir(parents=True)
     (tmp_path / "encoder1" / "best" / "model.safetensors").write_bytes(b"")
-    (tmp_path / "job").mkdir()
     done = {"status": "done", "metrics": {"dev/stsb/average": 71.1}, "steps": 80, "seconds": 9.7}
     for results in ({"status": "running"}, {"status": "failed", "seconds": 2.1}, {"status": "running"}, done, done):
-        (tmp_path / "job" / "results.json").write_text(json.dumps({"config": config, "metrics": {}, **results}))
+        leave_run(tmp_path / "job", config, **results)
         rows = study2.collect([tmp_path], rows)
     assert [*rows.state] == ["failed", "done"]
     assert [*study2.finished(rows, "tuning").dev] == [71.1]

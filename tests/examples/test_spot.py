@@ -1,9 +1,9 @@
 """The line of examples/spot.yaml starts a run on the disk that stays, or resumes the run that is there."""
 
-import json
 from pathlib import Path
 
 import yaml
+from run_folders import results_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "spot.yaml"
 
@@ -16,6 +16,6 @@ def test_the_same_line_again_resumes(cse_train, small_run, tmp_path, capsys):
     small = [word for word in small_run if not word.startswith(("hydra.run.dir", "tracker", "trainer.max_steps"))]
     for steps in (2, 4):
         assert cse_train([*words, *small, f"trainer.max_steps={steps}"]) == 0
-        results = json.loads((tmp_path / task["name"] / "results.json").read_text())
+        results = results_of(tmp_path / task["name"])
         assert (results["status"], results["steps"]) == ("done", steps)
     assert "resuming" in capsys.readouterr().out

@@ -1,7 +1,6 @@
 """A machine that misbehaves: a data worker dies, the clock goes back, no temporary folder, few open files."""
 
 import itertools
-import json
 import os
 import shlex
 import signal
@@ -13,6 +12,7 @@ import time
 import pytest
 import torch
 from killed import assert_same_run
+from run_folders import results_of
 from torch.utils.data import get_worker_info
 
 from cse.data.loader import Batches
@@ -50,7 +50,7 @@ def test_a_worker_that_dies(small_run, cse_train, tmp_path, monkeypatch, capsys)
     said = capsys.readouterr().err.strip()
     assert len(said.splitlines()) == 1, said
     assert f"resume={run}" in said
-    assert json.loads((run / "results.json").read_text())["status"] == "failed"
+    assert results_of(run)["status"] == "failed"
     assert cse_train([f"resume={run}"]) == 0
     assert cse_train([*small_run, f"hydra.run.dir={tmp_path}/straight"]) == 0
     assert_same_run(tmp_path / "straight", run)

@@ -13,6 +13,7 @@ import pytest
 import torch
 import yaml
 from damaged import unchanged
+from run_folders import results_of
 from tiny_encoders import change_one_weight
 from typed import exit_code
 
@@ -110,8 +111,8 @@ def test_a_foreign_best_is_never_scored_as_this_runs_own(finished, run):
     with unchanged(run), pytest.raises(UserError, match="best"):
         cse.train(f"resume={run}")
     cse.train(f"resume={run}", "trainer.max_steps=8")
-    results = json.loads((run / "results.json").read_text())
-    assert results["best_step"] > json.loads((finished / "results.json").read_text())["steps"]
+    results = results_of(run)
+    assert results["best_step"] > results_of(finished)["steps"]
 
 
 def test_changed_dev_data_is_refused(run, cse_train, capsys, tmp_path, senteval):
@@ -153,7 +154,7 @@ def test_changed_training_data_is_refused(small_run_in, tmp_path, request, prepa
     assert f"{tmp_path}/run" in str(refused.value)
     file.write_bytes(whole)
     cse.train(f"resume={tmp_path}/run", "trainer.max_steps=8")
-    assert json.loads((tmp_path / "run" / "results.json").read_text())["steps"] == 8
+    assert results_of(tmp_path / "run")["steps"] == 8
 
 
 def other_vocabulary(checkpoint: Path) -> None:
@@ -197,7 +198,7 @@ def test_a_refused_run_whose_best_was_being_renamed_resumes(run, cse_train):
     (place / "new.best").mkdir(parents=True)
     (run / "best").rename(place / "old")
     assert cse_train([f"resume={run}", "trainer.max_steps=8"]) == 0
-    assert json.loads((run / "results.json").read_text())["steps"] == 8
+    assert results_of(run)["steps"] == 8
     assert (run / "best" / "config.json").exists()
     assert not place.exists()
 
@@ -213,7 +214,7 @@ def test_reading_a_run_runs_no_code(run, cse_train, senteval, tmp_path, monkeypa
     callback = {"_target_": "pathlib.Path.touch", "_args_": [str(ran)]}
     words = [f"+hydra.callbacks.x._target_=evil.Evil hydra.job.name=../../ran --config-dir {run}/conf objective=evil"]
     (hydra / "overrides.yaml").write_text(json.dumps(words[0].split()))
-    results = json.loads((run / "results.json").read_text())
+    results = results_of(run)
     (run / "results.json").write_text(json.dumps(results | {"command": f"cse-train {words[0]}"}))
     node = {"callbacks": {"x": callback}, "job": {"name": "../../ran"}, "job_logging": {"handlers": {"x": log}}}
     settings = yaml.safe_load((run / "run.yaml").read_text())

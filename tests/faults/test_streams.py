@@ -1,6 +1,5 @@
 """Closed pipes and missing ranks: `| head -1` costs no traceback and no training; a rank that waits alone says so."""
 
-import json
 import logging
 import subprocess
 import sys
@@ -8,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from run_folders import results_of
 
 from cse.errors import UserError
 from cse.lab.run import launch
@@ -33,7 +33,7 @@ def test_a_closed_pipe_is_quiet(line, code):
 def test_training_survives_a_closed_pipe(small_run, tmp_path):
     words = " ".join(f"'{word}'" for word in small_run)
     assert shell(f"{BIN}/cse-train {words} 2>&1 | head -1").returncode == 0
-    assert json.loads((tmp_path / "run" / "results.json").read_text())["status"] == "done"
+    assert results_of(tmp_path / "run")["status"] == "done"
 
 
 def test_a_rank_alone_is_refused(monkeypatch):

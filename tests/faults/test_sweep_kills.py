@@ -9,7 +9,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from killed import arguments, assert_same_run, logged, wait_until
+from killed import arguments, assert_same_run, wait_until
+from run_folders import logged_of
 
 pytestmark = pytest.mark.nightly
 
@@ -24,7 +25,7 @@ def job_of(folder: Path) -> Path:
 
 
 def has_steps(folder: Path, steps: int) -> bool:
-    return sum("train/loss" in event for event in logged(folder)) >= steps
+    return len(logged_of(folder)) >= steps
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Two starts in one folder: the second is refused and told who holds it; a dead holder blocks nobody."""
 
-import json
 import os
 import signal
 import socket
@@ -10,10 +9,10 @@ import time
 
 import pytest
 from damaged import unchanged
-from killed import CSE_TRAIN, logged, wait_until
+from killed import CSE_TRAIN, wait_until
+from run_folders import leave_heartbeat, logged_of, results_of
 from typed import exit_code
 
-from cse.lab.folder import heartbeat
 from cse.lab.folder.heartbeat import Heartbeat, read_beat
 
 
@@ -21,9 +20,8 @@ from cse.lab.folder.heartbeat import Heartbeat, read_beat
 def live(tmp_path):
     """Another process of this machine that holds tmp_path/run."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        beat = {"host": socket.gethostname(), "pid": process.pid, "since": time.time()}
         (tmp_path / "run").mkdir()
-        (tmp_path / "run" / heartbeat.NAME).write_text(json.dumps(beat))
+        leave_heartbeat(tmp_path / "run", process.pid, socket.gethostname(), since=time.time())
         yield process
         process.kill()
 
@@ -53,7 +51,7 @@ def test_a_second_start_is_refused_and_changes_nothing(small_run, tmp_path, live
     live.kill()
     live.wait()
     assert exit_code(program, *words) == 0
-    assert json.loads((tmp_path / "run" / "results.json").read_text())["status"] == "done"
+    assert results_of(tmp_path / "run")["status"] == "done"
     assert read_beat(tmp_path / "run") is None
 
 
@@ -86,7 +84,7 @@ def test_a_killed_run_is_resumed_at_once(small_run, tmp_path, more):
     words = [word for word in small_run if not word.startswith("trainer.max_steps")]
     command = [CSE_TRAIN, *words, *more, "trainer.epochs=100", "trainer.save_every=2", "resume=auto"]
     first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    wait_until(lambda: sum("train/loss" in event for event in logged(tmp_path / "run")) >= 4)
+    wait_until(lambda: len(logged_of(tmp_path / "run")) >= 4)
     holder = read_beat(tmp_path / "run").pid
     second = subprocess.run(command, capture_output=True, text=True)
     assert second.returncode == 2, second.stderr

@@ -1,6 +1,5 @@
 """The command lines for SLURM in the documents, with smaller sizes, on a real SLURM of two nodes."""
 
-import json
 import re
 import shlex
 from dataclasses import dataclass
@@ -11,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from blocks import blocks, commands
-from killed import assert_same_run, logged, losses
+from killed import assert_same_run
+from run_folders import logged, logged_of, results_of
 
 pytestmark = pytest.mark.nightly
 
@@ -84,10 +84,6 @@ def preempt(cluster):
     return partial(cluster.run, "sbatch --partition=high --nodes=2 --exclusive --output=/dev/null --wrap 'sleep 1'")
 
 
-def results(folder: Path) -> dict:
-    return json.loads((folder / "results.json").read_text())
-
-
 def test_two_nodes_have_the_losses_of_one_process(cluster, cse_train, arguments, tmp_path):
     """With srun's tasks, and with torchrun under srun. Without dropout, which each process draws for itself."""
     still = [*arguments, "augmentation=shuffle", "augmentation.model_dropout=0.0"]
@@ -97,16 +93,16 @@ def test_two_nodes_have_the_losses_of_one_process(cluster, cse_train, arguments,
     line = shown("srun --nodes=2", *still, "hydra.run.dir=torchrun")
     cluster.run(f"sbatch --nodes=2 --output=torchrun.out --wrap {shlex.quote(line)}")
     cluster.wait(lambda: (cluster.work / "torchrun/results.json").exists())
-    cluster.wait(lambda: results(cluster.work / "torchrun")["status"] == "done")
+    cluster.wait(lambda: results_of(cluster.work / "torchrun")["status"] == "done")
     for name in ("srun", "torchrun"):
-        np.testing.assert_allclose(losses(cluster.work / name), losses(tmp_path / "one"), rtol=1e-5)
+        np.testing.assert_allclose(logged_of(cluster.work / name), logged_of(tmp_path / "one"), rtol=1e-5)
 
 
 def test_many_jobs_of_which_one_is_preempted_and_resumes(cluster, longer, preempt):
     """Each job is a job of SLURM's; the preempted one goes back into the queue."""
     process = cluster.start(f"{shown(MANY, *longer, 'hydra.sweep.dir=sweep')} >many.out 2>&1")
     jobs = cluster.work / "sweep"
-    cluster.wait(lambda: any(len(losses(folder)) > 1 for folder in jobs.glob("seed_1-*")))
+    cluster.wait(lambda: any(len(logged_of(folder)) > 1 for folder in jobs.glob("seed_1-*")))
     preempt()
     assert process.wait(timeout=600) == 0, (cluster.work / "many.out").read_text()
     output = (cluster.work / "many.out").read_text()
@@ -137,7 +133,7 @@ def test_a_job_resumes_by_itself_bit_for_bit(cluster, longer, submit, preempt):
     cluster.wait(lambda: job.step() > 20)
     preempt()
     job.wait_for_restart(1)
-    assert results(job.folder)["status"] == "interrupted"
+    assert results_of(job.folder)["status"] == "interrupted"
     job.wait_for_progress()
     cluster.run(f"scontrol requeue {job.number}")
     job.wait_for_restart(2)
@@ -169,9 +165,9 @@ def test_a_job_resumes_after_preemption_by_sigterm_and_after_a_kill(cluster, lon
     preempt()
     job.wait_for_restart(1)
     assert "stopped by SIGTERM" in job.output()
-    assert results(job.folder)["status"] == "interrupted"
+    assert results_of(job.folder)["status"] == "interrupted"
     job.wait_for_progress()
     cluster.kill_on_node2("cse-train .*hydra.run.dir=term")
     job.wait_for_restart(2)
     cluster.wait(lambda: cluster.state(job.number)["JobState"] == "COMPLETED")
-    assert results(job.folder)["status"] == "done"
+    assert results_of(job.folder)["status"] == "done"

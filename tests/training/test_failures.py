@@ -1,10 +1,9 @@
 """Errors of libraries that end a run become one sentence, and the run is marked failed."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
+from run_folders import results_of
 
 from cse.errors import RunError
 from cse.objective.simcse import Simcse
@@ -40,6 +39,6 @@ def test_a_run_that_runs_out_of_memory_is_recorded_as_failed(small_run, cse_trai
     monkeypatch.setattr(Simcse, "forward", lambda *_: fails(torch.OutOfMemoryError("CUDA out of memory")))
     assert cse_train(small_run) == 1
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
-    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    results = results_of(tmp_path / "run")
     assert results["status"] == "failed"
     assert results["error"].startswith("RunError: out of memory")

@@ -12,6 +12,7 @@ from accelerate import Accelerator
 from accelerate.state import PartialState
 from damaged import unchanged
 from killed import assert_same_run, train_to
+from run_folders import results_of
 from toys import toy_of
 
 from cse.errors import UserError
@@ -52,7 +53,7 @@ def test_a_finished_run_keeps_its_checkpoint_without_tensors(small_run, tmp_path
     best, results = ((run / name).read_bytes() for name in ("best/model.safetensors", "results.json"))
     assert cse_train([f"resume={run}"]) == 0
     assert (run / "best/model.safetensors").read_bytes() == best
-    before, after = json.loads(results), json.loads((run / "results.json").read_text())
+    before, after = json.loads(results), results_of(run)
     assert all(before[key] == after[key] for key in ("status", "steps", "best_step", "metrics"))
     with unchanged(run):
         assert cse_train([f"resume={run}", "trainer.max_steps=6"]) == 2

@@ -1,6 +1,5 @@
 """A signal saves the run and ends it: at once, or at the end of a step; a second one kills the process."""
 
-import json
 import os
 import re
 import signal
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from killed import CSE_TRAIN, arguments, assert_same_run, logged
+from run_folders import results_of
 
 from cse.errors import Interrupted
 from cse.objective.simcse import Simcse
@@ -131,7 +131,7 @@ def test_a_stopped_run_is_saved_and_resumes_with_the_same_bits(small_run, tmp_pa
     monkeypatch.setattr(Simcse, "forward", signalled)
     assert cse_train([*common, f"hydra.run.dir={two}"]) == 143
     assert capsys.readouterr().err.strip().endswith(f"cse-train resume={two}")
-    assert json.loads((two / "results.json").read_text())["status"] == "interrupted"
+    assert results_of(two)["status"] == "interrupted"
     assert checkpoint.read(two)[1]["step"] == len(calls) == 4
     assert cse_train([f"resume={two}"]) == 0
     assert_same_run(one, two)
@@ -173,7 +173,7 @@ def test_stopped_processes_resume_with_the_same_bits(small_run, tmp_path, number
     ended = stop_at(60, number, command, two)
     assert ended.returncode == 128 + number, ended.stdout + ended.stderr
     assert ended.stderr.strip().splitlines()[-1].endswith(f"cse-train resume={two}")
-    results = json.loads((two / "results.json").read_text())
+    results = results_of(two)
     assert results["status"] == "interrupted"
     stopped_at = int(re.search(r"step (\d+) of 150", results["error"])[1])
     assert 60 <= stopped_at < 120, "it waited for the next logged step"

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from run_folders import results_of
 from safetensors.torch import load_file
 from toys import run_of
 
@@ -68,7 +69,7 @@ def test_a_run_resumes_with_another_number_of_processes(small_run, tmp_path, lau
         assert ended.returncode == 0, ended.stderr
     said = (shared / "run" / "train.log").read_text()
     assert re.findall(r"processes +(\d) instead of (\d)", said) == [("2", "1"), ("1", "2")]
-    results = json.loads((shared / "run" / "results.json").read_text())
+    results = results_of(shared / "run")
     assert (results["earlier_processes"], results["processes"]) == ([1, 2], 1)
     once, twice = (load_file(folder / "run/last/state.safetensors") for folder in (alone, shared))
     for name in (name for name in once if name.startswith("encoder/")):

@@ -1,12 +1,12 @@
 """Training that goes wrong: the step is named, and only broken training ends the run."""
 
-import json
 import math
 from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 import torch
+from run_folders import results_of
 
 from cse.errors import RunError
 from cse.training.settings import State
@@ -77,7 +77,7 @@ def test_scores_that_are_never_a_number_are_warned_of(watch, caplog):
 def test_a_nan_loss_ends_the_run(small_run, cse_train, tmp_path, capsys):
     assert cse_train([*small_run, "trainer.lr=1e30", "trainer.log_every=5"]) == 1
     assert " at step " in capsys.readouterr().err
-    assert json.loads((tmp_path / "run" / "results.json").read_text())["status"] == "failed"
+    assert results_of(tmp_path / "run")["status"] == "failed"
 
 
 def test_a_preview_or_dry_run_leaves_a_run_resumable(small_run, cse_train, tmp_path):
@@ -86,18 +86,18 @@ def test_a_preview_or_dry_run_leaves_a_run_resumable(small_run, cse_train, tmp_p
     for look in ("data.preview=1", "dry_run=true"):
         assert cse_train([f"resume={run}", look]) == 0
     assert cse_train([f"resume={run}", "trainer.max_steps=4"]) == 0
-    assert json.loads((run / "results.json").read_text())["steps"] == 4
+    assert results_of(run)["steps"] == 4
 
 
 def test_stop_early_ends_the_run(small_run, cse_train, tmp_path):
     early = ["trainer.patience=1", "trainer.stop_early=true", "trainer.eval_every=1", "trainer.max_steps=25",
              "trainer.save_every=20"]  # fmt: skip
     assert cse_train([*small_run, *early]) == 0
-    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    results = results_of(tmp_path / "run")
     assert (results["status"], results["steps"]) == ("done", results["best_step"] + 1)
     assert results["steps"] < 25
     assert cse_train([f"resume={tmp_path}/run"]) == 0  # nothing is left to do
-    assert json.loads((tmp_path / "run" / "results.json").read_text())["steps"] == results["steps"]
+    assert results_of(tmp_path / "run")["steps"] == results["steps"]
 
 
 def test_a_preview_numbers_rows_as_the_file_does(small_run, cse_train, capsys, sentences):

@@ -5,12 +5,12 @@ import json
 import re
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from made_up import Rows, pairs
+from run_folders import results_of
 from scipy.stats import spearmanr
 
 from cse.eval.items import read_items
@@ -18,10 +18,6 @@ from cse.lab.folder.score_tables import checksum
 from cse.lab.run.evaluation import load
 from cse.lab.settings.compose import composed
 from cse.score import in_short
-
-
-def results(folder: Path) -> dict:
-    return json.loads((folder / "results.json").read_text())
 
 
 def spearman(rows: Rows, encode: Callable[[list[str]], np.ndarray]) -> float:
@@ -38,17 +34,17 @@ def test_a_run_scores_as_it_did_when_it_ended(small_run, cse_train, cse_eval, tm
     assert cse_train([*small_run, "seed=7"]) == 0
     assert cse_eval(f"checkpoint={tmp_path}/run") == 0
     assert cse_eval(f"checkpoint={tmp_path}/run/best", f"hydra.run.dir={tmp_path}/again") == 0
-    assert [results(tmp_path / name)["seed"] for name in ("eval", "again")] == [7, 7]
-    trained, metrics = results(tmp_path / "run")["metrics"], results(tmp_path / "eval")["metrics"]
+    assert [results_of(tmp_path / name)["seed"] for name in ("eval", "again")] == [7, 7]
+    trained, metrics = results_of(tmp_path / "run")["metrics"], results_of(tmp_path / "eval")["metrics"]
     assert set(metrics) == {f"{split}/stsb/{kind}" for split in ("dev", "test") for kind in ("spearman", "pearson")}
     assert metrics == pytest.approx({name: trained[name] for name in metrics}, abs=1e-3)
-    assert metrics == results(tmp_path / "again")["metrics"]
-    assert "cls pooling" in results(tmp_path / "eval")["encoder"]
-    assert results(tmp_path / "eval")["overlap"]["texts"] == 200
-    assert results(tmp_path / "eval")["overlap"] == results(tmp_path / "run")["overlap"]
+    assert metrics == results_of(tmp_path / "again")["metrics"]
+    assert "cls pooling" in results_of(tmp_path / "eval")["encoder"]
+    assert results_of(tmp_path / "eval")["overlap"]["texts"] == 200
+    assert results_of(tmp_path / "eval")["overlap"] == results_of(tmp_path / "run")["overlap"]
     shutil.rmtree(tmp_path / "cache" / "text")
     assert cse_eval(f"checkpoint={tmp_path}/run", f"hydra.run.dir={tmp_path}/third") == 0
-    assert results(tmp_path / "third")["overlap"] is None
+    assert results_of(tmp_path / "third")["overlap"] is None
 
 
 def test_a_sentence_transformers_folder(cse_eval, tiny_bert, tmp_path, senteval):
@@ -60,7 +56,7 @@ def test_a_sentence_transformers_folder(cse_eval, tiny_bert, tmp_path, senteval)
     made = SentenceTransformer(modules=[transformer, models.Pooling(32, pooling_mode="mean"), models.Normalize()])
     made.save(str(tmp_path / "st"))
     assert cse_eval(f"checkpoint={tmp_path}/st") == 0
-    found = results(tmp_path / "eval")
+    found = results_of(tmp_path / "eval")
     assert found["metrics"]["test/stsb/spearman"] == pytest.approx(spearman(pairs(senteval, "test"), made.encode))
     assert "mean pooling, unit length" in found["encoder"]
 
@@ -68,7 +64,7 @@ def test_a_sentence_transformers_folder(cse_eval, tiny_bert, tmp_path, senteval)
 def test_a_configured_encoder(cse_eval, tiny_bert, tmp_path):
     assert cse_eval("model=bert", f"model.name={tiny_bert}", "model.pooling=mean", "model.num_layers=1") == 0
     assert cse_eval(f"checkpoint={tiny_bert}", "pooling=mean", f"hydra.run.dir={tmp_path}/two_layers") == 0
-    assert results(tmp_path / "eval")["metrics"] != results(tmp_path / "two_layers")["metrics"]
+    assert results_of(tmp_path / "eval")["metrics"] != results_of(tmp_path / "two_layers")["metrics"]
     assert cse_eval(f"checkpoint={tiny_bert}", "pooling=mean", "model.pooling=cls") == 2
 
 
@@ -81,7 +77,7 @@ def test_word_vectors(cse_eval, word_vectors, tmp_path, senteval):
         return [np.mean([table[word] for word in text.split() if word in table], axis=0) for text in texts]
 
     expected = spearman(pairs(senteval, "test"), encode)
-    assert results(tmp_path / "eval")["metrics"]["test/stsb/spearman"] == pytest.approx(expected, abs=1e-3)
+    assert results_of(tmp_path / "eval")["metrics"]["test/stsb/spearman"] == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize(("kind", "components"), [("pca", 6), ("zca", 5)])
@@ -99,7 +95,7 @@ def test_whitening_is_fitted_on_the_text_given(cse_eval, tiny_bert, tmp_path, se
     def encode(texts: list[str]) -> np.ndarray:
         return (encoder.encode(texts) - x_ND.mean(0)) @ whiten_Dn
 
-    found = results(tmp_path / "eval")
+    found = results_of(tmp_path / "eval")
     assert found["metrics"]["test/stsb/spearman"] == pytest.approx(spearman(pairs(senteval, "test"), encode), abs=0.05)
     assert f"{kind} whitening" in found["encoder"]
 
@@ -107,7 +103,7 @@ def test_whitening_is_fitted_on_the_text_given(cse_eval, tiny_bert, tmp_path, se
 def test_all_files_and_the_terminal_have_the_same_scores(cse_eval, tiny_bert, tmp_path, capsys):
     """results.json, scores.csv, scores.md, items and the terminal: the same scores, and what each rests on."""
     assert cse_eval(f"checkpoint={tiny_bert}", "pooling=mean", "eval.stsb.with_sickr=true") == 0
-    folder, content = tmp_path / "eval", results(tmp_path / "eval")
+    folder, content = tmp_path / "eval", results_of(tmp_path / "eval")
     source, metrics = content["data"]["stsb"], content["metrics"]
     with open(folder / "scores.csv") as file:
         table = {row["name"]: row for row in csv.DictReader(file)}
@@ -140,7 +136,7 @@ def test_a_failure_is_recorded_and_what_was_scored_is_kept(cse_eval, word_vector
     monkeypatch.setattr(Demo, "__call__", fails)
     with pytest.raises(RuntimeError):
         cse_eval(f"checkpoint={word_vectors}", "eval=[stsb,demo]", "allow_partial=true")
-    found = results(tmp_path / "eval")
+    found = results_of(tmp_path / "eval")
     assert found["status"] == "failed"
     assert "no more memory" in found["error"]
     assert "test/stsb/spearman" in found["metrics"]
@@ -166,8 +162,8 @@ def test_data_of_splits_that_are_not_chosen_is_not_needed(cse_eval, word_vectors
         folder = tmp_path / split
         words = [f"splits={split}", f"eval=[stsb,{other}]", f"paths.senteval={place}", f"hydra.run.dir={folder}"]
         assert cse_eval(*moved, *words) == 0
-        assert {name.partition("/")[0] for name in results(folder)["metrics"]} == {split}
-        assert not [one for one in results(folder)["data"]["stsb"]["problems"] if "missing" in one]
+        assert {name.partition("/")[0] for name in results_of(folder)["metrics"]} == {split}
+        assert not [one for one in results_of(folder)["data"]["stsb"]["problems"] if "missing" in one]
 
 
 @pytest.mark.parametrize("kind", ["llama", "modernbert"])
@@ -184,7 +180,7 @@ def test_max_length_and_dtype_reach_the_encoder(cse_eval, tiny_bert, tmp_path):
     for setting in ("max_length=null", "max_length=6", "dtype=bf16", "batch_size=3"):
         folder = tmp_path / setting.replace("=", "_")
         assert cse_eval(f"checkpoint={tiny_bert}", "pooling=mean", setting, f"hydra.run.dir={folder}") == 0
-        found[setting] = results(folder)["metrics"]["dev/stsb/spearman"]
+        found[setting] = results_of(folder)["metrics"]["dev/stsb/spearman"]
     assert found["max_length=6"] != pytest.approx(found["max_length=null"], abs=1)
     assert found["dtype=bf16"] != found["max_length=null"]
     assert found["dtype=bf16"] == pytest.approx(found["max_length=null"], abs=3)
@@ -196,7 +192,7 @@ def test_minilm_has_the_published_figures(cse_eval, minilm, shared, tmp_path):
     """all-MiniLM-L6-v2 by its own mean pooling, from the model's own folder: the public leaderboard's 82.03."""
     real = [f"paths.senteval={shared}/data/senteval", "allow_partial=false"]
     assert cse_eval("model=minilm", *real) == 0
-    found = results(tmp_path / "eval")
+    found = results_of(tmp_path / "eval")
     assert found["metrics"]["dev/stsb/spearman"] == pytest.approx(86.7170, abs=1e-3)
     assert found["metrics"]["test/stsb/spearman"] == pytest.approx(82.0325, abs=1e-3)
     assert not found["data"]["stsb"]["problems"]

@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import numpy as np
 import pytest
-from killed import logged
+from run_folders import logged_of, results_of
 
 from cse.eval.items import read_items
 from cse.model.load import load_encoder
@@ -18,7 +18,7 @@ from cse.model.load import load_encoder
 def test_a_run_leaves_a_complete_folder(small_run, cse_train, tmp_path):
     assert cse_train(small_run) == 0
     run = tmp_path / "run"
-    results = json.loads((run / "results.json").read_text())
+    results = results_of(run)
     assert results["status"] == "done"
     assert results["steps"] == 6
     assert results["best_step"] in (2, 4, 6)
@@ -30,9 +30,8 @@ def test_a_run_leaves_a_complete_folder(small_run, cse_train, tmp_path):
     assert results["overlap"]["texts"] == 200
     assert set(results["overlap"]["sets"]) == {"stsb"}
     assert results["items"]["scores"] == len(read_items(run)) == 2  # the pairs of dev and of test
-    steps = [event["step"] for event in logged(run) if "train/loss" in event]
-    assert steps == [1, 2, 3, 4, 5, 6]
-    scored = {event["step"]: event["dev/stsb/spearman"] for event in logged(run) if "dev/stsb/spearman" in event}
+    assert [step for step, _ in logged_of(run)] == [1, 2, 3, 4, 5, 6]
+    scored = dict(logged_of(run, "dev/stsb/spearman"))
     assert list(scored) == [0, 2, 4, 6]
     first_best = max((step for step in scored if step), key=lambda step: (scored[step], -step))
     assert results["best_step"] == first_best  # strictly better only: the earliest of equals
@@ -47,10 +46,10 @@ def test_a_run_leaves_a_complete_folder(small_run, cse_train, tmp_path):
 def test_max_steps_keeps_the_schedule_and_without_selection_the_last_step_is_kept(small_run, cse_train, tmp_path):
     """200 sentences, batch 8: 25 planned steps; step k has lr (25 - k) / 25 of the base, also if the run stops at 6."""
     assert cse_train([*small_run, "trainer.select=null"]) == 0
-    rates = [event["train/lr"] for event in logged(tmp_path / "run") if "train/lr" in event]
+    rates = [rate for _, rate in logged_of(tmp_path / "run", "train/lr")]
     np.testing.assert_allclose(rates, [3e-5 * (25 - k) / 25 for k in range(6)])
-    assert not any("dev/stsb/spearman" in event for event in logged(tmp_path / "run"))
-    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert not logged_of(tmp_path / "run", "dev/stsb/spearman")
+    results = results_of(tmp_path / "run")
     assert results["best_step"] == 6
     assert "dev/stsb/spearman" in results["metrics"]
 
@@ -59,7 +58,7 @@ def test_an_epoch_of_accumulated_batches_is_all_of_the_text(small_run, cse_train
     """80 sentences, batch 8, 3 of them an update: 2 epochs are 20 batches, and so 7 updates."""
     more = ["data.limit=80", "trainer.accumulate=3", "trainer.epochs=2", "trainer.max_steps=null"]
     assert cse_train([*small_run, *more]) == 0
-    epochs = [event["train/epoch"] for event in logged(tmp_path / "run") if "train/epoch" in event]
+    epochs = [epoch for _, epoch in logged_of(tmp_path / "run", "train/epoch")]
     np.testing.assert_allclose(epochs, [3 * step / 10 for step in range(1, 8)])
 
 
@@ -69,16 +68,16 @@ def test_the_untrained_encoder_is_scored_without_a_new_head(small_run, cse_train
         folder = tmp_path / f"{seed}"
         more = [f"seed={seed}", "objective.keep_head=true", "trainer.max_steps=2", f"hydra.run.dir={folder}"]
         assert cse_train([*small_run, *more]) == 0
-        before.append(json.loads((folder / "results.json").read_text())["untrained"]["dev/stsb/spearman"])
+        before.append(results_of(folder)["untrained"]["dev/stsb/spearman"])
     assert before[0] == pytest.approx(before[1], abs=1e-4)
 
 
 def test_a_fraction_is_a_share_of_the_schedule_rounded_up(small_run, cse_train, tmp_path, capsys):
     """3 steps of a schedule of 10, which is shorter than the 25 planned ones."""
     assert cse_train([*small_run, "trainer.warmup=0.25", "trainer.eval_every=0.25", "trainer.schedule_steps=10"]) == 0
-    rates = [event["train/lr"] for event in logged(tmp_path / "run") if "train/lr" in event]
+    rates = [rate for _, rate in logged_of(tmp_path / "run", "train/lr")]
     np.testing.assert_allclose(rates, [3e-5 * share for share in (0, 1 / 3, 2 / 3, 7 / 7, 6 / 7, 5 / 7)])
-    assert [event["step"] for event in logged(tmp_path / "run") if "dev/stsb/spearman" in event] == [0, 3, 6]
+    assert [step for step, _ in logged_of(tmp_path / "run", "dev/stsb/spearman")] == [0, 3, 6]
     assert "warm-up 3 steps" in capsys.readouterr().out
 
 
@@ -129,14 +128,14 @@ def test_what_is_watched_is_scored_beside_what_selects(small_run, cse_train, tmp
     watched = ["eval=[stsb,geometry]", "trainer.watch=[geometry]"]
     assert cse_train([*small_run, *watched]) == 0
     for name in ("dev/stsb/spearman", "dev/geometry/uniformity", "dev/geometry/alignment"):
-        assert [event["step"] for event in logged(tmp_path / "run") if name in event] == [0, 2, 4, 6]
+        assert [step for step, _ in logged_of(tmp_path / "run", name)] == [0, 2, 4, 6]
 
 
 def test_a_split_whose_data_is_missing_is_left_out(small_run, cse_train, tmp_path, senteval):
     shutil.copytree(senteval, tmp_path / "copy")
     (tmp_path / "copy" / "STS" / "STSBenchmark" / "sts-test.csv").unlink()
     assert cse_train([*small_run, "eval=[stsb,geometry]", f"paths.senteval={tmp_path}/copy"]) == 0
-    content = json.loads((tmp_path / "run" / "results.json").read_text())
+    content = results_of(tmp_path / "run")
     assert {name.partition("/")[0] for name in content["metrics"]} == {"dev"}
 
 
@@ -191,7 +190,7 @@ def test_a_run_goes_on_where_another_ended(small_run, cse_train, capsys, tmp_pat
     still = ["trainer.max_steps=1", "trainer.eval_every=1", "trainer.lr=1e-12"]
     first = ["objective.keep_head=true", "model.pooling=mean", "model.prefix=perzu", "trainer.max_steps=2"]
     assert cse_train([*small_run, *first, f"hydra.run.dir={tmp_path}/first"]) == 0
-    before = json.loads((tmp_path / "first" / "results.json").read_text())["metrics"]
+    before = results_of(tmp_path / "first")["metrics"]
     capsys.readouterr()
     assert cse_train([*small_run, *more, f"model.name={tmp_path}/first/best", *still]) == 0
     said = capsys.readouterr()
@@ -203,5 +202,5 @@ def test_a_run_goes_on_where_another_ended(small_run, cse_train, capsys, tmp_pat
     assert np.allclose(new.encode(texts), old.encode(texts), atol=1e-5) == bool(ends)
     assert ("drops what it records" in said.out + said.err) == (not ends)
     if ends:
-        untrained = json.loads((tmp_path / "run" / "results.json").read_text())["untrained"]
+        untrained = results_of(tmp_path / "run")["untrained"]
         assert untrained["dev/stsb/spearman"] == pytest.approx(before["dev/stsb/spearman"])

@@ -1,7 +1,6 @@
 """A heartbeat is a process's lock on its run's folder: a second process is refused, a dead one's lock is taken over."""
 
 import itertools
-import json
 import os
 import socket
 import subprocess
@@ -11,10 +10,13 @@ import time
 from dataclasses import replace
 
 import pytest
+from run_folders import leave_heartbeat
 
 from cse.errors import UserError
 from cse.lab.folder import heartbeat
 from cse.lab.folder.heartbeat import Beat, Heartbeat, read_beat
+
+HERE = socket.gethostname()
 
 
 @pytest.fixture(autouse=True)
@@ -31,13 +33,6 @@ def other():
         process.kill()
 
 
-def leave(folder, pid: int, host: str = socket.gethostname(), since: float = 1e9, age: float = 0.0):
-    path = folder / heartbeat.NAME
-    path.write_text(json.dumps({"host": host, "pid": pid, "since": since}))
-    os.utime(path, (time.time() - age,) * 2)
-    return path
-
-
 def check_taken(folder):
     """This process can take the folder."""
     with Heartbeat(folder):
@@ -48,7 +43,7 @@ def check_taken(folder):
 def test_it_beats_inside_the_block_and_leaves_nothing(tmp_path):
     with Heartbeat(tmp_path):
         first = read_beat(tmp_path)
-        assert (first.host, first.pid) == (socket.gethostname(), os.getpid())
+        assert (first.host, first.pid) == (HERE, os.getpid())
         deadline = time.monotonic() + 60
         while read_beat(tmp_path).time == first.time:
             assert time.monotonic() < deadline
@@ -70,7 +65,7 @@ def test_a_process_that_writes_nothing_has_no_heartbeat_and_a_new_folder_is_crea
 def test_silence_is_death_elsewhere_and_here_the_process_itself_tells(other):
     assert Beat("elsewhere", 1, 0.0, time=1000.0).is_alive(1000.0 + heartbeat.SILENCE - 0.1)
     assert not Beat("elsewhere", 1, 0.0, time=1000.0).is_alive(1000.0 + heartbeat.SILENCE + 0.1)
-    here = Beat(socket.gethostname(), other.pid, 0.0, time=time.time())
+    here = Beat(HERE, other.pid, 0.0, time=time.time())
     assert here.is_alive(time.time() + 1e6)  # however silent: a stopped process goes on one day
     assert not replace(here, time=here.time - 1e6).is_alive(time.time())  # its number is another's
     assert not replace(here, pid=2**22 + 1).is_alive(time.time())
@@ -87,13 +82,13 @@ def test_a_damaged_heartbeat_is_none_and_is_taken_over(tmp_path, content):
 
 
 def test_a_live_process_is_named_at_once(tmp_path, other):
-    path = leave(tmp_path, other.pid, since=1_800_000_000.0)
+    path = leave_heartbeat(tmp_path, other.pid, HERE, since=1_800_000_000.0)
     before = path.read_bytes()
-    with pytest.raises(UserError, match=f"process {other.pid} on {socket.gethostname()} .* since 2027"):
+    with pytest.raises(UserError, match=f"process {other.pid} on {HERE} .* since 2027"):
         Heartbeat(tmp_path).__enter__()
     assert (path.read_bytes(), os.listdir(tmp_path)) == (before, ["heartbeat.json"])
     path.unlink()
-    leave(tmp_path, 7, host="elsewhere", age=heartbeat.SILENCE - 10)
+    leave_heartbeat(tmp_path, age=heartbeat.SILENCE - 10)
     with pytest.raises(UserError, match="process 7 on elsewhere"):
         Heartbeat(tmp_path).__enter__()
 
@@ -104,7 +99,7 @@ def test_of_many_starts_one_takes_a_dead_ones_folder(tmp_path):
     for trial in range(20):
         folder = tmp_path / str(trial)
         folder.mkdir()
-        leave(folder, 2**22 + 1)
+        leave_heartbeat(folder, 2**22 + 1, HERE)
         together, done = threading.Barrier(4), threading.Barrier(4)
 
         def start(folder=folder, together=together, done=done):
@@ -130,7 +125,7 @@ def test_a_process_whose_folder_was_taken_ends(tmp_path):
     child = os.fork()
     if child == 0:
         Heartbeat(tmp_path).__enter__()
-        leave(tmp_path, 7, host="elsewhere")
+        leave_heartbeat(tmp_path)
         time.sleep(60)
         os._exit(7)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
@@ -150,7 +145,7 @@ def test_a_kill_at_any_step_of_the_lock_hinders_no_next_start(tmp_path):
         left = not killed_at(step, lambda: Heartbeat(tmp_path).take())
         check_taken(tmp_path)
         assert os.listdir(tmp_path) == []
-        leave(tmp_path, 2**22 + 1)  # the next is killed in taking over
+        leave_heartbeat(tmp_path, 2**22 + 1, HERE)  # the next is killed in taking over
         if left:
             assert step > 3
             return

@@ -1,8 +1,7 @@
 """Planned jobs without a run: failed before their first line of work, killed, not started; found wherever one looks."""
 
-import json
-
 import pytest
+from run_folders import leave_run
 
 from cse.lab.folder import plan
 from cse.lab.folder.plan import jobs_without_run
@@ -17,7 +16,7 @@ def sweep(tmp_path):
         (folder / name).mkdir(parents=True)
     words = ["hydra.mode=RUN", "objective=simcse", "trainer.lr=1e-4", "data.path='x,y.txt'", "model.targets=[query]"]
     plan.add(folder, [{"job": name, "program": "cse-train", "words": [*words, f"seed={name!r}"]} for name in "abcde"])
-    (folder / "a" / "results.json").write_text(json.dumps({"status": "done", "config": {}, "metrics": {}}))
+    leave_run(folder / "a", {})
     plan.add_end(folder, "b", "failed", "lr: should be greater than 0")
     plan.add_end(folder, "c", "killed", "by signal 9")
     (folder / "d" / "job.log").write_text("a line\ncse-train: data.path: there is no such file\n")

@@ -1,9 +1,9 @@
 """The state of a run, by its results, its heartbeat and the time since the last beat."""
 
-import json
-import os
+import time
 
 import pytest
+from run_folders import change_results, leave_heartbeat
 
 from cse.lab.folder.runs import read_run
 from cse.lab.folder.status import Status, status_of
@@ -18,9 +18,7 @@ def beating(leave):
     def make(age):
         events = [{"time": NOW - 100.0 + step, "train/loss": 1.0} for step in range(51)]
         folder = leave("a", {"seed": 1}, status="running", events=events, total_steps=150)
-        beat = folder / "heartbeat.json"
-        beat.write_text(json.dumps({"host": "elsewhere", "pid": 1, "since": NOW - age}))
-        os.utime(beat, (NOW - age, NOW - age))
+        leave_heartbeat(folder, age=time.time() - NOW + age)
         return folder
 
     return make
@@ -28,7 +26,7 @@ def beating(leave):
 
 def test_a_run_with_a_fresh_heartbeat_is_running_and_says_how_far(beating):
     found = status_of(read_run(beating(30.0)), NOW)
-    assert found == Status("running", "step 50 of 150, 2 min left, elsewhere, process 1")
+    assert found == Status("running", "step 50 of 150, 2 min left, elsewhere, process 7")
 
 
 def test_a_run_that_was_silent_for_long_was_killed_and_says_how_to_resume(beating):
@@ -41,8 +39,7 @@ def test_a_run_that_was_silent_for_long_was_killed_and_says_how_to_resume(beatin
 
 def test_a_run_that_ends_after_it_was_read_was_not_killed(leave):
     run = read_run(leave("a", {}, status="running"))
-    results = run.folder / "results.json"
-    results.write_text(results.read_text().replace("running", "done"))
+    change_results(run.folder, status="done")
     assert status_of(run).state == "running"
 
 

@@ -1,8 +1,7 @@
 """Which runs a report is of: a cse-eval of a run's best/ gives its scores to the run."""
 
-import json
-
 import pytest
+from run_folders import change_results
 
 from cse.lab.folder.runs import read_runs
 from cse.lab.report.chosen import with_evaluations, with_origin
@@ -92,12 +91,9 @@ def test_an_evaluation_of_other_weights_or_one_that_failed_is_not_its_runs(train
 
 def test_a_run_in_a_folder_that_was_moved_is_known_by_its_weights(trained, evaluate, joined, tmp_path):
     folder = evaluate("0", "1-1")
-    results = json.loads((folder / "results.json").read_text())
-    results["config"]["checkpoint"] = "elsewhere/1-1"
-    (folder / "results.json").write_text(json.dumps(results))
+    change_results(folder, config={"checkpoint": "elsewhere/1-1"})
     assert len(joined().frame) == 4
-    del results["weights_sum"]  # as an older edition left it
-    (folder / "results.json").write_text(json.dumps(results))
+    change_results(folder, weights_sum=None)  # as an older edition left it
     assert len(joined().frame) == 5
 
 

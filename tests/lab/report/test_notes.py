@@ -1,11 +1,9 @@
 """Notes beside a table: scores that rest on different things are never mixed silently, and no missing job is hidden."""
 
-import json
-import os
-import time
 from dataclasses import replace
 
 import pytest
+from run_folders import leave_heartbeat
 
 from cse.lab.report.notes import (
     changed_texts,
@@ -85,9 +83,8 @@ def test_what_all_runs_depart_in_is_one_line(leave, runs):
 
 def test_each_missing_job_has_its_state_and_a_running_one_its_progress(leave, runs):
     events = [{"time": 100.0 + step, "train/loss": 1.0} for step in range(51)]
-    beat = leave("a", {"seed": 1}, status="running", events=events, total_steps=100) / "heartbeat.json"
-    beat.write_text(json.dumps({"host": "elsewhere", "pid": 7, "since": 0}))
-    os.utime(beat, (time.time() + 3600,) * 2)  # however slow this test is
+    run = leave("a", {"seed": 1}, status="running", events=events, total_steps=100)
+    leave_heartbeat(run, age=-3600)  # however slow this test is
     leave("b", {"seed": 2}, status="running")
     leave("c", {"seed": 4}, status="failed")
     lines = missing_jobs(runs(), [{"seed": seed} for seed in (1, 2, 3, 4)])

@@ -1,14 +1,12 @@
 """The page of any runs: its data, that nothing of a run becomes HTML, and the page itself in Chromium."""
 
-import json
-import os
 import re
-import time
 
 import chromium
 import pandas as pd
 import pytest
 from made_up_tables import filled, parsed
+from run_folders import leave_heartbeat
 
 from cse.lab.report.charts import COLOURS, POINTS, colours_of, curves_of, draw_charts, thinned
 from cse.lab.report.page import Report, runs_page, shown, sweep_page
@@ -37,9 +35,7 @@ def comparison(leave, compared, tmp_path):
                       error=EVIL if status == "failed" else None,
                       overrides=[f"trainer.lr={lr}", f"model.name={model}", "data.path=[]", f"seed={seed}",
                                  f"note={EVIL}"])  # fmt: skip
-    beat = tmp_path / "runs" / "12" / "heartbeat.json"
-    beat.write_text(json.dumps({"host": "elsewhere", "pid": 7, "since": 0}))
-    os.utime(beat, (time.time() + 3600,) * 2)  # however slow this test is
+    leave_heartbeat(tmp_path / "runs" / "12", age=-3600)  # however slow this test is
     return compared()
 
 

@@ -1,6 +1,5 @@
 """Sweeps that share a folder (same_runs_as), each reported from the runs of all, and which runs fill its cells."""
 
-import json
 import shlex
 from collections import defaultdict
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 import yaml
 from made_up_tables import parsed
 from omegaconf import OmegaConf
+from run_folders import leave_run
 from typed import exit_code, jobs_of
 
 from cse.lab.commands.report_settings import settings
@@ -44,10 +44,7 @@ def leave(job: jobs.PlannedJob, folder: Path, metrics: dict[str, float]) -> None
     choices = OmegaConf.to_container(config.hydra.runtime.choices)
     plain = {key: value for key, value in config.items_ex(resolve=False) if key != "hydra"}
     settings = OmegaConf.to_container(OmegaConf.create(plain)) | {"choices": choices}
-    command = shlex.join([job.program, *job.words])
-    results = {"status": "done", "config": settings, "command": command, "metrics": metrics}
-    folder.mkdir(parents=True)
-    (folder / "results.json").write_text(json.dumps(results, default=str))
+    leave_run(folder, settings, metrics, command=shlex.join([job.program, *job.words]))
 
 
 def metrics_of(sweep: jobs.Sweep) -> set[str]:

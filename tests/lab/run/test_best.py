@@ -1,12 +1,12 @@
 """best/ at a run's end: scored as a user will load it, without encoding a text again that this encoder has encoded."""
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from killed import logged
+from run_folders import results_of
 from safetensors.torch import save_file
 
 from cse.errors import UserError
@@ -46,7 +46,7 @@ def test_the_best_step_is_the_lowest_of_a_score_that_is_better_when_lower(small_
     assert cse_train([*small_run, "eval=[geometry]", f"trainer.select={select}", "trainer.eval_every=1"]) == 0
     events = logged(tmp_path / "run")
     untrained, *curve = (event[select] for event in events if select in event)
-    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    results = results_of(tmp_path / "run")
     assert results["best_step"] == 1 + curve.index(min(curve))
     assert results["metrics"][select] == pytest.approx(min(curve), rel=1e-4)
     assert ("no better than untrained" in capsys.readouterr().out) == (min(untrained, *curve) == untrained)
@@ -56,7 +56,7 @@ def test_before_and_after_are_scored_in_one_precision(small_run, cse_train, tmp_
     select = "dev/geometry/uniformity"
     still = ["trainer.lr=1e-12", "trainer.max_steps=2", "trainer.eval_precision=bf16"]
     assert cse_train([*small_run, "eval=[geometry]", f"trainer.select={select}", *still]) == 0
-    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    results = results_of(tmp_path / "run")
     events = logged(tmp_path / "run")
     rounded = [event[select] for event in events if select in event][-1]
     exact = pytest.approx(results["untrained"][select], rel=1e-6)
@@ -73,7 +73,7 @@ def test_vectors_of_the_last_evaluation_are_reused_only_if_best_gives_the_same(
     assert cse_train([*small_run, "trainer.eval_every=6", "trainer.max_steps=6"]) == 0
     events = logged(tmp_path / "run")
     _, last = (event["dev/stsb/spearman"] for event in events if "dev/stsb/spearman" in event)
-    metrics = json.loads((tmp_path / "run" / "results.json").read_text())["metrics"]
+    metrics = results_of(tmp_path / "run")["metrics"]
     assert metrics["dev/stsb/spearman"] == (last if same else pytest.approx(last))
     assert encoded_again
     assert (len(encoded_again) <= 2 * 40 + best.SAMPLE) == same  # the test set's texts, and the sample

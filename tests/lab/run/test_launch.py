@@ -1,6 +1,5 @@
 """Several processes, spawned by cse-train or joined under torchrun and srun: the same run either way."""
 
-import json
 import logging
 import os
 import pickle
@@ -12,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from killed import losses
 from omegaconf import OmegaConf
+from run_folders import logged_of, results_of
 from safetensors.torch import load_file
 
 from cse.lab.run import launch
@@ -41,11 +40,11 @@ def test_two_processes_train_as_one(still, cse_train, tmp_path):
         ended = subprocess.run(command, capture_output=True, text=True)
         assert ended.returncode == 0, ended.stderr
     for folder in (two, joined):
-        np.testing.assert_allclose(losses(folder), losses(one), rtol=1e-5)
+        np.testing.assert_allclose(logged_of(folder), logged_of(one), rtol=1e-5)
     state = load_file(two / "last/state.safetensors")
     assert not state["random/0/torch"].equal(state["random/1/torch"])  # dropout's, where there is any
     assert "step 6/6" in (two / "train.log").read_text()
-    results = [json.loads((folder / "results.json").read_text()) for folder in (one, two, joined)]
+    results = [results_of(folder) for folder in (one, two, joined)]
     assert [one["processes"] for one in results] == [1, 2, 2]
     assert (results[1]["status"], results[1]["best_step"]) == ("done", results[0]["best_step"])
     for name, value in results[0]["metrics"].items():
@@ -67,7 +66,7 @@ def test_two_tasks_of_srun_train_as_one_into_one_folder(still, cse_train, tmp_pa
     assert "step 6" in words[0]
     assert words[1] == ""
     (folder,) = (tmp_path / "outputs").glob("*/*")  # not one of each process
-    np.testing.assert_allclose(losses(folder), losses(tmp_path / "one"), rtol=1e-5)
+    np.testing.assert_allclose(logged_of(folder), logged_of(tmp_path / "one"), rtol=1e-5)
 
 
 def test_a_log_file_is_continued_by_another_process(tmp_path):

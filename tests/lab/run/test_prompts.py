@@ -1,10 +1,9 @@
 """Templates and denoising: in chunks, on two processes, resumed, scored, and loaded by sentence-transformers."""
 
-import json
-
 import numpy as np
 import pytest
-from killed import assert_same_run, losses, train_to
+from killed import assert_same_run, train_to
+from run_folders import logged_of, results_of
 from typed import exit_code
 
 from cse.model.load import load_encoder
@@ -26,7 +25,7 @@ def test_a_run_is_resumed_scored_and_loaded_by_others(small_run, cse_train, tmp_
     np.testing.assert_allclose(SentenceTransformer(f"{tmp_path}/run/best", device="cpu").encode(texts), ours, atol=1e-5)
     scored = ["eval=stsb", f"paths.senteval={senteval}", "allow_partial=true", "tracker=none"]
     assert exit_code("cse-eval", f"checkpoint={tmp_path}/run", *scored, f"hydra.run.dir={tmp_path}/scores") == 0
-    results = [json.loads((tmp_path / name / "results.json").read_text())["metrics"] for name in ("run", "scores")]
+    results = [results_of(tmp_path / name)["metrics"] for name in ("run", "scores")]
     assert results[1]["test/stsb/spearman"] == pytest.approx(results[0]["test/stsb/spearman"], abs=1e-3)
 
 
@@ -34,4 +33,4 @@ def test_a_run_is_resumed_scored_and_loaded_by_others(small_run, cse_train, tmp_
 def test_chunks_and_two_processes_are_the_whole_batch(small_run, cse_train, tmp_path, more):
     for folder, words in (("whole", []), ("parts", [more])):
         assert cse_train([*small_run, *PROMPT, *STILL, *words, f"hydra.run.dir={tmp_path}/{folder}"]) == 0
-    np.testing.assert_allclose(losses(tmp_path / "parts"), losses(tmp_path / "whole"), rtol=1e-4)
+    np.testing.assert_allclose(logged_of(tmp_path / "parts"), logged_of(tmp_path / "whole"), rtol=1e-4)

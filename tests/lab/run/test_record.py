@@ -1,10 +1,10 @@
 """The record of a run: which process writes it, and what its trackers learn of the run."""
 
-import json
 from functools import partial
 
 import pytest
 from lab.tracking.test_trackers import Recorder
+from run_folders import results_of
 
 from cse.lab.folder.events import read_events
 from cse.lab.run.record import Record
@@ -26,7 +26,7 @@ def test_the_first_process_alone_writes_and_tells_trackers_of_the_run(tmp_path, 
     _, about, _ = received[0]
     assert (about.name, about.tags) == ("simcse-bert-s3", ["simcse", "bert", "nli"])
     assert about.versions["torch"]
-    assert about.command == json.loads((tmp_path / "results.json").read_text())["command"]
+    assert about.command == results_of(tmp_path)["command"]
     assert [event["event"] for event in read_events(tmp_path / "metrics.jsonl")] == ["metrics", "finish"]
 
 
@@ -35,6 +35,6 @@ def test_a_failed_run_says_why_and_where(tmp_path):
     error.add_note("(raised while eval.mine scored dev)")
     with pytest.raises(ZeroDivisionError), Record(tmp_path, CONFIG, kind="train", device="cpu", trackers=[]):
         raise error
-    results = json.loads((tmp_path / "results.json").read_text())
+    results = results_of(tmp_path)
     told = "ZeroDivisionError: division by zero (raised while eval.mine scored dev)"
     assert (results["status"], results["error"]) == ("failed", told)

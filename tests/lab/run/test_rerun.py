@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from damaged import change
+from run_folders import results_of
 from safetensors.torch import load_file
 from tiny_encoders import change_one_weight
 from typed import exit_code
@@ -44,7 +45,7 @@ def test_one_change_in_a_new_folder_on_the_same_bytes(cse_train, tmp_path, capsy
     )
     assert second["trainer"] == first["trainer"] | {"lr": 2e-4}
     assert (second["data"], second["resume"], second["rerun"]) == (first["data"], None, "first")
-    results = json.loads((tmp_path / "second" / "results.json").read_text())
+    results = results_of(tmp_path / "second")
     assert {"data.path=lines.txt", "trainer.lr=2e-4"} < set(results["command"].split())
     assert not {"rerun=first", "trainer.lr=1e-4"} & set(results["command"].split())
     assert exit_code("cse-report", "differ=[first,second]", "out=out") == 0
@@ -86,7 +87,7 @@ def test_another_method_is_recorded_with_the_line_that_makes_it(
     out = capsys.readouterr().out
     assert f"objective  {method}" in out
     assert "then rerun=first with objective=" in out
-    results = json.loads((tmp_path / "second/results.json").read_text())
+    results = results_of(tmp_path / "second")
     assert results["config"]["choices"]["objective"] == method.partition(",")[0]
     assert f"# {name} from" in (tmp_path / "second/best/README.md").read_text()
     words = [word for word in shlex.split(results["command"])[1:] if not word.startswith("hydra.run.dir")]
@@ -111,7 +112,7 @@ def test_a_resumed_run_keeps_the_words_of_its_first_line(cse_train, tmp_path):
     (tmp_path / "lines.txt").rename(tmp_path / "my lines.txt")
     assert cse_train("rerun=first", "data.path=my lines.txt", "trainer.keep_last=true", "hydra.run.dir=own") == 0
     assert cse_train("resume=own", "trainer.max_steps=3") == 0
-    words = shlex.split(json.loads((tmp_path / "own" / "results.json").read_text())["command"])
+    words = shlex.split(results_of(tmp_path / "own")["command"])
     assert {"objective=simcse", "data.path=my lines.txt", "trainer.max_steps=3"} < set(words)
     assert not {"resume=own", "rerun=first", "trainer.max_steps=2"} & set(words)
 

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 from omegaconf import DictConfig
+from run_folders import leave_run
 
 import cse
 from cse.api import _composed
@@ -25,9 +25,7 @@ def run(tmp_path) -> Path:
 
 
 def write_run(folder: Path, settings: dict) -> Path:
-    folder.mkdir(exist_ok=True)
-    (folder / "run.yaml").write_text(yaml.safe_dump({"config": settings}))
-    return folder
+    return leave_run(folder, settings, status="killed", overrides=())
 
 
 def resumed(run: Path, words: list[str]) -> DictConfig:

@@ -1,7 +1,6 @@
 """What a start does with its jobs: run, skip, continue, leave alone, refuse, stop, search."""
 
 import itertools
-import json
 import os
 import re
 import shutil
@@ -11,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from run_folders import leave_heartbeat
 from typed import jobs_of
 
 from cse.errors import Interrupted, UserError
@@ -60,7 +60,7 @@ def test_a_job_that_another_process_runs_is_left_alone(many, tmp_path):
     with Heartbeat(folder) as other:
         other.take()
         assert many(line) == (0, {"m_2": "running", "m_3": "done"})
-        (folder / "heartbeat.json").write_text(json.dumps({"host": "elsewhere", "pid": 1, "since": 0}))
+        leave_heartbeat(folder)
         assert many(line, "fail m_2") == (0, {"m_2": "running", "m_3": "done before"})
         (folder / "heartbeat.json").unlink()
     assert many(line) == (0, {"m_2": "done", "m_3": "done before"})

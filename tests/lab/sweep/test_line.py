@@ -1,6 +1,5 @@
 """Which lines start many jobs, which are refused, and the jobs and folders of a line with -m."""
 
-import json
 import os
 import re
 import shlex
@@ -8,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from run_folders import leave_run
 from typed import exit_code
 
 from cse.errors import MissingResource, UserError
@@ -136,9 +136,7 @@ def lasting(tmp_path, monkeypatch):
         fit(cfg, of, config.hydra.runtime.choices, job.words)
         scores = {"stsb": ["dev/stsb/spearman", "test/stsb/spearman"], "sts": ["test/sts/average"]}
         metrics = {name: 71.23 for evaluator in cfg.eval for name in scores[evaluator]}
-        results = {"status": "done", "config": resolved(cfg), "metrics": metrics,
-                   "command": shlex.join([job.program, *job.words])}  # fmt: skip
-        (folder / "results.json").write_text(json.dumps(results))
+        leave_run(folder, resolved(cfg), metrics, command=shlex.join([job.program, *job.words]))
         return [sys.executable, "-IS", "-c", ""]
 
     monkeypatch.setattr(process, "command_of", command)

@@ -1,11 +1,11 @@
 """One job of a sweep: when it counts as done, which score is its, and what its process is given."""
 
-import json
 import subprocess
 from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
+from run_folders import leave_run
 from typed import jobs_of
 
 from cse.errors import UserError
@@ -16,15 +16,16 @@ from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.sweep import jobs, process
 from cse.lab.sweep.start import check_id
 
+SCORE = {"average": 70.0}
+
 
 def test_a_finished_run_with_other_settings_does_not_pass_for_done(tmp_path):
     (job,) = jobs_of("whitenedcse/table5", "tracker=none", "objective.m=2", "trainer.precision=auto")
     config = OmegaConf.to_container(without_hydra(composed("train", job.words)), resolve=True)
-    results = {"status": "done", "config": config, "metrics": {"average": 70.0}}
     outcomes = []
     for change in ({"precision": "bf16"}, {"workers": 7}, {"lr": 1.0}):  # the machine decides about "auto"
         config["trainer"] |= change
-        (tmp_path / "results.json").write_text(json.dumps(results))
+        leave_run(tmp_path, config, SCORE)
         outcomes.append(process.known_outcome(job, tmp_path))
     assert [outcome.state for outcome in outcomes] == ["done before", "done before", "failed"]
     assert "trainer.lr=1.0 (now 3e-05)" in outcomes[-1].detail
@@ -38,13 +39,12 @@ def test_a_job_that_read_other_files_does_not_pass_for_done(program, tmp_path):
         file.write_text("as it was")
     words = ["tracker=none"] if program == "cse-train" else ["checkpoint=nowhere", "eval=stsb"]
     config = {} if program == "cse-train" else {"checkpoint": "nowhere"}
-    results = {"status": "done", "config": config, "metrics": {"average": 70.0},
-               "training_data": {"sha256": {str(text): sha256(text)}},
-               "data": {"pairs": {"files": {str(pairs): {"sha256": sha256(pairs)}, "STS12/a.txt": {"sha256": "0"}}}},
-               }  # fmt: skip
+    read = {"training_data": {"sha256": {str(text): sha256(text)}},
+            "data": {"pairs": {"files": {str(pairs): {"sha256": sha256(pairs)}, "STS12/a.txt": {"sha256": "0"}}}},
+            }  # fmt: skip
     job = jobs.PlannedJob("a", program, words)
     for code, said in ((code_digest(), ""), ("0" * 16, "by other code of cse, which was of commit 1a2b")):
-        (tmp_path / "results.json").write_text(json.dumps(results | {"code": code, "git_commit": "1a2b"}))
+        leave_run(tmp_path, config, SCORE, code=code, git_commit="1a2b", **read)
         outcome = process.known_outcome(job, tmp_path)
         assert (outcome.state, outcome.detail) == ("done before", said)
     for file in (text, pairs):
@@ -60,8 +60,7 @@ def test_a_job_that_ended_after_other_steps_or_scored_another_model_does_not_pas
         ("cse-train", ["trainer.max_steps=5000"], {"trainer": {"max_steps": 100}}),
         ("cse-eval", ["model=minilm"], {"model": {"name": "org/another"}}),
     ):
-        done = {"status": "done", "config": config, "metrics": {"average": 70.0}}
-        (tmp_path / "results.json").write_text(json.dumps(done))
+        leave_run(tmp_path, config, SCORE)
         outcome = process.known_outcome(jobs.PlannedJob("a", program, words), tmp_path)
         assert outcome.state == "failed"
         assert "100 (now 5000)" in outcome.detail or "model.name=org/another (now " in outcome.detail
@@ -69,13 +68,7 @@ def test_a_job_that_ended_after_other_steps_or_scored_another_model_does_not_pas
 
 def test_the_table_says_where_training_did_not_help(tmp_path):
     score = {"dev/x/average": 70.0}
-    results = {
-        "status": "done",
-        "config": {"trainer": {"select": "dev/x/average"}},
-        "metrics": score,
-        "untrained": score,
-    }
-    (tmp_path / "results.json").write_text(json.dumps(results))
+    leave_run(tmp_path, {"trainer.select": "dev/x/average"}, score, untrained=score)
     assert process.doubts(read_run(tmp_path)) == "no better than untrained"
 
 
@@ -84,8 +77,7 @@ def test_scores_of_a_replaced_encoder_do_not_pass_for_done(tmp_path):
     file.parent.mkdir()
     file.write_text("weights")
     job = jobs.PlannedJob("a", "cse-eval", [f"checkpoint={tmp_path}", "eval=stsb"])
-    results = {"status": "done", "config": {"checkpoint": str(tmp_path)}, "metrics": {"average": 70.0}}
-    (tmp_path / "results.json").write_text(json.dumps({**results, "weights_sum": weights_sum(tmp_path)}))
+    leave_run(tmp_path, {"checkpoint": str(tmp_path)}, SCORE, weights_sum=weights_sum(tmp_path))
     assert process.known_outcome(job, tmp_path).state == "done before"
     file.write_text("others")
     assert process.known_outcome(job, tmp_path).state == "failed"
@@ -107,8 +99,7 @@ def test_what_a_setting_names_is_the_same_file(program, key, file, tmp_path):
     words = [f"{key}={named}", *["objective=rankcse"] * key.startswith("objective")]
     config = composed(jobs.CONFIGS[program], words)
     settings = OmegaConf.to_container(without_hydra(config), resolve=True)
-    done = {"status": "done", "config": settings, "metrics": {"average": 70.0}, "named": named_sums(settings)}
-    (tmp_path / "results.json").write_text(json.dumps(done))
+    leave_run(tmp_path, settings, SCORE, named=named_sums(settings))
     job = jobs.PlannedJob("a", program, words)
     assert process.known_outcome(job, tmp_path).state == "done before"
     place.write_text("as it is now")
@@ -120,9 +111,7 @@ def test_text_in_a_folder_is_the_same_files(tmp_path):
     folder = tmp_path / "text"
     folder.mkdir()
     (first := folder / "a.txt").write_text("one")
-    done = {"status": "done", "config": {"data": {"path": str(folder)}}, "metrics": {"average": 70.0},
-            "training_data": {"sha256": {str(first): sha256(first)}}}  # fmt: skip
-    (tmp_path / "results.json").write_text(json.dumps(done))
+    leave_run(tmp_path, {"data.path": str(folder)}, SCORE, training_data={"sha256": {str(first): sha256(first)}})
     job = jobs.PlannedJob("a", "cse-train", ["tracker=none"])
     assert process.known_outcome(job, tmp_path).state == "done before"
     (second := folder / "b.txt").write_text("two")
@@ -137,8 +126,7 @@ def test_an_evaluator_scores_as_it_did(tmp_path):
     """Its settings decide its own scores; where its data lies does not, nor that there is one more evaluator."""
     words = ["checkpoint=nowhere", "eval=[stsb,transfer]"]
     config = OmegaConf.to_container(without_hydra(composed("evaluate", words)), resolve=True)
-    done = {"status": "done", "config": config, "metrics": {"average": 70.0}}
-    (tmp_path / "results.json").write_text(json.dumps(done))
+    leave_run(tmp_path, config, SCORE)
     outcomes = [
         process.known_outcome(jobs.PlannedJob("a", "cse-eval", [*words, *more]), tmp_path)
         for more in (["paths.senteval=elsewhere"], ["eval=[stsb,transfer,sts]"], ["eval.transfer.mode=fast"])
