@@ -259,7 +259,7 @@ def _job(command: str, words: Sequence[str], settings: dict[str, object], folder
                 raise UserError(f"{origin} continues in that folder: leave out {asked}, or start a new run with rerun=")
         check_place(place)
         check_typed(config, given)
-        typed = resume.whole_line(origin, spelled, config) if origin else given
+        typed = resume.whole_line(origin, spelled) if origin else given
         job = Job(without_hydra(config), typed, place)
         with logging_to(job.log_file, [PROGRAMS[command], *typed]):
             if origin is None:

@@ -27,7 +27,7 @@ from cse import device
 from cse.errors import UserError, in_short
 from cse.files import Json, recover, replaced_file
 from cse.training.failures import is_out_of_memory
-from cse.training.settings import WEIGHTS, State
+from cse.training.settings import State
 
 FILE = "last/state.safetensors"
 
@@ -173,30 +173,6 @@ def restore(tensors: dict[str, Tensor], modules: dict[str, nn.Module], optimizer
 def frozen_names(module: nn.Module) -> set[str]:
     """The parameters that are not trained (with model.lora, all but the adapter's), which last/ leaves out."""
     return {name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad}
-
-
-def check_same(folder: Path, about: Json, identity: Json, inputs: dict[str, str], dev_data: Json) -> None:
-    """Raise UserError, naming what changed, where a run's settings or data are not those of its checkpoint.
-
-    about: the JSON of last/. identity: the settings that must not change. inputs: digests of all that the run learns
-    from. dev_data: for each evaluator that scores dev, the digests of its files: they chose the best step so far.
-    """
-    known, scored = about["inputs"], about["dev_data"]
-    # before 2026-11-27 a run saved no settings of its evaluators, and before 2026-11-29 there was no such key
-    before = {key: value for key, value in identity.items() if key.startswith("eval.")}
-    before |= {"trainer.no_duplicates": False} | about["identity"]
-    known = known | {WEIGHTS: inputs.get(WEIGHTS)}  # these need not agree, as last/ has the weights
-    changed = [f"{key}={before.get(key)} (now {identity[key]})" for key in identity if before.get(key) != identity[key]]
-    changed += [name for name in sorted(known.keys() | inputs.keys()) if known.get(name) != inputs.get(name)]
-    for name in scored.keys() & dev_data.keys():
-        files = (file for file, digests in scored[name].items() if dev_data[name].get(file) != digests)
-        changed += [f"{file} of eval={name}" for file in sorted(files)]
-    if changed:
-        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-        raise UserError(
-            f"{folder} was started with other settings or data: {', '.join(changed[:3])}{more}; resume with those; "
-            f"rerun={folder} instead of resume= makes a new run with what you typed"
-        )
 
 
 def random_state() -> Json:

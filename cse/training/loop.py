@@ -102,7 +102,6 @@ class Training:
         with checkpoint.explain_damage(self.folder):
             tensors, about = checkpoint.read(self.folder)
             self.state = state = checkpoint.state_of(about)
-            checkpoint.check_same(self.folder, about, self.identity, self.inputs, self.dev_data)
             if not state.best_step <= state.step <= self.planned:
                 raise ValueError(f"step {state.step} of {self.planned}, the best {state.best_step}")
             if tensors:

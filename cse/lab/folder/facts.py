@@ -7,20 +7,21 @@ facts       what a finished run records: scores, weights, settings, data, code, 
 scoring     what its scores depend on besides its encoder
 trained_on  what it learned from
 deciding    the settings that decide a run's numbers
-changed_*   what is another now
+changes     what is not the same in two sets of facts, and `listed` in words
+changed_*   what is another now: settings, inputs, files, code
 """
 
 import hashlib
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from cse.data.readers import files_of
 from cse.files import Json, checksum, read_once, sha256
-from cse.lab.folder.runs import Run
+from cse.lab.folder.runs import Run, plain
 from cse.lab.folder.score_tables import LIBRARIES
 from cse.lab.folder.score_tables import checksum as data_checksum
 from cse.lab.settings.dotted import Config, flattened, format_value
@@ -35,14 +36,43 @@ Facts = Mapping[tuple[Kind, str], object]
 
 
 class Change(NamedTuple):
-    """A setting that is another now."""
+    """A fact that is another now. before, now: its values; None where it is not known."""
 
-    key: str
+    kind: Kind
+    name: str
     before: object
     now: object
 
     def __str__(self) -> str:
-        return f"{self.key}={self.before} (now {self.now})"
+        """In the words of every refusal."""
+        if self.kind != "data":
+            return f"{self.name}={format_value(self.before)} (now {format_value(self.now)})"
+        if self.now is None:  # a digest says nothing to a reader
+            return f"{self.name}, which is not there now"
+        if self.before is None:
+            return f"{self.name}, which was not there"
+        return f"other content of {self.name}"
+
+
+def as_facts(kind: Kind, values: Mapping[str, object]) -> dict[tuple[Kind, str], object]:
+    """Values by name as facts of one kind."""
+    return {(kind, name): value for name, value in values.items()}
+
+
+def changes(before: Facts, now: Facts) -> list[Change]:
+    """Each fact that is not the same, in the order of `before`; then those that only `now` has.
+
+    32 and 32.0 are the same; see cse.lab.folder.runs.plain.
+    """
+    names = dict.fromkeys([*before, *now])
+    found = [Change(*fact, before.get(fact), now.get(fact)) for fact in names]
+    return [change for change in found if repr(plain(change.before)) != repr(plain(change.now))]
+
+
+def listed(changed: Sequence[object], most: int = 3) -> str:
+    """Changes in words, the first few of them."""
+    named = ", ".join(map(str, changed[:most]))
+    return f"{named} and {len(changed) - most} more" if len(changed) > most else named
 
 
 def facts(run: Run) -> Facts:
@@ -152,23 +182,44 @@ def changed_settings(before: Config, now: Config) -> list[Change]:
     the machine that ran it decided, as the run records. before, now: resolved."""
     then, here = deciding(before), deciding(now)
     both = [key for key in here if key in then and here[key] != "auto"]
-    return [Change(key, then[key], here[key]) for key in both if then[key] != here[key]]
+    return changes(*(as_facts("science", {key: of[key] for key in both}) for of in (then, here)))
 
 
-def changed_files(run: Run) -> list[str]:
+def changed_inputs(last: Json, inputs: Mapping[str, str], dev_data: Mapping[str, Json]) -> list[Change]:
+    """What a run learns from, or chooses its step by, that is not what a run's last/ records, by digest.
+
+    last: what it holds beside tensors. inputs, dev_data: as cse.training.loop.Training has them now. Of evaluators, the
+    files that last/ names of those that both have.
+    """
+    then, now = as_facts("data", last["inputs"]), as_facts("data", inputs)
+    for name in sorted(last["dev_data"].keys() & dev_data.keys()):
+        for file, digests in sorted(last["dev_data"][name].items()):
+            then["data", f"{file} of eval={name}"] = digests
+            now["data", f"{file} of eval={name}"] = dev_data[name].get(file)
+    return changes(then, now)
+
+
+def changed_files(run: Run) -> list[Change]:
     """What a finished run read, of encoders, text and pairs of the user's own, that has another content now."""
-    now, then = named_sums(run.config), run.results.get("named") or {"checkpoint": run.results.get("weights_sum")}
-    found = [f"other content of {key}={run.get(key)}" for key in now if then.get(key) not in (now[key], None)]
+    sums_now = named_sums(run.config)
+    then = run.results.get("named") or {"checkpoint": run.results.get("weights_sum")}
+    found: list[Change] = []
+    for key, digest in sums_now.items():
+        if then.get(key) not in (digest, None):
+            found.append(Change("data", f"{key}={run.get(key)}", then[key], digest))
     trained = (run.results.get("training_data") or {}).get("sha256")
     sums = dict(trained) if isinstance(trained, dict) else {}
     text = Path(str(run.get("data.path"))).expanduser()
-    if sums and text.is_dir() and set(map(str, files_of(text, tell=False))) != sums.keys():
-        found.append(f"other files in data.path={text}")
+    if sums and text.is_dir():
+        files = sorted(map(str, files_of(text, tell=False)))
+        if files != sorted(sums):
+            found.append(Change("data", f"data.path={text}", sorted(sums), files))
     for source in (run.results.get("data") or {}).values():
         sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
-    there = [name for name in sums if Path(name).is_file()]  # a benchmark's are named within their folder
-    changed = [name for name in there if read_once(sha256, Path(name)) != sums[name]]
-    return found + [f"other content of {name}" for name in changed]
+    for name, digest in sums.items():
+        if Path(name).is_file() and read_once(sha256, Path(name)) != digest:  # a benchmark's are named within a folder
+            found.append(Change("data", name, digest, read_once(sha256, Path(name))))
+    return found
 
 
 def changed_code(results: Json, config: Config) -> list[str]:

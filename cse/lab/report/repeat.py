@@ -7,7 +7,7 @@ from itertools import count, islice, pairwise
 from pathlib import Path
 
 from cse.lab.folder.runs import Run, plain, same
-from cse.lab.run.foreign import functions_in
+from cse.lab.run.resume import functions_in
 from cse.lab.settings.groups import choices
 from cse.lab.settings.keys import SENTENCES, is_verbatim, key_of, repeats_a_run
 from cse.lab.settings.spelling import parsed, quoted, typed, unquoted, values_of

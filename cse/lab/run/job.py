@@ -17,8 +17,8 @@ from cse.files import make_folder, write_text
 from cse.lab.folder.commit import git_patch
 from cse.lab.folder.runs import RUN, RunFile, newest_run
 from cse.lab.run.build import check_selection
-from cse.lab.run.foreign import call_with, functions_in
 from cse.lab.run.logs import begin_log_files
+from cse.lab.run.resume import call_with, functions_in
 from cse.lab.settings import groups, own, provenance, smoke
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.keys import key_of

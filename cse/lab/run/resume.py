@@ -1,51 +1,38 @@
-"""`resume=FOLDER` and `rerun=FOLDER`: the settings of a run as data, overridden by what is typed now; and whether a run
-that is run again reads what it read then.
+"""`resume=FOLDER` and `rerun=FOLDER`: load a run's settings, apply the KEY=VALUE words of this line, check the result.
 
-Nothing in the folder is composed, interpolated or given to Hydra as an override, and only parts that conf/ or a
---config-dir of this command line names are built: reading a run runs no code.
+Read it in that order: `settings_of` loads run.yaml, `resumed` lays it over what conf/ gives for the same choices and
+applies the words, `refuse_foreign_parts` refuses parts that only the folder names. Later, when everything is built and
+before a file is written, `check_continues` and `check_repeats` compare what the run reads with what the folder records.
+
+Nothing in the folder is composed, interpolated or given to Hydra as an override: reading a run runs no code.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import yaml
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
 from cse.files import Json
-from cse.lab.folder.facts import changed_code
+from cse.lab.folder.facts import Change, as_facts, changed_code, changed_inputs, changes, listed
 from cse.lab.folder.runs import RUN, newest_run, read_run, read_run_file
-from cse.lab.run.foreign import nodes_in, refuse_foreign_parts
 from cse.lab.settings.compose import composed, explaining, is_group, resolved, without_hydra
 from cse.lab.settings.dotted import Config, flattened
-from cse.lab.settings.groups import choices, groups
-from cse.lab.settings.groups import chosen as groups_chosen
-from cse.lab.settings.keys import KEYS, changes_a_table, entry, is_science, key_of
-from cse.lab.settings.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, spell, spell_value, values_of
+from cse.lab.settings.groups import CONF_DIR, choices, groups, own_folders
+from cse.lab.settings.keys import FUNCTION, KEYS, entry, is_science, key_of
+from cse.lab.settings.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, values_of
 from cse.lab.settings.spelling import typed as as_typed
 
 if TYPE_CHECKING:  # importing torch is slow
     from cse.training.loop import Training
 
 log = logging.getLogger("cse")
-
-LISTS = ("eval", "tracker", "experiment", "variant")
-"""The groups of which several choices may be chosen at once."""
-
-MODE = "tracker.wandb.mode"
-
-READ_BY = ("data", "augmentation", "aux_modality", "model", "objective")
-"""The groups whose settings decide what a run reads: if one was changed, the inputs may be others."""
-
-READ_WITH = {
-    "model.": "model.name",
-    "augmentation.": "the configuration of model.name",
-    "objective.teacher_pooling": "objective.teacher=",
-}
-"""Settings that change the digest of an input even if its files are the same: {key: the input's name}."""
 
 
 class Origin(NamedTuple):
@@ -70,82 +57,78 @@ def started_from(words: Sequence[str]) -> Origin | None:
     return found[0] if found else None
 
 
+def settings_of(origin: Origin) -> Config:
+    """The resolved settings that a run left. Raises UserError if there are none, or if they are not plain data."""
+    file = origin.folder / RUN
+    if not origin.folder.exists():
+        raise UserError(f"{origin}: there is no such folder")
+    if not file.is_file():
+        raise UserError(f"{origin}: there is no {RUN} in it, so it is not a run{newest_run(origin.folder)}")
+    try:
+        settings = read_run_file(file)["config"]
+        if not all(isinstance(settings.get(key), dict) for key in ("trainer", "data")):
+            raise ValueError("no settings of cse-train")
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file} cannot be read ({error}): restore it from a copy, or start a new run") from error
+    for key, value in nodes_in(settings):
+        if isinstance(value, str) and "${" in value:
+            raise UserError(f"{file}: {key}={value} is a reference, but a run's settings are plain values")
+    return settings
+
+
 def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
-    """The config of the run, overridden by these words, with Hydra's node as the words give it.
+    """The config of the run with the words applied to it, and Hydra's node as the words give it.
 
     Raises UserError for a folder that holds no run, for settings that are not plain data, for a part that neither conf/
-    nor the words name, and for a word whose key the config does not have.
+    nor the words name, for a word that chooses from a group, and for a word whose key the config does not have.
     """
     recorded = settings_of(origin)
-    typed = [one for one in words if key_of(one) not in ("resume", "rerun", "hydra.run.dir")]
-    chosen = [one for one in typed if is_group(key_of(one)) or key_of(one).startswith("hydra")]
-    overrides = [one for one in typed if one not in chosen]
-    places = [one for one in words if origin.word == "rerun" and key_of(one) in ("resume", "hydra.run.dir")]
-    kept = choices_of(recorded, chosen)
-    fresh = composed("train", [*kept, *chosen, *places])  # what conf/ gives for these choices
-    groups_now = {key_of(one): one for one in chosen if not key_of(one).startswith("hydra")}
-    for group, word in groups_now.items():
-        if group not in recorded or group not in fresh:
-            raise UserError(f"{word} cannot be chosen with {origin}: leave it out, or start a new run")
-    config = laid_over(fresh, recorded, groups_now)
-    made = groups_chosen("train", fresh.hydra.runtime.choices, chosen, map(str, fresh.get("eval") or {}))
-    for group in groups_now:
-        OmegaConf.update(config, f"choices.{group}", made.get(group))
-    if new := [one for one in chosen if changes_a_table(key_of(one))]:
-        others = f"then {origin} with {' '.join(new)}: what was not typed is that run's"
-        config.sources = [*config.get("sources", []), others]
-    config.resume, config.rerun = (fresh.resume, str(origin.folder)) if origin.word == "rerun" else ("auto", None)
-    with explaining([*kept, *words], "train"):
-        override(config, overrides)
-    refuse_foreign_parts(str(origin), config, fresh, words)
+    given = [word for word in words if key_of(word) not in ("resume", "rerun", "hydra.run.dir")]
+    of_hydra = [word for word in given if key_of(word).startswith("hydra")]
+    settings = [word for word in given if word not in of_hydra]
+    for word in settings:
+        if is_group(key_of(word)):
+            raise UserError(f"{word} chooses anew beside {origin}, which takes single keys alone: type a new line")
+    line = [*recorded_choices(recorded), *of_hydra]
+    if origin.word == "rerun":
+        line += [word for word in words if key_of(word) in ("resume", "hydra.run.dir")]
+    with explaining([*line, *words], "train"):
+        fresh = composed("train", line)  # what conf/ gives for the run's choices
+        config = laid_over(fresh, recorded)
+        if origin.word == "rerun":
+            config.rerun = str(origin.folder)
+        else:
+            config.resume = "auto"
+        override(config, settings)
+    refuse_foreign_parts(origin, config, fresh, words)
     return config
 
 
-def laid_over(fresh: DictConfig, recorded: Config, chosen: Iterable[str]) -> DictConfig:
-    """conf/'s config with the run's own values over it: all but those of the groups that are chosen now, of what a
-    resumed run forgets, and of what is another machine's or of another time."""
-    trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # with keys that are newer than the run
-    config = OmegaConf.create({**recorded, "trainer": trainer, "hydra": fresh.hydra})
-    restore_references(config, fresh)  # before the groups chosen now, which they may follow
-    config.update({group: fresh[group] for group in chosen})
-    for key in (key for key in KEYS if entry(key).once):
-        OmegaConf.update(config, key, OmegaConf.select(fresh, key))
-    for name, here in fresh.paths.items():  # a folder of another machine
+def laid_over(fresh: DictConfig, recorded: Config) -> DictConfig:
+    """The run's own values over those of conf/, but for what a new start forgets and what only another machine has."""
+    config = OmegaConf.create({**recorded, "hydra": fresh.hydra})
+    config.trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # with keys that are newer than the run
+    restore_references(config, fresh)
+    for key in KEYS:
+        if entry(key).once:
+            OmegaConf.update(config, key, OmegaConf.select(fresh, key))
+    for name, here in fresh.paths.items():
         place = OmegaConf.select(config, f"paths.{name}")
         if here and place and not Path(place).expanduser().exists():
             config.paths[name] = here
-    if OmegaConf.select(config, MODE) in ("auto", "online") and (now := OmegaConf.select(fresh, MODE)) is not None:
-        OmegaConf.update(config, MODE, now)  # WANDB_MODE may have changed
     return config
 
 
-def whole_line(origin: Origin, words: Sequence[str], config: DictConfig) -> list[str]:
-    """The words that start the run without the origin's folder, as typed: that run's own words, then these, and where
-    these choose from a group, whose recipe gives other values, those of the config."""
-    given = [word for word in words if key_of(word) != origin.word]
-    keys = {"resume", "rerun", *map(key_of, given)}
-    replaced = tuple(f"{group}." for group in map(key_of, given) if is_group(group) and changes_a_table(group))
-    before = read_run(origin.folder)
-    own = [word for word in before.overrides if key_of(word) not in keys and not key_of(word).startswith(replaced)]
-    line = [*(word for word in own if word == ONE_OF_MANY or not key_of(word).startswith("hydra")), *given]
-    if replaced and not config.smoke:
-        kept = choices_of(before.config, line)  # groups that the new choice would replace
-        line = [*(word for word in kept if changes_a_table(key_of(word))), *line]
-        made = flattened(resolved(without_hydra(composed("train", spell(line, "train")))))
-        now = flattened(resolved(without_hydra(config)))
-        differ = [key for key in now if changes_a_table(key) and key in made and made[key] != now[key]]
-        line += [f"{key}={spell_value(now[key])}" for key in differ]
-    return line if ONE_OF_MANY in line else list(map(as_typed, line))  # a sweep's job has paths in quotes
-
-
-def choices_of(recorded: Config, chosen: Sequence[str]) -> list[str]:
-    """GROUP=CHOICE of each group that the run recorded, if conf/ still has the choice and this line makes no other."""
+def recorded_choices(recorded: Config) -> list[str]:
+    """GROUP=CHOICE of each group that the run recorded, if conf/ still has the choice."""
+    made = flattened(recorded)
     words = []
-    kept = flattened(recorded)
     for group in groups("train"):
-        known = [name for name in str(kept.get(f"choices.{group}")).split(",") if name in choices(group)]
-        if known and group not in map(key_of, chosen):
-            words.append(f"{group}=[{','.join(known)}]" if group in LISTS and known[1:] else f"{group}={known[0]}")
+        known = [name for name in str(made.get(f"choices.{group}")).split(",") if name in choices(group)]
+        if len(known) == 1:
+            words.append(f"{group}={known[0]}")
+        elif known:
+            words.append(f"{group}=[{','.join(known)}]")
     return words
 
 
@@ -182,69 +165,174 @@ def override(config: DictConfig, words: Sequence[str]) -> None:
                 del OmegaConf.select(config, parent)[name]
 
 
-def settings_of(origin: Origin) -> Config:
-    """The resolved settings that a run left. Raises UserError if there are none, or if they are not plain data."""
-    file = origin.folder / RUN
-    if not origin.folder.exists():
-        raise UserError(f"{origin}: there is no such folder")
-    if not file.is_file():
-        raise UserError(f"{origin}: there is no {RUN} in it, so it is not a run{newest_run(origin.folder)}")
-    try:
-        settings = read_run_file(file)["config"]
-        if not all(isinstance(settings.get(key), dict) for key in ("trainer", "data")):
-            raise ValueError("no settings of cse-train")
-    except (OSError, ValueError) as error:
-        raise UserError(f"{file} cannot be read ({error}): restore it from a copy, or start a new run") from error
-    for key, value in nodes_in(settings):
-        if isinstance(value, str) and "${" in value:
-            raise UserError(f"{file}: {key}={value} is a reference, but a run's settings are plain values")
-    return settings
+def whole_line(origin: Origin, words: Sequence[str]) -> list[str]:
+    """The words that start the run without the origin's folder, as typed: that run's own words, then these."""
+    given = [word for word in words if key_of(word) != origin.word]
+    typed = {"resume", "rerun", *map(key_of, given)}
+    own = [word for word in read_run(origin.folder).overrides if key_of(word) not in typed]
+    line = [*(word for word in own if word == ONE_OF_MANY or not key_of(word).startswith("hydra")), *given]
+    return line if ONE_OF_MANY in line else list(map(as_typed, line))  # a sweep's job has paths in quotes
 
 
-def check_same_inputs(config: Config, training: "Training") -> None:
-    """For rerun=: raise UserError, naming the first, if an input's bytes are not those of the run that is run again.
+# --- Reading a run runs no code: only parts that conf/, a --config-dir or a word of this line names are built. ---
+
+HYDRAS_KEY = re.compile(r"_[a-z]+_")
+"""`_target_`, `_partial_`, `_args_` and the like, by which Hydra builds a part."""
+
+
+def refuse_foreign_parts(origin: Origin, config: DictConfig, fresh: DictConfig, words: Sequence[str]) -> None:
+    """Raise UserError for a part that neither conf/ nor a --config-dir has, and that no word names.
+
+    fresh: what conf/ gives for the run's choices, in which a part may have its keys from several files.
+    """
+    known = [part for place in (Path(CONF_DIR), *own_folders()) for part in parts_in_folder(place)]
+    known += [part for _, part in parts_in(OmegaConf.to_container(without_hydra(fresh)))]
+    typed = re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(words))
+    tree: Any = OmegaConf.to_container(without_hydra(config))
+    for key, part in parts_in(tree):
+        if part in known or part.get("_target_") in typed:
+            continue
+        if part.get("_target_") == FUNCTION:
+            given = call_with(str(origin), functions_in(tree))
+            raise UserError(f"{origin}: {key} was a function, which only Python can give: {given}")
+        named = " ".join(f"{key}.{name}={value}" for name, value in part.items())
+        raise UserError(
+            f"{origin}: {named} is not a part of cse, and a run may not name code: give the --config-dir FOLDER "
+            f"that names it, or type {key}._target_=... again"
+        )
+
+
+def parts_in_folder(conf: Path) -> Iterator[Config]:
+    """The parts that a folder laid out as conf/ has, see `parts_in`."""
+    for file in sorted(conf.rglob("*.yaml")):
+        text = file.read_text(encoding="utf-8")
+        try:
+            content = yaml.load(text, yaml.CSafeLoader) if "_target_" in text else {}
+            yield from (part for _, part in parts_in(content))
+        except yaml.YAMLError:  # Hydra has refused it already if this line chose it
+            continue
+
+
+def parts_in(tree: object) -> Iterator[tuple[str, Config]]:
+    """(dotted key, part) of every part in a tree: what Hydra builds, its `_target_` and how it is called."""
+    for key, node in nodes_in(tree):
+        part = {name: node[name] for name in node if HYDRAS_KEY.fullmatch(str(name))} if isinstance(node, dict) else {}
+        if part:
+            yield key, part
+
+
+def nodes_in(tree: object, key: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted key, content) of a tree of mappings and lists, and of everything in it."""
+    yield key, tree
+    children: list[tuple[object, object]] = []
+    if isinstance(tree, dict):
+        children = list(tree.items())
+    elif isinstance(tree, list):
+        children = list(enumerate(tree))
+    for name, child in children:
+        yield from nodes_in(child, f"{key}.{name}" if key else str(name))
+
+
+def functions_in(config: Config) -> list[str]:
+    """The names of the evaluators that are functions."""
+    evaluators = config.get("eval") or {}
+    return [name for name, one in evaluators.items() if isinstance(one, dict) and one.get("_target_") == FUNCTION]
+
+
+def call_with(word: str, functions: Sequence[str]) -> str:
+    """The call of cse.train that gives them again. word: resume=FOLDER or rerun=FOLDER."""
+    given = ", ".join(f"{name!r}: {name}" for name in functions)
+    return f"cse.train({word!r}, eval={{{given}}})"
+
+
+# --- What a run reads, beside what its folder records. ---
+
+UNSAVED = {"trainer.no_duplicates": False}
+"""Settings that a run of an older edition does not record, with the value that they had for it."""
+
+
+def check_continues(training: "Training") -> None:
+    """For resume=: raise UserError, naming what changed, where settings or data are not those of the run's last/."""
+    from cse.training.settings import WEIGHTS
+
+    about = read_checked(training.folder)
+    if not about:
+        return  # nothing is saved yet
+    # an older edition saved no settings of evaluators, either
+    before = {key: value for key, value in training.identity.items() if key.startswith("eval.")}
+    before |= UNSAVED | about["identity"]
+    then = {key: before.get(key) for key in training.identity}
+    changed = changes(as_facts("science", then), as_facts("science", training.identity))
+    for change in changed_inputs(about, training.inputs, training.dev_data):
+        if change.name != WEIGHTS:  # last/ has the weights
+            changed.append(change)
+    if changed:
+        raise UserError(
+            f"{training.folder} was started with other settings or data: {listed(changed)}; resume with those; "
+            f"rerun={training.folder} instead of resume= makes a new run with what you typed"
+        )
+
+
+def check_repeats(folder: Path, config: Config, training: "Training") -> None:
+    """For rerun=FOLDER: raise UserError if an input is not that of the run, and no word of this line explains it.
 
     The same file with other content is refused. A file of another name is what the line asked for; it may be a copy.
     """
-    from cse.training.checkpoint import explain_damage, read_about, state_of
     from cse.training.settings import on_other_processes
 
-    if config["rerun"] is None:
-        return
-    folder = Path(config["rerun"])
-    about = read_about(folder)
-    if "inputs" not in about:
+    about = read_checked(folder)
+    if not about:
         log.warning(
             "rerun      %s does not record what it learned from (no last/): its inputs are not compared", folder
         )
         return
-    with explain_damage(folder):
-        state_of(about)
-    then, now = flattened(settings_of(Origin("rerun", folder))), flattened(config)
-    changed = {key for key in then.keys() | now.keys() if is_science(key) and then.get(key) != now.get(key)}
-    differ = [name for name, digest in about["inputs"].items() if training.inputs.get(name, digest) != digest]
-    if not {key.partition(".")[0] for key in changed} & set(READ_BY):
-        differ += sorted(about["inputs"].keys() ^ training.inputs.keys())
-    meant = [name for key, name in READ_WITH.items() if any(one.startswith(key) for one in changed)]
-    differ = [name for name in differ if not any(one in name for one in meant)]
-    for name, files in about.get("dev_data", {}).items():
-        present = training.dev_data.get(name, {})
-        differ += [f"{file} of eval={name}" for file, known in files.items() if present.get(file, known) != known]
-    if differ:
-        more = f" and {len(differ) - 1} more" if len(differ) > 1 else ""
+    then, now = (as_facts("science", decisive(one)) for one in (settings_of(Origin("rerun", folder)), config))
+    typed = {change.name.partition(".")[0] for change in changes(then, now)}
+    found = changed_inputs(about, training.inputs, training.dev_data)
+    if changed := [change for change in found if not is_asked_for(change, typed)]:
         raise UserError(
-            f"rerun={folder}: {differ[0]}{more} changed since that run: put back what was there, name a copy of it "
+            f"rerun={folder}: that run had other data: {listed(changed)}; put back what was there, name a copy of it "
             "(data.path=COPY), or start a new run"
         )
     read = set(training.inputs.values())
     other = [name for name, digest in about["inputs"].items() if digest not in read]
-    but = f"; other ones in place of {', '.join(other)}" * bool(other)
+    but = f"; other ones in place of {', '.join(other)}" if other else ""
     log.info("rerun      %s: the same %d inputs, by digest%s", folder, len(about["inputs"]) - len(other), but)
-    before, now = read_run(folder).results, training.accelerator.num_processes
-    warn_of_other_code("rerun", before, config)
-    if (then := before.get("processes", now)) != now:
+    results, processes = read_run(folder).results, training.accelerator.num_processes
+    warn_of_other_code("rerun", results, config)
+    if results.get("processes", processes) != processes:
         why = on_other_processes(training.trainer, training.parts)
-        log.warning("processes  %d instead of %d: %s: other numbers may come", now, then, why)
+        log.warning("processes  %d instead of %d: %s: other numbers may come", processes, results["processes"], why)
+
+
+DIGESTED = {
+    "model": "model.name",
+    "augmentation": "the configuration of model.name",  # which has its dropout
+    "objective": "objective.teacher=",  # with its pooling
+}
+"""Groups whose settings are part of the digest of an input: {group: what the input's name has}."""
+
+
+def is_asked_for(change: Change, typed: set[str]) -> bool:
+    """Whether an input is another because of what was typed. typed: the groups of other settings."""
+    if change.before is None or change.now is None:  # an input of another name
+        return bool(typed & {"data", "augmentation", "aux_modality", "model", "objective", "eval"})
+    return any(group in typed and part in change.name for group, part in DIGESTED.items())
+
+
+def decisive(config: Config) -> Config:
+    """The settings that decide what is learned and scored, by dotted key."""
+    return {key: value for key, value in flattened(config).items() if is_science(key)}
+
+
+def read_checked(folder: Path) -> Json:
+    """What last/ records beside its tensors; {} where there is no last/. Raises UserError for a damaged file."""
+    from cse.training.checkpoint import explain_damage, read_about, state_of
+
+    if about := read_about(folder):
+        with explain_damage(folder):
+            state_of(about)
+    return about
 
 
 def warn_of_other_code(word: str, before: Json, config: Config) -> bool:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 import torch
 from accelerate import Accelerator
@@ -26,7 +27,7 @@ from cse.lab.run.build import build, make, precision_of
 from cse.lab.run.job import Job
 from cse.lab.run.needs import needs_of
 from cse.lab.run.record import Record
-from cse.lab.run.resume import check_same_inputs, warn_of_other_code
+from cse.lab.run.resume import check_continues, check_repeats, warn_of_other_code
 from cse.lab.run.summary import announce, conclude, print_forecast, print_plan, print_rows
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.dotted import Config
@@ -107,13 +108,16 @@ def begin(job: Job, accelerator: Accelerator, heartbeat: Heartbeat) -> tuple[Tra
     training = Training(parts, accelerator, job.folder, identity(config))
     found = None
     if is_first:
-        check_same_inputs(config, training)
+        if cfg.rerun is not None:
+            check_repeats(Path(cfg.rerun), config, training)
         found = overlap(parts.batches.text, parts.evaluators)
         announce(config, training, found, asked)
     if not cfg.dry_run:
         heartbeat.take()  # before the folder is read
         if is_first:
             job.check_unused()  # again: another run may have used it since
+    if cfg.resume is not None:
+        check_continues(training)
     training.start(cfg.seed, resume=cfg.resume is not None)  # a dry run refuses what the run would
     if cfg.dry_run:
         print_forecast(training)

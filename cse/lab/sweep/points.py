@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from cse.errors import UserError
 from cse.files import json_line, json_lines
+from cse.lab.folder.facts import as_facts, changes, listed
 from cse.lab.settings.keys import key_of, names_a_job
 from cse.lab.settings.spelling import value_of
 from cse.lab.settings.words import digest, is_axis
@@ -41,12 +42,11 @@ class Memory:
             first: dict[str, Any] = next((line for line in json_lines(file) if line and "ranges" in line), {})
             ranges, fixed = first.get("ranges", self.ranges), first.get("fixed", self.fixed)  # older ones lack fixed
             theirs, ours = fixed | ranges, self.fixed | self.ranges
-            differing = [key for key in theirs | ours if theirs.get(key) != ours.get(key)]
-            if differing:
-                has, asked = (in_words({key: of.get(key, "its default") for key in differing}) for of in (theirs, ours))
+            defaults = dict.fromkeys(theirs | ours, "its default")
+            if changed := changes(as_facts("science", defaults | theirs), as_facts("science", defaults | ours)):
                 raise UserError(
-                    f"{self.file.parent.parent} has a search of {has}: type that to continue it, or "
-                    f"hydra.sweep.dir=FOLDER for {asked}"
+                    f"{self.file.parent.parent} has a search with {listed(changed)}: type what it had to continue it, "
+                    "or hydra.sweep.dir=FOLDER for a new one"
                 )
 
     def add(self, point: Point) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cse.errors import RunError, UserError
 from cse.files import make_folder
-from cse.lab.folder.facts import changed_code, changed_files, changed_settings
+from cse.lab.folder.facts import Change, changed_code, changed_files, changed_settings, listed
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import DONE, FAILED, RUNNING
@@ -80,10 +80,10 @@ def known_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
         return running
     before = read_run(folder)
     if before.status == DONE:
-        changes = differences(job, before)
-        if not changes:
+        changed = differences(job, before)
+        if not changed:
             return Outcome(job.name, DONE_BEFORE, score_of(before), detail=doubts(before))
-        detail = f"{folder} is done, with {', '.join(changes[:3])}: move it away to run the job again"
+        detail = f"{folder} is done, with {listed(changed)}: move it away to run the job again"
         return Outcome(job.name, FAILED, detail=detail)
     if job.scores and read_run(job.scores[0]).status != DONE:
         maker = " ".join(a for a in job.scores[1].words if key_of(a) in ("sweep", "case", "seed", "smoke"))
@@ -138,17 +138,15 @@ def command_of(job: jobs.PlannedJob, folder: Path) -> list[str]:
     return [*python, "-c", start, *job.words, *names, f"hydra.run.dir={spell_value(str(folder))}"]
 
 
-def differences(job: jobs.PlannedJob, run: Run) -> list[str]:
-    """`key=before (now after)` for each setting in which a finished run differs from the job as it is now.
-
-    Then what it read that has changed.
-    """
+def differences(job: jobs.PlannedJob, run: Run) -> list[Change]:
+    """The settings in which a finished run differs from the job as it is now, then what it read that has changed."""
     config = job.composed()
     if config.smoke:  # its settings were shrunk
         return changed_files(run)
-    changes = changed_settings(run.config, resolved(without_hydra(config)))
-    moved = {"checkpoint"} if job.scores else set()  # a run's folder, which may have been moved with its sweep
-    return [*(str(change) for change in changes if change.key not in moved), *changed_files(run)]
+    changed = changed_settings(run.config, resolved(without_hydra(config)))
+    if job.scores:  # a run's folder, which may have been moved with its sweep
+        changed = [change for change in changed if change.name != "checkpoint"]
+    return [*changed, *changed_files(run)]
 
 
 def score_of(run: Run) -> Score | None:

@@ -52,7 +52,7 @@ def test_the_settings_are_those_of_the_run(tmp_path, evals):
 
 def test_typed_words_override_the_runs_and_some_keys_are_not_taken_from_it(tmp_path):
     run = write_run(tmp_path / "run", changed("dry_run", True) | {"resume": "elsewhere"})
-    words = [f"resume={run}", "trainer.max_steps=8", "tracker=none", "paths.cache=/c", "model.pooling=mean"]
+    words = ["trainer.max_steps=8", "~tracker.tensorboard", "paths.cache=/c", "model.pooling=mean"]
     config = resumed(run, words)
     assert (config.trainer.max_steps, config.tracker, config.paths.cache) == (8, {}, "/c")
     assert (config.dry_run, config.resume) == (False, "auto")
@@ -60,19 +60,22 @@ def test_typed_words_override_the_runs_and_some_keys_are_not_taken_from_it(tmp_p
     assert resumed(run, [*words, "dry_run=yes"]).dry_run is True
 
 
-def test_the_trackers_mode_is_that_of_now(tmp_path, monkeypatch):
-    """A run that was online is offline where WANDB_MODE says so; one that was offline stays so."""
+def test_the_tracker_is_that_of_the_run_unless_a_key_is_typed(tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "online")
     settings = resolved(cse.compose("smoke=true", "tracker=wandb", "tracker.wandb.entity=us"))
     run = write_run(tmp_path / "run", settings)
-    assert (resumed(run, []).tracker.wandb.mode, resumed(run, []).tracker.wandb.entity) == ("online", "us")
-    assert resumed(run, ["tracker=none"]).tracker == {}
     monkeypatch.setenv("WANDB_MODE", "offline")
-    assert resumed(run, []).tracker.wandb.mode == "offline"
-    assert resumed(run, ["tracker.wandb.mode=online"]).tracker.wandb.mode == "online"
-    monkeypatch.setenv("WANDB_MODE", "online")
-    settings["tracker"]["wandb"]["mode"] = "offline"
-    assert resumed(write_run(run, settings), []).tracker.wandb.mode == "offline"
+    assert (resumed(run, []).tracker.wandb.mode, resumed(run, []).tracker.wandb.entity) == ("online", "us")
+    assert resumed(run, ["tracker.wandb.mode=offline"]).tracker.wandb.mode == "offline"
+    assert resumed(run, ["~tracker.wandb"]).tracker == {}
+
+
+@pytest.mark.parametrize("word", ["model=roberta", "objective=simcse", "eval=[stsb]", "eval=null", "tracker=none",
+                                  "paths=cluster", "variant=released", "experiment=demo"])  # fmt: skip
+def test_a_choice_beside_a_run_is_refused(run, word):
+    for origin in ("resume", "rerun"):
+        with pytest.raises(UserError, match=rf"{word.partition('=')[0]}=.* {origin}={run}.* type a new line"):
+            cse.train(f"{origin}={run}", word)
 
 
 def test_settings_that_refer_to_a_typed_key_follow_it(tmp_path):
@@ -92,14 +95,12 @@ def test_a_folder_that_only_another_machine_has_is_this_machines(tmp_path, monke
     assert config.paths.images == "/elsewhere/images"  # this machine names none: the refusal says which is missing
 
 
-def test_references_inside_a_group_and_to_a_chosen_group_follow_too(tmp_path, monkeypatch):
+def test_references_inside_a_group_and_to_another_follow_too(tmp_path):
     """Such as the name by which a corpus's local copy is found."""
     settings = resolved(cse.compose("data=openwebtext", "data.rows.min_units=9"))
     run = write_run(tmp_path / "run", settings | {"choices": {"data": "openwebtext", "eval": "stsb"}})
-    (tmp_path / "conf" / "paths").mkdir(parents=True)
-    (tmp_path / "conf" / "paths" / "cluster.yaml").write_text("senteval: /cluster\ncache: /c\n")
-    monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
-    config = _composed("train", [f"rerun={run}", "data.rows.limit=7", "paths=cluster"])[0]
+    words = ["data.rows.limit=7", "paths.senteval=/cluster", "paths.cache=/c"]
+    config = _composed("train", [f"rerun={run}", *words])[0]
     assert re.fullmatch(r"Skylion007/openwebtext/min=9/.*/limit=7", config.data.identity)
     assert (config.eval.stsb.senteval, config.data.cache_dir) == ("/cluster", "/c")
 

@@ -233,9 +233,12 @@ def test_a_search_with_other_settings_is_refused_and_a_dry_run_shows_them(many, 
     assert many(f"{line}interval(1e-5,1e-3)")[0] == 0
     before = len(many.jobs)
     for other, differs in (
-        ("interval(1e-5,1e-2)", r"search of trainer\.lr=interval\(1e-5,1e-3\): .*hydra\.sweep\.dir"),
-        ("choice(1,2) trainer.clip=choice(1,2)", r"trainer\.lr=interval\(1e-5,1e-3\) trainer\.clip=its default"),
-        ("interval(1e-5,1e-3) objective=barlow", r"search of objective=its default: .*for objective=barlow"),
+        ("interval(1e-5,1e-2)", r"search with trainer\.lr=interval\(1e-5,1e-3\) \(now .*hydra\.sweep\.dir"),
+        (
+            "choice(1,2) trainer.clip=choice(1,2)",
+            r"trainer\.lr=interval\(1e-5,1e-3\) \(now .*trainer\.clip=its default \(now ",
+        ),
+        ("interval(1e-5,1e-3) objective=barlow", r"search with objective=its default \(now barlow\)"),
     ):
         with pytest.raises(UserError, match=differs):
             many(f"{line}{other}")

@@ -115,9 +115,9 @@ def test_text_in_a_folder_is_the_same_files(tmp_path):
     job = jobs.PlannedJob("a", "cse-train", ["tracker=none"])
     assert process.known_outcome(job, tmp_path).state == "done before"
     (second := folder / "b.txt").write_text("two")
-    assert "other files in data.path" in process.known_outcome(job, tmp_path).detail
+    assert "other content of data.path" in process.known_outcome(job, tmp_path).detail
     first.rename(tmp_path / "a.txt")
-    assert "other files in data.path" in process.known_outcome(job, tmp_path).detail
+    assert "other content of data.path" in process.known_outcome(job, tmp_path).detail
     second.rename(first)
     assert "other content of" in process.known_outcome(job, tmp_path).detail
 
