@@ -66,8 +66,3 @@ def test_cifar_changes_only_the_images():
     assert (cfg.aux_modality.data.hub, cfg.aux_modality.data.resize) == ("uoft-cs/cifar10", 224)
     assert cfg.aux_modality.data.folder == "/cifar"  # an ImageNet folder in the environment must not become CIFAR
     assert values(cfg) == VALUES["visual", "simcse", "bert"]
-
-
-def test_a_variant_without_what_it_varies_is_refused(small_run, cse_train, capsys):
-    assert cse_train([*small_run, "variant=released"]) == 2
-    assert "aux_modality=visual" in capsys.readouterr().err

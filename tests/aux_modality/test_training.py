@@ -63,11 +63,6 @@ def test_images_in_other_orders_and_with_other_heads(changes, small_run, images,
     assert all(np.isfinite(step["train/aux/loss"]) for step in steps)
 
 
-def test_a_rate_that_one_optimizer_for_both_does_not_read_is_refused(small_run, images, cse_train, capsys):
-    assert cse_train([*small_run, *images, "aux_modality.optimizer=joint", "aux_modality.lr=1e-4"]) == 2
-    assert "aux_modality.lr=1e-4 has no effect" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("order", ["aux_first", "text_first"])
 def test_without_weight_the_text_learns_what_it_learns_alone(order, small_run, images, tmp_path, cse_train):
     """The same dropout of the text too, so that a run without images is what one with them is compared with."""

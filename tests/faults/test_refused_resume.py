@@ -61,15 +61,6 @@ def run(finished, tmp_path) -> Path:
     return shutil.copytree(finished, tmp_path / "run")
 
 
-@pytest.mark.parametrize("bad", ["trainer.lr=1e-5", "seed=7", "trainer.batch_size=16", "model.pooling=mean", "nokey=1",
-                                 "objective=barlow", "data.limit=50", "paths.senteval=/no/such/folder"])  # fmt: skip
-def test_a_resume_with_other_settings_is_refused(finished, bad):
-    named = rf"(?<![\w.]){re.escape(bad.partition('=')[0])}|/no/such"
-    with unchanged(finished), pytest.raises(UserError, match=named) as refused:
-        cse.train(f"resume={finished}", "trainer.max_steps=8", bad)
-    assert len(str(refused.value).splitlines()) == 1
-
-
 def test_a_resume_into_another_folder_is_refused(finished, tmp_path):
     other = tmp_path / "other"
     for words, folder in (([], other), ([f"hydra.run.dir={other}"], None)):

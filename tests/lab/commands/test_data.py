@@ -94,13 +94,3 @@ def test_a_dataset_that_is_missing_does_not_stop_the_others(cse_data, toy_hub, c
     assert "imagenet" in said.err
     assert "paths.images=FOLDER" in said.err
     assert "wiki1m" in said.out
-
-
-@pytest.mark.parametrize("words", [
-    [], ["fetch"], ["fetch", "data.rows.language=de"], ["fetch", "sweep=whitenedcse/table4", "wiki1m"],
-    ["fetch", "sweep=whitenedcse/tabel4"], ["fetch", "nli", "trainer.lrr=1"], ["check", "nli"],
-    ["fetch", "trainer.lrr=1"], ["fetch", "sentevel"],
-])  # fmt: skip
-def test_wrong_usage(words, cse_data, capsys):
-    assert cse_data(*words) == 2
-    assert words[-1:] != ["sentevel"] or "senteval" in capsys.readouterr().err

@@ -81,16 +81,6 @@ def test_a_fraction_is_a_share_of_the_schedule_rounded_up(small_run, cse_train, 
     assert "warm-up 3 steps" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("words", "named"), [
-    ("objective.hard_negative_weight=1", "needs objective.num_views=3"),
-    ("trainer.stop_early=true trainer.patience=null", "needs trainer.patience=N"),
-    ("trainer.schedule_steps=2", "the rate is 0 after them"),
-])  # fmt: skip
-def test_a_setting_without_effect_is_refused(small_run, cse_train, capsys, words, named):
-    assert cse_train([*small_run, *words.split()]) == 2
-    assert named in capsys.readouterr().err
-
-
 def test_a_preview_prints_views_with_no_data_for_scores_and_no_batch(small_run, cse_train, tmp_path, capsys):
     others = "paths.senteval=/no/such/folder", "trainer.batch_size=100000"
     assert cse_train([*small_run, "data.preview=2", *others]) == 0

@@ -120,29 +120,6 @@ def test_every_number_may_have_an_exponent(key):
     assert settings(["runs=[2026-01-01]", f"{key}=1e-1"])[key] == 0.1
 
 
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        ([], "sweep=PAPER/TABLE"),
-        (["sweep=whitenedcse/table5"], "whitenedcse/table4?"),
-        (["seep=whitenedcse/table4"], "sweep?"),
-        (["runs=nowhere"], "runs=nowhere"),
-        (["runs=[a"], "runs=[a"),
-        (["runs=runs", "metrics=[a"], "metrics=[a"),
-        (["runs=runs", "gate=???"], "gate=???"),
-        (["sweep=whitenedcse/table4", "metrics=[dev/*]"], "is for runs=FOLDER"),
-        (["sweep=whitenedcse/table4", "seed=data.seed"], "is for runs=FOLDER"),
-        (["runs=runs", "confidence=95"], "confidence=95:"),
-        (["runs=${nowhere}"], "nowhere"),
-    ],
-)
-def test_a_mistake_is_one_line_and_exit_code_2(three_of_eight, capsys, words, named):
-    assert cse_report(*words) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("cse-report: ")
-    assert named in line
-
-
 def test_a_sweep_without_a_report_is_refused_by_its_files_name(folder, capsys):
     (folder / "sweeps" / "whitenedcse" / "table4.yaml").write_text(SWEEP.partition("report:")[0])
     assert cse_report("sweep=whitenedcse/table4") == 2

@@ -119,13 +119,6 @@ def test_the_weights_that_it_starts_from_must_be_the_same(cse_train, tmp_path, t
     assert cse_train("rerun=own", f"model.name={tiny_bert}", "hydra.run.dir=third") == 0
 
 
-@pytest.mark.parametrize("words", [
-    ["rerun=nowhere"], ["rerun=first", "trainer.typo=1"], ["rerun=${x}"],
-])  # fmt: skip
-def test_words_that_make_no_rerun_are_refused(cse_train, words):
-    assert cse_train(*words, "hydra.run.dir=other") == 2
-
-
 def test_a_damaged_checkpoint_is_one_sentence(cse_train, tmp_path, capsys):
     """Other damage: faults/test_refused_resume.py."""
     change(tmp_path / "first" / "last" / "state.safetensors", lambda _, about: about.update(about='{"inputs": [1]}'))

@@ -6,7 +6,12 @@ from omegaconf import OmegaConf
 from cse.errors import UserError
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.dotted import flattened
-from cse.lab.settings.lookup import find, settings
+from cse.lab.settings.lookup import find, keys, settings
+from cse.lab.settings.suggest import SYNONYMS
+
+
+def test_every_synonym_is_of_a_setting_that_exists():
+    assert set(SYNONYMS.values()) <= set(keys("train"))
 
 
 def test_the_text_of_conf_has_every_key_that_hydra_composes_from_it():

@@ -54,6 +54,7 @@ def test_a_word_is_read_as_it_was_meant(word, meant):
         ("-m data.path=1.10,b hydra.sweep.dir=a,b", ["data.path='1.10',b", "hydra.sweep.dir='a,b'", "-m"]),
         ("-m note=tuned,twice label=a,b", ["note='tuned,twice'", "label='a,b'", "-m"]),
         ("eval=[ü]", ["eval=[ü]"]),
+        ("sweep experiment variant eval", ["sweep", "experiment", "variant", "eval"]),
         ("+seed=1 ++trainer.lr=2 +hydra.job.x=3", ["seed=1", "trainer.lr=2", "+hydra.job.x=3"]),
         ("data.path=~/x.txt", [f"data.path={Path.home()}/x.txt"]),
         ("eval=mteb eval.benchmark=MTEB(eng,v1)", ["eval=mteb", "eval.mteb.benchmark='MTEB(eng,v1)'"]),
@@ -101,13 +102,6 @@ def test_a_path_is_not_interpolated():
     with pytest.raises(UserError, match=r"data\.path"):
         spell(["data.path=${paths.cache}/x"], "train")
     assert spell(["hydra.run.dir=null"], "train") == ["hydra.run.dir='null'"]
-
-
-@pytest.mark.parametrize("word", ["sweep", "experiment", "variant", "eval"])
-def test_a_group_without_a_choice_is_refused(word):
-    assert word in spell([word], "train")
-    with pytest.raises(UserError, match=word):
-        cse.compose(word)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from run_folders import leave_run
 from typed import exit_code
 
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource
 from cse.lab.run.job import fit
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.groups import OWN
@@ -34,44 +34,6 @@ from cse.lab.sweep.jobs import CONFIGS
 )
 def test_lines_that_start_many_jobs(words, is_many):
     assert line.is_many(words.split()) == is_many
-
-
-@pytest.mark.parametrize(
-    ("words", "key"),
-    [
-        ("-m seed=1,2 resume=outputs/x", "resume=outputs/x"),
-        ("-m seed=1,2 rerun=outputs/x", "rerun=outputs/x"),
-        ("-m seed=1,2 jobs.parallel=0", "jobs.parallel=0"),
-        ("-m seed=1,2 hydra.run.dir=mine", "hydra.run.dir=mine has no effect"),
-        ("-m seed=1,2 hydra.sweep.dirr=mine", "hydra.sweep.dirr=mine has no effect"),
-        ("-m seed=1,2 jobs.paralel=2", r"jobs\.paralel \(did you mean jobs\.parallel"),
-        ("-m seed=1,2 jobs.parallel=2 hydra/launcher=submitit_slurm", "array_parallelism"),
-        ("-m seed=1,2 recipe=simcse_brt", r"recipe=simcse_brt .*mean simcse_bert"),
-        ("-m seed=1,2 hydra/launcher=joblib", "hydra/launcher=joblib .*submitit_slurm"),
-        ("-m seed=1 hydra/sweeper=smac", "seed=1"),
-        ("-m seed=1,2 hydra/sweeper=smac hydra.sweeper.n_trials=0", "hydra.sweeper.n_trials=0"),
-        ("-m seed=1,2 hydra/sweeper=smac hydra.sweeper.batch=0", "hydra.sweeper.batch=0"),
-        ("-m hydra/sweeper=smac trainer.lr=interval(1,2) trainer.select=null", "trainer.select"),
-        ("-m hydra/sweeper=smac trainer.lr=interval(2,1)", r"trainer\.lr=interval\(2,1\).*first"),
-        ("-m hydra/sweeper=smac trainer.weight_decay=tag(log,interval(0,1))", "above 0"),
-        (
-            "-m hydra/sweeper=optuna trainer.lr=interval(1,2)",
-            "hydra/sweeper=optuna is not a choice; it has basic, smac$",
-        ),
-        ("-m seed=range(3,3)", "range"),
-        ("-m seed=1 hydra.launcher.partition=gpu", "hydra/launcher=submitit_slurm"),
-        ("-m objective=barlow,simcse objective.lambd=1", r"objective\.lambd;.*in the job objective_simcse"),
-        ("sweep=whitenedcse/tabel4", "whitenedcse/table4"),
-        ("sweep=nonling/table1 case=visual_brt", "case=visual_brt.*visual_bert"),
-        ("sweep=whitenedcse/table5 trainer.learning_rate=1", "trainer.learning_rate"),
-        ("sweep=nonling/table3 aux_modality.init=random", "aux_modality.init.*in the job simcse_bert"),
-        ("sweep=nonling/table1 trainer.lr=-1", "trainer.lr=-1"),
-    ],
-)
-def test_a_line_that_cannot_start_is_refused_before_anything_is_written(many, tmp_path, words, key):
-    with pytest.raises(UserError, match=key):
-        many(words)
-    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize(("words", "package"), [
