@@ -2,16 +2,53 @@
 
 Only a part's signature says what it takes; the laboratory checks a config against it before any work. A choice is a
 Literal, or a OneOf if a table lists the names already. NaN and infinity are refused everywhere.
+
+A signature also says what a setting is for. One that says nothing is science: it decides what is learned or scored.
+Anything else is a mark beside its type, `workers: Annotated[Natural, Mark.MACHINE]`, or in it: a File, a Folder, an
+EncoderName and a Sentence are text that is used as it is typed (cse.lab.settings.keys).
 """
 
 import math
 import re
 from collections.abc import Iterable, Sequence
+from enum import Enum, auto
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import AfterValidator, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
+
+
+class Mark(Enum):
+    """What a setting is for, in the annotation of the parameter or the key that takes it."""
+
+    MACHINE = auto()
+    """Where data lies, and what the work runs on."""
+    LOGGING = auto()
+    """What is logged, and where."""
+    BOOKKEEPING = auto()
+    """How a run is started, and where its folder is."""
+    UNFIXED = auto()
+    """Science that a resumed run may change, such as when it ends."""
+    HARMLESS = auto()
+    """Science that no number in a table depends on."""
+    NAMED = auto()
+    """Not science, and yet part of the name of a job's folder, by which finished jobs are found again."""
+    OF_LINE = auto()
+    """On a line that starts several jobs, it belongs to the line, not to the jobs."""
+    ONCE = auto()
+    """A resumed run forgets it."""
+    RECORDED = auto()
+    """What a run says of its own settings: no line and no file sets it."""
+    SUMMED = auto()
+    """A run's record keeps the checksum of what it names."""
+    ENCODER = auto()
+    """An encoder, or a file of word vectors."""
+    VERBATIM = auto()
+    """Used as it is typed, and never parsed: a place, or a name on the hub."""
+    SENTENCE = auto()
+    """Text of a person, whose commas separate no values."""
+
 
 Count = Annotated[int, Ge(1)]
 Several = Annotated[int, Ge(2)]
@@ -24,6 +61,12 @@ Share = Annotated[float, Ge(0), Le(1)]
 PositiveShare = Annotated[float, Gt(0), Le(1)]
 BelowOne = Annotated[float, Ge(0), Lt(1)]  # a dropout, a momentum: 1 would leave nothing
 Name = Annotated[str, MinLen(1)]
+File = Annotated[Name, Mark.VERBATIM]
+Folder = Annotated[Name, Mark.VERBATIM]
+Cache = Annotated[Folder, Mark.MACHINE, Mark.NAMED]  # which is filled
+EncoderName = Annotated[Name, Mark.VERBATIM, Mark.ENCODER, Mark.SUMMED]  # on the hub, or a folder
+HubName = Annotated[Name, Mark.VERBATIM]  # of a dataset
+Sentence = Annotated[str, Mark.VERBATIM, Mark.SENTENCE]
 Split = Literal["dev", "test"]
 Pooling = Literal["cls", "mean", "last", "mask", "avg_top2", "avg_first_last", "avg_first_last_0"]
 AnyPooling = Literal[Pooling, "pooler"]  # CLS through the checkpoint's own pooler, for an encoder that is only scored

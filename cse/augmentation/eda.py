@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from cse.augmentation.wordnet import digest, find_wordnet, synonyms
-from cse.ranges import BelowOne, Name, Share
+from cse.ranges import BelowOne, Cache, Folder, Share
 from cse.types import Augmentation, Rows
 
 # The authors' 127 words, NLTK's English stop words at that time. Only SR leaves them alone.
@@ -100,8 +100,8 @@ class Eda(Augmentation):
         ops: Literal["one", "all"],
         clean: Literal["reference", "none"],
         model_dropout: BelowOne | None,
-        wordnet_dir: Name | None,
-        cache_dir: Name,
+        wordnet_dir: Folder | None,
+        cache_dir: Cache,
     ):
         self.alpha, self.ops, self.clean = alpha, ops, clean
         self.model_dropout = model_dropout

@@ -16,7 +16,7 @@ from torch.nn.functional import interpolate
 from cse.aux_modality.modality import Modality
 from cse.device import to_device
 from cse.errors import MissingResource, UserError, in_short
-from cse.ranges import Name
+from cse.ranges import EncoderName
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Audio(Modality):
         dim: int,
         data: Any,
         init: Literal["random", "ssast"],
-        weights: Name | None,
+        weights: EncoderName | None,
         patch: Annotated[int, Ge(1), Le(BANDS)],
         position_embeddings: bool,
         **settings: Any,

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from cse.aux_modality.modality import Modality
 from cse.errors import UserError
-from cse.ranges import Name
+from cse.ranges import EncoderName
 from cse.sources import hub
 from cse.types import Settings
 
@@ -39,7 +39,7 @@ class Visual(Modality):
         dim: int,
         data: Any,
         init: Literal["vit", "random"],
-        weights: Name | None,
+        weights: EncoderName | None,
         **settings: Any,
     ):
         if data.size % PATCH:

@@ -27,7 +27,7 @@ from cse.data.usable import check_share
 from cse.errors import MissingResource, UserError, check_loads, first_line
 from cse.files import Json, sha256
 from cse.progress import showing, track
-from cse.ranges import Count, Name, Natural, Positive, Seed, Several, Share
+from cse.ranges import Cache, Count, Folder, Mark, Natural, Positive, Seed, Several, Share
 from cse.sources.fetch import fetch
 
 log = logging.getLogger(__name__)
@@ -58,16 +58,16 @@ class Speech(Stream[AudioBatch]):
 
     def __init__(
         self,
-        folder: Name | None,
+        folder: Folder | None,
         speakers: Count | None,
         mixup: Share,
         mixup_beta: Positive,
         frequency_mask: Annotated[int, Ge(0), Le(BANDS)],
         time_mask: Annotated[int, Ge(0), Le(FRAMES)],
         normalize: bool,
-        cache: Name,
+        cache: Cache,
         batch_size: Several,
-        workers: Natural | None,
+        workers: Annotated[Natural | None, Mark.MACHINE, Mark.NAMED],
         seed: Seed,
         shuffle_labels: bool = False,
     ):

@@ -10,7 +10,7 @@ from pathlib import Path
 from cse.data.readers import files_of, kind, lines_of, read_rows, reading
 from cse.errors import UserError
 from cse.files import sha256
-from cse.ranges import Count, Name, Natural
+from cse.ranges import Count, File, Folder, Name, Natural
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 
@@ -69,7 +69,7 @@ def check_copy(corpus: str, copy: str) -> None:
         raise UserError(f"{copy} has {count:,} rows, but the published {corpus} has {about.rows[0]:,}")
 
 
-def wiki1m(file: str | None = None) -> Rows:
+def wiki1m(file: File | None = None) -> Rows:
     """SimCSE's million sentences of English Wikipedia, one column; an empty line becomes " ", as in SimCSE's code.
 
     file: a local copy; None: the hub's.
@@ -77,7 +77,7 @@ def wiki1m(file: str | None = None) -> Rows:
     return ((line or " ",) for path in _files("wiki1m", file) for _, line in lines_of(path, "utf-8", "\n"))
 
 
-def triplets(corpus: Name, columns: Sequence[str], file: str | None = None, folder: str | None = None) -> Rows:
+def triplets(corpus: Name, columns: Sequence[str], file: File | None = None, folder: Folder | None = None) -> Rows:
     """The rows of the catalogue's corpus of that name, of two columns or three; see `wiki1m`.
 
     columns: those to read, in the order in which rows have them. folder: a local copy of a corpus of many files; the
@@ -86,7 +86,7 @@ def triplets(corpus: Name, columns: Sequence[str], file: str | None = None, fold
     return (row for path in _files(corpus, folder or file) for row in read_rows(path, list(columns), "utf-8"))
 
 
-def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None, folder: Name | None = None) -> Rows:
+def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None, folder: Folder | None = None) -> Rows:
     """OpenWebText's documents of at least min_units units, with single spaces; logs how many are kept.
 
     A unit is a word (text between whitespace), or a piece of the named tokenizer. limit: stop after this many

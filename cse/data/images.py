@@ -26,7 +26,23 @@ from cse.data.usable import check_share
 from cse.device import to_device
 from cse.errors import MissingResource, UserError, check_loads, first_line
 from cse.progress import showing, track
-from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, PositiveShare, Seed, Several, Share
+from cse.ranges import (
+    Ascending,
+    Cache,
+    Count,
+    File,
+    Folder,
+    HubName,
+    Mark,
+    Name,
+    Natural,
+    NonNegative,
+    OneOf,
+    PositiveShare,
+    Seed,
+    Several,
+    Share,
+)
 
 log = logging.getLogger(__name__)
 
@@ -64,12 +80,12 @@ class Images(Stream[ImageBatch]):
 
     def __init__(
         self,
-        folder: Name | None,
-        hub: Name,
+        folder: Folder | None,
+        hub: HubName,
         split: Name,
         image_column: Name,
         label_column: Name,
-        files: Name | None,
+        files: File | None,
         classes: Count | None,
         per_class: Count | None,
         subset_seed: Seed,
@@ -82,9 +98,9 @@ class Images(Stream[ImageBatch]):
         gray_probability: Share,
         normalize: Annotated[str, OneOf(MEAN_STD)],
         batch_size: Several,
-        workers: Natural | None,
+        workers: Annotated[Natural | None, Mark.MACHINE, Mark.NAMED],
         seed: Seed,
-        cache: Name,
+        cache: Cache,
         shuffle_labels: bool = False,
     ):
         check_loads("torchvision.transforms.v2")

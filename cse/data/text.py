@@ -21,7 +21,7 @@ from cse.data.usable import Empty, Notes, fault, note_faults, usable_rows
 from cse.errors import UserError
 from cse.files import sha256
 from cse.progress import showing, track
-from cse.ranges import Count, Encoding, Ends, Name, Natural, PositiveShare, Seed
+from cse.ranges import Cache, Count, Encoding, Ends, File, Mark, Name, Natural, PositiveShare, Seed
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 
@@ -46,8 +46,8 @@ class Text:
     def __init__(
         self,
         name: Name,
-        cache_dir: Name,
-        path: Name | None = None,
+        cache_dir: Cache,
+        path: File | None = None,
         columns: Annotated[list[Name], MinLen(1)] | None = None,
         scores: Name | None = None,
         score_range: Ends | None = (0.0, 1.0),
@@ -59,7 +59,7 @@ class Text:
         limit: Count | PositiveShare | None = None,
         limit_seed: Seed | None = None,
         noise: Noise | None = None,
-        preview: Natural = 0,
+        preview: Annotated[Natural, Mark.LOGGING, Mark.ONCE] = 0,
         empty: Empty | None = "keep",
     ):
         if path is not None and name in DATASETS:  # its licence and revision would be those of another text

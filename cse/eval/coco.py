@@ -23,7 +23,7 @@ from cse.eval.files import DataFolder
 from cse.eval.senteval.pickles import read_pickle
 from cse.eval.senteval.stopping import train_until_worse
 from cse.progress import track
-from cse.ranges import Count, Device, Name, Natural, Positive, Seed
+from cse.ranges import Count, Device, Folder, Natural, Positive, Seed
 from cse.score import Score, Source
 from cse.types import Encode, Evaluator
 
@@ -44,7 +44,7 @@ class Coco(Evaluator):
 
     def __init__(
         self,
-        folder: Name | None,
+        folder: Folder | None,
         width: Count,
         margin: Positive,
         contrasts: Count,

@@ -13,7 +13,7 @@ from cse.errors import UserError, renaming_keys
 from cse.eval.files import DataFolder
 from cse.eval.senteval.data import Examples, Row, labelled
 from cse.eval.sts import Readers, ScoredPairs
-from cse.ranges import Encoding, Name, Widths
+from cse.ranges import Encoding, File, Name, Widths
 
 OWN_KEYS = {
     "data.columns=": "eval.pairs.columns=",
@@ -32,8 +32,8 @@ class Pairs(ScoredPairs):
 
     def __init__(
         self,
-        dev: Name | None,
-        test: Name | None,
+        dev: File | None,
+        test: File | None,
         columns: Annotated[list[Name], Len(2, 2)],
         score: Name,
         encoding: Encoding = "utf-8",

@@ -15,7 +15,7 @@ from cse.eval.files import DataFolder
 from cse.eval.senteval.data import Parts, Row, in_columns, in_sentevals_order, words
 from cse.eval.senteval.suite import Suite, Task, embedded
 from cse.eval.senteval.validation import Mode, Procedure
-from cse.ranges import Name, OneOf
+from cse.ranges import Folder, Name, OneOf
 from cse.score import Score
 from cse.types import Encode
 
@@ -46,7 +46,7 @@ class Probing(Suite):
     def __init__(
         self,
         senteval: Name | None,
-        folder: Name | None,
+        folder: Folder | None,
         tasks: Annotated[list[Annotated[str, OneOf(FILES)]], MinLen(1)],
         mode: Mode,
         classifiers: dict[Mode, Procedure],

@@ -28,7 +28,7 @@ from cse.model.pooling import POOLERS
 from cse.model.recorded import Ending, check_width, recorded_modules
 from cse.model.template import add_ends, settle_types, templates_of
 from cse.model.tokenizer import Tokenizer
-from cse.ranges import AnyPooling, BelowOne, Count, Name
+from cse.ranges import AnyPooling, BelowOne, Count, EncoderName, Name
 from cse.sources.encoder import local_folder
 
 if TYPE_CHECKING:  # importing transformers takes seconds
@@ -42,7 +42,7 @@ Head = Literal["mlm", "pooler"] | None  # what is read beside the layers
 
 
 def load_encoder(
-    name: Name,
+    name: EncoderName,
     pooling: AnyPooling | None,
     *,
     dropout: BelowOne | None = None,

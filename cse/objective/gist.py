@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy, normalize
 
 from cse.equation import at_least, equation
 from cse.objective.blockwise import blockwise
-from cse.ranges import AnyPooling, Name, Positive
+from cse.ranges import AnyPooling, EncoderName, Positive
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
 
@@ -65,7 +65,7 @@ class Gist(Objective):
         dim: int,
         num_views: Annotated[int, Ge(2), Le(3)],
         temperature: Positive,
-        teacher: Name,
+        teacher: EncoderName,
         teacher_pooling: AnyPooling | None,
     ):
         super().__init__()

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
 from cse.equation import at_least, equation, finite
-from cse.ranges import AnyPooling, Name, NonNegative, Positive, Share
+from cse.ranges import AnyPooling, EncoderName, NonNegative, Positive, Share
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
 
@@ -67,8 +67,8 @@ class Rankcse(Objective):
     def __init__(
         self,
         dim: int,
-        teacher: Name,
-        second_teacher: Name | None,
+        teacher: EncoderName,
+        second_teacher: EncoderName | None,
         teacher_weight: Share,
         teacher_pooling: AnyPooling | None,
         ranking: Literal["listmle", "listnet"],

@@ -13,7 +13,7 @@ from annotated_types import Ge, Gt, Lt
 from cse.data.loader import Batches
 from cse.errors import UserError
 from cse.model.encoder import Encoder
-from cse.ranges import BelowOne, Count, Name, Natural, NonNegative, Positive
+from cse.ranges import BelowOne, Count, Mark, Name, Natural, NonNegative, Positive
 from cse.types import Augmentation, AuxModality, Evaluator, Objective
 
 
@@ -22,12 +22,12 @@ class Trainer:
     """conf/trainer/default.yaml, which says what each value means and where it comes from."""
 
     epochs: Positive
-    max_steps: Count | None
+    max_steps: Annotated[Count | None, Mark.UNFIXED]  # this, patience and stop_early only say when a run ends
     schedule_steps: Count | None
     batch_size: Count
     accumulate: Count
-    chunk: Count | None
-    chunk_tokens: Count | None
+    chunk: Annotated[Count | None, Mark.HARMLESS]  # the same loss and gradient with other random states
+    chunk_tokens: Annotated[Count | None, Mark.HARMLESS]
     drop_last: bool
     no_duplicates: bool
     max_length: Annotated[int, Ge(3)]  # a token between the two special ones
@@ -44,19 +44,19 @@ class Trainer:
     gather_scale: Literal["exact", "paper"]
     eval_every: Count | Annotated[float, Gt(0), Lt(1)]  # the same
     eval_precision: Literal["auto", "fp32", "bf16"]
-    save_every: Count | None
-    save_minutes: Positive | None
-    keep_last: bool
-    log_every: Count
+    save_every: Annotated[Count | None, Mark.LOGGING]
+    save_minutes: Annotated[Positive | None, Mark.LOGGING]
+    keep_last: Annotated[bool, Mark.LOGGING]
+    log_every: Annotated[Count, Mark.LOGGING]
     select: Name | None
-    watch: list[Name]
-    patience: Count | None
-    stop_early: bool
+    watch: Annotated[list[Name], Mark.HARMLESS]  # more scores
+    patience: Annotated[Count | None, Mark.UNFIXED]
+    stop_early: Annotated[bool, Mark.UNFIXED]
     stop_on_collapse: bool
-    workers: Natural | Literal["auto"]
-    deterministic: bool
+    workers: Annotated[Natural | Literal["auto"], Mark.MACHINE]
+    deterministic: Annotated[bool, Mark.HARMLESS]
     compile: bool
-    devices: Count
+    devices: Annotated[Count, Mark.MACHINE]  # a resumed run may have others, and says what that changes
 
 
 def in_steps(steps: int | float, total: int) -> int:

@@ -26,10 +26,11 @@ from cse.lab.folder.score_tables import LIBRARIES
 from cse.lab.folder.score_tables import checksum as data_checksum
 from cse.lab.settings.dotted import Config, flattened, format_value
 from cse.lab.settings.groups import CONF_DIR, PACKAGE_DIR
-from cse.lab.settings.keys import NAMED, changes_a_table, entry, identity, is_science, protocol
+from cse.lab.settings.keys import changes_a_table, identity, is_science, keys_with, protocol, purpose_of
+from cse.ranges import Mark
 
 Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]
-"""Of facts, what changes results first; of settings it is their role (keys.KEYS)."""
+"""Of facts, what changes results first; of settings it is their purpose (cse.lab.settings.keys)."""
 
 Facts = Mapping[tuple[Kind, str], object]
 """{(kind, name): value}, without values that are not known."""
@@ -93,7 +94,7 @@ def _recorded(run: Run) -> Iterator[tuple[Kind, str, object]]:
     known = {**run.choices, **flattened(settings)}
     known.pop("trainer.devices", None)  # `processes` counts those of torchrun, too
     for key, value in known.items():
-        yield entry(key).role, key, run.get(key) if value is not None else None
+        yield purpose_of(key, run.config), key, run.get(key) if value is not None else None
     for name, value in scoring(run).items():
         if name.startswith(("data of ", "protocol of ")):
             yield "data", name, value
@@ -252,8 +253,8 @@ def code_digest() -> str:
 
 
 def named_sums(config: Config) -> dict[str, str]:
-    """The checksum of what each of NAMED names on this machine, by key."""
-    names = {key: name for key, name in flattened(config).items() if key in NAMED and name is not None}
+    """The checksum of each file and encoder that the settings name on this machine, by key."""
+    names = {key: name for key, name in keys_with(Mark.SUMMED, config).items() if name is not None}
     return {key: found for key, name in names.items() if (found := weights_sum(name)) is not None}
 
 

@@ -13,7 +13,7 @@ from cse.lab.report.repeat import command_of, words_of_case
 from cse.lab.settings.compose import is_group
 from cse.lab.settings.dotted import flattened, format_value
 from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import entry, is_science, is_verbatim, key_of
+from cse.lab.settings.keys import is_science, is_verbatim, key_of, purpose_of
 from cse.lab.settings.spelling import ONE_OF_MANY, quoted, typed_by_hand, values_of
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
@@ -82,7 +82,7 @@ def other_axes(runs: Sequence[Run]) -> set[str]:
         key
         for lines in folders.values()
         for key in set(lines[0]).intersection(*lines)
-        if entry(key).role in ("machine", "logging") and not key.startswith(("hydra", "tracker.", "note"))
+        if purpose_of(key) in ("machine", "logging") and not key.startswith(("hydra", "tracker.", "note"))
         if len({line[key] for line in lines}) > 1
     }
 

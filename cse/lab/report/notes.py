@@ -8,7 +8,7 @@ from cse.lab.folder.score_tables import problems_of
 from cse.lab.folder.status import DONE, FAILED, NOT_STARTED, RUNNING, STOPPED, Status, status_of
 from cse.lab.report.frame import varying
 from cse.lab.settings.dotted import format_value
-from cse.lab.settings.keys import entry, is_science
+from cse.lab.settings.keys import is_science
 from cse.score import in_short
 
 SINGLY = 12  # jobs, or problems, that are named one by one; of more jobs each group is counted
@@ -75,7 +75,7 @@ def mixed(runs: list[Run], seed: str, settings: bool) -> list[str]:
     keys = [
         key
         for key in (varying(runs, seed) if settings else [])
-        if (is_science(key) or entry(key).fixed)
+        if is_science(key)
         and key.partition(".")[0] != "eval"  # scored_differently reports it, with its data
         and "seed" not in key.rpartition(".")[2]
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from cse.lab.folder.runs import Run, plain, same
 from cse.lab.run.resume import functions_in
 from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import SENTENCES, is_verbatim, key_of, repeats_a_run
+from cse.lab.settings.keys import is_sentence, is_verbatim, key_of, repeats_a_run
 from cse.lab.settings.spelling import parsed, quoted, typed, unquoted, values_of
 from cse.lab.sweep.jobs import read
 from cse.lab.sweep.points import Search, searches_in
@@ -41,7 +41,7 @@ def command_of(run: Run) -> str:
 def in_line(word: str) -> str:
     """A word that one types for one run, on a line of several, where a comma outside quotes separates values."""
     key, _, value = word.partition("=")
-    splits = is_verbatim(key) and key not in SENTENCES and ("," in value or value[:1] in ("'", '"'))
+    splits = is_verbatim(key) and not is_sentence(key) and ("," in value or value[:1] in ("'", '"'))
     return f"{key}={quoted(value)}" if splits else word
 
 

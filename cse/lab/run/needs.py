@@ -20,7 +20,6 @@ from cse.lab.run.build import Attempts, make
 from cse.lab.run.job import folder_of
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import chosen_in
-from cse.lab.settings.keys import TEACHERS
 from cse.ranges import text_encoding
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS, Dataset, where
@@ -173,7 +172,10 @@ def needs_by_name(config: DictConfig, chosen: Collection[str] | None = None) -> 
     chosen = chosen_in(config) if chosen is None else chosen
     datasets = {name: about for name, about in DATASETS.items() if {*chosen} & {*about.reads}}
     own = {about.setting for about in datasets.values()}  # a dataset's copy is no other text
-    named = {key: OmegaConf.select(config, key) for key in ("checkpoint", "model.name", *TEACHERS, *TEXTS)}
+    named = {
+        key: OmegaConf.select(config, key)
+        for key in ("checkpoint", "model.name", "objective.teacher", "objective.second_teacher", *TEXTS)
+    }
     needs = [Need(name, config, key) for key, name in named.items() if isinstance(name, str) and key not in own]
     for name, about in datasets.items():
         asked = OmegaConf.select(config, LANGUAGES[name]) if name in LANGUAGES else None

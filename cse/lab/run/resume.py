@@ -25,9 +25,10 @@ from cse.lab.folder.runs import RUN, newest_run, read_run, read_run_file
 from cse.lab.settings.compose import composed, explaining, is_group, resolved, without_hydra
 from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import CONF_DIR, choices, groups, own_folders
-from cse.lab.settings.keys import FUNCTION, KEYS, entry, is_science, key_of
+from cse.lab.settings.keys import FUNCTION, is_science, key_of, keys_with
 from cse.lab.settings.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, values_of
 from cse.lab.settings.spelling import typed as as_typed
+from cse.ranges import Mark
 
 if TYPE_CHECKING:  # importing torch is slow
     from cse.training.loop import Training
@@ -109,9 +110,8 @@ def laid_over(fresh: DictConfig, recorded: Config) -> DictConfig:
     config = OmegaConf.create({**recorded, "hydra": fresh.hydra})
     config.trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # with keys that are newer than the run
     restore_references(config, fresh)
-    for key in KEYS:
-        if entry(key).once:
-            OmegaConf.update(config, key, OmegaConf.select(fresh, key))
+    for key in keys_with(Mark.ONCE, resolved(without_hydra(fresh))):
+        OmegaConf.update(config, key, OmegaConf.select(fresh, key))
     for name, here in fresh.paths.items():
         place = OmegaConf.select(config, f"paths.{name}")
         if here and place and not Path(place).expanduser().exists():

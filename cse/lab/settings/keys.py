@@ -1,161 +1,138 @@
-"""What each key of a config is for: the one table that resuming, sweeps, reports and model cards use.
+"""What each key is for, as the signature that takes it says (cse.ranges.Mark): what resuming, sweeps, reports and model
+cards ask.
 
-A key without an entry, of its own or of a prefix, is science: it decides what is learned or how it is scored. Imports
-next to nothing, so that any module may import it.
+`marks_of` follows a key through the settings: first the keys that no part takes (cse.lab.settings.schema), then in each
+part the parameters of its constructor. Where nobody says what a key is for, the nearest key above it does; where none
+does, it is science: it decides what is learned or how it is scored. A user's own part says it in the same way.
 """
 
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Literal, get_args
 
-from cse.lab.settings.dotted import flattened
+import yaml
 
-Role = Literal["science", "machine", "logging", "bookkeeping"]
-"""science: what is learned and scored. machine: where data lies and what the work runs on. logging: what is logged, and
-where. bookkeeping: how the run is started, and where its folder is."""
+from cse import ranges
+from cse.lab.settings.dotted import Config, flattened
+from cse.lab.settings.groups import folders_of, text_of
+from cse.lab.settings.signatures import annotations_of, classes_of
+from cse.ranges import Mark
 
+Purpose = Literal["science", "machine", "logging", "bookkeeping"]
+Marks = frozenset[Mark]
+Settings = Mapping[str, object]
 
-class Key(NamedTuple):
-    """What a key, and all keys below it, are for.
-
-    fixed: a resumed run must have the same value. harmless: science, but no number in a table depends on it. of_line:
-    on a line that starts several jobs, it belongs to the line, not to the jobs. once: a resumed run forgets it. named:
-    not science, and yet part of the name of a job's folder, by which finished jobs are found again.
-    """
-
-    role: Role
-    fixed: bool = False
-    harmless: bool = False
-    of_line: bool = False
-    once: bool = False
-    named: bool = False
-
-
-OTHERS = Key("science", fixed=True)
-
-KEYS: dict[str, Key] = {
-    # Science
-    "trainer.max_steps": Key("science"),  # these three only say when a run ends: a resumed one may run longer
-    "trainer.patience": Key("science"),
-    "trainer.stop_early": Key("science"),
-    "trainer.chunk": Key("science", fixed=True, harmless=True),  # the same loss and gradient with other random states
-    "trainer.chunk_tokens": Key("science", fixed=True, harmless=True),
-    "trainer.deterministic": Key("science", fixed=True, harmless=True),
-    "trainer.watch": Key("science", fixed=True, harmless=True),  # more scores
-    "eval": Key("science", harmless=True),  # more scores, or fewer: each is checked against its own data
-    "smoke": Key("science"),
-    "case": Key("science"),  # the name of several settings
-    "checkpoint": Key("science"),  # of cse-eval
-    # Machine
-    "paths": Key("machine", named=True),
-    "paths.cache": Key("machine"),
-    "allow_partial": Key("machine", named=True),  # what data there is; the scores are marked
-    "data.cache_dir": Key("machine", named=True),
-    "augmentation.cache_dir": Key("machine", named=True),
-    "aux_modality.data.cache": Key("machine", named=True),
-    "aux_modality.data.workers": Key("machine", named=True),
-    "trainer.workers": Key("machine"),
-    "trainer.devices": Key("machine"),  # a resumed run may have others, and says what that changes
-    # Logging
-    "tracker": Key("logging"),
-    "note": Key("logging", named=True),
-    "label": Key("logging"),
-    "card": Key("logging"),
-    "hydra": Key("logging"),  # but for the keys below
-    "trainer.log_every": Key("logging"),
-    "trainer.save_every": Key("logging"),
-    "trainer.save_minutes": Key("logging"),
-    "trainer.keep_last": Key("logging"),
-    "data.preview": Key("logging", once=True),
-    "choices": Key("logging"),  # this and the next two are what a run says of its own settings
-    "sources": Key("logging"),
-    "replaced": Key("logging"),
-    # Bookkeeping
-    "sweep": Key("bookkeeping", of_line=True),
-    "resume": Key("bookkeeping", once=True),
-    "rerun": Key("bookkeeping", once=True),
-    "dry_run": Key("bookkeeping", of_line=True, once=True),
-    "jobs": Key("bookkeeping", of_line=True),
-    "hydra.launcher": Key("bookkeeping", of_line=True),
-    "hydra.sweeper": Key("bookkeeping", of_line=True),
-    "hydra.sweep": Key("bookkeeping", of_line=True),
-    "hydra.mode": Key("bookkeeping", of_line=True),
-    "hydra.run": Key("bookkeeping", of_line=True),
+SCHEMA = "cse.lab.settings.schema"
+OF_LINE = frozenset({Mark.BOOKKEEPING, Mark.OF_LINE})
+OTHERS: dict[str, Marks] = {
+    "sweep": OF_LINE,
+    "hydra": frozenset({Mark.LOGGING}),
+    "hydra.launcher": OF_LINE,
+    "hydra.sweeper": OF_LINE,
+    "hydra.sweep": OF_LINE,
+    "hydra.mode": OF_LINE,
+    "hydra.run": OF_LINE,
+    "hydra.run.dir": frozenset({Mark.VERBATIM}),
+    "hydra.sweep.dir": frozenset({Mark.VERBATIM}),
+    "paths.cache": frozenset({Mark.MACHINE}),
 }
+"""The keys that no signature of ours has: Hydra's, and the one of the paths that holds nothing a run learns from."""
 
-TEACHERS = ("objective.teacher", "objective.second_teacher")
-"""The keys that name encoders which an objective learns from."""
-
-WEIGHTS = ("model.name", "checkpoint", "aux_modality.weights", *TEACHERS)
-"""The keys that name encoders, or files of word vectors."""
-
-NAMED = (*WEIGHTS, "whitening.fit")
-"""The keys that name what a run reads as it is."""
-
-SENTENCES = ("label", "note", "card.data_licence")
-"""The keys whose commas separate no values."""
-
-VERBATIM = (
-    *("resume", "rerun", "checkpoint", "paths", "hydra.run.dir", "hydra.sweep.dir", "whitening.fit", "model.name"),
-    *("data.path", "data.cache_dir", "data.rows.file", "data.rows.folder", "eval.coco.folder", "eval.probing.folder"),
-    *("eval.pairs.dev", "eval.pairs.test"),
-    *("augmentation.cache_dir", "augmentation.wordnet_dir", "aux_modality.weights", "aux_modality.data.folder"),
-    *("aux_modality.data.hub", "aux_modality.data.files", "aux_modality.data.cache"),
-    *TEACHERS,
-    *SENTENCES,
-)
-"""The keys whose value is or may be a file, a folder, a name on the hub or a sentence: it is used as it is typed, and
-never parsed."""
-
+OF_VALUE = frozenset({Mark.VERBATIM, Mark.SENTENCE, Mark.ENCODER, Mark.SUMMED})
+"""The marks that say what a value is. The others say what it is for."""
 
 FUNCTION = "cse.eval.function.Function"
 """The evaluator that a function given in Python becomes."""
 
 
-def is_verbatim(key: str) -> bool:
-    """Whether the value of a key, or of a key above it, is used as it is typed."""
-    return any(key == one or key.startswith(f"{one}.") for one in VERBATIM)
+def marks_of(key: str, settings: Settings | None = None) -> Marks:
+    """The marks of a dotted key, or of a group such as hydra/launcher.
+
+    settings: a config. For a key that its parts do not take, and without one, the choices of the key's group answer,
+    those of the user's own folders too.
+    """
+    key = key.replace("/", ".")
+    said = annotations_to(key, settings or {})
+    if said[-1] is None:
+        return marks_by_choices(key, tuple(folders_of(key.partition(".")[0])))
+    return joined(key, said)
 
 
-def entry(key: str) -> Key:
-    """The entry of a dotted key, or of a group such as hydra/launcher: its own, or that of its nearest parent."""
-    parts = key.replace("/", ".").split(".")
-    parents = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
-    return next((KEYS[parent] for parent in parents if parent in KEYS), OTHERS)
+@cache
+def marks_by_choices(key: str, folders: tuple[Path, ...]) -> Marks:
+    """The marks of a key in the first choice of its group that has it. folders: the group's."""
+    said: list[str | None] = []
+    for content in contents_of(key.partition(".")[0], folders):
+        said = annotations_to(key, content)
+        if said[-1] is not None:
+            break
+    return joined(key, said or annotations_to(key, {}))
 
 
-def is_science(key: str) -> bool:
-    """Whether a key decides what is learned or scored, so that reports compare it."""
-    return entry(key).role == "science"
+@cache
+def contents_of(group: str, folders: tuple[Path, ...]) -> list[Config]:
+    """What each file of a group would give a config."""
+    found: list[Config] = []
+    for file in (file for folder in folders for file in sorted(folder.glob("*.yaml"))):
+        text = text_of(file)
+        try:
+            content = yaml.safe_load(text)
+        except yaml.YAMLError:  # composing it says what is wrong
+            continue
+        if "# @package _global_" in text:
+            found.append(content)
+        elif group == "eval":
+            found.append({group: {file.stem: content}})
+        else:
+            found.append({group: content})
+    return found
 
 
-def names_a_job(word: str) -> bool:
-    """Whether the hash of a job's folder depends on a word, whose key then may not change between two starts."""
-    return is_science(key := key_of(word)) or entry(key).named
+def annotations_to(key: str, settings: Settings) -> list[str | None]:
+    """The annotation of each key on the way to this one, itself the last; None where no signature has it."""
+    node: object = settings
+    taken = annotations_of(f"{SCHEMA}.Train") | annotations_of(f"{SCHEMA}.Evaluate")
+    found: list[str | None] = []
+    for step in key.split("."):
+        found.append(taken.get(step))
+        node = node.get(step) if isinstance(node, Mapping) else None
+        if isinstance(node, Mapping) and "_target_" in node:
+            taken = annotations_of(str(node["_target_"]))
+        else:
+            taken = annotations_inside(found[-1] or "")
+    return found
 
 
-def changes_a_table(key: str) -> bool:
-    """Whether the numbers of a table depend on a key."""
-    return is_science(key) and not entry(key).harmless
+@cache
+def annotations_inside(annotation: str) -> dict[str, str]:
+    """The annotations of the keys of the TypedDict that an annotation names, if it names one of the schema's."""
+    found: dict[str, str] = {}
+    for name in classes_of(SCHEMA).intersection(re.findall(r"\w+", annotation)):
+        found |= annotations_of(f"{SCHEMA}.{name}")
+    return found
 
 
-def identity(config: Mapping[str, object]) -> dict[str, object]:
-    """The settings, by dotted key, that a resumed run must share with the run it continues: the fixed ones, and those
-    of the evaluator whose score selects, but for where its data is. config: resolved."""
-    flat = flattened(config)
-    _, chooser, *_ = f"{flat.get('trainer.select')}//".split("/")
-    fixed = {key: value for key, value in flat.items() if entry(key).fixed}
-    return fixed | {key: value for key, value in protocol(config).items() if key.startswith(f"eval.{chooser}.")}
+def joined(key: str, said: Iterable[str | None]) -> Marks:
+    """The marks of a key by the annotations on the way to it: the nearest say what it is for, all say what it is."""
+    purpose: Marks = frozenset()
+    value: Marks = frozenset()
+    steps = key.split(".")
+    for depth, annotation in enumerate(said, 1):
+        own = marks_in(annotation or "") | OTHERS.get(".".join(steps[:depth]), frozenset())
+        purpose = own - OF_VALUE or purpose
+        value |= own & OF_VALUE
+    return purpose | value
 
 
-def protocol(config: Mapping[str, object]) -> dict[str, object]:
-    """How each evaluator scores, by dotted key: its settings, but for where its data is. config: resolved."""
-    flat = flattened(config)
-    places = [value for key, value in flat.items() if key.startswith("paths.") and value is not None]
-    return {
-        key: value
-        for key, value in flat.items()
-        if key.startswith("eval.") and not (is_verbatim(key) or key.endswith(".allow_partial") or value in places)
-    }
+@cache
+def marks_in(annotation: str) -> Marks:
+    """The marks that an annotation names, Mark.MACHINE, or that are in a type of cse.ranges, File."""
+    found = [Mark[name] for name in re.findall(r"\bMark\.(\w+)", annotation)]
+    for name in re.findall(r"\w+", annotation):
+        found += [one for one in get_args(vars(ranges).get(name)) if isinstance(one, Mark)]
+    return frozenset(found)
 
 
 def key_of(word: str) -> str:
@@ -163,8 +140,84 @@ def key_of(word: str) -> str:
     return word.partition("=")[0].lstrip("+~")
 
 
+def purpose_of(key: str, settings: Settings | None = None) -> Purpose:
+    """What a key is for. science: what is learned and scored. machine: where data lies and what the work runs on.
+    logging: what is logged, and where. bookkeeping: how the run is started, and where its folder is."""
+    marks = marks_of(key, settings)
+    if Mark.MACHINE in marks:
+        return "machine"
+    if Mark.LOGGING in marks:
+        return "logging"
+    return "bookkeeping" if Mark.BOOKKEEPING in marks else "science"
+
+
+def is_science(key: str, settings: Settings | None = None) -> bool:
+    """Whether a key decides what is learned or scored, so that reports compare it."""
+    return purpose_of(key, settings) == "science"
+
+
+def is_verbatim(key: str, settings: Settings | None = None) -> bool:
+    """Whether the value of a key, or of a key above it, is used as it is typed: a place, a name on the hub, a
+    sentence."""
+    return Mark.VERBATIM in marks_of(key, settings)
+
+
+def is_sentence(key: str, settings: Settings | None = None) -> bool:
+    """Whether the commas in the value of a key separate no values."""
+    return Mark.SENTENCE in marks_of(key, settings)
+
+
+def is_encoder(key: str, settings: Settings | None = None) -> bool:
+    """Whether a key names an encoder, or a file of word vectors."""
+    return Mark.ENCODER in marks_of(key, settings)
+
+
+def is_of_line(key: str) -> bool:
+    """Whether, on a line that starts several jobs, a key belongs to the line, not to the jobs."""
+    return Mark.OF_LINE in marks_of(key)
+
+
+def changes_a_table(key: str, settings: Settings | None = None) -> bool:
+    """Whether the numbers of a table depend on a key."""
+    return is_science(key, settings) and Mark.HARMLESS not in marks_of(key, settings)
+
+
+def names_a_job(word: str) -> bool:
+    """Whether the hash of a job's folder depends on a word, whose key then may not change between two starts."""
+    return is_science(key_of(word)) or Mark.NAMED in marks_of(key_of(word))
+
+
 def repeats_a_run(word: str) -> bool:
     """Whether a word belongs on the line that repeats a run: science, its sweep, and its data."""
     key = key_of(word)
-    is_data = key == "allow_partial" or (key.startswith("paths.") and entry(key).named)
+    is_data = key == "allow_partial" or (key.startswith("paths.") and Mark.NAMED in marks_of(key))
     return not word.startswith("~") and (is_science(key) or key == "sweep" or is_data)
+
+
+def keys_with(mark: Mark, settings: Settings) -> dict[str, object]:
+    """The settings, by dotted key, that have a mark."""
+    return {key: value for key, value in flattened(settings).items() if mark in marks_of(key, settings)}
+
+
+def identity(settings: Settings) -> dict[str, object]:
+    """The settings, by dotted key, that a resumed run must share with the run it continues: science that is fixed, and
+    that of the evaluator whose score selects, but for where its data is. settings: resolved."""
+    flat = flattened(settings)
+    _, chooser, *_ = f"{flat.get('trainer.select')}//".split("/")
+    found = {}
+    for key, value in flat.items():
+        if is_science(key, settings) and Mark.UNFIXED not in marks_of(key, settings):
+            found[key] = value
+    return found | {key: value for key, value in protocol(settings).items() if key.startswith(f"eval.{chooser}.")}
+
+
+def protocol(settings: Settings) -> dict[str, object]:
+    """How each evaluator scores, by dotted key: its settings, but for where its data is. settings: resolved."""
+    flat = flattened(settings)
+    places = [value for key, value in flat.items() if key.startswith("paths.") and value is not None]
+    found = {}
+    for key, value in flat.items():
+        is_place = is_verbatim(key, settings) or key.endswith(".allow_partial") or value in places
+        if key.startswith("eval.") and not is_place:
+            found[key] = value
+    return found

@@ -17,7 +17,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from cse.errors import UserError
 from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import groups, text_of
-from cse.lab.settings.keys import entry
+from cse.lab.settings.keys import is_of_line
 
 WHOLE = ("experiment", "variant", "recipe", "sweep")
 """The groups whose files set keys of the whole config."""
@@ -130,7 +130,7 @@ def check_keys(path: Path, group: str, content: Config, known: set[str]) -> None
         if key in content:
             raise UserError(f"{line_of(path, [key])}: {key} is what a run records: no file sets it")
     for key in flattened(content):
-        if (entry(key).of_line or key.startswith(ON_THE_LINE)) and not key.startswith(READ_IN.get(group, ())):
+        if (is_of_line(key) or key.startswith(ON_THE_LINE)) and not key.startswith(READ_IN.get(group, ())):
             raise UserError(f"{line_of(path, key.split('.'))}: {key} has no effect in a file: type it on the line")
 
 

@@ -7,7 +7,22 @@ from annotated_types import MinLen
 from pydantic import AfterValidator, with_config
 from typing_extensions import TypedDict
 
-from cse.ranges import STRICT, AnyPooling, Count, Name, Positive, Seed, Split, WhiteningKind, Widths
+from cse.ranges import (
+    STRICT,
+    AnyPooling,
+    Count,
+    EncoderName,
+    File,
+    Folder,
+    Mark,
+    Name,
+    Positive,
+    Seed,
+    Sentence,
+    Split,
+    WhiteningKind,
+    Widths,
+)
 
 Part = Callable[..., object]
 """A node with a `_target_`, which is checked against its own signature."""
@@ -34,26 +49,26 @@ class Jobs(TypedDict):
 class Starting(TypedDict):
     """The keys of conf/train.yaml that say how a line starts its jobs."""
 
-    jobs: Jobs
-    dry_run: bool
+    jobs: Annotated[Jobs, Mark.BOOKKEEPING, Mark.OF_LINE]
+    dry_run: Annotated[bool, Mark.BOOKKEEPING, Mark.OF_LINE, Mark.ONCE]
 
 
 class Card(TypedDict):
     """What best/'s card says that no file here does."""
 
     languages: Annotated[list[Name], MinLen(1)] | None
-    data_licence: Name | None
+    data_licence: Annotated[Sentence, MinLen(1)] | None
 
 
 class Shared(TypedDict):
     """The keys of both commands."""
 
-    allow_partial: bool
-    smoke: bool
-    case: str | None
-    paths: dict[str, str | None]
-    eval: dict[str, Part]
-    tracker: dict[str, Part]
+    allow_partial: Annotated[bool, Mark.MACHINE, Mark.NAMED]  # what data there is; the scores are marked
+    smoke: Annotated[bool, Mark.UNFIXED]
+    case: Annotated[str | None, Mark.UNFIXED]  # the name of several settings
+    paths: Annotated[dict[str, Folder | None], Mark.MACHINE, Mark.NAMED]
+    eval: Annotated[dict[str, Part], Mark.UNFIXED, Mark.HARMLESS]  # more scores, or fewer: each has data of its own
+    tracker: Annotated[dict[str, Part], Mark.LOGGING]
 
 
 class AnyObjective(TypedDict):
@@ -68,10 +83,10 @@ class Train(Shared, Starting):
     """The keys of conf/train.yaml that no part takes."""
 
     seed: Seed
-    rerun: Name | None
-    resume: Name | None
-    note: str | None
-    card: Card
+    rerun: Annotated[Folder | None, Mark.BOOKKEEPING, Mark.ONCE]
+    resume: Annotated[Folder | None, Mark.BOOKKEEPING, Mark.ONCE]
+    note: Annotated[Sentence | None, Mark.LOGGING, Mark.NAMED]
+    card: Annotated[Card, Mark.LOGGING]
     checkpoint: None
     model: Part
     data: Part
@@ -80,9 +95,9 @@ class Train(Shared, Starting):
     masking: Part
     trainer: Part
     aux_modality: Part | NoPart
-    choices: NotRequired[dict[str, str]]  # of a run that is resumed, as the next two
-    sources: NotRequired[list[str]]
-    replaced: NotRequired[dict[str, object]]
+    choices: NotRequired[Annotated[dict[str, str], Mark.LOGGING, Mark.RECORDED]]  # of a resumed run, as the next two
+    sources: NotRequired[Annotated[list[str], Mark.LOGGING, Mark.RECORDED]]
+    replaced: NotRequired[Annotated[dict[str, object], Mark.LOGGING, Mark.RECORDED]]
 
 
 class Afterwards(TypedDict):
@@ -90,14 +105,14 @@ class Afterwards(TypedDict):
 
     kind: WhiteningKind | None
     components: Count | None
-    fit: Name | None
+    fit: Annotated[File | None, Mark.SUMMED]
 
 
 @with_config(STRICT)
 class Evaluate(Shared):
     """The keys of conf/evaluate.yaml that no part takes."""
 
-    checkpoint: Name | None
+    checkpoint: Annotated[EncoderName | None, Mark.UNFIXED]
     model: Part | dict[str, object]
     pooling: AnyPooling | None
     lowercase: bool
@@ -105,9 +120,9 @@ class Evaluate(Shared):
     batch_size: Count
     dtype: Literal["fp32", "bf16", "fp16"]
     splits: Annotated[list[Split], MinLen(1)]
-    label: str | None
+    label: Annotated[Sentence | None, Mark.LOGGING]
     whitening: Afterwards
-    jobs: Jobs
+    jobs: Annotated[Jobs, Mark.BOOKKEEPING, Mark.OF_LINE]
 
 
 COMMANDS: dict[str, type] = {"train": Train, "evaluate": Evaluate}

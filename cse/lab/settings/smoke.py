@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from cse.files import written_once
 from cse.lab.settings.compose import is_group
 from cse.lab.settings.groups import CONF_DIR
-from cse.lab.settings.keys import WEIGHTS
+from cse.lab.settings.keys import is_encoder
 from cse.lab.settings.spelling import spell_value
 from cse.sources import made_up
 from cse.sources.catalogue import DATASETS
@@ -32,7 +32,7 @@ def fit(cfg: DictConfig, typed: Iterable[str] = ()) -> None:
     if not cfg.smoke:
         return
     asked = {key: value_at(cfg, key) for key in typed if not is_group(key)}
-    usable = {key: value for key, value in asked.items() if key not in WEIGHTS or is_here(value)}
+    usable = {key: value for key, value in asked.items() if not is_encoder(key, cfg) or is_here(value)}
     with open_dict(cfg):
         cfg.replaced = {}
         shrink(cfg, OmegaConf.load(Path(CONF_DIR) / "smoke.yaml"), usable)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cse.errors import UserError
 from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import SENTENCES, entry, is_verbatim, key_of
+from cse.lab.settings.keys import is_of_line, is_sentence, is_verbatim, key_of
 
 if TYPE_CHECKING:  # hydra is imported only to read a word
     from hydra.core.override_parser.types import Override
@@ -90,12 +90,12 @@ def quote_path(word: str, many: bool) -> str:
     """
     key, equals, value = word.partition("=")
     if "${" in value:
-        if key_of(word) in SENTENCES:
+        if is_sentence(key_of(word)):
             raise UserError(f"{word}: ${{ begins a reference to a setting: leave out the braces")
         raise UserError(f"{word}: a path is used as it is typed, and $ is not expanded: type the path itself")
     if value in NOT_PATHS.get(key_of(word), ("null",)):
         return word
-    several = many and key_of(word) not in SENTENCES and not entry(key_of(word)).of_line
+    several = many and not is_sentence(key_of(word)) and not is_of_line(key_of(word))
     pieces = [as_text(piece) for piece in PIECE.findall(value)] if several else [value]
     pieces = [f"{Path.home()}{piece[1:]}" if piece.startswith("~/") else piece for piece in pieces]
     return f"{key}{equals}{','.join(map(quote_name, pieces))}"

@@ -14,7 +14,7 @@ from cse.lab.run.resume import started_from
 from cse.lab.settings.check import validate_keys
 from cse.lab.settings.compose import composed, explaining
 from cse.lab.settings.groups import config_dirs
-from cse.lab.settings.keys import entry, key_of, names_a_job
+from cse.lab.settings.keys import is_of_line, key_of, names_a_job
 from cse.lab.settings.schema import Starting
 from cse.lab.settings.spelling import MULTIRUN, ONE_OF_MANY, values_of
 from cse.lab.settings.words import expanded, first_values, is_axis, merged, name_in, short_name
@@ -132,7 +132,7 @@ def read(typed: Sequence[str], program: str) -> Line:
 
 def own_words(words: Sequence[str]) -> list[str]:
     """The words that belong to the jobs, not to their start."""
-    return [word for word in words if not entry(key_of(word)).of_line]
+    return [word for word in words if not is_of_line(key_of(word))]
 
 
 def axes_of(words: Sequence[str]) -> list[str]:

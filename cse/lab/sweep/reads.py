@@ -10,7 +10,7 @@ from cse.lab.run.needs import Need, needs_of
 from cse.lab.run.rehearsal import rehearse
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import composed, explaining, is_group
-from cse.lab.settings.keys import TEACHERS, key_of
+from cse.lab.settings.keys import is_encoder, key_of
 from cse.lab.settings.spelling import spell
 from cse.lab.settings.suggest import nearest
 from cse.lab.sweep.jobs import CONFIGS, PlannedJob
@@ -18,10 +18,11 @@ from cse.lab.sweep.line import read
 from cse.sources.catalogue import DATASETS
 
 DECISIVE = (
-    *("model", "checkpoint", "data", "aux_modality", "eval", "paths", "smoke", "whitening", *TEACHERS),
+    *("model", "checkpoint", "data", "aux_modality", "eval", "paths", "smoke", "whitening"),
     *("trainer.epochs", "trainer.max_steps", "trainer.batch_size", "trainer.accumulate"),
 )
-"""How keys begin that, besides the choices of groups, decide what a job reads, or how many steps it makes."""
+"""How keys begin that, besides the choices of groups and encoders, decide what a job reads, or how many steps it
+makes."""
 
 
 def needs_named(words: Sequence[str]) -> list[Need]:
@@ -55,12 +56,17 @@ def configs_of(planned: Sequence[PlannedJob]) -> list[tuple[PlannedJob, DictConf
     known: dict[tuple[str, ...], DictConfig] = {}
     found = []
     for job in planned:
-        words = (w for w in job.words if w[0] == "~" or is_group(key_of(w)) or key_of(w).startswith(DECISIVE))
-        key = (job.program, *words)
+        key = (job.program, *filter(is_decisive, job.words))
         if key not in known:
             known[key] = job.composed()
         found.append((job, known[key]))
     return found
+
+
+def is_decisive(word: str) -> bool:
+    """Whether what a job reads, or how many steps it makes, depends on a word."""
+    key = key_of(word)
+    return word[0] == "~" or is_group(key) or is_encoder(key) or key.startswith(DECISIVE)
 
 
 def refusals_of(planned: Sequence[PlannedJob]) -> dict[str, UserError]:

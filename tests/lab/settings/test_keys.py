@@ -1,14 +1,27 @@
 """The table of keys: each key has one role, from which resuming, sweeps and reports derive what they need."""
 
+import sys
+
 import pytest
 from omegaconf import OmegaConf
 
 from cse.lab.settings.compose import composed, resolved, without_hydra
 from cse.lab.settings.dotted import flattened
 from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import KEYS, changes_a_table, entry, identity, is_science, names_a_job, repeats_a_run
+from cse.lab.settings.keys import (
+    OTHERS,
+    changes_a_table,
+    identity,
+    is_science,
+    is_verbatim,
+    keys_with,
+    marks_of,
+    names_a_job,
+    purpose_of,
+    repeats_a_run,
+)
+from cse.ranges import Mark
 
-RECORDED = ("replaced", "choices", "sources")  # in the records of runs, not in conf/
 OF_LINES = ("sweep",)  # a group whose choices set the keys of others
 
 
@@ -22,7 +35,7 @@ def composed_keys() -> set[str]:
 
 
 def test_no_entry_names_a_key_that_no_config_has():
-    assert set(KEYS) - composed_keys() == {*RECORDED, *OF_LINES} - composed_keys()
+    assert set(OTHERS) - composed_keys() == {*OF_LINES}
 
 
 @pytest.mark.parametrize(
@@ -37,8 +50,8 @@ def test_no_entry_names_a_key_that_no_config_has():
         ("replaced.eval", "logging"),
     ],
 )
-def test_a_key_has_the_role_of_its_own_entry_or_of_its_nearest_parent(key, role):
-    assert entry(key).role == role
+def test_a_key_is_for_what_its_own_annotation_says_or_that_of_its_nearest_parent(key, role):
+    assert purpose_of(key) == role
     assert is_science(key) == (role == "science")
 
 
@@ -70,3 +83,41 @@ def test_the_evaluator_that_selects_is_the_same_wherever_its_data_is():
     )
     assert identity(usual).keys() == identity(changed).keys()
     assert [key for key, value in identity(usual).items() if identity(changed)[key] != value] == ["eval.stsb.without"]
+
+
+OWN_LOSS = """
+from cse.ranges import Count, File, Mark, Positive
+from cse.objective.simcse import Simcse
+from typing import Annotated
+
+
+class Weighted(Simcse):
+    def __init__(self, prior: File, shards: Annotated[Count, Mark.MACHINE], scale: Positive, **settings):
+        super().__init__(**settings)
+"""
+
+
+def test_a_part_of_ones_own_says_what_its_settings_are_for(tmp_path, monkeypatch):
+    (tmp_path / "own_loss.py").write_text(OWN_LOSS)
+    (tmp_path / "objective").mkdir()
+    (tmp_path / "objective/weighted.yaml").write_text(
+        "_target_: own_loss.Weighted\nprior: w.txt\nshards: 2\nscale: 1.0\ntemperature: 0.05\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    given = {"objective": {"_target_": "own_loss.Weighted", "prior": "w.txt", "shards": 2, "scale": 1.0}}
+    assert is_verbatim("objective.prior", given)
+    assert purpose_of("objective.shards", given) == "machine"
+    assert set(identity(given)) == {"objective._target_", "objective.prior", "objective.scale"}
+    assert not is_verbatim("objective.prior")  # nothing has named the folder yet
+    monkeypatch.setenv("CSE_CONF", str(tmp_path))
+    assert is_verbatim("objective.prior")  # from its YAML, without a config
+    assert not names_a_job("objective.shards=3")
+    assert "own_loss" not in sys.modules
+
+
+def test_encoders_are_found_by_their_annotation():
+    config = resolved(without_hydra(composed("train", ["objective=rankcse", "aux_modality=visual"])))
+    assert keys_with(Mark.ENCODER, config).keys() == {
+        "model.name", "objective.teacher", "objective.second_teacher", "aux_modality.weights", "checkpoint"
+    }  # fmt: skip
+    assert Mark.ENCODER not in marks_of("data.path")

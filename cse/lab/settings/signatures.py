@@ -1,0 +1,99 @@
+"""What a signature says of each parameter, read from the source of the part.
+
+Nothing is imported: torch takes seconds, and the folder of a run may name somebody else's code, which reading a run
+must not run.
+"""
+
+import ast
+from functools import cache
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec, resolve_name
+from pathlib import Path
+
+NOTHING = ast.Module([], [])
+
+
+@cache
+def annotations_of(target: str) -> dict[str, str]:
+    """The annotation of each parameter, as written, of the class or function that a `_target_` names.
+
+    A class that has no constructor, or passes **settings on, has the parameters of its bases, too. The fields of a
+    dataclass or a TypedDict count as parameters. Empty where there is no source.
+    """
+    module, _, name = target.rpartition(".")
+    tree = tree_of(module)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return of_function(node)
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            return of_class(node, module)
+    imported = imports_of(tree, module).get(name)
+    return annotations_of(imported) if imported else {}
+
+
+def of_function(node: ast.FunctionDef) -> dict[str, str]:
+    """The annotation of each argument of a function."""
+    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    return {one.arg: ast.unparse(one.annotation) if one.annotation else "" for one in arguments}
+
+
+def of_class(node: ast.ClassDef, module: str) -> dict[str, str]:
+    """The annotation of each parameter of a class's constructor."""
+    own: dict[str, str] = {}
+    passes_on = True
+    for one in node.body:
+        if isinstance(one, ast.AnnAssign):
+            own[ast.unparse(one.target)] = ast.unparse(one.annotation)
+        if isinstance(one, ast.FunctionDef) and one.name == "__init__":
+            own |= of_function(one)
+            passes_on = one.args.kwarg is not None
+    names = imports_of(tree_of(module), module)
+    for base in node.bases if passes_on else ():
+        first, dot, rest = ast.unparse(base).partition(".")
+        own = annotations_of(f"{names.get(first, f'{module}.{first}')}{dot}{rest}") | own
+    return own
+
+
+def imports_of(tree: ast.Module, module: str) -> dict[str, str]:
+    """What each name that a module imports at its top is called where it comes from."""
+    found: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            found |= {one.asname or one.name.partition(".")[0]: one.name for one in node.names}
+        if isinstance(node, ast.ImportFrom):
+            origin = resolve_name("." * node.level + (node.module or ""), module.rpartition(".")[0])
+            found |= {one.asname or one.name: f"{origin}.{one.name}" for one in node.names}
+    return found
+
+
+@cache
+def classes_of(module: str) -> frozenset[str]:
+    """The names of the classes in a module."""
+    return frozenset(node.name for node in tree_of(module).body if isinstance(node, ast.ClassDef))
+
+
+@cache
+def tree_of(module: str) -> ast.Module:
+    """The source of a module, parsed; empty if it has none here."""
+    spec = spec_of(module)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return NOTHING
+    try:
+        return ast.parse(Path(spec.origin).read_bytes())
+    except (OSError, SyntaxError, ValueError):  # the check of a config imports the part, and says what is wrong
+        return NOTHING
+
+
+def spec_of(module: str) -> ModuleSpec | None:
+    """Where a module's source is. `find_spec` alone would import the packages around it."""
+    package, *inside = module.split(".")
+    try:
+        spec = find_spec(package) if package else None
+    except ValueError:  # of __main__
+        return None
+    for name in inside:
+        if spec is None or spec.submodule_search_locations is None:
+            return None
+        package = f"{package}.{name}"
+        spec = PathFinder.find_spec(package, list(spec.submodule_search_locations))
+    return spec
