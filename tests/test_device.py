@@ -10,8 +10,8 @@ from omegaconf import OmegaConf
 from cse import device
 from cse.errors import UserError
 from cse.lab.folder.runs import read_run
+from cse.lab.run.announce import precision_in_words
 from cse.lab.run.build import precision_of
-from cse.lab.run.summary import precision_in_words
 from cse.lab.run.train import start_processes
 from cse.model.encoder import Encoder
 
@@ -51,8 +51,8 @@ def test_precision_auto_is_bf16_only_on_a_cpu_that_computes_in_it(has, precision
 @pytest.mark.parametrize("emulated", [True, False])
 def test_a_run_says_that_bf16_is_emulated(emulated, gpus, monkeypatch):
     monkeypatch.setattr("torch.cpu.get_capabilities", dict if emulated else lambda: {"amx_bf16": True})
-    assert ("emulated" in precision_in_words("bf16", "bf16")) == emulated
-    assert "emulated" not in precision_in_words("fp32", "auto") + precision_in_words("fp32", "fp32")
+    assert ("emulated" in precision_in_words("bf16")) == emulated
+    assert precision_in_words("fp32") == "fp32"
 
 
 def test_a_resumed_run_keeps_the_precision_it_began_with(cse_train, small_run, tmp_path, monkeypatch):

@@ -1,9 +1,11 @@
-"""best/: the encoder of the best step, exported while the run trains, read back and scored at its end.
+"""best/: the encoder of the best step, exported while the run trains, read back and scored at its end; and all that
+a finished run leaves beside it.
 
-Only the process that writes the record calls these.
+In the order of a run: recover_best, save_best, finish. Only the process that writes the record calls these.
 """
 
 import logging
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,18 +13,23 @@ import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 
+from cse.device import peak_memory
 from cse.errors import UserError
 from cse.eval.items import keep_cosines, keep_items
 from cse.eval.scoring import MemoizedEncode, finite, score
-from cse.files import checksum, read_json, recover, replaced_folder, write_json
-from cse.lab.folder.card import model_card
+from cse.files import checksum, read_json, recover, replaced_folder, write_json, write_text
+from cse.lab.folder.card import copy_mteb, model_card
 from cse.lab.folder.origin import base_model
+from cse.lab.folder.plots import draw
+from cse.lab.folder.score_tables import IS_ALTERED, shown
 from cse.lab.run.record import Record
+from cse.lab.sections import in_columns
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
-from cse.score import Scores
+from cse.score import Score, Scores, decimals, in_short, no_better, values
+from cse.training.checkpoint import drop_tensors
 from cse.training.loop import Training
-from cse.training.settings import Parts
+from cse.training.settings import Parts, State
 from cse.types import Evaluator
 
 log = logging.getLogger("cse")
@@ -78,6 +85,17 @@ def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:
         return checksum(temporary / "model.safetensors")
 
 
+def finish(record: Record, training: Training, state: State) -> None:
+    """Score best/, and write what a finished run leaves. A run in which nothing selects keeps its last step."""
+    parts, device = training.parts, training.accelerator.device
+    if state.best_step == 0:
+        state.best_step, state.best_sum = state.step, save_best(record, parts, state.step, {})
+    score_best(record, parts.evaluators, device, training.known(state.best_step))
+    if not training.trainer.keep_last:
+        drop_tensors(record.folder, state)
+    leave_results(record, parts, state)
+
+
 def score_best(
     record: Record, evaluators: Mapping[str, Evaluator], device: torch.device, known: Mapping[str, np.ndarray]
 ) -> None:
@@ -92,3 +110,66 @@ def score_best(
     found = score(evaluators, encode, into=record.scores).values()
     record.results["items"] = keep_items(record.folder, found)
     keep_cosines(record.folder, "after", found)
+
+
+def leave_results(record: Record, parts: Parts, state: State) -> None:
+    """Write all that a finished run leaves beside its encoder: results.json, model card, plots, the final log lines."""
+    folder, metrics, trackers = record.folder, values(record.scores.values()), record.trackers
+    best_step, before = state.best_step or state.step, dict(state.curve).get(0, {})
+    record.conclude(
+        "done",
+        steps=state.step,
+        best_step=best_step,
+        weights_sum=state.best_sum,
+        untrained=before,
+        seconds=round(state.seconds, 1),
+        tokens_per_second=round(state.tokens_per_second, 1),
+        peak_memory=peak_memory(parts.encoder.device),
+        data={name: evaluator.source() for name, evaluator in parts.evaluators.items()},
+    )
+    write_text(folder / "best" / "README.md", model_card(record.results, record.scores.values()))
+    copy_mteb(folder / "best", record.results)
+    if test := {name: score for name, score in metrics.items() if name.startswith("test/")}:
+        trackers.log(test, best_step)  # dashboards draw a curve of one point
+    for name, path in draw(folder, parts.trainer.select, best_step, record.results["seed"]).items():
+        trackers.image(f"plots/{name}", path, state.step)
+    print_scores(record, before)
+    kept = f"{best_step} of {state.step}"
+    if no_better(record.scores, str(parts.trainer.select), before):
+        kept += ", no better than untrained"
+    log.info(
+        f"\nfolder     {folder}\n"
+        f"kept step  {kept}, {state.seconds:.0f} s of training, {state.tokens_per_second:,.0f} tokens/s\nload it with\n"
+        "    from sentence_transformers import SentenceTransformer\n"
+        f'    model = SentenceTransformer("{folder / "best"}")\n'
+        '    vectors = model.encode(["A sentence.", "Another one."])'
+    )
+    trackers.finish(0, metrics | {"best_step": best_step})
+
+
+def print_scores(record: Record, untrained: Mapping[str, float]) -> None:
+    """Send trackers a table of all scores before and after training, and log the headline ones."""
+    columns = ["score", "before", "after"]
+    rows = [(name, untrained.get(name, math.nan), one.value) for name, one in record.scores.items()]
+    record.trackers.table("scores", columns, rows)
+    headline = [headline_in_words(one, untrained.get(one.name)) for one in record.scores.values() if one.headline]
+    if headline:
+        log.info("\n%s", in_columns([(*columns, "change"), *headline], right=range(1, len(columns) + 1)))
+        if any(one.altered for one in record.scores.values()):
+            log.info("%s", IS_ALTERED)
+        if note := record.results["config"]["note"]:
+            log.info("\n%s", note)
+    if len(headline) < len(rows):
+        log.info("scores in results.json: %d", len(rows))
+
+
+def headline_in_words(one: Score, before: float | None) -> tuple[str, str, str, str]:
+    """(name, before training, after, change), as printed; "" for what is not known, or no number."""
+    after = "" if math.isnan(one.value) else in_short(one.value)
+    if before is None or math.isnan(before):
+        return shown(one), "", after, ""
+    if not after:
+        return shown(one), in_short(before), "", ""
+    places = decimals(one.value)
+    change = f"{round(one.value, places) - round(before, places):+z.{places}f}"
+    return shown(one), in_short(before), after, change

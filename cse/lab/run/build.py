@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -18,6 +19,7 @@ from cse.lab.run.compatible import (
     check_scores,
     check_views,
 )
+from cse.sources.hub import cache_only
 
 if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
     from accelerate import Accelerator
@@ -300,3 +302,21 @@ def precision_of(asked: str) -> str:
     if asked == "fp16" and not count_gpus():
         raise UserError("trainer.precision=fp16 needs a GPU: on a CPU use fp32 or bf16")
     return asked
+
+
+def rehearse(cfg: DictConfig) -> None:
+    """Make a run's parts, its augmentation and its objective with no numbers in it, for the width that the encoder's
+    files say.
+
+    Raises the UserError that the run would end with, but for what only its weights or data can tell.
+    """
+    from accelerate import init_empty_weights
+
+    from cse.model.load import width_of
+
+    of_text(cfg, Attempts())
+    with suppress(MissingResource), cache_only():
+        width = width_of(cfg.model.name, cfg.model.pooling)
+        with init_empty_weights():
+            make_objective(cfg.objective, width)
+        check_scored_widths(cfg.get("eval"), width)

@@ -113,8 +113,8 @@ def told_of_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | N
 
     Returns the former; None where the run's text is no longer in the cache.
     """
+    from cse.lab.run.announce import print_fields, selection_in_words
     from cse.lab.run.resume import Origin, resumed
-    from cse.lab.run.summary import print_fields, selection_in_words
     from cse.lab.settings.check import validate
 
     try:

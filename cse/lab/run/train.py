@@ -1,4 +1,12 @@
-"""One training job, in this process or in one of several: build, train, score the best step, leave a complete folder.
+"""One training job, in this process or in one of several, phase by phase: read `run`, then the phases in its order.
+
+    build_parts   what the settings name, with one error for all that is missing
+    preview       (data.preview) some rows as the model will see them; ends here
+    prepare       what the run will do: compared with a run that it repeats, and said; writes nothing
+    forecast      (dry_run) its time and memory, measured; ends here
+    open_folder   take the folder, start or resume, and begin its record; the first write
+    training.run  the steps (cse.training.loop); best/ and last/ are saved on the way
+    finish        score best/ and write what a finished run leaves
 
 Imports torch, so import it only when there is work: --help answers without.
 """
@@ -14,28 +22,29 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from omegaconf import DictConfig
 
-from cse.data.overlap import overlap
+from cse.data.overlap import Overlap, overlap
 from cse.device import device_name
 from cse.errors import Interrupted, MissingResource, combine
+from cse.files import Json
 from cse.lab.folder.card import vectors_of
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.origin import read_license_and_language
 from cse.lab.folder.runs import read_run
 from cse.lab.run import slurm
-from cse.lab.run.best import recover_best, save_best, score_best
+from cse.lab.run.announce import announce, print_forecast, print_plan, print_rows
+from cse.lab.run.best import finish, recover_best, save_best
 from cse.lab.run.build import build, make, precision_of
 from cse.lab.run.job import Job
 from cse.lab.run.needs import needs_of
 from cse.lab.run.record import Record
 from cse.lab.run.resume import check_continues, check_repeats, warn_of_other_code
-from cse.lab.run.summary import announce, conclude, print_forecast, print_plan, print_rows
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.keys import identity
-from cse.training.checkpoint import drop_tensors
 from cse.training.distributed import join_processes, leave_processes, main_process_first
 from cse.training.failures import explain_failures
 from cse.training.loop import Training
+from cse.training.settings import Parts
 from cse.training.signals import Signals
 
 log = logging.getLogger("cse")
@@ -51,21 +60,19 @@ def run(job: Job) -> None:
         accelerator = start_processes(job.cfg)
         is_first = accelerator.is_main_process
         with Heartbeat(job.folder, is_first and job.writes) as heartbeat:
-            begun = begin(job, accelerator, heartbeat)
-            if begun is None:
-                return
-            training, record = begun
+            parts = build_parts(job, accelerator)
+            if job.cfg.data.preview:
+                return print_rows(parts.batches, job.cfg.data.preview, job.cfg.choices.augmentation)
+            training, found = prepare(job, parts, accelerator)
+            if job.cfg.dry_run:
+                start(job, training)  # a dry run refuses what the run would
+                return print_forecast(training)
+            record = open_folder(job, training, found, heartbeat)
             with record, explained():  # explained inside the record, so that results.json has the explanation
-                keep_best = partial(save_best, record, training.parts)
+                keep_best = partial(save_best, record, parts)
                 state = training.run(on_best=keep_best, log=record.log, signals=signals)
                 if is_first:
-                    if state.best_step == 0:  # no selection: keep the last step
-                        state.best_step, state.best_sum = state.step, keep_best(state.step, {})
-                    known = training.known(state.best_step)
-                    score_best(record, training.parts.evaluators, accelerator.device, known)
-                    if not training.trainer.keep_last:
-                        drop_tensors(job.folder, state)
-                    conclude(record, training.parts, state)
+                    finish(record, training, state)
     leave_processes()  # skipped after a failure, when the others may be inside a collective
 
 
@@ -82,94 +89,6 @@ def receiving_signals(job: Job) -> Iterator[Signals]:
             raise
 
 
-def begin(job: Job, accelerator: Accelerator, heartbeat: Heartbeat) -> tuple[Training, Record] | None:
-    """Do everything before the first step. Returns None for a dry run or a preview, which end here.
-
-    The folder is made last, so that a refused run changes no folder. heartbeat: holds the folder from then on.
-    """
-    cfg, is_first = job.cfg, accelerator.is_main_process
-    asked = cfg.trainer.precision
-    cfg.trainer.precision = precision_of(asked)  # recorded, so that a resumed run keeps it
-    with main_process_first():  # the first tokenises, the others read its cache
-        try:
-            parts = build(cfg, accelerator)
-        except MissingResource as error:
-            if cfg.dry_run and is_first:
-                print_plan(cfg, job.folder)
-            lacking = [need.name for need in needs_of(cfg) if need.look()[0] is None]
-            if len(lacking) < 2:
-                raise
-            lacks = f"not here, in all: {', '.join(lacking)}; cse-data fetch LINE gets what it reads"
-            raise combine([error, MissingResource(f"{lacks}; cse-train experiment=demo needs no hub")]) from error
-    config = resolved(cfg)
-    if cfg.data.preview:
-        print_rows(parts.batches, cfg.data.preview, config["choices"]["augmentation"])
-        return None
-    training = Training(parts, accelerator, job.folder, identity(config))
-    found = None
-    if is_first:
-        if cfg.rerun is not None:
-            check_repeats(Path(cfg.rerun), config, training)
-        found = overlap(parts.batches.text, parts.evaluators)
-        announce(config, training, found, asked)
-    if not cfg.dry_run:
-        heartbeat.take()  # before the folder is read
-        if is_first:
-            job.check_unused()  # again: another run may have used it since
-    if cfg.resume is not None:
-        check_continues(training)
-    training.start(cfg.seed, resume=cfg.resume is not None)  # a dry run refuses what the run would
-    if cfg.dry_run:
-        print_forecast(training)
-        return None
-    if is_first:
-        recover_best(job.folder, training)
-        job.make_folder()
-    record = make_record(cfg, config, training)
-    record.results["overlap"] = found
-    return training, record
-
-
-def make_record(cfg: DictConfig, config: Config, training: Training) -> Record:
-    """The run's record, with the description of the encoder. config: `cfg` as plain values."""
-    accelerator, encoder = training.accelerator, training.parts.encoder
-    record = Record(
-        training.folder,
-        config,
-        kind="train",
-        device=device_name(accelerator.device),
-        precision=config["trainer"]["precision"],
-        trackers=[make(node) for node in cfg.tracker.values()],
-        resumed_at=training.state.step or None,
-        writes=accelerator.is_main_process,
-    )
-    layers = encoder.backbone.config.num_hidden_layers
-    shape = f"{type(encoder.backbone).__name__}, {layers} layers of {encoder.width}, {encoder.size}"
-    record.results |= {
-        "total_steps": training.steps,
-        "architecture": f"{shape}, {encoder.pooling} pooling",
-        "vectors": vectors_of(encoder, training.parts.objective.test_head()),
-        "training_data": training.parts.provenance(),
-        "inputs": training.inputs,
-        "processes": accelerator.num_processes,  # torchrun's, which trainer.devices does not say
-    }
-    if record.writes:
-        before = read_run(training.folder).results if training.state.step else {}
-        earlier = before.get("earlier_code", [])
-        if before and warn_of_other_code("resume", before, config):
-            made = {key: before.get(key) for key in ("git_commit", "code", "own_code")}
-            earlier = [*earlier, {"until_step": training.state.step, **made}]
-        then, now = before.get("processes"), accelerator.num_processes
-        changed = [then] if then not in (None, now) else []
-        record.results |= {
-            "earlier_code": earlier,
-            "earlier_processes": [*before.get("earlier_processes", []), *changed],
-        }
-        known = "weights" in before  # a resumed run does not ask the hub again
-        record.results["weights"] = before["weights"] if known else read_license_and_language(config["model"]["name"])
-    return record
-
-
 def start_processes(cfg: DictConfig) -> Accelerator:
     """Join the run's other processes. Returns this one's rank, device and precision as an Accelerator."""
     torch.use_deterministic_algorithms(False)  # an earlier run in this process may have set it
@@ -181,4 +100,105 @@ def start_processes(cfg: DictConfig) -> Accelerator:
     join_processes()
     torch.backends.cudnn.allow_tf32 = False  # cuDNN's default rounds float32 convolutions
     torch.set_float32_matmul_precision("highest")  # the default, unless TORCH_ALLOW_TF32_CUBLAS_OVERRIDE is set
-    return Accelerator(mixed_precision=precision_of(cfg.trainer.precision).replace("fp32", "no"))
+    cfg.trainer.precision = precision_of(cfg.trainer.precision)  # recorded, so that a resumed run keeps it
+    return Accelerator(mixed_precision=cfg.trainer.precision.replace("fp32", "no"))
+
+
+def build_parts(job: Job, accelerator: Accelerator) -> Parts:
+    """Build all that the settings name. Raises UserError, or one MissingResource that names all that is missing."""
+    with main_process_first():  # the first tokenises, the others read its cache
+        try:
+            return build(job.cfg, accelerator)
+        except MissingResource as error:
+            if job.cfg.dry_run and accelerator.is_main_process:
+                print_plan(job.cfg, job.folder)
+            lacking = [need.name for need in needs_of(job.cfg) if need.look()[0] is None]
+            if len(lacking) < 2:
+                raise
+            lacks = f"not here, in all: {', '.join(lacking)}; cse-data fetch LINE gets what it reads"
+            raise combine([error, MissingResource(f"{lacks}; cse-train experiment=demo needs no hub")]) from error
+
+
+def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training, Overlap | None]:
+    """The training, which has not started, and how many of its texts are scored too, which the first process counts.
+
+    Logs what the run will do. Raises UserError if it repeats a run (rerun=) and reads other data.
+    """
+    config = resolved(job.cfg)
+    training = Training(parts, accelerator, job.folder, identity(config))
+    if not accelerator.is_main_process:
+        return training, None
+    if job.cfg.rerun is not None:
+        check_repeats(Path(job.cfg.rerun), config, training)
+    found = overlap(parts.batches.text, parts.evaluators)
+    announce(config, training, found)
+    return training, found
+
+
+def start(job: Job, training: Training) -> None:
+    """Start fresh or, with resume=, from last/. Raises UserError if that was made with other settings or data."""
+    resumes = job.cfg.resume is not None
+    if resumes:
+        check_continues(training)
+    training.start(job.cfg.seed, resume=resumes)
+
+
+def open_folder(job: Job, training: Training, found: Overlap | None, heartbeat: Heartbeat) -> Record:
+    """Take the run's folder, start, and only then write into it, so that a refused run changes nothing.
+
+    heartbeat: holds the folder from here on. found: what `prepare` returned. Raises UserError.
+    """
+    is_first = training.accelerator.is_main_process
+    heartbeat.take()  # before the folder is read
+    if is_first:
+        job.check_unused()  # again: another run may have used it since
+    start(job, training)
+    if is_first:
+        recover_best(job.folder, training)
+        job.make_folder()
+    config = resolved(job.cfg)
+    record = Record(
+        job.folder,
+        config,
+        kind="train",
+        device=device_name(training.accelerator.device),
+        precision=job.cfg.trainer.precision,
+        trackers=[make(node) for node in job.cfg.tracker.values()],
+        resumed_at=training.state.step or None,
+        writes=is_first,
+    )
+    record.results |= described(training) | {"overlap": found}
+    if is_first:
+        record.results |= kept_of_before(config, training)
+    return record
+
+
+def described(training: Training) -> Json:
+    """What results.json says of the encoder and of what it learns from."""
+    encoder, objective = training.parts.encoder, training.parts.objective
+    layers = encoder.backbone.config.num_hidden_layers
+    shape = f"{type(encoder.backbone).__name__}, {layers} layers of {encoder.width}, {encoder.size}"
+    return {
+        "total_steps": training.steps,
+        "architecture": f"{shape}, {encoder.pooling} pooling",
+        "vectors": vectors_of(encoder, objective.test_head()),
+        "training_data": training.parts.provenance(),
+        "inputs": training.inputs,
+        "processes": training.accelerator.num_processes,  # torchrun's, which trainer.devices does not say
+    }
+
+
+def kept_of_before(config: Config, training: Training) -> Json:
+    """What a resumed run keeps of the results.json of its earlier start: its code and processes, where they were
+    others, and what the hub said of its first weights."""
+    before = read_run(training.folder).results if training.state.step else {}
+    code, processes = list(before.get("earlier_code", [])), list(before.get("earlier_processes", []))
+    if before and warn_of_other_code("resume", before, config):
+        made = {key: before.get(key) for key in ("git_commit", "code", "own_code")}
+        code.append({"until_step": training.state.step, **made})
+    if before.get("processes") not in (None, training.accelerator.num_processes):
+        processes.append(before["processes"])
+    kept: Json = {"earlier_code": code, "earlier_processes": processes, "weights": before.get("weights")}
+    if kept["weights"] is None:  # a resumed run does not ask the hub again
+        kept["weights"] = read_license_and_language(config["model"]["name"])
+    return kept

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from omegaconf import DictConfig
 
 from cse.errors import UserError
-from cse.lab.run.build import check_selection
+from cse.lab.run.build import check_selection, rehearse
 from cse.lab.run.needs import Need, needs_of
-from cse.lab.run.rehearsal import rehearse
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import composed, explaining, is_group
 from cse.lab.settings.keys import is_encoder, key_of

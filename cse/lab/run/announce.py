@@ -1,7 +1,6 @@
-"""What a run says before it starts, instead of starting (dry_run, data.preview), and when it is done."""
+"""What a run says before it starts, or instead of starting: a dry run's forecast or plan, a preview's rows."""
 
 import logging
-import math
 import platform
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,40 +14,32 @@ from cse.data.duplicates import met
 from cse.data.loader import Batches
 from cse.data.overlap import Overlap, in_words
 from cse.data.text import Text
-from cse.device import computes_bf16, device_name, is_gpu, peak_memory, total_memory
+from cse.device import computes_bf16, device_name, is_gpu, total_memory
 from cse.errors import UserError
 from cse.eval.sts import ScoredPairs
-from cse.files import write_text
-from cse.lab.folder.card import copy_mteb, model_card
-from cse.lab.folder.plots import draw
-from cse.lab.folder.score_tables import IS_ALTERED, problems_of, shown
+from cse.lab.folder.score_tables import problems_of
 from cse.lab.folder.status import duration
 from cse.lab.run.build import make
 from cse.lab.run.job import steps_in_words
-from cse.lab.run.record import Record
-from cse.lab.sections import in_columns
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.dotted import Config
+from cse.model.encoder import Encoder
 from cse.model.recorded import recorded_modules
-from cse.score import decimals, in_short, no_better, values
 from cse.sources.encoder import locate
 from cse.training.forecast import STEPS, forecast
 from cse.training.loop import Training
-from cse.training.settings import Parts, State, Trainer
+from cse.training.settings import Parts, Trainer
 from cse.types import Evaluator
 
 log = logging.getLogger("cse")
 
 
-def announce(config: Config, training: Training, found: Overlap, asked: str) -> None:
-    """Log the run in a few lines: what, on what, how long, where. asked: trainer.precision as it was typed."""
-    parts, encoder, accelerator = training.parts, training.parts.encoder, training.accelerator
-    precision, count = precision_in_words(config["trainer"]["precision"], asked), accelerator.num_processes
-    name, low = config["model"]["name"], training.eval_precision == "bf16"
-    head = "its dense head, which is kept, " * (encoder.head is not None)
+def announce(config: Config, training: Training, found: Overlap) -> None:
+    """Log the run in a few lines: what, on what, how long, where. found: the texts of it that are scored too."""
+    parts = training.parts
     print_fields(
         **method_in_words(config),
-        encoder=f"{name}, {pooling_in_words(name, encoder.pooling)}, {head}{encoder.size}",
+        encoder=encoder_in_words(config["model"]["name"], parts.encoder),
         data=data_in_words(parts.batches.text, len(parts.batches.rows)),
         cut=cut_in_words(parts.batches),
         views=views_in_words(parts.batches, config["choices"]["augmentation"]),
@@ -57,11 +48,28 @@ def announce(config: Config, training: Training, found: Overlap, asked: str) -> 
         selection=selection_in_words(parts.trainer.select, parts.evaluators, parts.evaluators),
         partial=partial_in_words(parts.evaluators),
         schedule=schedule_in_words(f"{training.steps:,}", parts.trainer, training),
-        device=f"{device_name(accelerator.device)}, {precision}"
-        + ", dev scores too, but not those of best/" * low
-        + f", {count} processes" * (count > 1),
+        device=device_in_words(training),
         folder=training.folder,
     )
+
+
+def encoder_in_words(name: str, encoder: Encoder) -> str:
+    """The encoder by its name, its pooling, and its size."""
+    words = [name, pooling_in_words(name, encoder.pooling)]
+    if encoder.head is not None:
+        words.append("its dense head, which is kept")
+    return ", ".join([*words, encoder.size])
+
+
+def device_in_words(training: Training) -> str:
+    """Where the run computes, in which precision, and in how many processes if in several."""
+    accelerator = training.accelerator
+    words = [device_name(accelerator.device), precision_in_words(training.trainer.precision)]
+    if training.eval_precision == "bf16":
+        words.append("dev scores too, but not those of best/")
+    if accelerator.num_processes > 1:
+        words.append(f"{accelerator.num_processes} processes")
+    return ", ".join(words)
 
 
 def pooling_in_words(name: str, pooling: str) -> str:
@@ -73,12 +81,11 @@ def pooling_in_words(name: str, pooling: str) -> str:
     return f"{pooling} pooling"
 
 
-def precision_in_words(precision: str, asked: str) -> str:
-    """The precision, and why auto chose it; a warning where someone asked for bf16 that this machine only emulates."""
-    if asked == "auto":
-        return f"{precision} (auto: {'computed' if precision == 'bf16' else 'no bf16'} in hardware)"
-    emulated = precision == "bf16" and not computes_bf16()
-    return f"{precision} (emulated here, many times slower than fp32)" if emulated else precision
+def precision_in_words(precision: str) -> str:
+    """The precision, with a warning where this machine only emulates it."""
+    if precision == "bf16" and not computes_bf16():
+        return "bf16 (emulated here, many times slower than fp32)"
+    return precision
 
 
 def selection_in_words(select: str | None, choosers: Mapping[str, Evaluator], tested: Mapping[str, Evaluator]) -> str:
@@ -91,11 +98,11 @@ def selection_in_words(select: str | None, choosers: Mapping[str, Evaluator], te
     if not isinstance(chooser, ScoredPairs):
         return ""
     pairs = chooser.pairs("dev")
-    tests = {key: set(one.pairs("test")) for key, one in tested.items() if isinstance(one, ScoredPairs)}
-    shared = {key: sum(pair in of for pair in pairs) for key, of in tests.items()}
-    found = [
-        f"{count:,} of its {len(pairs):,} pairs are pairs of {key}'s tests" for key, count in shared.items() if count
-    ]
+    found = []
+    for key, one in tested.items():
+        tests = set(one.pairs("test")) if isinstance(one, ScoredPairs) else set()
+        if count := sum(pair in tests for pair in pairs):
+            found.append(f"{count:,} of its {len(pairs):,} pairs are pairs of {key}'s tests")
     return "; ".join([f"by {select}", *found]) if found else ""
 
 
@@ -176,25 +183,24 @@ def method_in_words(config: Config) -> dict[str, str]:
 
 def data_in_words(text: Text, rows: int | None = None) -> str:
     """The text, the rows that are trained on, if known, the file or dataset that was named, and its columns."""
-    place, columns = text.copy or text.path, ", ".join(text.columns or [])
-    words = [
-        text.name,
-        "" if rows is None else f", {rows:,} rows",
-        f" of {place}" if place else "",
-        f", columns {columns}" if columns else "",
-        f", scores {text.scores.name}" if text.scores else "",
-    ]
-    return "".join(words)
+    words = text.name if rows is None else f"{text.name}, {rows:,} rows"
+    if place := text.copy or text.path:
+        words += f" of {place}"
+    if text.columns:
+        words += f", columns {', '.join(text.columns)}"
+    if text.scores:
+        words += f", scores {text.scores.name}"
+    return words
 
 
 def cut_in_words(batches: Batches) -> str:
-    """How many rows have a text of as many tokens as a view may have, or more, of which the rest is lost; "" for none,
-    and for text that each view tokenises anew."""
+    """How many rows have a text of as many tokens as a view may have, or more, whose rest is cut; "" for none, and for
+    text that each view tokenises anew."""
     text, most = batches.text, batches.max_length
     read = [ids for column, ids in enumerate(text.token_ids) if column in batches.columns]
     full = [np.diff(ids.offsets)[text.chosen[batches.rows]] >= most for ids in read]
     count, kept = np.count_nonzero(np.any(full, axis=0)), most - batches.tokenizer.template_length
-    return f"{count:,} rows have {kept} tokens or more, of which {kept} are kept (trainer.max_length)" if count else ""
+    return f"{count:,} rows have {kept} tokens or more: {kept} are kept (trainer.max_length)" if count else ""
 
 
 def duplicates_in_words(parts: Parts, count: int) -> str:
@@ -205,92 +211,45 @@ def duplicates_in_words(parts: Parts, count: int) -> str:
         return ""
     rows_B = batches.rows_of(0)
     said = f"{count:,} rows share a text with another, {met(batches.text, rows_B)} of {len(rows_B)} in the first batch"
-    apart = parts.trainer.no_duplicates
-    return said + ("" if apart else ", where it is a negative (trainer.no_duplicates=true keeps them apart)")
+    if parts.trainer.no_duplicates:
+        return said
+    return f"{said}, where it is a negative (trainer.no_duplicates=true keeps them apart)"
 
 
 def views_in_words(batches: Batches, choice: str) -> str:
     """What the views of a row are: columns, or one text several times; and what changes them. choice: augmentation=."""
     text, augmentation, count = batches.text, batches.augmentation, batches.num_views
-    several, unread = text.num_columns > 1, text.column_names[count:]
-    views = f"each text {count} times" if count > 1 else "each text"
+    several = text.num_columns > 1
     if several:
-        views = ", ".join(text.column_names[:count]) + (f" ({', '.join(unread)} not read)" if unread else "")
-    if augmentation.keeps_text:
-        return views if several or count == 1 else f"{views}, told apart by dropout"
-    return f"{views}, changed by augmentation={choice}" + (" but for the first" if augmentation.keeps_first else "")
+        views = ", ".join(text.column_names[:count])
+        if unread := text.column_names[count:]:
+            views += f" ({', '.join(unread)} not read)"
+    else:
+        views = f"each text {count} times" if count > 1 else "each text"
+    if not augmentation.keeps_text:
+        views += f", changed by augmentation={choice}"
+        return f"{views} but for the first" if augmentation.keeps_first else views
+    return views if several or count == 1 else f"{views}, with other dropout"
 
 
 def schedule_in_words(steps: str, trainer: Trainer, training: Training | None = None) -> str:
     """Steps, batch size, schedule, learning rate and warm-up. training: None for a plan, whose rows are not known."""
-    all_epochs, over, warmup = "", "", trainer.warmup
+    said, over, warmup = f"{steps} steps", "", trainer.warmup
     if training:
-        if (trainer.max_steps or 0) > training.steps:
-            all_epochs = f" (all of trainer.epochs={trainer.epochs:g}, fewer than trainer.max_steps)"
-        over = f" over {training.update.steps:,} steps" * (training.update.steps != training.steps)
         warmup = training.update.warmup
-    said = f"{steps} steps{all_epochs}, batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}{over}"
-    size = f"{warmup:.0%} of the schedule" if isinstance(warmup, float) else f"{warmup:,} steps"
-    return f"{said}, warm-up {size}" if warmup else said
+        if (trainer.max_steps or 0) > training.steps:
+            said += f" (all of trainer.epochs={trainer.epochs:g}, fewer than trainer.max_steps)"
+        if training.update.steps != training.steps:
+            over = f" over {training.update.steps:,} steps"
+    said += f", batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}{over}"
+    if not warmup:
+        return said
+    return said + (
+        f", warm-up {warmup:.0%} of the schedule" if isinstance(warmup, float) else f", warm-up {warmup:,} steps"
+    )
 
 
 def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
     """What is wrong with the evaluators' data: the first problem, and how many there are; "" if it is whole."""
     lines = problems_of({name: one.source() for name, one in evaluators.items()})
     return f"{lines[0].removeprefix('partial: ')}; problems in results.json: {len(lines)}" if lines else ""
-
-
-def conclude(record: Record, parts: Parts, state: State) -> None:
-    """Write all that a finished run leaves beside its encoder: results.json, model card, plots, the final log lines."""
-    folder, metrics, trackers = record.folder, values(record.scores.values()), record.trackers
-    best_step, before = state.best_step or state.step, dict(state.curve).get(0, {})
-    record.conclude(
-        "done",
-        steps=state.step,
-        best_step=best_step,
-        weights_sum=state.best_sum,
-        untrained=before,
-        seconds=round(state.seconds, 1),
-        tokens_per_second=round(state.tokens_per_second, 1),
-        peak_memory=peak_memory(parts.encoder.device),
-        data={name: evaluator.source() for name, evaluator in parts.evaluators.items()},
-    )
-    write_text(folder / "best" / "README.md", model_card(record.results, record.scores.values()))
-    copy_mteb(folder / "best", record.results)
-    if test := {name: score for name, score in metrics.items() if name.startswith("test/")}:
-        trackers.log(test, best_step)  # dashboards draw a curve of one point
-    for name, path in draw(folder, parts.trainer.select, best_step, record.results["seed"]).items():
-        trackers.image(f"plots/{name}", path, state.step)
-    print_scores(record, before)
-    not_better = ", no better than untrained" * no_better(record.scores, str(parts.trainer.select), before)
-    log.info(
-        f"\nfolder     {folder}\n"
-        f"kept step  {best_step} of {state.step}{not_better}, "
-        f"{state.seconds:.0f} s of training, {state.tokens_per_second:,.0f} tokens/s\nload it with\n"
-        "    from sentence_transformers import SentenceTransformer\n"
-        f'    model = SentenceTransformer("{folder / "best"}")\n'
-        '    vectors = model.encode(["A sentence.", "Another one."])'
-    )
-    trackers.finish(0, metrics | {"best_step": best_step})
-
-
-def print_scores(record: Record, untrained: Mapping[str, float]) -> None:
-    """Send trackers a table of all scores before and after training, and log the headline ones."""
-    columns, rows, headline = ["score", "before", "after"], [], []
-    for name, score in record.scores.items():
-        numbers = [untrained.get(name, math.nan), score.value]
-        rows.append((name, *numbers))
-        if score.headline:
-            places = decimals(score.value)
-            change = f"{round(score.value, places) - round(numbers[0], places):+z.{places}f}"
-            cells = [*map(in_short, numbers), change]
-            headline.append((shown(score), *("" if "nan" in cell else cell for cell in cells)))
-    record.trackers.table("scores", columns, rows)
-    if headline:
-        log.info("\n%s", in_columns([(*columns, "change"), *headline], right=range(1, len(columns) + 1)))
-        if any(score.altered for score in record.scores.values()):
-            log.info("%s", IS_ALTERED)
-        if note := record.results["config"]["note"]:
-            log.info("\n%s", note)
-    if len(headline) < len(rows):
-        log.info("scores in results.json: %d", len(rows))
