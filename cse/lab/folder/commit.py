@@ -36,7 +36,7 @@ def git_commit() -> str | None:
     """The commit of this code, with a "+" if its checkout has, or had, changes, as in git_patch; None if not known."""
     changed = git("status", "--porcelain", "--untracked-files=no") or new_files()
     if commit := git("rev-parse", "--verify", "--quiet", "HEAD").strip():
-        return commit + "+" * bool(changed)
+        return f"{commit}+" if changed else commit
     built = root() / BUILT
     return built.read_text(encoding="utf-8").strip() if built.is_file() else None
 

@@ -227,8 +227,11 @@ def changed_code(results: Json, config: Config) -> list[str]:
     """What of the code that made a run is another now: own modules by name, as far as they are loaded, and cse."""
     own, code, commit = own_code(config), results.get("code"), results.get("git_commit")
     changed = [name for name, digest in (results.get("own_code") or {}).items() if own.get(name, digest) != digest]
-    earlier = f"cse, which was of commit {commit}" if commit else f"cse, which was of no known commit, code {code}"
-    return changed + [earlier] * (code not in (None, code_digest()))
+    if code not in (None, code_digest()):
+        changed.append(
+            f"cse, which was of commit {commit}" if commit else f"cse, which was of no known commit, code {code}"
+        )
+    return changed
 
 
 def own_code(config: Config) -> dict[str, str]:

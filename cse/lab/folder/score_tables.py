@@ -20,7 +20,7 @@ LIBRARIES = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb") 
 
 def shown(score: Score) -> str:
     """Its name, marked if its data is altered."""
-    return score.name + f" {ALTERED}" * score.altered
+    return f"{score.name} {ALTERED}" if score.altered else score.name
 
 
 def to_frame(
@@ -59,10 +59,10 @@ def problems_of(sources: Mapping[str, Source]) -> list[str]:
 def footnotes(frame: "pd.DataFrame") -> list[str]:
     """What the rows have in common: a line for each evaluator, and two for the run."""
     lines = {name.split("/")[1]: row for name, row in zip(frame["name"], frame.to_dict("records"), strict=True)}
-    of_data = [
-        f"{name}: {row['protocol']}" + f"; data {row['sha256'][:12]}" * bool(row["sha256"])
-        for name, row in lines.items()
-    ]
+    of_data = []
+    for name, row in lines.items():
+        data = f"; data {row['sha256'][:12]}" if row["sha256"] else ""
+        of_data.append(f"{name}: {row['protocol']}{data}")
     first = frame.iloc[0]
     marked = [IS_ALTERED] if frame["altered"].any() else []
     return [*of_data, f"encoder: {first['encoder']}", f"{first['dtype']}; {first['versions']}", *marked]
@@ -105,7 +105,8 @@ def suites(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFrame]":
         line = lines.setdefault(f"{evaluator}, {split}", {}).setdefault(label, {})
         column = "Avg." if statistic == "average" and not task else task or statistic
         column = name if column in line else column  # of a task with several headlines
-        line[column] = in_short(score.value) + f" {ALTERED}" * score.altered
+        value = in_short(score.value)
+        line[column] = f"{value} {ALTERED}" if score.altered else value
     tables = {}
     for suite, of in lines.items():
         table = pd.DataFrame.from_dict(of, orient="index").fillna("")

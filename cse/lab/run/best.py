@@ -18,8 +18,7 @@ from cse.errors import UserError
 from cse.eval.items import keep_cosines, keep_items
 from cse.eval.scoring import MemoizedEncode, finite, score
 from cse.files import checksum, read_json, recover, replaced_folder, write_json, write_text
-from cse.lab.folder.card import copy_mteb, model_card
-from cse.lab.folder.origin import base_model
+from cse.lab.folder.card import base_model, copy_mteb, model_card
 from cse.lab.folder.plots import draw
 from cse.lab.folder.score_tables import IS_ALTERED, shown
 from cse.lab.run.record import Record

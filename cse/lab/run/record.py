@@ -13,8 +13,7 @@ from cse.lab.folder.commit import git_commit
 from cse.lab.folder.facts import code_digest, named_sums, own_code
 from cse.lab.folder.results import command_line, installed
 from cse.lab.settings.dotted import Config
-from cse.lab.tracking.about import About
-from cse.lab.tracking.trackers import Tracker, Trackers
+from cse.lab.tracking.trackers import About, Tracker, Trackers
 from cse.score import Score, Scores
 
 PACKAGES = (

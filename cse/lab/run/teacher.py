@@ -22,7 +22,7 @@ from cse.types import Objective
 log = logging.getLogger(__name__)
 
 OWN_KEYS = {"model.name=": "objective.teacher=", "model.pooling=": "objective.teacher_pooling="}
-OF_CARD = ("README.md", "mteb/")  # to which a later cse-eval of a run's best/ adds its scores
+OF_CARD = ("README.md", "mteb/")  # what a run's best/ says of itself, which is no part of the encoder
 TEXTS_PER_CALL = 8192  # bounds the vectors in memory
 
 

@@ -26,9 +26,8 @@ from cse.data.overlap import Overlap, overlap
 from cse.device import device_name
 from cse.errors import Interrupted, MissingResource, combine
 from cse.files import Json
-from cse.lab.folder.card import vectors_of
+from cse.lab.folder.card import read_license_and_language, vectors_of
 from cse.lab.folder.heartbeat import Heartbeat
-from cse.lab.folder.origin import read_license_and_language
 from cse.lab.folder.runs import read_run
 from cse.lab.run import slurm
 from cse.lab.run.announce import announce, print_forecast, print_plan, print_rows

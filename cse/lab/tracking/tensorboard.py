@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cse.files import Json
 from cse.lab.settings.dotted import flattened
-from cse.lab.tracking.about import About
+from cse.lab.tracking.trackers import About
 
 
 class Tensorboard:

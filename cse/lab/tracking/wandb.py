@@ -22,7 +22,7 @@ from pydantic import AfterValidator, ValidationError
 from cse.errors import in_short
 from cse.files import Json, read_json, write_json
 from cse.lab.settings.dotted import Config
-from cse.lab.tracking.about import About
+from cse.lab.tracking.trackers import About
 from cse.ranges import Name, Positive
 
 log = logging.getLogger(__name__)

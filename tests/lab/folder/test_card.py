@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import ModelCard
 from typed import exit_code
 
-from cse.lab.folder import card, citation, origin
+from cse.lab.folder import card
 from cse.lab.settings.groups import choices
 from cse.score import Score
 
@@ -155,7 +155,7 @@ def test_a_run_leaves_all_that_is_shared(small_run, cse_train, senteval, tmp_pat
 
 
 def test_every_published_objective_is_cited():
-    known = {choice for entry in citation.references() for choice in entry["keywords"]}
+    known = {choice for entry in card.references() for choice in entry["keywords"]}
     assert known == {*choices("objective"), *choices("aux_modality")} - {"mlm", "none"}
 
 
@@ -179,7 +179,7 @@ def test_a_resumed_run_keeps_the_licence_of_its_first_weights(small_run, cse_tra
 def test_the_card_has_the_languages_of_the_text(data, typed, base, said):
     rows = {"rows": {"language": "de"}} if data == "wikipedia" else {}
     config = {"data": {"name": data} | rows, "card": {"languages": typed}}
-    assert origin.languages_of(config, base) == said
+    assert card.languages_of(config, base) == said
 
 
 def test_the_licence_of_ones_own_text_is_on_the_card(tmp_path):

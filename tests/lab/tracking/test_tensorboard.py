@@ -3,8 +3,8 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from cse.lab.tracking.about import About
 from cse.lab.tracking.tensorboard import Tensorboard
+from cse.lab.tracking.trackers import About
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ from functools import partial
 import pytest
 
 from cse.lab.folder.events import read_events
-from cse.lab.tracking.about import About
-from cse.lab.tracking.trackers import Trackers
+from cse.lab.tracking.trackers import About, Trackers
 
 ABOUT = About("train", {"seed": 1}, "cse-train", None, {})
 

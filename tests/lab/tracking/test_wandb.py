@@ -24,8 +24,7 @@ from toy_wandb import ToyWandb
 
 import cse
 from cse.errors import UserError
-from cse.lab.tracking.about import About
-from cse.lab.tracking.trackers import Trackers
+from cse.lab.tracking.trackers import About, Trackers
 from cse.lab.tracking.wandb import Wandb, has_key, sync_line
 
 CONF = Path(__file__).parents[3] / "conf" / "tracker"
