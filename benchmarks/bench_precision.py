@@ -117,7 +117,7 @@ def runs(arms: list[str], models: list[str], seeds: int, shared: Path, work: Pat
                     train([*words, f"trainer.precision={precision}", "resume=auto"], place)
             if all(map(is_finished, places)):
                 pairs.append([curves(place) for place in places])
-                ends.append([read_run(place).scores["dev/stsb/spearman"].value for place in places])
+                ends.append([read_run(place).scored["dev/stsb/spearman"].value for place in places])
         if not pairs:
             rows.append([model, arm, "0", *["not run"] * 5])
             continue

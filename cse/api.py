@@ -18,16 +18,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, get_args, runtime_checkable
 
 from omegaconf import DictConfig
 
 from cse.errors import UserError, renaming_keys
-from cse.lab.folder.events import metric_events
-from cse.lab.folder.results import read_finished
+from cse.lab.folder.runs import Run, read_run
 from cse.lab.run import resume, startup
 from cse.lab.run.build import build_evaluators
 from cse.lab.run.job import Job, check_place, check_typed, fit, folder_of
@@ -47,49 +44,40 @@ if TYPE_CHECKING:  # importing cse does not import numpy and torch
     import pandas as pd
 
     from cse.eval.function import ScoringFunction
-    from cse.files import Json
     from cse.model.encoder import Encoder
 
 OF_EVALUATORS = ("eval", "splits", "paths", "allow_partial")
 """The settings of cse-eval, or the nodes that they are in, that are not of the encoder or of what is written."""
 
 
-@dataclass(frozen=True)
-class TrainingRun:
-    """A finished run, read from its folder. A dry run and a preview (data.preview) leave no results.
+class TrainingRun(Run):
+    """A run, read from its folder: its status, config and results (results.json), scores, curve, and encoder.
 
-    results, scores and curve raise UserError if the folder holds no finished run.
+    scores and curve raise UserError if it is not finished. A dry run and a preview (data.preview) leave none.
     """
 
-    folder: Path
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "folder", Path(self.folder))  # which may be text
+    def __init__(self, folder: str | Path):
+        super().__init__(**vars(read_run(Path(folder))))
 
     def __repr__(self) -> str:
         """The folder, and of a finished run the score that chose its step."""
-        try:
-            step, select = self.results["best_step"], self.results["config"]["trainer"]["select"]
-        except UserError:
+        if self.status != "done":
             return f"TrainingRun({str(self.folder)!r}, not finished)"
-        chosen = f", {select} {self.scores[select]:.2f}" if select in self.scores else ""
-        return f"TrainingRun({str(self.folder)!r}, step {step}{chosen})"
-
-    @cached_property
-    def results(self) -> Json:
-        """The content of results.json."""
-        return read_finished(self.folder)
+        select = self.get("trainer.select")
+        chosen = f", {select} {self.metrics[select]:.2f}" if select in self.metrics else ""
+        return f"TrainingRun({str(self.folder)!r}, step {self.results['best_step']}{chosen})"
 
     @property
     def scores(self) -> dict[str, float]:
         """Every score of the best step, by name (`test/stsb/spearman`, x100)."""
+        self._check_finished()
         return self.results["metrics"]
 
-    @cached_property
+    @property
     def curve(self) -> list[tuple[int, dict[str, float]]]:
         """(step, dev scores) during training."""
-        events = metric_events(self.folder) if self.results else []
-        curve = [(event["step"], {k: value for k, value in event.items() if k.startswith("dev/")}) for event in events]
+        self._check_finished()
+        curve = [(event["step"], {k: v for k, v in event.items() if k.startswith("dev/")}) for event in self.events()]
         return [(step, scores) for step, scores in curve if scores]
 
     @property
@@ -100,6 +88,11 @@ class TrainingRun:
     def encoder(self) -> Encoder:
         """The best step's encoder."""
         return load(self.best)
+
+    def _check_finished(self) -> None:
+        if self.status != "done":
+            found = self.status if (self.folder / "results.json").exists() else "not there"
+            raise UserError(f"{self.folder} holds no finished run (results.json: {found})")
 
 
 @runtime_checkable

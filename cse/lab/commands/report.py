@@ -168,7 +168,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     comparison = replace(comparison, part=config["where"] is not None, jobs=jobs)
     smoke = compare_runs(small, folders, config["metrics"], config["seed"]) if real and small else None
     if config["metrics"] and not comparison.chosen:
-        have = listed(sorted({name for run in runs for name in run.scores})) or "none"
+        have = listed(sorted({name for run in runs for name in run.scored})) or "none"
         raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs, which have {have}")
     baseline, confidence, least = (config[key] for key in ("baseline", "confidence", "gate"))
     passed, gated = True, dict[frozenset[int], str]()

@@ -84,7 +84,7 @@ def facts(run: Run) -> Facts:
 def _recorded(run: Run) -> Iterator[tuple[Kind, str, object]]:
     """(kind, name, value) of each; None where the run does not say."""
     results = run.results
-    for score in run.scores.values():
+    for score in run.scored.values():
         yield "scores", score.name, score.value
     yield "scores", "kept step", results.get("best_step")
     yield "weights", "best/model.safetensors", results.get("weights_sum")

@@ -10,7 +10,6 @@ import yaml
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
 
-from cse.errors import UserError
 from cse.files import Json
 from cse.lab.settings.groups import config_dirs
 
@@ -37,19 +36,6 @@ RESULTS = TypeAdapter(Results)
 def read_results(folder: Path) -> Json:
     """The content of a run's results.json. Raises OSError, or ValueError with a reason of one line."""
     return checked(RESULTS, folder / "results.json")
-
-
-def read_finished(folder: Path) -> Json:
-    """results.json of a finished run. Raises UserError for any other folder."""
-    try:
-        status = (results := read_results(folder))["status"]
-    except FileNotFoundError:
-        status = "not there"
-    except (OSError, ValueError) as error:
-        raise UserError(f"{folder / 'results.json'} is damaged: {error}; use an intact copy") from error
-    if status != "done":
-        raise UserError(f"{folder} holds no finished run (results.json: {status})")
-    return results
 
 
 def checked(kind: TypeAdapter[Any], file: Path) -> Any:

@@ -73,7 +73,7 @@ class Run:
         return self.results.get("versions", {})
 
     @cached_property
-    def scores(self) -> dict[str, Score]:
+    def scored(self) -> dict[str, Score]:
         """Its scores, by name. A run of an older edition recorded no more than their values."""
         about = self.results.get("scores", {})
         return {name: Score(name, value, **about.get(name, {})) for name, value in self.metrics.items()}
@@ -91,12 +91,12 @@ class Run:
     @property
     def no_better(self) -> bool:
         """Whether it kept a step whose score that selects is no better than `untrained`."""
-        return no_better(self.scores, str(self.get("trainer.select")), self.results.get("untrained") or {})
+        return no_better(self.scored, str(self.get("trainer.select")), self.results.get("untrained") or {})
 
     @property
     def altered(self) -> frozenset[str]:
         """Its scores on incomplete or altered data (allow_partial)."""
-        return frozenset(name for name, score in self.scores.items() if score.altered)
+        return frozenset(name for name, score in self.scored.items() if score.altered)
 
     def get(self, key: str) -> Any:
         """The value at a dotted key, or for a group the YAML chosen in it; None if there is neither.
@@ -175,7 +175,7 @@ def number_in(text: str) -> float | None:
 
 def described(runs: Iterable[Run], name: str | None) -> Score:
     """The score of this name in the first run that has it, for its unit and direction; an empty one if none has."""
-    return next((run.scores[name] for run in runs if name in run.scores), Score("", 0.0))
+    return next((run.scored[name] for run in runs if name in run.scored), Score("", 0.0))
 
 
 def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:

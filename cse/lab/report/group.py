@@ -120,7 +120,7 @@ def best_run(runs: Sequence[Run], select: str) -> Run:
     """The run with the best selection score; the first of equal ones, and of runs that lack it."""
     best = runs[0]
     for run in runs[1:]:
-        if select in run.scores and run.scores[select].better_than(best.scores.get(select)):
+        if select in run.scored and run.scored[select].better_than(best.scored.get(select)):
             best = run
     return best
 

@@ -157,4 +157,4 @@ def score_of(run: Run) -> Score | None:
     names, selected = list(run.results["metrics"]), str(run.get("trainer.select"))
     averages = [name for name in names if name.endswith("average")]
     name = selected if selected in names else next(iter([*averages, *names]), None)
-    return run.scores.get(str(name))
+    return run.scored.get(str(name))
