@@ -30,7 +30,7 @@ from cse.lab.run.build import build_evaluators
 from cse.lab.run.job import Job, check_place, check_typed, fit, folder_of
 from cse.lab.run.launch import launched
 from cse.lab.run.logs import logging_to
-from cse.lab.run.needs import check_named
+from cse.lab.run.needs import asked, check_needs, check_quickly
 from cse.lab.settings.compose import composed, explaining, without_hydra
 from cse.lab.settings.dotted import flattened
 from cse.lab.settings.groups import PROGRAMS, adopt_folders, choices
@@ -314,7 +314,10 @@ def _composed(
         all_words = [*words, *own]
         config = composed(command, all_words) if origin is None else resume.resumed(origin, all_words)
         if runs:
-            check_named(config)
+            check_quickly(config)  # before torch is imported, which takes seconds
         startup.settle_hub()  # before `validate` imports the parts, and with them the hub's libraries
         startup.quiet()
-        return validate(config, command), origin
+        checked = validate(config, command)
+        if runs:
+            check_needs(asked(checked))
+        return checked, origin

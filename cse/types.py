@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from cse.device import to_device
+from cse.needs import Part, Settings
 from cse.score import Score, Source
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedTokenizerBase
 
-Settings = Mapping[str, Any]  # the values of one part's YAML
 Encode = Callable[[list[str]], np.ndarray]
 """n texts -> (n, D) float32, eval mode, the embedding that is used at test time."""
 
@@ -84,7 +84,7 @@ class Loss:
     parts: dict[str, Tensor] = field(default_factory=dict)
 
 
-class Objective(nn.Module, ABC):
+class Objective(Part, nn.Module, ABC):
     """A paper's loss, and the training head that belongs to it. Base class; what is optional has its default here.
 
     It is called with the global batch: the loop gathers the views of all processes, with their gradient, so code
@@ -158,7 +158,7 @@ class Rows(Protocol):
         """The text of row i in that column."""
 
 
-class Augmentation:
+class Augmentation(Part):
     """Makes the views of a row: write `views` or `tokens`, as `level` says. rng depends on (seed, epoch, row, view)."""
 
     level: Literal["text", "tokens"] = "tokens"
@@ -198,7 +198,7 @@ class Augmentation:
         raise NotImplementedError
 
 
-class AuxModality(nn.Module):
+class AuxModality(Part, nn.Module):
     """Images or sound through the same transformer: has its own patch embedding, head and optimizer settings.
 
     weight: omega, the factor of its loss. optimizer: separate, an AdamW of its own over the encoder and this module, or
@@ -215,11 +215,6 @@ class AuxModality(nn.Module):
     clip: float | None
     needs_dropout: bool = False
     """Whether nothing but the encoder's dropout makes its two views differ."""
-
-    @classmethod
-    def weights_of(cls, settings: Settings) -> str | None:
-        """The folder or hub name of the weights that it starts from, from the values of the YAML; None for new ones."""
-        return None
 
     @property
     def seconds_waited(self) -> float:
@@ -250,7 +245,7 @@ class AuxModality(nn.Module):
         raise NotImplementedError
 
 
-class Evaluator(ABC):
+class Evaluator(Part, ABC):
     """Scores an encoder from `encode` alone. Its config key is the metrics' prefix: `test/<key>/STS12/spearman`."""
 
     splits: tuple[str, ...] = ("dev", "test")

@@ -15,7 +15,9 @@ from typing import Literal
 import numpy as np
 
 from cse.augmentation.wordnet import digest, find_wordnet, synonyms
+from cse.needs import Need, Settings
 from cse.ranges import BelowOne, Cache, Folder, Share
+from cse.sources.fetch import DatasetNeed
 from cse.types import Augmentation, Rows
 
 # The authors' 127 words, NLTK's English stop words at that time. Only SR leaves them alone.
@@ -107,6 +109,11 @@ class Eda(Augmentation):
         self.model_dropout = model_dropout
         self.wordnet = find_wordnet(wordnet_dir, Path(cache_dir))
         self.synonyms: Lookup = partial(synonyms, self.wordnet)
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """WordNet."""
+        return [DatasetNeed("wordnet", settings.get("wordnet_dir"))]
 
     def inputs(self) -> dict[str, str]:
         """A digest of WordNet's content."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.errors import MissingResource, check_loads
+from cse.sources.catalogue import packages_of_nltk
 
 if TYPE_CHECKING:  # imported when the first synonym is looked up
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
@@ -25,13 +26,10 @@ def find_wordnet(wordnet_dir: str | None, cache: Path) -> Path:
     """The folder or zip with WordNet's files: wordnet_dir, else where `cse-data fetch wordnet` puts it below the cache,
     else corpora/wordnet or corpora/wordnet.zip in NLTK's data folders. Raises MissingResource."""
     check_loads("nltk.data", "nltk")
-    import nltk.data
-
-    folders = [cache / "datasets" / "wordnet", *map(Path, nltk.data.path)]
-    usual = [folder / "corpora" / name for folder in folders for name in ("wordnet", "wordnet.zip")]
-    for place in [Path(wordnet_dir).expanduser()] if wordnet_dir else usual:
-        if place.exists():
-            return place.absolute()
+    own = Path(wordnet_dir).expanduser() if wordnet_dir else None
+    place = next(packages_of_nltk("wordnet", cache), None) if own is None else own
+    if place is not None and place.exists():
+        return place.absolute()
     raise MissingResource(
         f"no WordNet for augmentation=eda (looked in {wordnet_dir or 'NLTK data folders'}): run `cse-data fetch "
         "wordnet`, set paths.wordnet to a folder with data.noun or to NLTK's wordnet.zip, or use augmentation=shuffle"

@@ -16,6 +16,7 @@ from torch.nn.functional import interpolate
 from cse.aux_modality.modality import Modality
 from cse.device import to_device
 from cse.errors import MissingResource, UserError, in_short
+from cse.needs import FileNeed, Need, Settings
 from cse.ranges import EncoderName
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,13 @@ class Audio(Modality):
             patches = ssast_patches(weights, patch, position_embeddings)
         super().__init__(dim, patches.width, data, **settings)
         self.patches = patches
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """The checkpoint of SSAST, if it starts from one."""
+        if settings["init"] == "random" or settings["weights"] is None:
+            return []
+        return [FileNeed(settings["weights"], "aux_modality.weights")]
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
         """See AuxModality: 2B rows of CLS and patches. Both views are equal; only the encoder's dropout differs."""

@@ -13,9 +13,10 @@ from torch import Tensor
 
 from cse.aux_modality.modality import Modality
 from cse.errors import UserError
+from cse.needs import Need, Settings
 from cse.ranges import EncoderName
 from cse.sources import hub
-from cse.types import Settings
+from cse.sources.encoder import WeightsNeed
 
 if TYPE_CHECKING:
     from transformers.models.vit.modeling_vit import ViTEmbeddings
@@ -51,9 +52,11 @@ class Visual(Modality):
         self.patches = patches
 
     @classmethod
-    def weights_of(cls, settings: Settings) -> str | None:
+    def needs(cls, settings: Settings) -> list[Need]:
         """The ViT whose patch embedding is taken; the base model if it depends on the encoder's width."""
-        return (settings["weights"] or VIT_BASE) if settings["init"] == "vit" else None
+        if settings["init"] == "random":
+            return []
+        return [WeightsNeed(settings["weights"] or VIT_BASE, "aux_modality.weights")]
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
         """See AuxModality: 2B rows of CLS and the image's patches, view 1 then view 2."""

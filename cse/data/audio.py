@@ -26,9 +26,10 @@ from cse.data.stream import Stream, by_class, check_depth, tell_unread
 from cse.data.usable import check_share
 from cse.errors import MissingResource, UserError, check_loads, first_line
 from cse.files import Json, sha256
+from cse.needs import Need, Settings
 from cse.progress import showing, track
 from cse.ranges import Cache, Count, Folder, Mark, Natural, Positive, Seed, Several, Share
-from cse.sources.fetch import fetch
+from cse.sources.fetch import DatasetNeed, fetch_dataset
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ class Speech(Stream[AudioBatch]):
     ):
         check_loads("torchaudio.functional", TORCHAUDIO)
         check_loads("soundfile")
-        root = fetch("librispeech", Path(cache)) if folder is None else Path(folder)
+        root = fetch_dataset("librispeech", Path(cache)) if folder is None else Path(folder)
         files = files_of_speakers(root, speakers)
         self.store, index, digests = filter_banks(root, files, Path(cache) / "fbank")
         labels = np.array(index["labels"], dtype=np.int64)
@@ -85,6 +86,11 @@ class Speech(Stream[AudioBatch]):
         log.info("audio      %d clips of %d speakers (%s), from %s", len(self), self.num_classes, names, root)
         self.mixup, self.mixup_beta, self.normalize = mixup, mixup_beta, normalize
         self.frequency_mask, self.time_mask = frequency_mask, time_mask
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """LibriSpeech, or the user's own folder."""
+        return [DatasetNeed("librispeech", settings.get("folder"))]
 
     def __getitem__(self, number: int) -> AudioBatch:
         fbanks = np.load(self.store / FBANK, mmap_mode="r")

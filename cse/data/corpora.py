@@ -7,16 +7,27 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from cse.data.readers import files_of, kind, lines_of, read_rows, reading
+from cse.data.readers import ending_of, files_of, lines_of, read_rows, reading
 from cse.errors import UserError
 from cse.files import sha256
 from cse.ranges import Count, File, Folder, Name, Natural
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
+from cse.sources.fetch import DatasetNeed
 
 log = logging.getLogger(__name__)
 
 Rows = Iterator[tuple[str, ...]]
+
+
+class CorpusNeed(DatasetNeed):
+    """A published corpus."""
+
+    def check_closely(self) -> None:
+        """See Need. Raises UserError for a copy of another number of rows."""
+        self.check()
+        if self.copy:
+            check_copy(self.dataset, self.copy)
 
 
 def is_published(name: str) -> bool:
@@ -58,7 +69,7 @@ def check_copy(corpus: str, copy: str) -> None:
 
     about, count = DATASETS[corpus], 0
     for path in _files(corpus, copy) if about.rows else ():
-        if kind(path) == ".parquet":
+        if ending_of(path) == ".parquet":
             with reading(path):
                 count += pq.read_metadata(path).num_rows
         elif about.columns:

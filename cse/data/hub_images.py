@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +10,58 @@ import numpy as np
 
 from cse.errors import UserError
 from cse.files import written_once
+from cse.needs import FileNeed, Need, Place, Settings
 from cse.progress import showing, track
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
+from cse.sources.fetch import DatasetNeed
 
 log = logging.getLogger(__name__)
 
 PINNED = {DATASETS["imagenet"].repo: DATASETS["imagenet"].revision}
 
+Wanted = tuple[Any, ...]
+"""split, image_column, label_column, classes, per_class, seed: the arguments of `class_subset` after the name."""
 
-def repo_of(name: str) -> hub.Repo:
+
+@dataclass(frozen=True)
+class SubsetNeed(DatasetNeed):
+    """What is kept of a hub's images."""
+
+    repository: str = field(compare=False, kw_only=True)
+    wanted: Wanted = field(compare=False, kw_only=True)
+
+    def find(self) -> Place:
+        """See Need."""
+        folder = folder_of_subset(self.repository, *self.wanted, cache=self.cache)
+        return folder if folder.exists() else None
+
+    def fetch(self) -> Place:
+        """See Need."""
+        return class_subset(self.repository, *self.wanted, cache=self.cache)
+
+
+def image_needs(settings: Settings) -> list[Need]:
+    """What cse.data.images.Images reads with these settings."""
+    repository, folder = str(settings.get("hub")), settings.get("folder")
+    is_imagenet = repository == DATASETS["imagenet"].repo
+    if folder:
+        return [DatasetNeed("imagenet", folder) if is_imagenet else FileNeed(folder, "aux_modality.data.folder")]
+    keys = ("split", "image_column", "label_column", "classes", "per_class", "subset_seed")
+    wanted = tuple(settings.get(key) for key in keys)
+    return [SubsetNeed("imagenet" if is_imagenet else repository, repository=repository, wanted=wanted)]
+
+
+def image_repo(name: str) -> hub.Repo:
     """The repository of an image dataset, at the commit to read."""
     instead = "give a folder that holds one folder per class, paths.images=FOLDER (CSE_IMAGES)"
     return hub.Repo(name, "dataset", f"aux_modality.data.hub={name}", instead, PINNED.get(name))
+
+
+def folder_of_subset(name: str, *wanted: str | int | None, cache: Path) -> Path:
+    """Where `class_subset` keeps what is wanted, its arguments after the name."""
+    key = (name, image_repo(name).revision, *wanted)
+    return cache / "images" / hashlib.sha256(repr(key).encode()).hexdigest()[:16]
 
 
 def class_subset(
@@ -42,9 +82,8 @@ def class_subset(
     """
     import datasets
 
-    repo = repo_of(name)
-    key = (name, repo.revision, split, image_column, label_column, classes, per_class, seed)
-    folder = cache / "images" / hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+    wanted = split, image_column, label_column, classes, per_class, seed
+    repo, folder = image_repo(name), folder_of_subset(name, *wanted, cache=cache)
 
     def write(temporary: Path) -> None:
         rows = hub.stream(repo, None, split)

@@ -25,6 +25,7 @@ from cse.data.stream import Stream, by_class, check_depth, tell_unread
 from cse.data.usable import check_share
 from cse.device import to_device
 from cse.errors import MissingResource, UserError, check_loads, first_line
+from cse.needs import Need, Settings
 from cse.progress import showing, track
 from cse.ranges import (
     Ascending,
@@ -123,6 +124,11 @@ class Images(Stream[ImageBatch]):
         self.flip_probability, self.jitter_probability = flip_probability, jitter_probability
         self.gray_probability = gray_probability
         self.skipped: set[str] = set()
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """The user's own folder, or the subset that is kept of a hub's images."""
+        return hub_images.image_needs(settings)
 
     def __getitem__(self, number: int) -> ImageBatch:
         skipped: dict[str, str] = {}

@@ -12,12 +12,16 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
 from cse.data.listing import listed, unread_in_words
 from cse.data.score_column import ScoreColumn
-from cse.errors import MissingResource, UserError, first_line
+from cse.errors import MissingResource, UserError, first_line, renaming_keys
+from cse.needs import FileNeed, Place
+from cse.ranges import text_encoding
+from cse.sources import hub
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +37,57 @@ Row = tuple[str, Mapping[str, object]]
 
 Columns = Sequence[str | ScoreColumn]
 """The columns to read, in this order: the name of a column of text, or a column of numbers."""
+
+
+class FilesNeed(FileNeed):
+    """A file of text, or a folder of them."""
+
+    def check(self) -> None:
+        """See Need. Raises UserError for a folder or a file of another kind."""
+        files_of(self.path, self.key, tell=False)
+
+
+@dataclass(frozen=True)
+class TextNeed(FilesNeed):
+    """Text of the user's own: a file, a folder of files or, where `repo` is set, a dataset of the hub.
+
+    columns: those of text that it must have; None: not known. subset, split: of a dataset.
+    """
+
+    columns: list[str] | None = field(default=None, compare=False, kw_only=True)
+    encoding: str = field(default="utf-8", compare=False, kw_only=True)
+    repo: hub.Repo | None = field(default=None, compare=False, kw_only=True)
+    subset: str | None = field(default=None, compare=False, kw_only=True)
+    split: str = field(default="train", compare=False, kw_only=True)
+
+    def check(self) -> None:
+        """See Need. Raises UserError for a file that cannot be read or lacks a column; only the first is opened."""
+        if self.repo is not None:
+            return
+        first, part = files_of(self.path, self.key, tell=False)[0], self.key.rpartition(".")[0]
+        with renaming_keys({"data.": f"{part}."}):
+            try:
+                text_encoding(self.encoding)
+            except ValueError as error:
+                raise UserError(f"data.encoding={self.encoding}: {error}") from error
+            read_rows(first, self.columns, self.encoding)
+
+    def find(self) -> Place:
+        """See Need."""
+        return super().find() if self.repo is None else hub.prepared(self.name, self.subset or "default")
+
+    def fetch(self) -> Place:
+        """See Need."""
+        if self.repo is not None:
+            hub.dataset(self.repo, self.subset, self.split)
+        return self.find()
+
+
+def names_typed(columns: object) -> list[str] | None:
+    """The names of columns in settings that may not be checked yet; None for none."""
+    if columns is None:
+        return None
+    return [*map(str, columns)] if isinstance(columns, list) else [str(columns)]
 
 
 def is_on_hub(path: str) -> bool:
@@ -51,20 +106,20 @@ def files_of(path: Path, key: str = "data.path", *, tell: bool = True) -> list[P
         raise MissingResource(f"{key}={path}: there is no such file or folder")
     files = [path]
     if path.is_dir():
-        files, others = listed(path, lambda file: kind(file) in KINDS)
+        files, others = listed(path, lambda file: ending_of(file) in KINDS)
         if others and tell:
             log.warning("%s=%s: %s", key, path, unread_in_words(path, others))
     if not files:
         raise UserError(f"{key}={path}: no {', '.join(KINDS)} file (or .gz of one) is in this folder")
     for file in files:
-        if kind(file) not in KINDS:
+        if ending_of(file) not in KINDS:
             raise UserError(f"{key}={file}: the ending is not one of {', '.join(KINDS)}, with or without .gz")
         if file.stat().st_size == 0:
             raise UserError(f"{key}={file}: the file is empty")
     return files
 
 
-def kind(file: Path) -> str:
+def ending_of(file: Path) -> str:
     """The ending that says how to read a file, in small letters, .gz apart."""
     return Path(file.stem if file.suffix.lower() == GZIP else file.name).suffix.lower()
 
@@ -74,7 +129,7 @@ def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
 
     Raises UserError at once for columns that the file does not have, and later, while rows are read, for a damaged one.
     """
-    if kind(file) == ".txt":
+    if ending_of(file) == ".txt":
         if columns is not None:
             raise UserError(f"data.columns=[{','.join(names_of(columns))}]: {file} is plain text and has no columns")
         return ((line,) for _, line in lines_of(file, encoding) if line)
@@ -155,12 +210,12 @@ def is_wide(line: str) -> bool:
 
 def header_of(file: Path, encoding: str) -> list[str]:
     """The column names of a file; for .jsonl those of its first object. Raises UserError for an empty file."""
-    if kind(file) == ".parquet":
+    if ending_of(file) == ".parquet":
         import pyarrow.parquet as pq
 
         with reading(file):
             return pq.read_schema(file).names
-    first = next(_objects(file, encoding) if kind(file) == ".jsonl" else _table(file, encoding), None)
+    first = next(_objects(file, encoding) if ending_of(file) == ".jsonl" else _table(file, encoding), None)
     if first is None:
         raise UserError(f"{file} is empty")
     return list(first[1])
@@ -172,9 +227,9 @@ def names_of(columns: Columns) -> list[str]:
 
 
 def _rows_of(file: Path, columns: Columns, encoding: str) -> Iterator[Row]:
-    if kind(file) == ".parquet":
+    if ending_of(file) == ".parquet":
         yield from _parquet(file, names_of(columns))
-    elif kind(file) == ".jsonl":
+    elif ending_of(file) == ".jsonl":
         yield from _objects(file, encoding)
     else:
         table = _table(file, encoding)
@@ -197,7 +252,7 @@ def _table(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
     """
     csv.field_size_limit(MAX_CELL)
     lines = (line for _, line in whole_lines_of(file, encoding))
-    header, of_kind = next(lines, ""), "\t" if kind(file) == ".tsv" else ","
+    header, of_kind = next(lines, ""), "\t" if ending_of(file) == ".tsv" else ","
     delimiter = next((sign for sign in (of_kind, *DELIMITERS) if sign in header), of_kind)
     reader = csv.reader(chain([header], lines), delimiter=delimiter, strict=True)
     begin = 1

@@ -18,6 +18,7 @@ from cse.data.listing import classes_without, some, unread_in_words
 from cse.data.prefetch import prefetch
 from cse.device import count_gpus, usable_cores
 from cse.errors import UserError
+from cse.needs import Part
 from cse.tensors import seeded
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ B = TypeVar("B")
 """A batch of a stream."""
 
 
-class Stream(Dataset[B], Generic[B]):
+class Stream(Part, Dataset[B], Generic[B]):
     """A data set whose items are whole batches: a subclass makes stream[number] from rows(number).
 
     labels: the class of each item. where: the folder or dataset that holds the items, for messages. workers: None for

@@ -10,8 +10,10 @@ from annotated_types import MinLen
 from cse.data.readers import lines_of
 from cse.data.text import Text
 from cse.errors import MissingResource, UserError
+from cse.needs import Need, Settings
 from cse.ranges import Name
 from cse.sources import fetch
+from cse.sources.fetch import DatasetNeed
 from cse.sources.senteval import STSB_ROWS
 
 FILE = "STS/STSBenchmark/sts-train.csv"  # fields between tabs, without quotes and without a header
@@ -35,6 +37,11 @@ class Stsb(Text):
     ):
         super().__init__(columns=[*columns], scores=scores, **settings)
         self.senteval, self.allow_partial, self.identity = senteval, allow_partial, FILE
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """SentEval's data."""
+        return [DatasetNeed("senteval", settings.get("senteval"))]
 
     def find(self) -> None:
         """See Text. Raises MissingResource for a folder without the file, or if the hub's copy is not available."""

@@ -3,23 +3,37 @@
 import hashlib
 import logging
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from annotated_types import MinLen
 
 from cse.data.cache import Ragged, cached
-from cse.data.corpora import check_available, is_published, published
+from cse.data.corpora import CorpusNeed, check_available, is_published, published
 from cse.data.function import Rows, check_row, rows_by, version_of
 from cse.data.noise import Noise, with_noise
-from cse.data.readers import Columns, check_unchanged, checked, files_of, is_on_hub, read_rows, reading, texts_of
+from cse.data.readers import (
+    Columns,
+    TextNeed,
+    check_unchanged,
+    checked,
+    files_of,
+    is_on_hub,
+    names_typed,
+    read_rows,
+    reading,
+    texts_of,
+)
 from cse.data.score_column import ScoreColumn
 from cse.data.usable import Empty, Notes, fault, note_faults, usable_rows
 from cse.errors import UserError
 from cse.files import sha256
+from cse.needs import FileNeed, Need, Part, Place, Settings
 from cse.progress import showing, track
 from cse.ranges import Cache, Count, Encoding, Ends, File, Mark, Name, Natural, PositiveShare, Seed
 from cse.sources import hub
@@ -35,7 +49,7 @@ ROWS_PER_BLOCK = 65536  # their offsets are held as Python integers
 TEXTS_PER_CALL = 1000  # per call of the tokenizer: keeps its threads busy and takes little memory
 
 
-class Text:
+class Text(Part):
     """Rows of one or more columns of text; conf/data/text.yaml explains every setting but `rows`.
 
     rows: instead of path, a function that yields the rows of a corpus; `identity` is then the key of their cache, with
@@ -90,6 +104,23 @@ class Text:
         self.digest = ""
         self.checksums: dict[str, str] = {}  # sha256 of local files
         self.content = ""  # the checksums of the rows in the cache
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """A published corpus, or the file, folder or dataset of the hub that the settings name."""
+        name, path, rows = str(settings.get("name")), settings.get("path"), settings.get("rows") or {}
+        own = {f"data.rows.{key}": rows[key] for key in ("file", "folder") if rows.get(key)}
+        for dataset, about in DATASETS.items():
+            if f"data={name}" in about.reads:
+                if about.fetch == "part":
+                    return [SampleNeed(f"{dataset}:{rows['language']}", settings=settings)]
+                return [CorpusNeed(dataset, next(iter(own.values()), None))]
+        if path is None:
+            return [FileNeed(str(place), key) for key, place in own.items()]
+        repo = repo_of_text(path) if is_on_hub(path) else None
+        columns, encoding = names_typed(settings.get("columns")), settings.get("encoding") or "utf-8"
+        subset, split = settings.get("subset"), settings.get("split") or "train"
+        return [TextNeed(path, "data.path", columns=columns, encoding=encoding, repo=repo, subset=subset, split=split)]
 
     def find(self) -> None:
         """Find the source without reading any published corpus: that is `prepare`, and may take hours.
@@ -275,12 +306,41 @@ class Text:
 
     def _hub(self) -> tuple[Iterable[tuple[str, ...]], str]:
         assert self.path is not None
-        repo = hub.Repo(self.path, "dataset", f"data.path={self.path} is no local file", "give a file or a folder")
-        table = hub.dataset(repo, self.subset, self.split)
+        table = hub.dataset(repo_of_text(self.path), self.subset, self.split)
         columns = checked(self.to_read or self.column_names, table.column_names, self.path)
         path = self.path
         rows = (texts_of(row, columns, f"{path}, row {number}") for number, row in enumerate(table, 1))
         return rows, digest_of(table._fingerprint, self.columns, *(self.scores or ()))
+
+
+@dataclass(frozen=True)
+class SampleNeed(CorpusNeed):
+    """Rows that are drawn from a published corpus, which is kept nowhere else than in the cache of the text."""
+
+    settings: Settings = field(compare=False, kw_only=True)
+
+    def text(self) -> Text:
+        """The text with these settings."""
+        rows = dict(self.settings["rows"])
+        made = partial(resolve_name(rows.pop("_target_")), **{key: rows[key] for key in rows if key[0] != "_"})
+        own = {key: value for key, value in self.settings.items() if key[0] != "_"}
+        return Text(**{**own, "rows": made})
+
+    def find(self) -> Place:
+        """See Need."""
+        text = self.text()
+        text.find()
+        return text.cache / text.digest
+
+    def fetch(self) -> Place:
+        """See Need."""
+        self.text().prepare()
+        return self.find()
+
+
+def repo_of_text(name: str) -> hub.Repo:
+    """The repository that data.path names."""
+    return hub.Repo(name, "dataset", f"data.path={name} is no local file", "give a file or a folder")
 
 
 def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.ndarray:

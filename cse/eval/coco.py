@@ -22,9 +22,11 @@ from cse.errors import UserError
 from cse.eval.files import DataFolder
 from cse.eval.senteval.pickles import read_pickle
 from cse.eval.senteval.stopping import train_until_worse
+from cse.needs import Need, Settings
 from cse.progress import track
 from cse.ranges import Count, Device, Folder, Natural, Positive, Seed
 from cse.score import Score, Source
+from cse.sources.fetch import DatasetNeed
 from cse.types import Encode, Evaluator
 
 CAPTIONS = 5  # of each image, the first five
@@ -63,6 +65,11 @@ class Coco(Evaluator):
         self.fold_images, self.seed = fold_images, seed
         self.device = device if device != "auto" else default_device()
         self.data: dict[str, Images] = {}
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """SentEval's pickles of COCO."""
+        return [DatasetNeed("coco", settings.get("folder"))]
 
     def prepare(self) -> None:
         """Read the three pickles. Raises MissingResource or UserError."""

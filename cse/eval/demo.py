@@ -14,7 +14,9 @@ import numpy as np
 from cse.eval.files import DataFolder
 from cse.eval.senteval.data import Examples, Row, labelled
 from cse.eval.sts import Readers, ScoredPairs
+from cse.needs import Need, Settings
 from cse.sources import fetch
+from cse.sources.fetch import DatasetNeed
 
 LEE_DOCUMENTS = 50
 WORD_PAIRS = {"simlex": ("simlex999.txt", 999), "wordsim": ("wordsim353.tsv", 353)}
@@ -32,6 +34,11 @@ class Demo(ScoredPairs):
         what, find = "the test data in gensim's wheel: reinstall it", partial(fetch.demo, "eval=demo")
         folder = DataFolder("gensim/test/test_data", "eval=demo", what, allow_partial=None, find=find)
         super().__init__(folder, ("lee", *WORD_PAIRS))
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """The package gensim."""
+        return [DatasetNeed("demo")]
 
     def readers(self, split: str) -> Readers:
         """One reader for each of the three sets."""

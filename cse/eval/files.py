@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from cse.errors import MissingResource, UserError
+from cse.needs import Need, Settings
 from cse.score import DataFile, Source
 from cse.sources import fetch
 from cse.sources.catalogue import DATASETS
+from cse.sources.fetch import DatasetNeed
 
 T = TypeVar("T")
 Raw = TypeVar("Raw")
@@ -139,6 +141,11 @@ class DataFolder:
     def source(self, protocol: str) -> Source:
         """The place, the sha256 and rows of every file that was read, and the problems that were noted."""
         return {"protocol": protocol, "place": self.path, "files": self.files, "problems": self.problems}
+
+
+def senteval_needs(settings: Settings) -> list[Need]:
+    """SentEval's data: the folder that the setting `senteval` names, or the hub's copy."""
+    return [DatasetNeed("senteval", settings.get("senteval"))]
 
 
 def senteval_folder(path: str | None, allow_partial: bool = False) -> DataFolder:

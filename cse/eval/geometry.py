@@ -19,9 +19,10 @@ from torch.nn.functional import normalize
 
 from cse.equation import at_least, equation, real
 from cse.errors import UserError
-from cse.eval.files import senteval_folder
+from cse.eval.files import senteval_folder, senteval_needs
 from cse.eval.senteval.data import Examples, read_table
 from cse.eval.sts import Readers, ScoredPairs
+from cse.needs import Need, Settings
 from cse.progress import track
 from cse.ranges import Count, Name, Positive, Split
 from cse.score import Score, Source
@@ -129,6 +130,11 @@ class Geometry(ScoredPairs):
         self.zeros: dict[str, int] = {}
         sign, times = ">=" if inclusive else ">", "with duplicates" if duplicates else "each once"
         self.protocol = f"positives: STS-B gold {sign} {threshold:g}; sentences {times}"
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """SentEval's data."""
+        return senteval_needs(settings)
 
     def readers(self, split: str) -> Readers:
         """STS-B's files of the split."""

@@ -18,9 +18,11 @@ from annotated_types import MinLen
 
 from cse.errors import MissingResource, UserError, first_line
 from cse.eval.scoring import mean_of
+from cse.needs import Need, Settings
 from cse.progress import track
 from cse.ranges import Count, Name
 from cse.score import Score, Source
+from cse.sources.fetch import DatasetNeed
 from cse.types import Encode, Evaluator
 
 if TYPE_CHECKING:  # mteb takes 20 s to import
@@ -69,6 +71,11 @@ class Mteb(Evaluator):
         self.tasks: list[AbsTask] = []
         self.revision = ""  # of the encoder scored last
         self.problems: dict[str, str] = {}  # by task that could not be scored
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """The package mteb; mteb fetches a task's data when it scores it."""
+        return [DatasetNeed("mteb")]
 
     def prepare(self) -> None:
         """Find the tasks; mteb loads their data when it scores them."""

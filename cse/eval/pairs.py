@@ -7,12 +7,13 @@ from typing import Annotated
 
 from annotated_types import Len
 
-from cse.data.readers import KINDS, files_of, kind, read_rows
+from cse.data.readers import KINDS, TextNeed, ending_of, files_of, names_typed, read_rows
 from cse.data.score_column import ScoreColumn
 from cse.errors import UserError, renaming_keys
 from cse.eval.files import DataFolder
 from cse.eval.senteval.data import Examples, Row, labelled
 from cse.eval.sts import Readers, ScoredPairs
+from cse.needs import Need, Settings
 from cse.ranges import Encoding, File, Name, Widths
 
 OWN_KEYS = {
@@ -51,20 +52,31 @@ class Pairs(ScoredPairs):
         if len({*columns, score}) < 3:
             raise UserError(f"eval.pairs.columns={columns} and eval.pairs.score={score}: name three columns")
         super().__init__(DataFolder("pairs", "eval.pairs", "", allow_partial=None, find=Path), (), widths)
-        self.splits, self.selects = tuple(self.files), f"{name_of(dev or test or '')}/spearman"
+        self.splits, self.selects = tuple(self.files), f"{name_of_file(dev or test or '')}/spearman"
         self.encoding = encoding
         self.columns: list[str | ScoreColumn] = [*columns, ScoreColumn(score, ends=None)]
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """The files of both splits."""
+        encoding = settings.get("encoding") or "utf-8"
+        named = {f"eval.pairs.{split}": settings.get(split) for split in ("dev", "test")}
+        return [
+            TextNeed(file, key, columns=names_typed(settings.get("columns")), encoding=encoding)
+            for key, file in named.items()
+            if file
+        ]
 
     def readers(self, split: str) -> Readers:
         """The split's file."""
         file = self.files[split]
         read = partial(read_pairs, name=file, columns=self.columns, key=f"eval.pairs.{split}", encoding=self.encoding)
-        return {name_of(file): [read]}
+        return {name_of_file(file): [read]}
 
 
-def name_of(file: str) -> str:
+def name_of_file(file: str) -> str:
     """What the scores of a file are called: its name without its ending, as one word."""
-    ending = kind(Path(file))
+    ending = ending_of(Path(file))
     name = Path(file).name.removesuffix(".gz").removesuffix(ending if ending in KINDS else "")
     return re.sub(r"\W+", "_", name)
 

@@ -15,8 +15,10 @@ from cse.eval.files import DataFolder
 from cse.eval.senteval.data import Parts, Row, in_columns, in_sentevals_order, words
 from cse.eval.senteval.suite import Suite, Task, embedded
 from cse.eval.senteval.validation import Mode, Procedure
+from cse.needs import Need, Settings
 from cse.ranges import Folder, Name, OneOf
 from cse.score import Score
+from cse.sources.fetch import DatasetNeed
 from cse.types import Encode
 
 FILES = {  # in the order of DeCLUTR's Table S4
@@ -52,18 +54,31 @@ class Probing(Suite):
         classifiers: dict[Mode, Procedure],
         allow_partial: bool = False,
     ):
-        if folder is None and senteval is not None:
-            folder = str(Path(senteval).parent / "probing")
+        folder = folder or beside_senteval(senteval)
         what = "the folder data/probing of facebookresearch/SentEval"
         data = DataFolder(folder, "eval.probing.folder", what, allow_partial)
-        super().__init__(data, {task: Task(partial(read, task=task), "split") for task in tasks}, mode, classifiers)
+        super().__init__(
+            data, {task: Task(partial(read_probing, task=task), "split") for task in tasks}, mode, classifiers
+        )
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """The folder of the ten tasks."""
+        beside = beside_senteval(settings.get("senteval"))
+        there = beside if beside and Path(beside).is_dir() else None
+        return [DatasetNeed("probing", settings.get("folder") or there)]
 
     def score_task(self, task: str, parts: Parts, encode: Encode) -> list[Score]:
         """Accuracy and dev accuracy of a task; only this task's 120k embeddings are in memory."""
         return super().score_task(task, parts, embedded(encode, parts.values()))
 
 
-def read(folder: DataFolder, task: str) -> Parts:
+def beside_senteval(senteval: str | None) -> str | None:
+    """The folder of the probing tasks beside SentEval's downstream/, where its repository has them."""
+    return None if senteval is None else str(Path(senteval).parent / "probing")
+
+
+def read_probing(folder: DataFolder, task: str) -> Parts:
     """A task's three parts. Labels are numbered in the alphabetical order of those in train."""
 
     def convert(line: str) -> Row:

@@ -19,9 +19,11 @@ from annotated_types import MinLen
 from cse.errors import UserError
 from cse.eval.files import DataFolder
 from cse.eval.geometry import unit_rows
+from cse.needs import Need, Settings
 from cse.progress import track
 from cse.ranges import Count, Name, Split
 from cse.score import Items, Score, Source, digest_of
+from cse.sources.fetch import DatasetNeed
 from cse.types import Encode, Evaluator
 
 log = logging.getLogger(__name__)
@@ -68,6 +70,11 @@ class Retrieval(Evaluator):
         self.rows, self.splits, self.top_k = rows, tuple(parts), top_k
         self.files: dict[str, list[Caption]] = {}
         self.hits: Hits = {}
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """The captions."""
+        return [DatasetNeed("flickr", settings.get("captions"))]
 
     def prepare(self) -> None:
         """Read the captions. Raises MissingResource or UserError."""

@@ -18,9 +18,10 @@ from annotated_types import MinLen
 from scipy.stats import pearsonr, spearmanr
 
 from cse.errors import UserError
-from cse.eval.files import DataFolder, senteval_folder
+from cse.eval.files import DataFolder, senteval_folder, senteval_needs
 from cse.eval.scoring import mean_of
 from cse.eval.senteval.data import Examples, read_subset, read_table
+from cse.needs import Need, Settings
 from cse.ranges import Name, OneOf, Widths
 from cse.score import Items, Score, Source, digest_of
 from cse.sources.senteval import SUBSETS
@@ -180,6 +181,11 @@ class Stsb(ScoredPairs):
         if without:
             self.protocol += "; STS-B dev without the pairs of STS12..16's tests"
 
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """SentEval's data."""
+        return senteval_needs(settings)
+
     def readers(self, split: str) -> Readers:
         """STS-B and, if with_sickr, SICK-R."""
         readers = {task: [partial(read_table, task=task, split=split)] for task in self.averaged or ["STS-B"]}
@@ -215,6 +221,11 @@ class Sts(ScoredPairs):
         self.chosen = tasks
         if set(tasks) == set(SEVEN):
             self.protocol += "; average of 7 rounded to 2 decimals"
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """SentEval's data."""
+        return senteval_needs(settings)
 
     def readers(self, split: str) -> Readers:
         """All subsets of the chosen tasks."""

@@ -12,13 +12,34 @@ from annotated_types import MinLen
 from cse.eval.files import DataFolder
 from cse.eval.senteval.data import Examples, Row, human_score, labelled
 from cse.eval.sts import Readers, ScoredPairs
+from cse.needs import Need, Place, Settings
 from cse.ranges import Name, OneOf, Widths
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
+from cse.sources.fetch import DatasetNeed
 from cse.sources.senteval import STSB_ROWS
 
 ABOUT = DATASETS["stsb_multi"]
 LANGUAGES = ABOUT.languages
+
+
+class LanguageNeed(DatasetNeed):
+    """One language of the data set; name: stsb_multi:LANGUAGE."""
+
+    @property
+    def language(self) -> str:
+        """The language that the name ends in."""
+        return self.name.partition(":")[2]
+
+    def find(self) -> Place:
+        """See Need."""
+        return Path(self.copy) if self.copy else hub.prepared(str(ABOUT.repo), self.language)
+
+    def fetch(self) -> Place:
+        """See Need."""
+        for split in ("dev", "test"):
+            hub.dataset(repo_of_language(self.language, split), self.language, split)
+        return self.find()
 
 
 class StsbMulti(ScoredPairs):
@@ -44,6 +65,12 @@ class StsbMulti(ScoredPairs):
         )
         self.read = read_file if stsb_multi else read_hub
 
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """Each language of the data set."""
+        copy = settings.get("stsb_multi")
+        return [LanguageNeed(f"stsb_multi:{language}", copy) for language in settings.get("languages") or []]
+
     def readers(self, split: str) -> Readers:
         """One set for each language."""
         return {language: [partial(self.read, language=language, split=split)] for language in self.averaged}
@@ -62,14 +89,19 @@ def read_file(folder: DataFolder, language: str, split: str) -> Examples:
     return labelled(folder, name, rows)
 
 
+def repo_of_language(language: str, split: str) -> hub.Repo:
+    """The hub's data set. language, split: what is asked for, for messages."""
+    instead = "give the folder of stsb-<language>-<split>.csv with paths.stsb_multi=DIR (or CSE_STSB_MULTI=DIR)"
+    return ABOUT.hub_repo(f"stsb_multi, {language} {split}", instead)
+
+
 def read_hub(folder: DataFolder, language: str, split: str) -> Examples:
     """The pairs of one language and split of the hub's data set; the checksum is of these rows.
 
     Raises MissingResource if the hub cannot deliver them.
     """
-    name, instead = f"{language}-{split}", "the folder of stsb-<language>-<split>.csv with paths.stsb_multi=DIR"
-    repo = ABOUT.hub_repo(f"stsb_multi, {language} {split}", f"give {instead} (or CSE_STSB_MULTI=DIR)")
-    data = hub.dataset(repo, language, split)
+    name = f"{language}-{split}"
+    data = hub.dataset(repo_of_language(language, split), language, split)
     rows = list(zip(*(data[column] for column in ABOUT.columns), strict=True))
     text = "".join(f"{first}\t{second}\t{score}\n" for first, second, score in rows)
     folder.files[name] = {"sha256": hashlib.sha256(text.encode()).hexdigest()}

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 
 from annotated_types import MinLen
 
-from cse.eval.files import senteval_folder
+from cse.eval.files import senteval_folder, senteval_needs
 from cse.eval.senteval import data
 from cse.eval.senteval.suite import Suite, Task, embedded, features, scored_parts
 from cse.eval.senteval.validation import Mode, Procedure
+from cse.needs import Need, Settings
 from cse.ranges import Name, OneOf
 from cse.score import Items, Score
 from cse.types import Encode
@@ -46,6 +47,11 @@ class Transfer(Suite):
         chosen = {name: TASKS[name] for name in tasks}
         super().__init__(senteval_folder(senteval, allow_partial), chosen, mode, classifiers)
         self.regression = regression
+
+    @classmethod
+    def needs(cls, settings: Settings) -> list[Need]:
+        """SentEval's data."""
+        return senteval_needs(settings)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """The scores of every task that has data; all their sentences go to `encode` in one call."""

@@ -3,15 +3,17 @@
 It is the only place for these facts; readers and `cse-data` take them from here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import yaml
 from pydantic import ConfigDict, TypeAdapter
 
+from cse.errors import MissingResource
+from cse.needs import Place
 from cse.sources import hub
 
 
@@ -45,26 +47,17 @@ class Dataset:
         found = [Path(place) / name for name in self.inside] or [Path(place)]
         return any(one.is_file() or any(one.glob("*")) for one in found)
 
-    def named_copy(self, config: Mapping[str, Any]) -> str | None:
-        """The copy that the settings, nested, name."""
-        if self.setting is None:
-            return None
-        node: Any = config
-        for name in self.setting.split("."):
-            node = node.get(name) if isinstance(node, Mapping) else None
-        return node
-
-    def absent_copy(self, config: Mapping[str, Any]) -> str:
-        """What names a copy that is not there, as SETTING=FOLDER, and that; "" if there is none."""
-        place = self.named_copy(config)
-        if place is None or self.is_copy(place):
-            return ""
-        if not Path(place).exists():
-            return f"{self.setting}={place}: there is no such place"
-        found = sorted(path for name in self.inside for path in Path(place).glob(f"*/{name}"))
-        below = next((f", but in its {path.parent.name}/" for path in found), "")
-        wanted = f"none of {', '.join(self.inside)}" if self.inside else "nothing"
-        return f"{self.setting}={place}: there is {wanted} in it{below}"
+    def check_copy(self, place: str) -> None:
+        """Raise MissingResource if a copy of the user's own, which `setting` names, is not there, or has nothing of
+        the dataset."""
+        if self.is_copy(place):
+            return
+        what = "no such place"
+        if Path(place).exists():
+            found = sorted(path for name in self.inside for path in Path(place).glob(f"*/{name}"))
+            below = f", but in its {found[0].parent.name}/" if found else ""
+            what = f"none of {', '.join(self.inside)} in it{below}" if self.inside else "nothing in it"
+        raise MissingResource(f"{self.setting}={place}: there is {what}; without it the dataset is fetched")
 
     @property
     def file(self) -> str | None:
@@ -82,15 +75,17 @@ DATASETS = TypeAdapter(dict[str, Dataset]).validate_python(
 )
 
 
-def where(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
-    """The dataset's place, or the package that holds it; None if it is not on this machine. paths: the config's.
+def find_dataset(name: str, cache: Path, copy: str | None = None) -> Place:
+    """The dataset's place, or the package that holds it; None if it is not on this machine.
 
-    Only names are looked up: no file is read, and the hub is not asked.
+    cache: paths.cache. copy: the place that its setting names. Only names are looked up: no file is read, and the hub
+    is not asked.
     """
-    about, cache = DATASETS[name], Path(str(paths["cache"]))
-    own = paths.get((about.setting or "").removeprefix("paths."))
-    if own:
-        return Path(own) if about.is_copy(own) else None
+    about = DATASETS[name]
+    if copy:
+        return Path(copy) if about.is_copy(copy) else None
+    if about.fetch == "nltk":
+        return next(packages_of_nltk(name, cache), None)
     kept = sorted(cache.glob(about.kept)) if about.kept else []
     if found := next((place for place in (cache / "datasets" / name, *kept) if place.exists()), None):
         return found
@@ -105,3 +100,16 @@ def where(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
         return hub.cached(repo, about.file)
     folder = hub.cache_of(repo) / "snapshots" / (about.revision or "") / "".join(about.files)
     return folder if folder.exists() else None  # some of its files may be missing
+
+
+def packages_of_nltk(name: str, cache: Path) -> Iterator[Path]:
+    """Where a package of NLTK's data, packed or not, is: first what `cse-data fetch` put below the cache, then what
+    NLTK itself finds."""
+    if find_spec("nltk") is None:
+        return
+    import nltk.data
+
+    for folder in [cache / "datasets" / name, *map(Path, nltk.data.path)]:
+        for place in (folder / "corpora" / name, folder / "corpora" / f"{name}.zip"):
+            if place.exists():
+                yield place.absolute()

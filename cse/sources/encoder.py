@@ -2,10 +2,12 @@
 
 import re
 from contextlib import suppress
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, renaming_keys
+from cse.needs import Need, Place
 from cse.sources import hub
 
 PACKAGE = "package://"
@@ -57,3 +59,40 @@ def check_folder(source: str) -> None:
         raise UserError(f"model.name={source} has no config.json, so it is no encoder's folder{inside}")
     if "config.json" in names and not any(re.search(TOKENIZER, name) for name in names):
         raise UserError(NO_TOKENIZER.format(source))
+
+
+@dataclass(frozen=True)
+class WeightsNeed(Need):
+    """Weights of a folder, a package or the hub. key: the setting that names them, for messages."""
+
+    key: str = field(compare=False)
+
+    def check(self) -> None:
+        """See Need."""
+        with renaming_keys({"model.name=": f"{self.key}="}):
+            self.check_place()
+
+    def check_place(self) -> None:
+        """Raise UserError, which names model.name, for a folder or a package that is not there."""
+        locate(self.name)
+
+    def find(self) -> Place:
+        """See Need. Raises MissingResource."""
+        local = Path(self.name).expanduser()
+        return local if local.exists() else Path(local_folder(self.name))
+
+
+@dataclass(frozen=True)
+class EncoderNeed(WeightsNeed):
+    """A text encoder, or a file of word vectors."""
+
+    def check(self) -> None:
+        """See Need."""
+        if not self.name.endswith(VECTORS):
+            super().check()
+        elif not Path(self.name).expanduser().exists():
+            raise MissingResource(f"{self.key}={self.name}: no hub has this file of word vectors; put it there")
+
+    def check_place(self) -> None:
+        """Raise UserError also for a folder that is no encoder's."""
+        check_folder(locate(self.name))

@@ -8,19 +8,54 @@ import logging
 import tarfile
 import tempfile
 import zlib
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
 from cse.errors import MissingResource, first_line
 from cse.files import file_lock, replaced_file, written_once
+from cse.needs import Need, Place
 from cse.sources import hub
-from cse.sources.catalogue import DATASETS
+from cse.sources.catalogue import DATASETS, Dataset, find_dataset
 from cse.sources.web import download
 
 log = logging.getLogger("cse")
 
 
-def fetch(name: str, cache: Path) -> Path:
+@dataclass(frozen=True)
+class DatasetNeed(Need):
+    """A dataset of the catalogue, whose name may end in a language, after a colon, or another one of the hub.
+
+    copy: the place that its setting names, or None.
+    """
+
+    copy: str | None = field(default=None, compare=False)
+
+    @property
+    def dataset(self) -> str:
+        """Its name in the catalogue."""
+        return self.name.partition(":")[0]
+
+    @property
+    def about(self) -> Dataset | None:
+        """Its entry in the catalogue."""
+        return DATASETS.get(self.dataset)
+
+    def check(self) -> None:
+        """See Need."""
+        if self.about is not None and self.copy:
+            self.about.check_copy(self.copy)
+
+    def find(self) -> Place:
+        """See Need."""
+        return find_dataset(self.dataset, self.cache, self.copy)
+
+    def fetch(self) -> Place:
+        """See Need."""
+        return fetch_dataset(self.dataset, self.cache)
+
+
+def fetch_dataset(name: str, cache: Path) -> Path:
     """Where the dataset is now. Raises MissingResource, which says what to do, if it cannot be fetched."""
     about, folder = DATASETS[name], cache.absolute() / "datasets" / name
     if about.fetch == "hub":

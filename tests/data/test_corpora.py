@@ -11,9 +11,10 @@ from toy_hub import parquet
 
 from cse.data import corpora
 from cse.data.corpora import check_copy
+from cse.data.text import Text
 from cse.errors import MissingResource, UserError
 from cse.lab.run.build import make
-from cse.lab.run.needs import Need
+from cse.lab.run.needs import fetch_need, look
 from cse.sources.catalogue import DATASETS
 
 CONF = Path(__file__).parents[2] / "conf/data"
@@ -148,10 +149,9 @@ def test_a_copy_of_another_number_of_rows_is_none(tmp_path, monkeypatch, name):
     copy.write_bytes(content(name, tmp_path))
     with pytest.raises(UserError, match=rf"copy{ending} has {len(ROWS[name])} rows, but the published {name} has"):
         check_copy(name, str(copy))
-    config = OmegaConf.create({"data": {"rows": {"file": str(copy)}}})
-    need = Need(name, config, about=DATASETS[name])
-    assert need.look()[0] is None
+    (need,) = Text.needs({"name": name, "rows": {"file": str(copy)}})
+    assert look(need)[0] is None
     with pytest.raises(UserError, match="rows, but"):
-        need.fetch()
+        fetch_need(need)
     monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], rows=(len(ROWS[name]),)))
-    assert Need(name, config, about=DATASETS[name]).look() == (copy, "")
+    assert look(need) == (copy, "")

@@ -6,7 +6,7 @@ import pytest
 from toys import ready
 
 from cse.errors import MissingResource, UserError
-from cse.eval.pairs import Pairs, name_of
+from cse.eval.pairs import Pairs, name_of_file
 from cse.score import values
 
 ROWS = [("a b", "a b c", 4), ("x y", "p q", 0), ("a", "a", 5), ("m n", "m k", -1)]
@@ -41,7 +41,7 @@ def test_a_file_is_scored_as_a_task_of_its_own(file, bag_of_letters):
     ("pairs.csv", "pairs"), ("my.v1.csv", "my_v1"), ("my.v2.csv.gz", "my_v2"), ("folder.v1", "folder_v1"),
 ])  # fmt: skip
 def test_scores_are_named_after_the_file(file, name):
-    assert name_of(f"/somewhere.else/{file}") == name
+    assert name_of_file(f"/somewhere.else/{file}") == name
 
 
 def test_each_split_has_its_file_and_a_folder_is_all_its_files(file, tmp_path, bag_of_letters):

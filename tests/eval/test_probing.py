@@ -11,7 +11,7 @@ from toys import ready
 from cse.errors import MissingResource, UserError
 from cse.eval import probing
 from cse.eval.files import DataFolder
-from cse.eval.probing import FILES, Probing, read
+from cse.eval.probing import FILES, Probing, read_probing
 from cse.score import values
 
 
@@ -44,7 +44,7 @@ def test_a_task_scores_as_with_one_fit_after_the_other(senteval, bag_of_letters)
     suite = ready(evaluator(senteval))
     found = suite(bag_of_letters, "test")
     scores = values(found)
-    parts = read(DataFolder(str(senteval.parent / "probing"), "key", "what"), "Depth")
+    parts = read_probing(DataFolder(str(senteval.parent / "probing"), "key", "what"), "Depth")
     x = {part: bag_of_letters(examples.sentences[0]) for part, examples in parts.items()}
     y = {part: examples.labels_N for part, examples in parts.items()}
     expected = one_fit.split(x, y, GRID, **FAST)
@@ -55,7 +55,7 @@ def test_a_task_scores_as_with_one_fit_after_the_other(senteval, bag_of_letters)
 
 
 def test_labels_are_numbered_by_name_and_the_sentence_is_the_last_field(senteval):
-    train = read(DataFolder(str(senteval.parent / "probing"), "key", "what"), "WordContent")["train"]
+    train = read_probing(DataFolder(str(senteval.parent / "probing"), "key", "what"), "WordContent")["train"]
     rows = list(zip(train.sentences[0], train.labels_N, strict=True))
     assert all("thing" not in text and (label == 0) == text.startswith("aab") for text, label in rows)
     assert rows == sorted(rows, key=lambda row: (len(row[0].split()), row[1]))

@@ -18,8 +18,8 @@ from toy_web import serving
 from cse.errors import MissingResource, UserError
 from cse.lab.settings import groups
 from cse.sources import hub
-from cse.sources.catalogue import DATASETS, where
-from cse.sources.fetch import fetch, unpacked
+from cse.sources.catalogue import DATASETS, find_dataset
+from cse.sources.fetch import fetch_dataset, unpacked
 from cse.sources.web import download
 
 CLIPS = {"84/121123/0000.flac": b"one", "174/50561/0000.flac": random.Random(0).randbytes(5_000_000)}
@@ -40,24 +40,23 @@ def serve_dataset(monkeypatch, name: str, files: dict[str, bytes]) -> None:
 
 def test_a_file_of_the_hub_is_fetched_into_its_cache(toy_hub, tmp_path):
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"nli_for_simcse.csv": SENTENCES})
-    paths = {"cache": str(tmp_path)}
-    assert where("nli", paths) is None
-    cached = fetch("nli", tmp_path)
+    assert find_dataset("nli", tmp_path) is None
+    cached = fetch_dataset("nli", tmp_path)
     assert cached.read_bytes() == SENTENCES
-    assert where("nli", paths) == cached == fetch("nli", tmp_path)
+    assert find_dataset("nli", tmp_path) == cached == fetch_dataset("nli", tmp_path)
     assert len(toy_hub.downloads()) == 1
 
 
 def test_a_folder_of_the_hub_is_fetched_without_other_files(toy_hub, tmp_path):
     files = {f"plain_text/{name}.parquet": name.encode() for name in ("a", "b")}
     toy_hub.add("datasets/Skylion007/openwebtext", files | {"script.py": b"x"})
-    assert sorted(one.name for one in fetch("openwebtext", tmp_path).iterdir()) == ["a.parquet", "b.parquet"]
+    assert sorted(one.name for one in fetch_dataset("openwebtext", tmp_path).iterdir()) == ["a.parquet", "b.parquet"]
 
 
 def test_a_tar_of_the_hub_is_unpacked(toy_hub, tmp_path):
     tar = tar_of({"STS/sts.txt": b"line\n"})
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"senteval.tar": tar})
-    assert (fetch("senteval", tmp_path) / "STS" / "sts.txt").read_text() == "line\n"
+    assert (fetch_dataset("senteval", tmp_path) / "STS" / "sts.txt").read_text() == "line\n"
     (tmp_path / "broken.tar").write_bytes(tar[:700])
     with pytest.raises(UserError, match=r"broken\.tar"):
         unpacked(tmp_path / "broken.tar", tmp_path / "broken_folder")
@@ -66,8 +65,8 @@ def test_a_tar_of_the_hub_is_unpacked(toy_hub, tmp_path):
 
 def test_files_are_fetched_from_a_server(monkeypatch, tmp_path):
     serve_dataset(monkeypatch, "coco", {name: name.encode() for name in DATASETS["coco"].files})
-    assert len(list(fetch("coco", tmp_path).iterdir())) == 3
-    assert where("coco", {"cache": str(tmp_path)}) == tmp_path / "datasets" / "coco"
+    assert len(list(fetch_dataset("coco", tmp_path).iterdir())) == 3
+    assert find_dataset("coco", tmp_path) == tmp_path / "datasets" / "coco"
 
 
 def test_captions_are_made_from_multi30k(monkeypatch, tmp_path):
@@ -78,12 +77,12 @@ def test_captions_are_made_from_multi30k(monkeypatch, tmp_path):
     made = "".join(
         f"{image}\t{n}\t{word} {n + 1}\n" for image, word in (("1.jpg", "one"), ("2.jpg", "two")) for n in range(5)
     )
-    folder = fetch("flickr", tmp_path)
+    folder = fetch_dataset("flickr", tmp_path)
     assert gzip.decompress((folder / "val.tsv.gz").read_bytes()).decode() == made
     files["raw/val.3.en.gz"] = b"damaged"
     (folder / "val.tsv.gz").unlink()
     with pytest.raises(MissingResource, match="damaged"):
-        fetch("flickr", tmp_path)
+        fetch_dataset("flickr", tmp_path)
 
 
 @pytest.fixture
@@ -100,12 +99,12 @@ def speech(monkeypatch):
 
 def test_jobs_that_start_together_continue_the_download_of_an_archive_and_unpack_it_once(speech, tmp_path):
     with pytest.raises(MissingResource, match=r"paths\.audio"):  # the first answer breaks off
-        fetch("librispeech", tmp_path)
+        fetch_dataset("librispeech", tmp_path)
     together = Barrier(3)
 
     def fetched(_: int):
         together.wait(600)
-        return fetch("librispeech", tmp_path)
+        return fetch_dataset("librispeech", tmp_path)
 
     with ThreadPoolExecutor(3) as pool:
         (folder,) = set(pool.map(fetched, range(3)))
@@ -114,7 +113,7 @@ def test_jobs_that_start_together_continue_the_download_of_an_archive_and_unpack
     first, second = speech.asked
     assert first is None
     assert second.startswith("bytes=")
-    assert fetch("librispeech", tmp_path) == where("librispeech", {"cache": str(tmp_path)}) == folder
+    assert fetch_dataset("librispeech", tmp_path) == find_dataset("librispeech", tmp_path) == folder
     assert len(speech.asked) == 2
 
 
@@ -122,18 +121,18 @@ def test_a_damaged_archive_leaves_nothing(speech, tmp_path):
     speech.content = speech.content[:-2000]
     speech.asked.append(None)  # no answer breaks off
     with pytest.raises(MissingResource, match="damaged"):
-        fetch("librispeech", tmp_path)
+        fetch_dataset("librispeech", tmp_path)
     assert not list((tmp_path / "datasets").iterdir())
 
 
 def test_what_another_package_brings_and_nltk_downloads(monkeypatch, tmp_path):
     with pytest.raises(MissingResource, match="pip install 'gensim"):
-        fetch("demo", tmp_path)
+        fetch_dataset("demo", tmp_path)
     monkeypatch.setattr("nltk.download", Mock(return_value=True))
-    assert fetch("wordnet", tmp_path) == tmp_path / "datasets" / "wordnet"
+    assert fetch_dataset("wordnet", tmp_path) == tmp_path / "datasets" / "wordnet"
     monkeypatch.setattr("nltk.download", Mock(side_effect=ValueError("no network")))
     with pytest.raises(MissingResource, match=r"wordnet: .*no network.*paths\.wordnet"):
-        fetch("wordnet", tmp_path)
+        fetch_dataset("wordnet", tmp_path)
 
 
 @pytest.mark.parametrize("ranges", [True, False])
@@ -154,9 +153,9 @@ def test_a_download_that_broke_off_is_continued_or_made_again(tmp_path, ranges):
 def test_a_dataset_is_found_where_runs_keep_it_and_in_a_package(tmp_path):
     kept = tmp_path / "images" / "0123"
     kept.mkdir(parents=True)
-    assert where("imagenet", {"cache": str(tmp_path), "images": None}) == kept
-    assert where("imagenet", {"cache": str(tmp_path), "images": str(tmp_path)}) == tmp_path
-    assert "gensim" in str(where("demo", {"cache": str(tmp_path)}))
+    assert find_dataset("imagenet", tmp_path) == kept
+    assert find_dataset("imagenet", tmp_path, str(tmp_path)) == tmp_path
+    assert "gensim" in str(find_dataset("demo", tmp_path))
 
 
 def test_the_catalogue_names_every_choice_that_reads_data():

@@ -14,7 +14,9 @@ from cse.lab.run import startup
 from cse.lab.sections import in_columns
 from cse.lab.settings.compose import composed, resolved
 from cse.lab.settings.spelling import MULTIRUN
-from cse.sources.catalogue import DATASETS
+from cse.needs import Need
+from cse.sources.catalogue import DATASETS, Dataset, find_dataset
+from cse.sources.fetch import DatasetNeed
 
 HELP = """\
 cse-data: list the datasets that the configurations use, or what a line reads, and fetch them.
@@ -49,25 +51,26 @@ def main() -> None:
 
 def show(words: Sequence[str]) -> int:
     """Print all datasets, those that are named, or what a line reads. Returns 1 if a line lacks something."""
-    from cse.lab.run.needs import place_of
+    from cse.lab.run.needs import look
     from cse.lab.sweep.reads import needs_named
 
-    needs = needs_named(words) if words else []
-    paths = dict(resolved(composed("train", []).paths))
     if not words:
-        show_all({name: place_of(name, paths) for name in DATASETS})
+        show_all()
         return 0
+    needs = needs_named(words)
     if all("=" not in word for word in words):
-        for name, need in {need.dataset: need for need in needs}.items():
-            show_one(name, place_of(name, paths), as_set(need.look()[1]))
+        for name, need in {about_of(need)[0]: need for need in needs}.items():
+            place, wrong = look(need)
+            show_one(name, place, as_set(wrong))
         return 0
     counts: Counter[str] = Counter()
     for need in needs:
-        place, wrong = need.look()
-        state = "missing" if place is None else "later" if need.comes_later else "here"
+        place, wrong = look(need)
+        name, about = about_of(need)
+        state = "missing" if place is None else "later" if about and about.fetch == "later" else "here"
         counts[state] += 1
         counts["fetched"] += state == "missing" and not wrong
-        size = size_of(need.dataset) if need.about else ""
+        size = size_of(name) if about else ""
         print(as_set(f"{state:<7}  {need.name}  {place or wrong or size}".rstrip()))
     gets = f" (cse-data fetch {' '.join(words)} gets them)" if counts["fetched"] else ""
     later = f", {counts['later']} when it is first scored" if counts["later"] else ""
@@ -75,8 +78,12 @@ def show(words: Sequence[str]) -> int:
     return int(counts["missing"] > 0)
 
 
-def show_all(places: dict[str, Path | str | None]) -> None:
+def show_all() -> None:
     """Print a line for each dataset: those that are here, with their places, and the others, with their licences."""
+    paths = resolved(composed("train", []).paths)
+    copies = {f"paths.{name}": place for name, place in paths.items()}
+    cache = Path(paths["cache"])
+    places = {name: find_dataset(name, cache, copies.get(str(about.setting))) for name, about in DATASETS.items()}
     here = {name: str(place) for name, place in places.items() if place}
     if here:
         print("here")
@@ -107,6 +114,11 @@ def show_one(name: str, place: Path | str | None, wrong: str) -> None:
         print(textwrap.fill(line, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False))
 
 
+def about_of(need: Need) -> tuple[str, Dataset | None]:
+    """A need's name in the catalogue, and its entry there; None for an encoder and for a file."""
+    return (need.dataset, need.about) if isinstance(need, DatasetNeed) else (need.name, None)
+
+
 def size_of(name: str) -> str:
     """About how much there is to fetch: 440 MB, 6.3 GB; "" if the catalogue does not know."""
     size = DATASETS[name].bytes
@@ -125,19 +137,21 @@ def fetch(words: Sequence[str]) -> int:
     """Fetch each dataset, or what a line reads, to where runs look. If one fails, the others are still fetched."""
     if not words:
         raise UserError("fetch NAME... or fetch LINE: what? cse-data list shows what there is")
+    from cse.lab.run.needs import fetch_need
     from cse.lab.sweep.reads import needs_named
 
     code = 0
     for need in needs_named(words):
+        _, about = about_of(need)
         try:
-            place = need.fetch()
+            place = fetch_need(need)
         except UserError as error:
-            by_hand = f"; only you can {need.about.person}" if need.about and need.about.person else ""
+            by_hand = f"; only you can {about.person}" if about and about.person else ""
             code = max(code, report_error(f"{error}{by_hand}", 1 if isinstance(error, MissingResource) else 2))
             continue
         print(f"{need.name} is {'in ' if isinstance(place, Path) else ''}{place}")
-        if need.about and need.about.fetch == "server":
-            print(f"  use it with {need.about.setting}={place}")
+        if about and about.fetch == "server":
+            print(f"  use it with {about.setting}={place}")
     if code == 1:
         print("where the network can be reached, this line fetches the rest; what is here is not fetched again")
     return code

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from omegaconf import DictConfig
 
 from cse.data.overlap import Overlap, in_words, overlap
-from cse.data.readers import files_of, is_on_hub, kind, lines_of
+from cse.data.readers import ending_of, files_of, is_on_hub, lines_of
 from cse.device import default_device
 from cse.errors import MissingResource, UserError, renaming_keys
 from cse.eval.items import keep_cosines, keep_items
@@ -175,7 +175,7 @@ def sentences(file: str) -> list[str]:
     """The lines of a text file. Raises MissingResource or UserError that name whitening.fit."""
     with renaming_keys({"data.path=": "whitening.fit=", " or set data.encoding": ""}):
         files = files_of(Path(file).expanduser())
-        if any(kind(part) != ".txt" for part in files):
+        if any(ending_of(part) != ".txt" for part in files):
             raise UserError(f"whitening.fit={file} must be a text file (.txt or .txt.gz), one sentence a line")
         return [line for part in files for _, line in lines_of(part, "utf-8") if line]
 

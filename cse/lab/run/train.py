@@ -34,7 +34,7 @@ from cse.lab.run.announce import announce, print_forecast, print_plan, print_row
 from cse.lab.run.best import finish, recover_best, save_best
 from cse.lab.run.build import build, make, precision_of
 from cse.lab.run.job import Job
-from cse.lab.run.needs import needs_of
+from cse.lab.run.needs import lacking
 from cse.lab.run.record import Record
 from cse.lab.run.resume import check_continues, check_repeats, warn_of_other_code
 from cse.lab.settings.compose import resolved
@@ -111,10 +111,10 @@ def build_parts(job: Job, accelerator: Accelerator) -> Parts:
         except MissingResource as error:
             if job.cfg.dry_run and accelerator.is_main_process:
                 print_plan(job.cfg, job.folder)
-            lacking = [need.name for need in needs_of(job.cfg) if need.look()[0] is None]
-            if len(lacking) < 2:
+            names = lacking(job.cfg)
+            if len(names) < 2:
                 raise
-            lacks = f"not here, in all: {', '.join(lacking)}; cse-data fetch LINE gets what it reads"
+            lacks = f"not here, in all: {', '.join(names)}; cse-data fetch LINE gets what it reads"
             raise combine([error, MissingResource(f"{lacks}; cse-train experiment=demo needs no hub")]) from error
 
 

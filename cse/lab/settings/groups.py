@@ -6,12 +6,8 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cse.errors import UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 PACKAGE_DIR = Path(__file__).resolve().parents[2]
 CONF_DIR = str(PACKAGE_DIR / "conf" if (PACKAGE_DIR / "conf").is_dir() else PACKAGE_DIR.parent / "conf")
@@ -48,15 +44,6 @@ def chosen(
         names[group] = words[-1].strip("[]") if words else None
     names["eval"] = ",".join(evals)
     return {group: name for group, name in names.items() if name}
-
-
-def chosen_in(config: "DictConfig") -> set[str]:
-    """The choices of a composed config that may read datasets, as GROUP=CHOICE."""
-    made = config.choices if "choices" in config else config.hydra.runtime.choices
-    text = {f"data={config.data.name}", f"augmentation={made.augmentation}"} if "data" in config else set()
-    if text and config.data.preview:  # neither trains nor scores
-        return text
-    return text | {f"aux_modality={made.get('aux_modality')}", *(f"eval={name}" for name in config.eval or {})}
 
 
 def choices(group: str) -> list[str]:

@@ -6,7 +6,7 @@ from omegaconf import DictConfig
 
 from cse.errors import UserError
 from cse.lab.run.build import check_selection, rehearse
-from cse.lab.run.needs import Need, needs_of
+from cse.lab.run.needs import needs_of
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import composed, explaining, is_group
 from cse.lab.settings.keys import is_encoder, key_of
@@ -14,7 +14,10 @@ from cse.lab.settings.spelling import spell
 from cse.lab.settings.suggest import nearest
 from cse.lab.sweep.jobs import CONFIGS, PlannedJob
 from cse.lab.sweep.line import read
+from cse.needs import Need
 from cse.sources.catalogue import DATASETS
+from cse.sources.encoder import EncoderNeed
+from cse.sources.fetch import DatasetNeed
 
 DECISIVE = (
     *("model", "checkpoint", "data", "aux_modality", "eval", "paths", "smoke", "whitening"),
@@ -45,8 +48,8 @@ def needs_named(words: Sequence[str]) -> list[Need]:
     for name in names:
         choice = DATASETS[name].reads[0]
         with explaining([choice, *settings], "train"):
-            needs = needs_of(composed("train", [choice, *settings]), {choice})
-        found += [one for one in needs if one.dataset == name]
+            needs = needs_of(composed("train", [choice, *settings]))
+        found += [need for need in needs if isinstance(need, DatasetNeed) and need.dataset == name]
     return found
 
 
@@ -96,5 +99,8 @@ def refusal_of(job: PlannedJob) -> UserError | None:
 
 def needs_of_jobs(planned: Sequence[tuple[PlannedJob, DictConfig]]) -> list[Need]:
     """What the jobs read, each once, without the runs of other jobs."""
-    needs = [(job, need) for job, config in planned for need in needs_of(config)]
-    return list(dict.fromkeys(need for job, need in needs if not (job.scores and need.is_encoder)))
+    needs: list[Need] = []
+    for job, config in planned:
+        of_others = EncoderNeed if job.scores else ()
+        needs += [need for need in needs_of(config) if not isinstance(need, of_others)]
+    return list(dict.fromkeys(needs))

