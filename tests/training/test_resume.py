@@ -11,6 +11,8 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import PartialState
 from damaged import unchanged
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 from killed import assert_same_run, train_to
 from run_folders import results_of
 from toys import toy_of
@@ -21,12 +23,19 @@ from cse.training.loop import Training
 
 
 def test_a_resumed_run_ends_with_the_same_bits(small_run, tmp_path, cse_train):
-    """Stopped by max_steps and resumed with more, with two batches an update, and Barlow's running moments. Both are
+    """Stopped where it is scored anyway and resumed, with two batches an update and Barlow's running moments. Both are
     scored every 3 of 12 planned steps, after 2 of warm-up. The tensors of others: tests/test_composability.py."""
     line = [*small_run, "trainer.lr=1e-3", "trainer.eval_every=0.25", "trainer.warmup=0.1", "trainer.accumulate=2"]
     line += ["objective=barlow", "trainer.epochs=1", *toy_of("objective", "barlow", 32)]
     straight = train_to(cse_train, line, tmp_path / "straight", 12)
-    assert_same_run(straight, train_to(cse_train, line, tmp_path / "paused", 6, 12))
+
+    @settings(max_examples=2, phases=[Phase.generate])
+    @given(stops=st.sets(st.sampled_from([3, 6, 9]), min_size=1))
+    def check(stops):
+        folder = tmp_path / "-".join(map(str, stops))
+        assert_same_run(straight, train_to(cse_train, line, folder, *sorted(stops), 12))
+
+    check()
 
 
 def losses_of(folder) -> dict[int, float]:

@@ -3,11 +3,15 @@
 from functools import partial
 
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 from lab.tracking.test_trackers import Recorder
 from run_folders import results_of
 
 from cse.lab.folder.events import read_events
+from cse.lab.folder.runs import read_run
 from cse.lab.run.record import Record
+from cse.score import Score
 
 CONFIG = {"seed": 3, "choices": {"objective": "simcse", "model": "bert", "data": "nli", "aux_modality": "none"}}
 
@@ -38,3 +42,28 @@ def test_a_failed_run_says_why_and_where(tmp_path):
     results = results_of(tmp_path)
     told = "ZeroDivisionError: division by zero (raised while eval.mine scored dev)"
     assert (results["status"], results["error"]) == ("failed", told)
+
+
+NUMBERS = st.floats(-1e6, 1e6)
+VALUES = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | NUMBERS | st.text(max_size=9)
+SETTINGS = st.dictionaries(st.sampled_from(["lr", "limit", "name"]), VALUES | st.lists(VALUES, max_size=3))
+
+
+@settings(max_examples=6, phases=[Phase.generate])
+@given(
+    chosen=st.dictionaries(st.sampled_from(["trainer", "model", "data"]), SETTINGS),
+    scores=st.dictionaries(st.sampled_from(["dev/stsb/spearman", "test/x"]), st.tuples(NUMBERS, st.booleans())),
+    losses=st.lists(NUMBERS, max_size=4),
+)
+def test_what_a_run_wrote_is_read_back(tmp_path_factory, chosen, scores, losses):
+    folder, config = tmp_path_factory.mktemp("run"), CONFIG | chosen
+    with Record(folder, config, kind="train", device="cpu", trackers=[]) as record:
+        for step, loss in enumerate(losses):
+            record.log(step, {"train/loss": loss})
+        record.scores = {name: Score(name, value, altered=altered) for name, (value, altered) in scores.items()}
+        record.conclude("done")
+    run = read_run(folder)
+    assert (run.status, run.config) == ("done", config)
+    assert run.choices == CONFIG["choices"]
+    assert run.scored == record.scores
+    assert [(event["step"], event["train/loss"]) for event in run.events()] == list(enumerate(losses))
