@@ -84,7 +84,7 @@ class Cache(NamedTuple):
     checksums: dict[str, str]
 
 
-def cached(
+def cache_columns(
     folder: Path, rows: Iterable[tuple[np.ndarray, ...]], names: list[str], dtype: str, notes: Json | None = None
 ) -> Cache:
     """The columns kept in `folder`; `rows` is read only if no intact cache is there (see cached_folder).

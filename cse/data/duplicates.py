@@ -8,16 +8,16 @@ from itertools import islice
 
 import numpy as np
 
-from cse.data.text import Text
+from cse.data.rows import TextRows
 
 
-def text_keys(text: Text) -> np.ndarray:
+def text_keys(text: TextRows) -> np.ndarray:
     """(N, C) int64: equal numbers for equal texts of the rows in use, others in each process."""
     keys = np.fromiter((hash(cell) for cell in text.cells()), np.int64)
     return keys.reshape(text.num_columns, len(text)).T
 
 
-def met(text: Text, rows_B: np.ndarray) -> int:
+def met(text: TextRows, rows_B: np.ndarray) -> int:
     """How many rows of a batch have a text that another row of it has too."""
     keys = [[hash(cell) for cell in text.texts_of(rows_B, column)] for column in range(text.num_columns)]
     return int(sharing(np.array(keys).T).sum())

@@ -9,16 +9,16 @@ from pathlib import Path
 from cse.errors import RunError, UserError, class_name, in_short
 from cse.files import sha256
 
-Rows = Callable[[], Iterator[tuple[str, ...]]]
+RowsFunction = Callable[[], Iterator[tuple[str, ...]]]
 
 
-def made_by(function: Rows) -> Callable[..., object]:
+def made_by(function: RowsFunction) -> Callable[..., object]:
     """The function or class that was named: without its settings, or of an object that is called."""
     named = function.func if isinstance(function, partial) else function
     return named if isroutine(named) or isclass(named) else type(named)
 
 
-def version_of(function: Rows) -> tuple[str, str, str]:
+def version_of(function: RowsFunction) -> tuple[str, str, str]:
     """What the rows of a function follow from beside its data: its name, a checksum of its file, and its settings."""
     named = made_by(function)
     given = (function.args, function.keywords) if isinstance(function, partial) else ()
@@ -28,7 +28,7 @@ def version_of(function: Rows) -> tuple[str, str, str]:
     return class_name(named), sha256(Path(file)) if file else "", settings
 
 
-def rows_by(function: Rows, where: str) -> Iterator[tuple[str, ...]]:
+def rows_by(function: RowsFunction, where: str) -> Iterator[tuple[str, ...]]:
     """What a function of the user's own (data.rows) yields, unchecked; whatever it raises becomes a UserError."""
     if not callable(function):
         raise UserError(f"{where}: data.rows is called later: its YAML needs _partial_: true")

@@ -18,7 +18,7 @@ from torch.utils.data import Dataset
 
 from cse.data.duplicates import apart, text_keys
 from cse.data.prefetch import prefetch
-from cse.data.text import Text
+from cse.data.rows import TextRows
 from cse.errors import UserError, class_name
 from cse.model.tokenizer import Tokenizer
 from cse.tensors import seeded
@@ -78,7 +78,7 @@ class Batches(Dataset[Batch]):
 
     def __init__(
         self,
-        text: Text,
+        text: TextRows,
         tokenizer: Tokenizer,
         augmentation: Augmentation,
         *,

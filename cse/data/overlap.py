@@ -14,7 +14,7 @@ from typing import cast
 from typing_extensions import TypedDict
 
 from cse.data.duplicates import sharing, text_keys
-from cse.data.text import Text
+from cse.data.rows import TextRows
 from cse.files import read_json, write_json
 from cse.types import Evaluator
 
@@ -35,7 +35,7 @@ class Overlap(TypedDict):
     duplicates: int
 
 
-def overlap(text: Text, evaluators: Mapping[str, Evaluator]) -> Overlap:
+def overlap(text: TextRows, evaluators: Mapping[str, Evaluator]) -> Overlap:
     """The counts for prepared text and evaluators, from the cache if possible. Raises RunError for a full disk."""
     sets = {name: {normalised(one.encode()) for one in evaluator.texts()} for name, evaluator in evaluators.items()}
     content = hashlib.sha256(repr((VERSION, text.digest)).encode() + text.chosen.tobytes())
@@ -49,7 +49,7 @@ def overlap(text: Text, evaluators: Mapping[str, Evaluator]) -> Overlap:
     return found
 
 
-def counted(text: Text, sets: Mapping[str, set[bytes]]) -> Overlap:
+def counted(text: TextRows, sets: Mapping[str, set[bytes]]) -> Overlap:
     """The counts, by two passes over the text. sets: normalised texts."""
     owners: dict[bytes, list[str]] = defaultdict(list)
     for name, texts in sets.items():

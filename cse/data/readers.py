@@ -133,11 +133,11 @@ def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
         if columns is not None:
             raise UserError(f"data.columns=[{','.join(names_of(columns))}]: {file} is plain text and has no columns")
         return ((line,) for _, line in lines_of(file, encoding) if line)
-    read = checked(columns, header_of(file, encoding), str(file))
+    read = check_columns(columns, header_of(file, encoding), str(file))
     return (texts_of(row, read, f"{file}, {place}") for place, row in _rows_of(file, read, encoding))
 
 
-def checked(columns: Columns | None, header: Sequence[str], file: str) -> Columns:
+def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> Columns:
     """The columns. Raises UserError unless each is once in the header of the file, or of the hub's dataset."""
     there = ", ".join(name if name and name.isprintable() and name == name.strip() else repr(name) for name in header)
     if columns is None:

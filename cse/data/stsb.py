@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from annotated_types import MinLen
 
 from cse.data.readers import lines_of
-from cse.data.text import Text
+from cse.data.rows import TextRows
+from cse.data.text import Found, Text
 from cse.errors import MissingResource, UserError
 from cse.needs import Need, Settings
 from cse.ranges import Name
@@ -43,24 +44,24 @@ class Stsb(Text):
         """SentEval's data."""
         return [DatasetNeed("senteval", settings.get("senteval"))]
 
-    def find(self) -> None:
+    def open_source(self) -> Found:
         """See Text. Raises MissingResource for a folder without the file, or if the hub's copy is not available."""
         folder = Path(self.senteval).expanduser() if self.senteval else fetch.senteval("data=stsb")
-        self.path = self.copy = str(folder / FILE)
-        if not (folder / FILE).is_file():
-            raise MissingResource(f"{self.copy} is missing: paths.senteval must be SentEval's downstream/ folder")
-        self.rows = partial(self.pairs, Path(self.copy))
-        super().find()
+        file = folder / FILE
+        if not file.is_file():
+            raise MissingResource(f"{file} is missing: paths.senteval must be SentEval's downstream/ folder")
+        return self.of_function(partial(self.pairs, file), copy=str(file))
 
-    def prepare(self) -> None:
+    def read(self, found: Found | None = None) -> TextRows:
         """See Text. Raises UserError for another number of pairs than the official one."""
-        super().prepare()
-        number = len(self.texts[0])
+        rows = super().read(found)
+        number = len(rows.texts[0])
         if number != STSB_ROWS["train"] and not self.allow_partial:
             raise UserError(
-                f"{self.copy} has {number:,} pairs, not the official {STSB_ROWS['train']:,}: restore it, or set "
+                f"{rows.place} has {number:,} pairs, not the official {STSB_ROWS['train']:,}: restore it, or set "
                 "allow_partial=true to train on what is there"
             )
+        return rows
 
     def pairs(self, file: Path) -> Iterator[tuple[str, ...]]:
         """The cells of each row: texts, and the score as text. Raises UserError for a damaged line."""

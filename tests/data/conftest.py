@@ -7,6 +7,7 @@ import pytest
 from made_up_images import colour
 from PIL import Image
 
+from cse.data.rows import TextRows
 from cse.data.text import Text
 
 
@@ -23,14 +24,12 @@ def image_folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def prepared(tmp_path) -> Callable[..., Text]:
-    """A function that gives a prepared file of some lines."""
+def prepared(tmp_path) -> Callable[..., TextRows]:
+    """A function that gives the rows of a file of some lines."""
 
-    def text_of(lines: list[str], **options) -> Text:
+    def text_of(lines: list[str], **options) -> TextRows:
         path = tmp_path / "a.txt"
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        text = Text("text", str(tmp_path / "cache"), str(path), **options)
-        text.prepare()
-        return text
+        return Text("text", str(tmp_path / "cache"), str(path), **options).read()
 
     return text_of

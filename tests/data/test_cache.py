@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from cse.data.cache import cached
+from cse.data.cache import cache_columns
 from cse.errors import RunError, UserError
 
 ROWS = [(np.arange(3),), (np.arange(0),), (np.arange(7),)]
@@ -16,7 +16,7 @@ ROWS = [(np.arange(3),), (np.arange(0),), (np.arange(7),)]
 
 def columns(folder) -> list[list[int]]:
     """The rows of the cache, which is made if need be."""
-    (ids,), notes, _ = cached(folder, iter(ROWS), ["ids"], "int32", {"rows": 3})
+    (ids,), notes, _ = cache_columns(folder, iter(ROWS), ["ids"], "int32", {"rows": 3})
     assert notes == {"rows": 3}
     return [ids[i].tolist() for i in range(3)]
 
@@ -45,7 +45,7 @@ def test_a_damaged_cache_is_written_again(tmp_path, caplog, damage):
 
 def test_a_whole_cache_reads_nothing_and_keeps_its_notes(tmp_path):
     columns(tmp_path / "cache")
-    assert cached(tmp_path / "cache", None, ["ids"], "int32").notes == {"rows": 3}
+    assert cache_columns(tmp_path / "cache", None, ["ids"], "int32").notes == {"rows": 3}
 
 
 @pytest.mark.parametrize("gone", [True, False])
@@ -65,7 +65,7 @@ def test_what_another_process_does_to_a_damaged_cache_meanwhile(tmp_path, monkey
     columns(folder)
     flip(folder / "ids.flat", 5)
     monkeypatch.setattr("cse.data.cache.file_lock", other_first)
-    assert cached(folder, rows(), ["ids"], "int32").columns[0][2].tolist() == list(range(7))
+    assert cache_columns(folder, rows(), ["ids"], "int32").columns[0][2].tolist() == list(range(7))
     assert len(made) == gone
 
 

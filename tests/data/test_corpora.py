@@ -33,8 +33,7 @@ def corpus(name, tmp_path, columns=None, **rows):
     return make(OmegaConf.merge(loaded, {"data": changes}).data)
 
 
-def rows_of(text):
-    text.prepare()
+def cells_of(text):
     return [tuple(text.text(i, c) for c in range(text.num_columns)) for i in range(len(text))]
 
 
@@ -63,8 +62,8 @@ def hub(toy_hub, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_corpus_comes_from_the_hub_its_cache_or_a_local_copy(name, hub, tmp_path, monkeypatch):
-    text = corpus(name, tmp_path)
-    assert rows_of(text) == ROWS[name]
+    text = corpus(name, tmp_path).read()
+    assert cells_of(text) == ROWS[name]
     about, repo, file = text.provenance(), DATASETS[name].repo, DATASETS[name].files[0]
     revision = DATASETS[name].revision or "main"
     assert about["source"] == f"{repo}/{file}@{revision}"
@@ -72,22 +71,22 @@ def test_a_corpus_comes_from_the_hub_its_cache_or_a_local_copy(name, hub, tmp_pa
     assert [path.split("/resolve/")[1].split("/")[0] for path in hub.downloads()] == [revision]
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     corpora.check_available(name)
-    assert rows_of(corpus(name, tmp_path / "other")) == ROWS[name]
+    assert cells_of(corpus(name, tmp_path / "other").read()) == ROWS[name]
     copy = tmp_path / f"copy{Path(file).suffix}"
     copy.write_bytes(content(name, tmp_path))
-    own = corpus(name, tmp_path / "third", file=str(copy))
-    assert rows_of(own) == ROWS[name]
+    own = corpus(name, tmp_path / "third", file=str(copy)).read()
+    assert cells_of(own) == ROWS[name]
     assert own.provenance()["source"] == str(copy)
     assert len(hub.downloads()) == 1
 
 
 def test_columns_are_chosen_and_ordered_by_name(hub, tmp_path):
     """The non-contrastive paper's rows "Barlow Twins (NLI)" read two of the three columns."""
-    found = rows_of(corpus("nli", tmp_path, ["sent1", "sent0"]))
+    found = cells_of(corpus("nli", tmp_path, ["sent1", "sent0"]).read())
     assert found == [(b, a) for a, b, _ in ROWS["nli"]]
     for name, columns in (("nli", ["sent0", "premise"]), ("wiki1m", ["a", "b"])):
         with pytest.raises(UserError, match=r"data\.columns"):
-            corpus(name, tmp_path, columns).prepare()
+            corpus(name, tmp_path, columns).read()
 
 
 def test_triplets_in_several_files_are_read_as_one(toy_hub, tmp_path, monkeypatch):
@@ -99,11 +98,11 @@ def test_triplets_in_several_files_are_read_as_one(toy_hub, tmp_path, monkeypatc
         for i, part in enumerate((rows[:3], rows[3:]))
     }
     toy_hub.add("datasets/mattymchen/synli", {"README.md": b"x", **files})
-    assert rows_of(corpus("synli", tmp_path)) == rows
+    assert cells_of(corpus("synli", tmp_path).read()) == rows
     for name, content in files.items():
         (tmp_path / "copy").mkdir(exist_ok=True)
         (tmp_path / "copy" / name.rpartition("/")[2]).write_bytes(content)
-    assert rows_of(corpus("synli", tmp_path / "other", folder=str(tmp_path / "copy"))) == rows
+    assert cells_of(corpus("synli", tmp_path / "other", folder=str(tmp_path / "copy")).read()) == rows
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if DATASETS[name].rows])
@@ -113,7 +112,7 @@ def test_another_number_of_rows_is_refused(name, hub, tmp_path, monkeypatch):
     copy.write_bytes(content(name, tmp_path))
     for own in ({}, {"file": str(copy)}):
         with pytest.raises(UserError, match=rf"data={name} has {len(ROWS[name])} rows.*data=text"):
-            corpus(name, tmp_path, **own).prepare()
+            corpus(name, tmp_path, **own).read()
     assert not list((tmp_path / "text").glob("*"))
 
 
@@ -121,7 +120,7 @@ def test_documents_are_filtered_while_reading_and_no_file_is_fetched_after_the_l
     words = {"00000": (3, 5, 4), "00001": (9, 2, 8, 7), "00002": (5,)}
     files = {f"plain_text/{name}.parquet": parquet(text=["  word \n\n" * n for n in ns]) for name, ns in words.items()}
     toy_hub.add("datasets/Skylion007/openwebtext", {"openwebtext.py": b"x = 1\n", **files})
-    found = rows_of(corpus("openwebtext", tmp_path, min_units=5, limit=3))
+    found = cells_of(corpus("openwebtext", tmp_path, min_units=5, limit=3).read())
     assert found == [(" ".join(["word"] * n),) for n in (5, 9, 8)]
     at = f"/resolve/{DATASETS['openwebtext'].revision}/plain_text/"
     assert [at in path for path in toy_hub.downloads()] == [True, True]

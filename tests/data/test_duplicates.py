@@ -8,6 +8,7 @@ import pytest
 from cse.augmentation.dropout import Dropout
 from cse.data.duplicates import apart, met, sharing, text_keys
 from cse.data.loader import Batches
+from cse.data.rows import TextRows
 from cse.data.text import Text
 from cse.model.tokenizer import Tokenizer
 
@@ -20,12 +21,10 @@ def sharing_pairs(text: Text, batches: list[np.ndarray]) -> int:
 def pairs(tmp_path):
     """A function that prepares queries with answers, of which there are fewer."""
 
-    def prepared(rows: int, answers: int) -> Text:
+    def prepared(rows: int, answers: int) -> TextRows:
         with open(tmp_path / "a.csv", "w", newline="") as file:
             csv.writer(file).writerows([("q", "p"), *[(f"query {i}", f"answer {i % answers}") for i in range(rows)]])
-        text = Text("text", str(tmp_path / "cache"), str(tmp_path / "a.csv"), ["q", "p"])
-        text.prepare()
-        return text
+        return Text("text", str(tmp_path / "cache"), str(tmp_path / "a.csv"), ["q", "p"]).read()
 
     return prepared
 
@@ -46,7 +45,7 @@ def test_the_rows_of_a_text_that_share_a_cell(pairs):
 ])  # fmt: skip
 def test_no_two_rows_of_a_batch_share_a_text(pairs, tiny_tokenizer, rows, answers, batch_size, drop_last):
     text = pairs(rows, answers)
-    text.tokenize(Tokenizer(tiny_tokenizer, 64), 32)
+    text = text.tokenized(Tokenizer(tiny_tokenizer, 64), 32)
 
     def epochs(no_duplicates: bool) -> list[list[np.ndarray]]:
         options = {"num_views": 2, "masking": "none", "mask": None, "batch_size": batch_size, "max_length": 32}

@@ -69,8 +69,7 @@ def test_a_folder_of_text_names_what_is_not_read(tmp_path, caplog):
     paths(folder, "b.txt.bz2", "c.text", "e.text", "._a.txt", ".Trash-1000/a.txt")
     (folder / "A.TXT").write_text("kadan\nlofel\n")
     with caplog.at_level(logging.WARNING):
-        text = Text("text", str(tmp_path / "cache"), str(folder))
-        text.prepare()
+        text = Text("text", str(tmp_path / "cache"), str(folder)).read()
     assert len(text) == 2
     assert "3 files are not read: .text (2, the first: c.text), .bz2 (b.txt.bz2)" in caplog.text
 

@@ -1,5 +1,7 @@
 """Batches: every row once an epoch, the same for any number of processes and from any step on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -30,10 +32,9 @@ def make(tmp_path, tiny_tokenizer):
                 yield tuple(" ".join([f"{i}", *words, "abc"[column]]) for column in range(columns))
 
         names = [f"c{i}" for i in range(columns)] if columns > 1 else None
-        text = Text("made", str(tmp_path), rows=sentences, identity=f"{rows}x{columns}", columns=names)
-        text.prepare()
+        text = Text("made", str(tmp_path), rows=sentences, identity=f"{rows}x{columns}", columns=names).read()
         tokenizer = Tokenizer(tiny_tokenizer, 64, more.pop("prefix", ""))
-        text.tokenize(tokenizer, 32)
+        text = text.tokenized(tokenizer, 32)
         mask = Masking(0.3, 0.8, 0.1)
         mask.bind(tiny_tokenizer)
         options = {"batch_size": 4, "drop_last": False, "seed": 1, "max_length": 32, "rank": 0, "world": 1} | more
@@ -173,7 +174,8 @@ def test_what_an_objective_reads_of_a_row_is_beside_its_ids(make, masking):
     teacher = lambda rows, columns: np.stack([rows, columns], 1).astype(np.float32)  # noqa: E731
     for rank in range(2):
         batches = make(**options, rank=rank, world=2, teacher=teacher)
-        batches.text.scores, batches.text.targets_N = ScoreColumn("score", None), np.arange(32, dtype=np.float32) / 32
+        scored = {"scores": ScoreColumn("score", None), "targets_N": np.arange(32, dtype=np.float32) / 32}
+        batches.text = replace(batches.text, **scored)
         known, ids = batches[3].known, rows_of(batches[3])
         mine = np.split(batches.rows_of(3), 2)[rank].tolist()
         copies = [row for row in mine for _ in range(2)] if masking == "copies" else []

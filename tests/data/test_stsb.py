@@ -11,9 +11,7 @@ LINE = "made\tup\ttrain\t1\t{score}\ta cat .\ta dog ."
 
 
 def stsb(folder, cache, *more):
-    text = make(composed("data=stsb", f"paths.senteval={folder}", f"paths.cache={cache}", *more).data)
-    text.prepare()
-    return text
+    return make(composed("data=stsb", f"paths.senteval={folder}", f"paths.cache={cache}", *more).data).read()
 
 
 def test_pairs_and_scores_are_those_of_sentevals_file(shared, tmp_path):

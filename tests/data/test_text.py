@@ -25,9 +25,8 @@ from cse.sources.catalogue import DATASETS
 
 def test_rows_ids_and_source_of_a_file(tmp_path, tiny_tokenizer):
     (tmp_path / "a.csv").write_text("first,second\nkadan lofel,migor\nperzu,\n")
-    text = Text("text", str(tmp_path / "cache"), str(tmp_path / "a.csv"), columns=["second", "first"])
-    text.prepare()
-    text.tokenize(Tokenizer(tiny_tokenizer, 64), max_length=4)
+    text = Text("text", str(tmp_path / "cache"), str(tmp_path / "a.csv"), columns=["second", "first"]).read()
+    text = text.tokenized(Tokenizer(tiny_tokenizer, 64), max_length=4)
     for row, cells in enumerate([("migor", "kadan lofel"), (" ", "perzu")]):
         for column, cell in enumerate(cells):
             assert text.text(row, column) == cell
@@ -49,7 +48,7 @@ def test_text_is_tokenised_once_for_each_content_and_length(prepared, tiny_token
     def tokenised(lines: list[str], max_length: int = 16) -> int:
         """How many texts the tokenizer was given."""
         calls.clear()
-        prepared(lines).tokenize(Counting(tiny_tokenizer, 64), max_length)
+        prepared(lines).tokenized(Counting(tiny_tokenizer, 64), max_length)
         return len(calls)
 
     lines = ["kadan", "lofel"]
@@ -58,7 +57,7 @@ def test_text_is_tokenised_once_for_each_content_and_length(prepared, tiny_token
 
 def test_ids_above_the_number_of_tokens_are_kept_as_they_are(prepared, gapped_tokenizer):
     text = prepared(["zil kadan", "kadan zil"])
-    text.tokenize(Tokenizer(gapped_tokenizer, 64), 8)
+    text = text.tokenized(Tokenizer(gapped_tokenizer, 64), 8)
     assert [max(ids) for ids in text.ids_of(np.arange(2))] == [70_001, 70_001]
 
 
@@ -67,16 +66,16 @@ def test_rows_without_a_token_that_the_vocabulary_knows_are_counted_at_every_sta
     for _ in range(2):  # tokenised, and from the cache
         caplog.clear()
         with caplog.at_level(logging.WARNING):
-            prepared(lines).tokenize(Tokenizer(tiny_tokenizer, 64, prefix="kadan "), 8)
+            prepared(lines).tokenized(Tokenizer(tiny_tokenizer, 64, prefix="kadan "), 8)
         assert "2 of 5 rows have a text without one token that the vocabulary knows, the first: row 3" in caplog.text
     caplog.clear()
-    prepared(lines, limit=2).tokenize(Tokenizer(tiny_tokenizer, 64), 8)
+    prepared(lines, limit=2).tokenized(Tokenizer(tiny_tokenizer, 64), 8)
     assert not caplog.text
 
 
 def test_an_older_version_of_the_readers_leaves_no_cache_to_serve(prepared, tiny_tokenizer, monkeypatch, tmp_path):
     def folders() -> int:
-        prepared(["kadan", "lofel"]).tokenize(Tokenizer(tiny_tokenizer, 64), 8)
+        prepared(["kadan", "lofel"]).tokenized(Tokenizer(tiny_tokenizer, 64), 8)
         return len([*(tmp_path / "cache" / "text").iterdir()])
 
     assert [folders(), folders()] == [2, 2]
@@ -86,12 +85,11 @@ def test_an_older_version_of_the_readers_leaves_no_cache_to_serve(prepared, tiny
 
 def test_text_of_a_hub_dataset(toy_hub, tmp_path):
     toy_hub.add("datasets/lab/table", {"data/train-0.parquet": parquet(a=["one", "two"], n=[1, 2])})
-    text = Text("text", str(tmp_path), "lab/table", ["a"])
-    text.prepare()
+    text = Text("text", str(tmp_path), "lab/table", ["a"]).read()
     assert [text.text(i) for i in range(len(text))] == ["one", "two"]
     for column, told in (("n", "lab/table, row 1: n"), ("z", "a, n")):
         with pytest.raises(UserError, match=told):
-            Text("text", str(tmp_path), "lab/table", [column]).prepare()
+            Text("text", str(tmp_path), "lab/table", [column]).read()
 
 
 @pytest.mark.parametrize(("name", "content"), [
@@ -104,9 +102,7 @@ def test_scores_beside_the_text(tmp_path, name, content):
 
     def read(score_range, **more):
         words = {"columns": ["a", "b"], "scores": "score"} | more
-        text = Text("text", str(tmp_path / "cache"), str(tmp_path / name), score_range=score_range, **words)
-        text.prepare()
-        return text
+        return Text("text", str(tmp_path / "cache"), str(tmp_path / name), score_range=score_range, **words).read()
 
     noise = {"delete": 0.9, "insert": 3, "swap": 1, "seed": 0}
     for more in ({}, {"noise": noise}):
@@ -132,14 +128,14 @@ def test_what_is_no_score_is_refused_with_its_line(tmp_path, score):
     )
     text = Text("text", str(tmp_path), str(tmp_path / "a.jsonl"), ["a", "b"], "score", None)
     with pytest.raises(UserError, match=r"a\.jsonl, line 2\b"):
-        text.prepare()
+        text.read()
 
 
 def test_equal_scores_of_all_rows_are_refused(tmp_path):
     (tmp_path / "a.csv").write_text("a,b,score\nx,y,2\nz,w,2.0\n")
     text = Text("text", str(tmp_path), str(tmp_path / "a.csv"), ["a", "b"], "score", (0, 4))
     with pytest.raises(UserError, match=r"every row has score 2, scaled to 0\.5"):
-        text.prepare()
+        text.read()
 
 
 def test_a_limit_takes_the_first_rows_or_a_random_subset_that_grows_with_it():
@@ -176,9 +172,9 @@ def test_an_encoding_that_changes_ascii_is_refused(encoding):
 def test_a_source_that_is_missing_or_too_short_is_named(tmp_path, prepared):
     for path in (str(tmp_path / "no.txt"), "some-lab/nothing"):
         with pytest.raises(MissingResource, match=path):
-            Text("text", str(tmp_path), path).prepare()
+            Text("text", str(tmp_path), path).read()
     with pytest.raises(UserError, match=r"data\.path"):
-        Text("text", str(tmp_path)).prepare()
+        Text("text", str(tmp_path)).read()
     with pytest.raises(UserError, match=r"a\.txt"):
         prepared(["one row"])
     for part in ({"split": "validation"}, {"subset": "all"}):
@@ -194,7 +190,7 @@ def test_a_function_that_yields_a_wrong_row_or_fails_is_named_with_the_row(tmp_p
     for last, said in (("a", r"row 2: .*data\.columns=\[a,b\]"), (None, "after row 1: .*rows raised AttributeError")):
         text = Text("mine", str(tmp_path), columns=["a", "b"], rows=partial(rows, last), identity="1")
         with pytest.raises(UserError, match=f"^data=mine, {said}"):
-            text.prepare()
+            text.read()
 
 
 def test_several_columns_of_a_corpus_that_has_one_are_refused_at_once(tmp_path):
@@ -210,8 +206,7 @@ def test_another_function_or_setting_or_code_is_not_read_from_the_cache(tmp_path
         module = module_from_spec(spec)
         monkeypatch.setitem(sys.modules, "readers_of_mine", module)
         spec.loader.exec_module(module)
-        text = Text("mine", str(tmp_path), rows=partial(module.read, **settings))
-        text.prepare()
+        text = Text("mine", str(tmp_path), rows=partial(module.read, **settings)).read()
         return text.text(0)
 
     source = "def read(word='a'):\n    yield from [(word + '{}',)] * 2\n"
@@ -244,10 +239,9 @@ def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_no_cache(tmp
         patch.setattr(readers, "lines_of", then_changed)
         patch.setattr(corpora, "lines_of", then_changed)
         with pytest.raises(UserError, match=r"a\.txt.* changed"):
-            text().prepare()
+            text().read()
     assert not list((tmp_path / "cache" / "text").iterdir())
-    again = text()
-    again.prepare()
+    again = text().read()
     assert again.text(1) == "migor"
 
 
@@ -261,8 +255,7 @@ def test_a_local_copy_of_a_corpus_is_identified_by_its_content(tmp_path, monkeyp
         file = partial(wiki1m, file=str(tmp_path / f"{name}.txt"))
         folder = partial(openwebtext, min_units=1, tokenizer=None, limit=None, folder=str(tmp_path / name))
         for corpus, rows in (("wiki1m", file), ("openwebtext", folder)):
-            text = Text(corpus, str(tmp_path / "cache"), rows=rows, identity=corpus)
-            text.prepare()
+            text = Text(corpus, str(tmp_path / "cache"), rows=rows, identity=corpus).read()
             assert (text.text(0), len(text.inputs())) == (f"kadan {name}", 1)
             assert next(iter(text.inputs())).startswith(str(tmp_path / name))
             assert text.provenance()["sha256"] in text.inputs().values()

@@ -6,6 +6,7 @@ import logging
 import pytest
 
 from cse.data import usable
+from cse.data.rows import TextRows
 from cse.data.text import Text
 from cse.errors import UserError
 
@@ -23,16 +24,14 @@ def test_a_usable_text_has_something_visible_and_no_nul():
 def pairs(tmp_path):
     """A function that prepares 300 rows of two columns: some have no title, one has NUL in its body."""
 
-    def text_of(empty: str | None, untitled: int = 3, **options) -> Text:
+    def text_of(empty: str | None, untitled: int = 3, **options) -> TextRows:
         rows = [[f"title {i}", f"body {i}"] for i in range(300)]
         rows[20][1] = "bo\0dy"
         for i in range(untitled):
             rows[10 + i][0] = "" if i else "\u200b"
         path = tmp_path / "pairs.csv"
         path.write_text("\n".join(["title,body", *map(",".join, rows)]), encoding="utf-8")
-        text = Text("text", str(tmp_path / "cache"), str(path), ["title", "body"], empty=empty, **options)
-        text.prepare()
-        return text
+        return Text("text", str(tmp_path / "cache"), str(path), ["title", "body"], empty=empty, **options).read()
 
     return text_of
 

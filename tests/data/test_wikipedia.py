@@ -95,14 +95,13 @@ def config(tmp_path, **rows):
 def test_the_configured_text_samples_the_dump_once(dump, tmp_path, caplog):
     options = config(tmp_path, language="de", n=50, share=1.0)
     with caplog.at_level("INFO"):
-        text = instantiate(options)
-        text.prepare()
+        text = instantiate(options).read()
     expected = sample(ARTICLES, 50, 0, **OPTIONS)
     assert [text.text(i) for i in range(len(text))] == expected
     assert hashlib.sha256("\n".join(expected).encode()).hexdigest() in caplog.text
     assert any(f"/revision/{DATASETS['wikipedia'].revision}" in line for line in dump.requests)
     asked = len(dump.requests)
-    instantiate(options).prepare()  # the second time from the cache
+    instantiate(options).read()  # the second time from the cache
     assert len(dump.requests) == asked
     assert "de/n=50/seed=0/share=1.0/5-60-words" in options.identity
 
@@ -117,4 +116,4 @@ def test_a_share_uses_about_that_many_articles(dump):
 
 def test_an_unknown_language_is_named(dump, tmp_path):
     with pytest.raises(UserError, match=r"20231101\.xx"):
-        instantiate(config(tmp_path, language="xx")).prepare()
+        instantiate(config(tmp_path, language="xx")).read()

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cse.data.cache import cached
+from cse.data.cache import cache_columns
 from cse.files import recover, replaced_folder, write_text
 from cse.lab.folder.events import Jsonl, read_events
 from cse.training import checkpoint
@@ -124,7 +124,7 @@ def test_a_cache(tmp_path):
     rows = [(np.arange(3),), (np.arange(5),)]
 
     def write() -> list[np.ndarray]:
-        (column,) = cached(folder, iter(rows), ["ids"], "int32").columns
+        (column,) = cache_columns(folder, iter(rows), ["ids"], "int32").columns
         return list(column)
 
     def check() -> None:

@@ -36,7 +36,7 @@ def test_a_text_file_is_named_with_its_line(files, tmp_path, file, columns):
     name, _, line = file.partition(":")
     text = Text("text", str(tmp_path), path=str(files / name), columns=[columns] if columns else None)
     with pytest.raises(UserError, match=rf"(?s){re.escape(name)}{f', line {line}' if line else ''}\b") as refused:
-        text.prepare()
+        text.read()
     assert len(str(refused.value).splitlines()) == 1
     assert not list(tmp_path.rglob("*.npy"))
 

@@ -13,6 +13,7 @@ from omegaconf import DictConfig
 from cse.data.duplicates import met
 from cse.data.loader import Batches
 from cse.data.overlap import Overlap, in_words
+from cse.data.rows import TextRows
 from cse.data.text import Text
 from cse.device import computes_bf16, device_name, is_gpu, total_memory
 from cse.errors import UserError
@@ -181,11 +182,11 @@ def method_in_words(config: Config) -> dict[str, str]:
     }
 
 
-def data_in_words(text: Text, rows: int | None = None) -> str:
+def data_in_words(text: Text | TextRows, rows: int | None = None) -> str:
     """The text, the rows that are trained on, if known, the file or dataset that was named, and its columns."""
     words = text.name if rows is None else f"{text.name}, {rows:,} rows"
-    if place := text.copy or text.path:
-        words += f" of {place}"
+    if text.place:
+        words += f" of {text.place}"
     if text.columns:
         words += f", columns {', '.join(text.columns)}"
     if text.scores:

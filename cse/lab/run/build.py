@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
     from torch import nn
 
     from cse.data.loader import Batches
+    from cse.data.rows import TextRows
     from cse.data.text import Text
     from cse.model.encoder import Encoder
     from cse.training.settings import Parts, Trainer
@@ -74,13 +75,12 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
         check_scored_widths(cfg.get("eval"), encoder.vector_length)
         if not cfg.data.preview:
             aux = attempt(lambda: build_aux(cfg, encoder, objective))
-    attempt(text.find)
-    if not attempt.missing:  # a corpus may be many gigabytes
-        attempt(text.prepare)
+    found = attempt(text.find)
     attempt.check()
     assert encoder is not None
     assert objective is not None
-    batches = make_batches(cfg, encoder, objective, augmentation, text=text, accelerator=accelerator)
+    rows = text.read(found)  # a corpus may be many gigabytes
+    batches = make_batches(cfg, encoder, objective, augmentation, text=rows, accelerator=accelerator)
     return Parts(trainer, encoder, objective, augmentation, batches, aux, evaluators)
 
 
@@ -115,7 +115,7 @@ def make_batches(
     objective: Objective,
     augmentation: Augmentation,
     *,
-    text: Text,
+    text: TextRows,
     accelerator: Accelerator,
 ) -> Batches:
     """Give the augmentation and the mask the encoder's tokenizer, and make this process's batches."""
@@ -132,7 +132,7 @@ def make_batches(
     max_length = cfg.trainer.max_length + tokenizer.template_length
     augmentation.bind(tokenizer.hf)
     if augmentation.level == "tokens":
-        text.tokenize(tokenizer, max_length)
+        text = text.tokenized(tokenizer, max_length)
     batches = Batches(
         text,
         tokenizer,

@@ -14,6 +14,7 @@ from omegaconf import DictConfig
 
 from cse.data.overlap import Overlap, in_words, overlap
 from cse.data.readers import ending_of, files_of, is_on_hub, lines_of
+from cse.data.text import Text
 from cse.device import default_device
 from cse.errors import MissingResource, UserError, renaming_keys
 from cse.eval.items import keep_cosines, keep_items
@@ -119,19 +120,20 @@ def told_of_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | N
 
     try:
         cfg = validate(resumed(Origin("rerun", run), []), "train")
-        text, select = build.make(cfg.data), str(cfg.trainer.select)
+        text: Text = build.make(cfg.data)
+        select = str(cfg.trainer.select)
         if text.path is not None and is_on_hub(text.path):  # which `find` may download
             raise MissingResource(f"{run} learned from {text.path}, of the hub")
-        text.find()
-        if not (text.cache / text.digest).exists():
+        source = text.find()
+        if not (text.cache / source.digest).exists():
             raise MissingResource(f"the text of {run} is not in {text.cache}")
-        text.prepare()
+        rows = text.read(source)
         of_run = cfg.get("eval") or {}
         choosers = build.build_evaluators({key: of_run[key] for key in of_run if select.startswith(f"dev/{key}/")})
     except UserError as error:
         log.info("overlap    not known: %s", error)
         return None
-    found = overlap(text, evaluators)
+    found = overlap(rows, evaluators)
     print_fields(overlap=in_words(found), selection=selection_in_words(select, choosers, evaluators))
     return found
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from cse.data.cache import cached
-from cse.data.text import Text, digest_of
+from cse.data.cache import cache_columns
+from cse.data.rows import TextRows
+from cse.data.text import digest_of
 from cse.errors import UserError, renaming_keys
 from cse.files import sha256
 from cse.model.load import load_encoder
@@ -33,7 +34,7 @@ class Teachers:
     zeros take the place of vectors that are not cached yet.
     """
 
-    def __init__(self, objective: Objective, text: Text, device: torch.device, dry: bool):
+    def __init__(self, objective: Objective, text: TextRows, device: torch.device, dry: bool):
         self.weights = [math.sqrt(weight) for weight in objective.teachers.values()]
         self.identities = {name: identity_of(name, objective.teacher_pooling) for name in objective.teachers}
         self.tables_CNE = [
@@ -73,7 +74,7 @@ def identity_of(name: str, pooling: str | None) -> str:
 
 
 def table_of(
-    name: str, identity: str, text: Text, *, pooling: str | None, device: torch.device, dry: bool
+    name: str, identity: str, text: TextRows, *, pooling: str | None, device: torch.device, dry: bool
 ) -> np.ndarray:
     """(columns, rows in use, E) float32 unit vectors, memory-mapped. Raises UserError if the teacher changes."""
     shape = (text.num_columns, len(text))
@@ -99,5 +100,5 @@ def table_of(
             )
 
     with showing(f"vectors of {text.name} by {name}"):
-        (table,) = cached(folder, vectors(), ["vectors"], "float32").columns
+        (table,) = cache_columns(folder, vectors(), ["vectors"], "float32").columns
     return table.flat.reshape(*shape, -1)

@@ -28,8 +28,7 @@ def teacher(tiny_bert, tmp_path) -> Path:
 def taught(teacher, triplets, tmp_path):
     def build(*more, second=None, dry=False):
         words = [f"data.path={triplets}", "data.columns=[sent0,sent1]", f"paths.cache={tmp_path}/cache", *more]
-        text = make(composed("data=text", *words).data)
-        text.prepare()
+        text = make(composed("data=text", *words).data).read()
         objective = Rankcse(8, str(teacher), second, 0.25, "mean", "listmle", 1, 1, 1, 1, 1, torch.nn.Identity)
         return Teachers(objective, text, torch.device("cpu"), dry), text
 
