@@ -46,7 +46,7 @@ parts, the part that speaks least for it; of a trend, the rank correlation. *Qua
 
 def findings_of(name: str, folder: Path, out: Path) -> pd.DataFrame:
     """A sweep's claims, judged from its runs in the folder, if there are any. Pictures are drawn into `out`."""
-    place = folder / jobs.read(name).folder
+    place = folder / jobs.load_sweep(name).folder
     return of_sweep(settings([f"sweep={name}", *([f"runs={place}"] if place.is_dir() else [])]), [place], out).claims
 
 

@@ -34,8 +34,9 @@ from cse.lab.run.needs import asked, check_needs, check_quickly
 from cse.lab.settings.compose import composed, explaining, without_hydra
 from cse.lab.settings.dotted import flattened
 from cse.lab.settings.groups import PROGRAMS, adopt_folders, choices
-from cse.lab.settings.keys import FUNCTION, key_of
-from cse.lab.settings.spelling import MULTIRUN, ONE_OF_MANY, as_meant, spell, spell_settings, values_of
+from cse.lab.settings.keys import FUNCTION
+from cse.lab.settings.words import Word, as_meant, read_words, split_flags, texts_of, values_of, words_of_settings
+from cse.lab.sweep.line import is_many
 from cse.ranges import AnyPooling
 from cse.sources.encoder import WORKS_HERE
 
@@ -111,7 +112,7 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
     if command not in PROGRAMS:
         raise UserError(f"command={command}: should be one of {', '.join(PROGRAMS)}")
     with startup.environment_kept():
-        return without_hydra(_composed(command, _spelled(command, _given(words, settings)))[0])
+        return without_hydra(_composed(command, _given(command, words, settings))[0])
 
 
 def train(*words: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
@@ -195,13 +196,13 @@ def evaluate(
     if isinstance(settings.get("eval"), Mapping):
         words = ("eval=[]", *words)
     with startup.alone(), _functions(settings) as own:
-        spelled = _spelled("evaluate", _given(words, settings))
-        if idle := [word for word in spelled if key_of(word).partition(".")[0] not in OF_EVALUATORS]:
+        given = _given("evaluate", words, settings)
+        if idle := [word for word in given if word.key.partition(".")[0] not in OF_EVALUATORS]:
             raise UserError(
                 f"cse.evaluate scores an encoder as it is, and {idle[0]} has no effect: load it as it is to be, "
                 "cse.load(NAME, pooling), or use cse-eval"
             )
-        cfg = _composed("evaluate", spelled, own)[0]
+        cfg = _composed("evaluate", given, own)[0]
         evaluators = build_evaluators(cfg.eval, cfg.splits)
         part = load(encoder) if isinstance(encoder, str | Path | TrainingRun) else encoder
         memoized = MemoizedEncode(checked(part.encode if isinstance(part, Encodes) else part))
@@ -241,10 +242,9 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
 def _job(command: str, words: Sequence[str], settings: dict[str, object], folder: str | Path | None) -> Iterator[Job]:
     """One job, checked, whose folder is not made yet. The block logs as its settings say."""
     with startup.alone(), _functions(settings) as own, explaining(words, command):
-        given = _given(words, settings)
-        spelled = _spelled(command, given)
-        config, origin = _composed(command, spelled, own, runs=True)
-        asked = folder or values_of(spelled).get("hydra.run.dir")
+        given = _given(command, words, settings)
+        config, origin = _composed(command, given, own, runs=True)
+        asked = folder or values_of(given).get("hydra.run.dir")
         place = Path(folder or config.hydra.run.dir)
         if origin and origin.word == "resume":
             place = origin.folder
@@ -252,11 +252,11 @@ def _job(command: str, words: Sequence[str], settings: dict[str, object], folder
                 raise UserError(f"{origin} continues in that folder: leave out {asked}, or start a new run with rerun=")
         check_place(place)
         check_typed(config, given)
-        typed = resume.whole_line(origin, spelled) if origin else given
+        typed = resume.whole_line(origin, given) if origin else given
         job = Job(without_hydra(config), typed, place)
-        with logging_to(job.log_file, [PROGRAMS[command], *typed]):
+        with logging_to(job.log_file):
             if origin is None:
-                fit(job.cfg, command, config.hydra.runtime.choices, spelled)
+                fit(job.cfg, command, config.hydra.runtime.choices, given)
             job.check()
             yield job
 
@@ -283,24 +283,25 @@ def _functions(settings: dict[str, object]) -> Iterator[list[str]]:
         yield [f"++eval.{name}={{_target_:{FUNCTION},name:{name}}}" for name in names]
 
 
-def _given(words: Sequence[object], settings: dict[str, object]) -> list[str]:
-    """Words and keywords as typed, without --config-dir, whose folders are adopted. Raises UserError for no words."""
+def _given(command: str, words: Sequence[object], settings: dict[str, object]) -> list[Word]:
+    """The words and keywords, without --config-dir, whose folders are adopted. Raises UserError for no words, and for
+    several jobs."""
     if wrong := [word for word in words if not isinstance(word, str)]:
         raise UserError(f'{wrong[0]!r:.60}: give words, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}')
-    own = adopt_folders(as_meant([str(word) for word in words]))
-    return [*own, *spell_settings(flattened(settings), own)]
-
-
-def _spelled(command: str, given: Sequence[str]) -> list[str]:
-    """The words as Hydra reads them. Raises UserError for several jobs."""
-    several = next((word for word in given if key_of(word) in (*MULTIRUN, "sweep")), None)
-    if several is not None and ONE_OF_MANY not in given:
+    texts, flags = split_flags(adopt_folders(as_meant([str(word) for word in words])))
+    texts += words_of_settings(flattened(settings))
+    with explaining(texts, command):
+        given = read_words(texts, command)
+    if is_many(given, flags):
+        several = next(iter([*flags, *(word.text for word in given if word.key == "sweep"), "-m"]))
         raise UserError(f"{several} starts several jobs, which needs the command line: cse-train {several}")
-    return spell(given, command)
+    if flags:
+        raise UserError(f"{flags[0]} is for the command line")
+    return given
 
 
 def _composed(
-    command: str, words: Sequence[str], own: Sequence[str] = (), *, runs: bool = False
+    command: str, words: Sequence[Word], own: Sequence[str] = (), *, runs: bool = False
 ) -> tuple[DictConfig, resume.Origin | None]:
     """The checked configuration, with Hydra's own node in it, and the run that it resumes or reruns, if any.
 
@@ -309,10 +310,10 @@ def _composed(
     """
     from cse.lab.settings.check import validate
 
-    with explaining(words, command):
+    all_words = [*words, *map(Word, own)]
+    with explaining(texts_of(words), command):
         origin = resume.started_from(words) if command == "train" else None
-        all_words = [*words, *own]
-        config = composed(command, all_words) if origin is None else resume.resumed(origin, all_words)
+        config = composed(command, texts_of(all_words)) if origin is None else resume.resumed(origin, all_words)
         if runs:
             check_quickly(config)  # before torch is imported, which takes seconds
         startup.settle_hub()  # before `validate` imports the parts, and with them the hub's libraries

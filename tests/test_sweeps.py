@@ -10,8 +10,9 @@ from run_folders import results_of
 from cse.lab.report import figures, published
 from cse.lab.report.spec import parse
 from cse.lab.settings.compose import composed
-from cse.lab.settings.words import first_values
+from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import jobs, line
+from cse.lab.sweep.grid import first_values
 
 SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"
 
@@ -40,7 +41,7 @@ NAMES = sorted(PUBLISHED)
 
 @functools.cache
 def read(name: str) -> line.Line:
-    return line.read([f"sweep={name}"], "cse-train")
+    return line.read_line([f"sweep={name}"], "cse-train")
 
 
 def sweep(name: str) -> jobs.Sweep:
@@ -55,7 +56,7 @@ def planned(name: str) -> list[jobs.PlannedJob]:
 @functools.cache
 def ends(name: str) -> list[jobs.PlannedJob]:
     """The first and the last job; of searches, an example of the first and the last."""
-    small = line.read([f"sweep={name}", "smoke=true", "tracker=none"], "cse-train")
+    small = line.read_line([f"sweep={name}", "smoke=true", "tracker=none"], "cse-train")
     return [small.job(first_values(small.rows[place])) for place in (0, -1)]
 
 
@@ -160,11 +161,11 @@ def test_the_first_and_the_last_job_run(name, runs, monkeypatch):
     def call(job: jobs.PlannedJob, folder: Path) -> None:
         if (folder / "results.json").exists():
             return
-        monkeypatch.setattr("sys.argv", [job.program, *job.words, f"hydra.run.dir={folder}"])
+        monkeypatch.setattr("sys.argv", [job.program, *texts_of(job.words), f"hydra.run.dir={folder}"])
         (train if job.program == "cse-train" else evaluate).main()  # a failure leaves with an exit code
         assert results_of(folder)["status"] == "done"
 
     for job in ends(name):
         if job.scores:
             call(job.scores[1], job.scores[0])
-        call(job, runs / sweep(name).place(["smoke=true"]) / job.name)
+        call(job, runs / sweep(name).place([Word("smoke=true")]) / job.name)

@@ -27,4 +27,4 @@ def exit_code(program: str, *words: object) -> int:
 
 def jobs_of(sweep: str, *words: str) -> list[PlannedJob]:
     """The jobs of `cse-train sweep=SWEEP WORDS`; of a search, an example of each."""
-    return line.read([f"sweep={sweep}", *words], "cse-train").jobs()
+    return line.read_line([f"sweep={sweep}", *words], "cse-train").jobs()

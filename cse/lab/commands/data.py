@@ -13,7 +13,7 @@ from cse.lab.commands.exits import as_set, exit_on_error, report_error, words_or
 from cse.lab.run import startup
 from cse.lab.sections import in_columns
 from cse.lab.settings.compose import composed, resolved
-from cse.lab.settings.spelling import MULTIRUN
+from cse.lab.settings.words import MULTIRUN, shell_line
 from cse.needs import Need
 from cse.sources.catalogue import DATASETS, Dataset, find_dataset
 from cse.sources.fetch import DatasetNeed
@@ -72,7 +72,7 @@ def show(words: Sequence[str]) -> int:
         counts["fetched"] += state == "missing" and not wrong
         size = size_of(name) if about else ""
         print(as_set(f"{state:<7}  {need.name}  {place or wrong or size}".rstrip()))
-    gets = f" (cse-data fetch {' '.join(words)} gets them)" if counts["fetched"] else ""
+    gets = f" ({shell_line('cse-data', 'fetch', *words)} gets them)" if counts["fetched"] else ""
     later = f", {counts['later']} when it is first scored" if counts["later"] else ""
     print(f"{counts['here']} here, {counts['missing']} missing{gets}{later}")
     return int(counts["missing"] > 0)

@@ -18,7 +18,7 @@ from omegaconf import DictConfig
 from cse.errors import UserError
 from cse.lab.commands.exits import as_set, exit_on_error, words_or_help
 from cse.lab.run import startup
-from cse.lab.settings.spelling import spell
+from cse.lab.settings.words import read_words, texts_of
 from cse.sources.hub import is_offline
 
 HELP = """\
@@ -56,7 +56,7 @@ def main() -> None:
         if forbidden:
             silent = "is not asked, as HF_HUB_OFFLINE is set (docs/offline.md)"
         startup.quiet()
-        cfg = composed(spell(overrides, "train"))
+        cfg = composed(overrides)
         found = {"machine": dict(machine(cfg, silent)), "packages": dict(packages()), "paths": dict(paths(cfg))}
     if "--json" in arguments:
         findings = {group: {name: one._asdict() for name, one in of.items()} for group, of in found.items()}
@@ -95,7 +95,7 @@ def composed(overrides: list[str]) -> DictConfig:
     from cse.lab.settings.check import validate
 
     with compose.explaining(overrides, "train"):
-        config = compose.composed("train", overrides)
+        config = compose.composed("train", texts_of(read_words(overrides, "train")))
         validate(config, "train")
         return compose.without_hydra(config)
 

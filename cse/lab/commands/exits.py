@@ -19,7 +19,7 @@ from cse.files import NO_PLACE, cannot_write
 from cse.lab.commands.streams import tolerate_broken_pipe
 from cse.lab.run import slurm
 from cse.lab.settings.groups import adopt_folders
-from cse.lab.settings.spelling import as_meant
+from cse.lab.settings.words import as_meant
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the quota, the largest size of a file
 FIRST = 10.0  # seconds within which a launcher ends the others, once the first process has failed
@@ -45,7 +45,7 @@ def exit_on_error() -> Iterator[None]:
 def words_or_help(text: str, answer: Callable[[str, Sequence[str]], str | None] | None = None) -> list[str]:
     """The words of this command line, with --config-dir's folders adopted. Prints what answer(text, words) says, by
     default the text that --help asks for, and exits, unless that is None."""
-    words = sys.argv[1:] = adopt_folders(as_meant(sys.argv[1:]))
+    words = adopt_folders(as_meant(sys.argv[1:]))
     asked = text if {"-h", "--help"} & {*words} else None
     if (shown := answer(text, words) if answer else asked) is not None:
         print(shown)

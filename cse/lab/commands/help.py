@@ -93,18 +93,17 @@ def help_on_choice(group: str, choice: str) -> str:
 
 def help_on_sweep(name: str) -> str:
     """What a sweep is, the values of its axes (`case` is one of its rows), and how many jobs they make."""
-    from cse.lab.settings.words import expanded
-    from cse.lab.sweep.jobs import read
+    from cse.lab.sweep.grid import grid
+    from cse.lab.sweep.jobs import load_sweep
 
-    sweep = read(name)
-    axes = [axis.partition("=")[::2] for axis in sweep.axes([])]
-    is_grid = sweep.sweeper == "basic"
-    rows = expanded([f"{key}={values}" for key, values in axes if is_grid or key in sweep.search_each])
+    sweep = load_sweep(name)
+    axes, is_grid = sweep.axes(), sweep.sweeper == "basic"
+    rows = grid(axis for axis in axes if is_grid or axis.key in sweep.search_each)
     count = f"{len({sweep.job(row).name for row in rows})} {'jobs' if is_grid else 'searches'}"
     return "\n".join(
         [
             wrap(first_comment("sweep", name), f"{name}: "),
-            *(wrap(values.replace(",", ", "), f"  {key}=").replace(", ", ",") for key, values in axes),
+            *(wrap(axis.typed_value.replace(",", ", "), f"  {axis.key}=").replace(", ", ",") for axis in axes),
             f"  {count}: sweep={name} dry_run=true lists them; KEY=A,B replaces an axis or, as seed=1,2,3, adds one",
         ]
     )

@@ -15,54 +15,55 @@ from cse.lab.run.resume import started_from
 from cse.lab.settings.compose import explaining, refuse_words
 from cse.lab.settings.groups import CONF_DIR, PROGRAMS
 from cse.lab.settings.lookup import keys
-from cse.lab.settings.spelling import LOOKS, MULTIRUN, spell, split_flags
 from cse.lab.settings.suggest import nearest, topic
+from cse.lab.settings.words import LOOKS, MULTIRUN, Word, read_words, split_flags, texts_of
 from cse.lab.sweep.line import is_many
 
 
 def words_of_one_job(command: str, text: str) -> list[str]:
-    """The words of this command line, if it is one job. Does anything else itself, and exits.
+    """What this command line gives, if it is one job. Does anything else itself, and exits.
 
     command: "train" or "evaluate". text: its help.
     """
-    words = words_or_help(text, partial(answer, command))
-    refuse_flags(words, command)
-    if set(LOOKS) & set(words):
-        show_config(command, words)
-    if is_many(words):
-        run_many(command, words)
-    return words
+    arguments = words_or_help(text, partial(answer, command))
+    texts, flags = split_flags(arguments)
+    refuse_flags(texts, flags, command)
+    with explaining(texts, command):
+        words = read_words(texts, command)
+        if {*LOOKS} & {*flags}:
+            show_config(command, words, flags)
+        if is_many(words, flags):
+            run_many(command, arguments)
+    return arguments
 
 
-def run_many(command: str, words: list[str]) -> NoReturn:
+def run_many(command: str, arguments: list[str]) -> NoReturn:
     """Run the jobs of a line with -m or sweep=. Exits with 1 if one failed, with 2 after a user's mistake."""
     from cse.lab.sweep import engine
 
     slurm.release()
-    with explaining(words, command):
-        sys.exit(engine.main(spell(words, command, many=True), PROGRAMS[command]))
+    sys.exit(engine.main(arguments, PROGRAMS[command]))
 
 
-def show_config(command: str, words: list[str]) -> NoReturn:
+def show_config(command: str, words: list[Word], flags: list[str]) -> NoReturn:
     """Let Hydra show what these words give (--cfg, --info, --shell-completion, --hydra-help), without a run."""
     import hydra
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises errors
-    with explaining(words, command):
-        if origin := started_from(spell(words, command)):
-            raise UserError(f"{origin} starts from {origin.folder / RUN}: look at that file instead")
-        refuse_words(words)
-        sys.argv[1:] = spell(words, command)
-        hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=command)(lambda _: None)()
+    if origin := started_from(words):
+        raise UserError(f"{origin} starts from {origin.folder / RUN}: look at that file instead")
+    refuse_words(texts_of(words))
+    sys.argv[1:] = [*texts_of(words), *flags]  # which Hydra's own program reads
+    hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=command)(lambda _: None)()
     sys.exit(0)
 
 
-def refuse_flags(words: list[str], command: str) -> None:
+def refuse_flags(texts: list[str], flags: list[str], command: str) -> None:
     """Raise UserError for -m with a flag that shows one run, and for a flag that is unknown or lacks its value."""
     from hydra._internal.utils import get_args_parser
 
-    looks = [word for word in words if word in LOOKS]
-    if looks and set(MULTIRUN) & set(words):
+    looks = [flag for flag in flags if flag in LOOKS]
+    if looks and {*MULTIRUN} & {*flags}:
         raise UserError(f"{looks[0]} shows one run: leave out -m, and give each key one value")
 
     def refuse(message: str) -> NoReturn:
@@ -74,5 +75,4 @@ def refuse_flags(words: list[str], command: str) -> None:
 
     parser = get_args_parser()
     parser.error = refuse  # type: ignore[method-assign]
-    settings, flags = split_flags(words)
-    parser.parse_args([*settings, *flags])
+    parser.parse_args([*texts, *flags])

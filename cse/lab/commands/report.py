@@ -74,7 +74,8 @@ def name_of(folders: list[Path], where: str | None) -> str:
     the runs goes on as a run's folder is named: A+B-lr_1e-5-0a1b2c3d."""
     from cse.lab.report.chosen import named_settings
     from cse.lab.report.frame import short_names
-    from cse.lab.settings.words import short_name
+    from cse.lab.settings.words import recorded_words
+    from cse.lab.sweep.grid import short_name
 
     names = short_names([str(folder.resolve()) for folder in folders], os.sep).values()
     plain = (re.sub(r"[*?]", "", name).strip(os.sep).replace(os.sep, "_") for name in names)
@@ -82,7 +83,7 @@ def name_of(folders: list[Path], where: str | None) -> str:
     if not where:
         return name
     words = [f"{key}={','.join(values)}" for key, values in named_settings(where).items()]
-    return short_name(words, [name, *words], first=name)
+    return short_name(recorded_words(words), [name, *words], first=name)
 
 
 def of_two(folders: list[Path], out: Path) -> None:

@@ -19,8 +19,7 @@ from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import RUN, Run
 from cse.lab.settings.compose import is_group
 from cse.lab.settings.dotted import Config
-from cse.lab.settings.keys import is_verbatim, key_of
-from cse.lab.settings.spelling import parsed, unquoted
+from cse.lab.settings.words import Word, recorded_words
 
 PLAN, LOG = "jobs.jsonl", "job.log"
 STOPPED = ("killed", "interrupted")
@@ -82,8 +81,8 @@ def planned_in(folder: Path) -> dict[Path, dict[str, Any]]:
 
 def of_job(folder: Path, line: Mapping[str, Any]) -> Run:
     """A planned job as a run that has told nothing. line: of the plan; {} if there is none."""
-    words: Sequence[str] = line.get("words", [])
-    config, choices = settings_of(words)
+    words = recorded_words(line.get("words", []))
+    config, choices = settings_in(words)
     if line.get("program") == "cse-train":
         config.setdefault("trainer", {})
     status, why = state_of(folder, line)
@@ -108,24 +107,22 @@ def state_of(folder: Path, line: Mapping[str, Any]) -> tuple[str, str]:
     return "interrupted", "killed before its first line of work"
 
 
-def settings_of(words: Sequence[str]) -> tuple[Config, dict[str, str]]:
+def settings_in(words: Sequence[Word]) -> tuple[Config, dict[str, str]]:
     """(config, choices) of what the words themselves say."""
     config: Config = {}
     choices: dict[str, str] = {}
     for word in words:
-        key, equals, _ = word.partition("=")
-        if not equals or word[0] in "~-" or key.startswith("hydra"):
+        if word.text.startswith("~") or word.key.startswith("hydra"):
             continue
-        override = None if is_verbatim(key_of(word)) else parsed(word)
-        value = override.value() if override is not None else unquoted(word)
-        if is_group(key_of(word)) and isinstance(value, str):
-            choices[key_of(word)] = value
-        *parents, last = key_of(word).split(".")
+        value = word.parsed
+        if is_group(word.key) and isinstance(value, str):
+            choices[word.key] = value
+        *parents, last = word.key.split(".")
         node = config
         for parent in parents:
             if not isinstance(node.get(parent), dict):
                 node[parent] = {}
             node = node[parent]
-        if key_of(word) not in choices:
+        if word.key not in choices:
             node[last] = value
     return config, choices

@@ -1,7 +1,5 @@
 """results.json: what a run is, from its start on, how it ended and what it scored."""
 
-import shlex
-import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal, Required
@@ -11,7 +9,6 @@ from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError,
 from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
 
 from cse.files import Json
-from cse.lab.settings.groups import config_dirs
 
 Number = Annotated[float, Field(ge=-1e38, le=1e38)]  # within float32, so that squares are within float64
 Plain = dict[str, JsonValue]
@@ -51,11 +48,6 @@ def checked(kind: TypeAdapter[Any], file: Path) -> Any:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
-
-
-def command_line() -> str:
-    """The command line of this process, quoted for a shell."""
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:], *config_dirs()])
 
 
 def installed(name: str) -> str | None:

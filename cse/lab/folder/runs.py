@@ -22,7 +22,7 @@ from cse.files import Json
 from cse.lab.folder.events import Event, metric_events
 from cse.lab.folder.results import Plain, checked, read_results
 from cse.lab.settings.dotted import Config
-from cse.lab.settings.spelling import split_flags
+from cse.lab.settings.words import Word, recorded_words, split_flags
 from cse.score import Score, no_better
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class Run:
     """A run. status: done, failed, interrupted, running (or killed), broken (its results cannot be read), or planned (a
     job of which nothing tells but its line's plan).
 
-    overrides: the settings of its command line; departures: those that contradict its sweep.
+    words: the settings of its command line; departures: those that contradict its sweep.
     """
 
     folder: Path
@@ -64,7 +64,7 @@ class Run:
     choices: dict[str, str]
     metrics: dict[str, float]
     results: Json
-    overrides: tuple[str, ...] = ()
+    words: tuple[Word, ...] = ()
     departures: tuple[str, ...] = ()
 
     @property
@@ -241,7 +241,7 @@ def read_run(folder: Path) -> Run:
         choices={group: str(choice) for group, choice in choices.items()},
         metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
         results=results,
-        overrides=tuple(_words(folder, results) if "command" in results else start.get("words", [])),
+        words=tuple(recorded_words(_words(folder, results) if "command" in results else start.get("words", []))),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cse.lab.folder.heartbeat import clock, read_beat
 from cse.lab.folder.runs import Run, read_run
-from cse.lab.settings.spelling import line_to_resume
+from cse.lab.settings.words import line_to_resume
 
 DONE, RUNNING, STOPPED, FAILED, NOT_STARTED = "done", "running", "stopped", "failed", "not started"
 STATES = (RUNNING, FAILED, STOPPED, NOT_STARTED, DONE)  # in the order in which reports name them

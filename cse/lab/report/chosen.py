@@ -13,7 +13,7 @@ from cse.lab.folder.runs import Run, same
 from cse.lab.folder.status import DONE
 from cse.lab.report.frame import OWN, differing, format_setting, short_names
 from cse.lab.settings.keys import is_verbatim
-from cse.lab.settings.spelling import parsed
+from cse.lab.settings.words import value_in
 from cse.score import in_short
 
 CHANGING = ("pooling", "max_length", "whitening.kind", "lowercase")
@@ -137,20 +137,14 @@ def is_written(run: Run, key: str, own: object, text: str) -> bool:
     if run.has(key) and format_setting(run, key) == text:
         return True
     quotes = len(text) > 1 and text[0] in ("'", '"') and text[0] == text[-1]
-    if isinstance(own, list | tuple | dict) and (override := parsed(f"key={text}")):
-        return same(own, override.value())
+    if isinstance(own, list | tuple | dict):
+        return same(own, value_in(text))
     if isinstance(own, bool):
         return str(own).lower() == text.lower()
-    plainly = str(parsed_text(text)) if quotes else text
+    plainly = str(value_in(text)) if quotes else text
     if is_verbatim(key):
         return f"/{'' if own is None else own}".endswith(f"/{plainly}")
     return own == plainly if quotes else same(own, text)
-
-
-def parsed_text(text: str) -> object:
-    """The text between quotes, as Hydra reads it."""
-    override = parsed(f"key={text}")
-    return override.value() if override else text[1:-1]
 
 
 def having(runs: Sequence[Run], where: str, seed: str) -> list[Run]:

@@ -11,8 +11,8 @@ from cse.lab.folder.status import DONE
 from cse.lab.report.chosen import folder_of
 from cse.lab.report.repeat import is_trial
 from cse.lab.settings.groups import choices
-from cse.lab.settings.spelling import values_of
-from cse.lab.sweep.jobs import read
+from cse.lab.settings.words import values_of
+from cse.lab.sweep.jobs import load_sweep
 
 OF_RUNS = ("run", "name", "setting", "search", "trial", "left_out", "counted")
 """What the frame of a comparison has of each run that runs.csv has not. name: its folder, below the one that was
@@ -49,7 +49,7 @@ def name_of(run: Run, folders: Sequence[Path]) -> str:
 
 def searches_of(trials: Sequence[Run]) -> list[str]:
     """The search of each trial, as text: those of one folder differ in what their sweep searches each value of."""
-    known, content = choices("sweep"), cache(read)
-    names = [values_of(run.overrides).get("sweep") for run in trials]
+    known, content = choices("sweep"), cache(load_sweep)
+    names = [values_of(run.words).get("sweep") for run in trials]
     keys = [content(name).search_each if name in known else [] for name in names]
     return [repr([str(run.folder.parent), *map(run.get, each)]) for run, each in zip(trials, keys, strict=True)]

@@ -14,7 +14,7 @@ from cse.lab.settings.compose import is_group
 from cse.lab.settings.dotted import flattened, format_value
 from cse.lab.settings.groups import choices
 from cse.lab.settings.keys import is_science, is_verbatim, key_of, purpose_of
-from cse.lab.settings.spelling import ONE_OF_MANY, quoted, typed_by_hand, values_of
+from cse.lab.settings.words import RUN_ALONE, quoted, typed_keys, values_of
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
 LONG = 40  # characters of a name
@@ -43,7 +43,7 @@ def differing(runs: Sequence[Run], seed: str) -> list[str]:
 
     What varies though nobody typed it follows from these and the seed, or is another edition's (notes.mixed tells).
     """
-    typed = dict.fromkeys(["origin", *NAMES, *(key_of(word) for run in runs for word in run.overrides)])
+    typed = dict.fromkeys(["origin", *NAMES, *(word.key for run in runs for word in run.words)])
     by_hand = typed_beside_cases(runs)
     axes = other_axes(runs)
     told = [key for key in typed if key != seed and (is_science(key) or key in NAMES or key in axes)]
@@ -64,9 +64,9 @@ def typed_beside_cases(runs: Sequence[Run]) -> set[str]:
     found: set[str] = set()
     words_of, known = cache(words_of_case), choices("sweep")
     for run in runs:
-        given = values_of(run.overrides)
-        if ONE_OF_MANY in run.overrides:
-            found |= set(map(key_of, typed_by_hand(run.overrides)))
+        given = values_of(run.words)
+        if RUN_ALONE in run.words:
+            found |= {*typed_keys(run.words)}
         elif given.get("sweep") in known:
             found |= given.keys() - map(key_of, words_of(given["sweep"], given.get("case", "")))
     return found
@@ -77,7 +77,7 @@ def other_axes(runs: Sequence[Run]) -> set[str]:
     all runs of a folder, with several values. What a tracker calls each run is none."""
     folders: dict[Path, list[dict[str, str]]] = {}
     for run in runs:
-        folders.setdefault(run.folder.parent, []).append(values_of(run.overrides))
+        folders.setdefault(run.folder.parent, []).append(values_of(run.words))
     return {
         key
         for lines in folders.values()

@@ -29,10 +29,10 @@ from cse.lab.settings.compose import SINGLE, explaining, is_group, resolved, wit
 from cse.lab.settings.dotted import Config, flattened, format_value
 from cse.lab.settings.groups import choices
 from cse.lab.settings.keys import changes_a_table, is_verbatim, key_of
-from cse.lab.settings.spelling import overrides_of, unquoted, values_of
 from cse.lab.settings.suggest import nearest
-from cse.lab.settings.words import expanded
+from cse.lab.settings.words import Word, texts_of, values_of
 from cse.lab.sweep import jobs
+from cse.lab.sweep.grid import grid, is_interval, one_by_one
 from cse.lab.sweep.jobs import CONFIGS
 
 CHOSEN = (*SINGLE, "data")
@@ -99,7 +99,7 @@ def runs_of_sweep(sweep: jobs.Sweep, spec: Spec, folders: list[Path], config: Co
     runs = [*read_runs(folders), *jobs_without_run(folders)] if exist else []
     wheres = [place.get("where", {}) for claim in spec.claims for place in claim.places]
     named = [where for where in wheres if "case" in where]
-    folder_of, known = cache(lambda name: jobs.read(name).folder), choices("sweep")
+    folder_of, known = cache(lambda name: jobs.load_sweep(name).folder), choices("sweep")
 
     def is_own(run: Run) -> bool:
         name = sweep_of(run, sweep.name)
@@ -114,7 +114,7 @@ def runs_of_sweep(sweep: jobs.Sweep, spec: Spec, folders: list[Path], config: Co
 
 def sweep_of(run: Run, otherwise: str) -> str:
     """The sweep that its line named."""
-    return next((unquoted(word) for word in run.overrides if word.startswith("sweep=")), otherwise)
+    return next((word.value for word in run.words if word.key == "sweep"), otherwise)
 
 
 def read_sweep(sweep: str) -> tuple[jobs.Sweep, Config, str]:
@@ -122,7 +122,7 @@ def read_sweep(sweep: str) -> tuple[jobs.Sweep, Config, str]:
     known = choices("sweep")
     if sweep not in known:
         raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; cse-train --help sweep lists them")
-    content, name = jobs.read(sweep), f"sweeps/{sweep}.yaml"
+    content, name = jobs.load_sweep(sweep), f"sweeps/{sweep}.yaml"
     if content.report is None:
         raise UserError(f"{name} has no `report:` block, which says what its runs are compared with")
     return content, content.report, name
@@ -131,9 +131,9 @@ def read_sweep(sweep: str) -> tuple[jobs.Sweep, Config, str]:
 def planned(sweep: jobs.Sweep) -> list[Config]:
     """The axes' values of every job of a grid, the seed last; [] for a search, whose trials are not known."""
     combinations: list[Config] = []
-    for job in expanded(sweep.axes([])) if sweep.sweeper == "basic" else ():
-        axes = sorted(job, key=lambda axis: key_of(axis) == "seed")
-        values = {key_of(axis): yaml.safe_load(unquoted(axis)) for axis in axes}
+    for job in grid(sweep.axes()) if sweep.sweeper == "basic" else ():
+        axes = sorted(job, key=lambda axis: axis.key == "seed")
+        values = {axis.key: yaml.safe_load(axis.value) for axis in axes}
         case = sweep.cases.get(values_of(job).get("case", ""))
         if case and case.is_untrained:
             values.pop("seed", None)  # an encoder that is only scored: one job for all seeds
@@ -144,14 +144,14 @@ def planned(sweep: jobs.Sweep) -> list[Config]:
 
 def mark_departures(runs: list[Run], sweep: str, seed: str) -> list[Run]:
     """The runs, each with the settings by which it departs from its sweep, as run. Further seeds are no departure."""
-    read, own, known = cache(jobs.read), cache(facts_of), choices("sweep")
+    read, own, known = cache(jobs.load_sweep), cache(facts_of), choices("sweep")
 
     def departures(run: Run) -> tuple[str, ...]:
         name = sweep_of(run, sweep)
         if name not in known:
             return (f"sweep={name}",)
         content, case = read(name), run.get("case")
-        typed = [word for word in content.departures(run.overrides) if key_of(word) != seed]
+        typed = [word.text for word in content.departures(run.words) if word.key != seed]
         if case is not None and case not in content.cases:
             return tuple(typed)
         axes = {key: run.get(key) for key in content.params if key != seed and run.has(key)}
@@ -171,23 +171,22 @@ def mark_departures(runs: list[Run], sweep: str, seed: str) -> list[Run]:
 
 def is_of(values: str, value: object) -> bool:
     """Whether a value is one of an axis, or in its interval. values: in Hydra's notation."""
-    override = overrides_of([f"axis={values}"])[0]
-    if override.is_interval_sweep():
-        ends: Any = override.value()
+    axis = Word(f"axis={values}")
+    if is_interval(axis):
+        ends: Any = axis.parsed
         number = plain(value)
         return isinstance(number, float) and ends.start - 1e-9 <= number <= ends.end + 1e-9
-    texts = list(override.sweep_string_iterator()) if override.is_sweep_override() else [values]
-    return any(same(value, one.value()) for one in overrides_of([f"axis={text}" for text in texts]))
+    return any(same(value, one.parsed) for one in one_by_one(axis))
 
 
 def facts_of(sweep: str, case: str | None, groups: Sequence[str], axes: Sequence[str]) -> Facts | None:
     """What a sweep's job is composed to, of a case (None: of a sweep without cases) and these choices of its axes, but
     for the axes. None for a case that trains nothing, and for a choice that is gone."""
-    job = jobs.read(sweep).job([*([f"case={case}"] if case else []), *groups])
+    job = jobs.load_sweep(sweep).job([*([Word(f"case={case}")] if case else []), *map(Word, groups)])
     if job.program != "cse-train":
         return None
     try:
-        with explaining(job.words, CONFIGS[job.program]):
+        with explaining(texts_of(job.words), CONFIGS[job.program]):
             config = job.composed()
     except UserError:
         return None

@@ -9,10 +9,10 @@ from pathlib import Path
 from cse.lab.folder.runs import Run, plain, same
 from cse.lab.run.resume import functions_in
 from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import is_sentence, is_verbatim, key_of, repeats_a_run
-from cse.lab.settings.spelling import parsed, quoted, typed, unquoted, values_of
-from cse.lab.sweep.jobs import read
-from cse.lab.sweep.points import Search, searches_in
+from cse.lab.settings.keys import repeats_a_run
+from cse.lab.settings.words import recorded_words, shell_line, spell_word, texts_of, value_in, values_of
+from cse.lab.sweep.jobs import load_sweep
+from cse.lab.sweep.search import Search, searches_in
 
 
 def program_of(run: Run) -> str:
@@ -22,27 +22,20 @@ def program_of(run: Run) -> str:
 
 def typed_words(run: Run, kept: Collection[str] = ()) -> list[str]:
     """The words of a run's command line, without those that only matter where it ran, but for the keys `kept`."""
-    return [typed(word) for word in run.overrides if repeats_a_run(word) or key_of(word) in kept]
+    return texts_of(word for word in run.words if repeats_a_run(word.text) or word.key in kept)
 
 
 def words_of_case(sweep: str, case: str) -> list[str]:
     """The words that a case of a sweep sets; [] if there is no such sweep or case."""
     if sweep not in choices("sweep"):
         return []
-    found = read(sweep).cases.get(case)
-    return list(map(typed, found.set)) if found else []
+    found = load_sweep(sweep).cases.get(case)
+    return found.set if found else []
 
 
 def command_of(run: Run) -> str:
     """The command that repeats the run elsewhere, quoted for a shell."""
-    return shlex.join([program_of(run), *own_choices(run), *typed_words(run)])
-
-
-def in_line(word: str) -> str:
-    """A word that one types for one run, on a line of several, where a comma outside quotes separates values."""
-    key, _, value = word.partition("=")
-    splits = is_verbatim(key) and not is_sentence(key) and ("," in value or value[:1] in ("'", '"'))
-    return f"{key}={quoted(value)}" if splits else word
+    return shell_line(program_of(run), *own_choices(run), *typed_words(run))
 
 
 def own_choices(run: Run) -> list[str]:
@@ -57,10 +50,10 @@ def is_trial(run: Run) -> bool:
     if not (run.folder.parent / ".smac").is_dir():
         return False
     searches = searches_in(run.folder.parent)
-    typed_here = values_of(run.overrides)
+    typed_here = values_of(run.words)
 
     def belongs(search: Search) -> bool:
-        fixed = {key: unquoted(f"{key}={value}") for key, value in search.fixed.items()}
+        fixed = values_of(recorded_words([f"{key}={value}" for key, value in search.fixed.items()]))
         own = all(typed_here.get(key, value) == value for key, value in fixed.items())
         asked = any(all(is_near(run.get(key), value) for key, value in point.items()) for point in search.points)
         return own and asked and not (fixed and "seed" in typed_here.keys() - fixed.keys())
@@ -72,8 +65,7 @@ def is_near(value: object, asked: object) -> bool:
     """Whether a run's value is a point's: a choice as Hydra writes it (True, [a,b]), or a number, of which a word has
     six digits."""
     if isinstance(asked, str):
-        override = parsed(f"key={asked}")
-        return same(value, asked if override is None else override.value())
+        return same(value, value_in(asked))
     ours = plain(value)
     return isinstance(ours, float) and math.isclose(ours, float(str(asked)), rel_tol=1e-5)
 
@@ -92,12 +84,11 @@ def more_seeds(
         return ""
     begun = {one.get(key) for one in runs}
     lacking = islice((seed for seed in count(min(seeds, default=1)) if seed not in begun), 3)
-    given = values_of(run.overrides)
+    given = values_of(run.words)
     # with the words of its case its folder would not have the name that the sweep gives it
     of_case = words_of_case(given.get("sweep", ""), given.get("case", ""))
     repeated = [word for word in typed_words(run, keys) if not word.startswith(f"{key}=") and word not in of_case]
-    words = [*map(in_line, repeated)]
-    words.append(f"{key}={','.join(map(str, lacking))}")
     place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
-    words.append(f"hydra.sweep.dir={place / 'seeds' if is_trial(run) else place}")
-    return shlex.join(["cse-train", *own_choices(run), "-m", *words])
+    place = place / "seeds" if is_trial(run) else place
+    words = [*repeated, f"{key}={','.join(map(str, lacking))}", spell_word("hydra.sweep.dir", str(place))]
+    return shell_line("cse-train", *own_choices(run), "-m", *words)

@@ -62,13 +62,15 @@ def evaluate(job: Job) -> None:
         heartbeat.take()
         job.check_unused()  # again: another run may have used it since
         job.make_folder()
-        score_into(job.folder, cfg, subject, evaluators)
+        score_into(job, subject, evaluators)
 
 
-def score_into(folder: Path, cfg: DictConfig, subject: Subject, evaluators: dict[str, Evaluator]) -> None:
+def score_into(job: Job, subject: Subject, evaluators: dict[str, Evaluator]) -> None:
     """Score, and write results.json, scores.csv, scores.md and scores.tex."""
+    folder, cfg = job.folder, job.cfg
     trackers = [build.make(node) for node in cfg.tracker.values()]
-    with Record(folder, resolved(cfg), kind="eval", device=subject.device, trackers=trackers) as record:
+    record = Record(folder, resolved(cfg), kind="eval", command=job.command, device=subject.device, trackers=trackers)
+    with record:
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
         run = run_of(cfg)
         found_in_training = None if run is None else told_of_training(run.folder, evaluators)

@@ -21,8 +21,8 @@ from cse.lab.run.logs import begin_log_files
 from cse.lab.run.resume import call_with, functions_in
 from cse.lab.settings import groups, own, provenance, smoke
 from cse.lab.settings.compose import resolved
-from cse.lab.settings.keys import key_of
-from cse.lab.settings.spelling import line_to_resume, typed_by_hand
+from cse.lab.settings.groups import PROGRAMS
+from cse.lab.settings.words import Word, line_to_resume, shell_line, texts_of, typed_keys
 from cse.sources.catalogue import DATASETS
 from cse.sources.encoder import PACKAGE
 
@@ -39,13 +39,19 @@ class Job:
     """One run or evaluation: cfg, the settings that it uses; words, what was typed; folder, where it will be."""
 
     cfg: DictConfig
-    words: list[str]
+    words: list[Word]
     folder: Path
 
     @property
     def trains(self) -> bool:
         """Whether it is a run of cse-train, not an evaluation."""
         return "trainer" in self.cfg
+
+    @property
+    def command(self) -> str:
+        """The command that starts it, quoted for a shell."""
+        program = PROGRAMS["train" if self.trains else "evaluate"]
+        return shell_line(program, *texts_of(self.words), *groups.config_dirs())
 
     @property
     def writes(self) -> bool:
@@ -84,10 +90,10 @@ class Job:
     def make_folder(self) -> None:
         """Make the folder, its log, and the files that record how the run was started. Raises UserError."""
         make_folder(self.folder, "hydra.run.dir")
-        run: RunFile = {"words": self.words, "config": resolved(self.cfg)}
+        run: RunFile = {"words": texts_of(self.words), "config": resolved(self.cfg)}
         files = {
             ".hydra/config.yaml": OmegaConf.to_yaml(self.cfg),
-            ".hydra/overrides.yaml": yaml.safe_dump(self.words, allow_unicode=True),
+            ".hydra/overrides.yaml": yaml.safe_dump(texts_of(self.words), allow_unicode=True),
             "code.patch": git_patch(),
             RUN: ABOUT + yaml.safe_dump(run, sort_keys=False, allow_unicode=True),
         }
@@ -109,21 +115,21 @@ class Job:
         return "nothing is saved yet"
 
 
-def fit(cfg: DictConfig, command: str, chosen: Mapping[str, str | None], words: Sequence[str]) -> None:
+def fit(cfg: DictConfig, command: str, chosen: Mapping[str, str | None], words: Sequence[Word]) -> None:
     """Change a composed config in place into the one that the run uses: its values' sources, and smoke=true's sizes.
 
     command: "train" or "evaluate". chosen: the choice of each group. words: the line's.
     """
     with open_dict(cfg):
         if command == "train":
-            cfg.sources = [*provenance.sources(chosen, words), *own.overridden(cfg, set(map(key_of, words)))]
-        cfg.choices = groups.chosen(command, chosen, words, map(str, cfg.eval))
-    smoke.fit(cfg, map(key_of, typed_by_hand(words)))
+            cfg.sources = [*provenance.sources(chosen, words), *own.overridden(cfg, {word.key for word in words})]
+        cfg.choices = groups.chosen(command, chosen, texts_of(words), map(str, cfg.eval))
+    smoke.fit(cfg, typed_keys(words))
 
 
-def check_typed(cfg: DictConfig, typed: Sequence[str]) -> None:
+def check_typed(cfg: DictConfig, typed: Sequence[Word]) -> None:
     """Raise UserError for a word of the line that nothing reads beside its other settings."""
-    idle = [word for word in typed if key_of(word) in OF_SEPARATE]
+    idle = [word for word in typed if word.key in OF_SEPARATE]
     if idle and OmegaConf.select(cfg, "aux_modality.optimizer") == "joint":
         raise UserError(f"{idle[0]} has no effect with aux_modality.optimizer=joint, which is the text's optimizer")
 

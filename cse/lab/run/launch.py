@@ -114,7 +114,7 @@ def worker(job: Job, kept: list[logging.LogRecord]) -> None:
     from cse.lab.run.train import run
 
     startup.quiet()
-    with logging_to(job.log_file, sys.argv, kept):
+    with logging_to(job.log_file, kept):
         if slurm.is_follower():
             logging.disable(logging.WARNING)
         try:

@@ -20,23 +20,21 @@ class Console(logging.StreamHandler):
 
 
 @contextmanager
-def logging_to(path: Path, command: list[str], kept: Iterable[logging.LogRecord] = ()) -> Iterator[None]:
-    """Log in the block to the screen and to a file, with `command` as sys.argv; restore both after it.
+def logging_to(path: Path, kept: Iterable[logging.LogRecord] = ()) -> Iterator[None]:
+    """Log in the block to the screen and to a file; restore both after it.
 
     The file's lines are kept in memory until `begin_log_files`; a refused run's are dropped. kept: another process's.
     """
-    root, arguments = logging.getLogger(), sys.argv
+    root = logging.getLogger()
     handlers, level, file = list(root.handlers), root.level, logging.FileHandler(path, encoding="utf-8", delay=True)
     file.setFormatter(logging.Formatter(FORMAT))
     memory = MemoryHandler(sys.maxsize, flushLevel=sys.maxsize, target=file, flushOnClose=False)
     memory.buffer.extend(kept)
     try:
-        sys.argv = command
         root.handlers[:] = [Console(), memory]
         root.setLevel(logging.INFO)
         yield
     finally:
-        sys.argv = arguments
         memory.close()
         file.close()
         root.handlers[:] = handlers

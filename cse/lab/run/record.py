@@ -11,7 +11,7 @@ from typing import Literal
 from cse.files import Json, write_json
 from cse.lab.folder.commit import git_commit
 from cse.lab.folder.facts import code_digest, named_sums, own_code
-from cse.lab.folder.results import command_line, installed
+from cse.lab.folder.results import installed
 from cse.lab.settings.dotted import Config
 from cse.lab.tracking.trackers import About, Tracker, Trackers
 from cse.score import Score, Scores
@@ -27,8 +27,8 @@ GRACE = 15.0  # seconds that trackers have after a signal: whoever stops a run w
 class Record:
     """results.json and the trackers of one run. As a context manager, it reports an exception to all of them.
 
-    trackers: builds each of them. resumed_at: the checkpoint's step, None for a new run. writes: False on all processes
-    but the first. results: the content of results.json as of the next `write`.
+    command: the line that started it. trackers: builds each of them. resumed_at: the checkpoint's step, None for a new
+    run. writes: False on all processes but the first. results: the content of results.json as of the next `write`.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class Record:
         config: Config,
         *,
         kind: Literal["train", "eval"],
+        command: str,
         device: str,
         precision: str = "fp32",
         trackers: Iterable[partial[Tracker]],
@@ -47,7 +48,7 @@ class Record:
         self.resumed_at, self.builders = resumed_at, trackers
         self.step, self.started = resumed_at or 0, time.monotonic()
         self.scores: Scores = {}
-        self.results = first_results(config, device, precision)
+        self.results = first_results(config, command, device, precision)
 
     def __enter__(self) -> "Record":
         if self.writes:
@@ -82,13 +83,13 @@ class Record:
             self.trackers.log(metrics, step, lower_is_better)
 
 
-def first_results(config: Config, device: str, precision: str) -> Json:
+def first_results(config: Config, command: str, device: str, precision: str) -> Json:
     """The results.json of a run that begins. precision: of training (fp32, bf16, fp16); scoring is in fp32."""
     return {
         "status": "running",
         "config": config,
         "seed": config.get("seed"),
-        "command": command_line(),
+        "command": command,
         "git_commit": git_commit(),
         "code": code_digest(),
         "own_code": own_code(config),

@@ -25,9 +25,8 @@ from cse.lab.folder.runs import RUN, newest_run, read_run, read_run_file
 from cse.lab.settings.compose import composed, explaining, is_group, resolved, without_hydra
 from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import CONF_DIR, choices, groups, own_folders
-from cse.lab.settings.keys import FUNCTION, is_science, key_of, keys_with
-from cse.lab.settings.spelling import NOT_PATHS, ONE_OF_MANY, overrides_of, values_of
-from cse.lab.settings.spelling import typed as as_typed
+from cse.lab.settings.keys import FUNCTION, is_science, keys_with
+from cse.lab.settings.words import RUN_ALONE, Word, texts_of, values_of
 from cse.ranges import Mark
 
 if TYPE_CHECKING:  # importing torch is slow
@@ -47,11 +46,11 @@ class Origin(NamedTuple):
         return f"{self.word}={self.folder}"
 
 
-def started_from(words: Sequence[str]) -> Origin | None:
+def started_from(words: Sequence[Word]) -> Origin | None:
     """The run that the words name; None for a new run, and for resume=auto. Raises UserError if they name two."""
     values = values_of(words)
     resume, rerun = (values.get(key, "") for key in ("resume", "rerun"))
-    found = [Origin("resume", Path(resume))] if resume not in ("", *NOT_PATHS["resume"]) else []
+    found = [Origin("resume", Path(resume))] if resume not in ("", "null", "auto") else []
     found += [Origin("rerun", Path(rerun))] if rerun not in ("", "null") else []
     if len(found) > 1:
         raise UserError(f"{found[0]} continues a run, {found[1]} starts a new one: choose one")
@@ -77,23 +76,23 @@ def settings_of(origin: Origin) -> Config:
     return settings
 
 
-def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
+def resumed(origin: Origin, words: Sequence[Word]) -> DictConfig:
     """The config of the run with the words applied to it, and Hydra's node as the words give it.
 
     Raises UserError for a folder that holds no run, for settings that are not plain data, for a part that neither conf/
     nor the words name, for a word that chooses from a group, and for a word whose key the config does not have.
     """
     recorded = settings_of(origin)
-    given = [word for word in words if key_of(word) not in ("resume", "rerun", "hydra.run.dir")]
-    of_hydra = [word for word in given if key_of(word).startswith("hydra")]
+    given = [word for word in words if word.key not in ("resume", "rerun", "hydra.run.dir")]
+    of_hydra = [word for word in given if word.key.startswith("hydra")]
     settings = [word for word in given if word not in of_hydra]
     for word in settings:
-        if is_group(key_of(word)):
+        if is_group(word.key):
             raise UserError(f"{word} chooses anew beside {origin}, which takes single keys alone: type a new line")
-    line = [*recorded_choices(recorded), *of_hydra]
+    line = [*recorded_choices(recorded), *texts_of(of_hydra)]
     if origin.word == "rerun":
-        line += [word for word in words if key_of(word) in ("resume", "hydra.run.dir")]
-    with explaining([*line, *words], "train"):
+        line += [word.text for word in words if word.key in ("resume", "hydra.run.dir")]
+    with explaining([*line, *texts_of(words)], "train"):
         fresh = composed("train", line)  # what conf/ gives for the run's choices
         config = laid_over(fresh, recorded)
         if origin.word == "rerun":
@@ -101,7 +100,7 @@ def resumed(origin: Origin, words: Sequence[str]) -> DictConfig:
         else:
             config.resume = "auto"
         override(config, settings)
-    refuse_foreign_parts(origin, config, fresh, words)
+    refuse_foreign_parts(origin, config, fresh, texts_of(words))
     return config
 
 
@@ -149,15 +148,15 @@ def restore_references(config: DictConfig, fresh: DictConfig) -> None:
         OmegaConf.update(config, key, own, merge=False)
 
 
-def override(config: DictConfig, words: Sequence[str]) -> None:
+def override(config: DictConfig, words: Sequence[Word]) -> None:
     """Apply the words to the config as to a new run's: `+` adds a key, `~` deletes one. Raises OmegaConf's errors."""
     OmegaConf.set_struct(config, True)
-    for word, parsed in zip(words, overrides_of(words), strict=True):
-        key, value = key_of(word), parsed.value()
+    for word in words:
+        key, value = word.key, word.parsed
         parent, _, name = key.rpartition(".")
         here = OmegaConf.select(config, key)
-        if not word.startswith("~"):
-            OmegaConf.update(config, key, value, force_add=word.startswith("+"))
+        if not word.text.startswith("~"):
+            OmegaConf.update(config, key, value, force_add=word.text.startswith("+"))
         elif here is None or value not in (None, here):
             raise UserError(f"{word}: there is nothing to delete")
         else:
@@ -165,13 +164,12 @@ def override(config: DictConfig, words: Sequence[str]) -> None:
                 del OmegaConf.select(config, parent)[name]
 
 
-def whole_line(origin: Origin, words: Sequence[str]) -> list[str]:
+def whole_line(origin: Origin, words: Sequence[Word]) -> list[Word]:
     """The words that start the run without the origin's folder, as typed: that run's own words, then these."""
-    given = [word for word in words if key_of(word) != origin.word]
-    typed = {"resume", "rerun", *map(key_of, given)}
-    own = [word for word in read_run(origin.folder).overrides if key_of(word) not in typed]
-    line = [*(word for word in own if word == ONE_OF_MANY or not key_of(word).startswith("hydra")), *given]
-    return line if ONE_OF_MANY in line else list(map(as_typed, line))  # a sweep's job has paths in quotes
+    given = [word for word in words if word.key != origin.word]
+    typed = {"resume", "rerun", *(word.key for word in given)}
+    own = [word for word in read_run(origin.folder).words if word.key not in typed]
+    return [*(word for word in own if word == RUN_ALONE or not word.key.startswith("hydra")), *given]
 
 
 # --- Reading a run runs no code: only parts that conf/, a --config-dir or a word of this line names are built. ---

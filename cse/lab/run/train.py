@@ -160,6 +160,7 @@ def open_folder(job: Job, training: Training, found: Overlap | None, heartbeat: 
         job.folder,
         config,
         kind="train",
+        command=job.command,
         device=device_name(training.accelerator.device),
         precision=job.cfg.trainer.precision,
         trackers=[make(node) for node in job.cfg.tracker.values()],

@@ -30,8 +30,8 @@ from cse.lab.settings.compose import SWITCH, references, resolved, without_hydra
 from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import file_of
 from cse.lab.settings.schema import BASES, BESIDE, COMMANDS, PASSED
-from cse.lab.settings.spelling import spell_value
 from cse.lab.settings.suggest import nearest
+from cse.lab.settings.words import spell_value
 from cse.ranges import STRICT, no_word_for_null
 
 if TYPE_CHECKING:  # needs typing_extensions 4.13

@@ -15,9 +15,8 @@ from omegaconf.basecontainer import BaseContainer
 from cse.errors import UserError
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.groups import CONF_DIR, SWEEPS_DIR, choices
-from cse.lab.settings.keys import key_of
 from cse.lab.settings.mistakes import explain, no_choice
-from cse.lab.settings.spelling import parsed, value_of
+from cse.lab.settings.words import Word, parse_word
 
 SINGLE = ("model", "objective", "augmentation", "aux_modality")
 """The groups of which one choice is made: together they name a recipe."""
@@ -26,8 +25,8 @@ SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "fal
 REFERENCES = re.compile(r"\$\{(\.*)(\w+(?:\.\w+)*)")
 
 
-def composed(command: str, words: Sequence[str]) -> DictConfig:
-    """The config that these words give, with Hydra's own node in it. command: "train" or "evaluate".
+def composed(command: str, texts: Sequence[str]) -> DictConfig:
+    """The config that the words of these texts give, with Hydra's own node in it. command: "train" or "evaluate".
 
     Raises UserError for words that Hydra would ignore, or fail on.
     """
@@ -36,13 +35,13 @@ def composed(command: str, words: Sequence[str]) -> DictConfig:
 
     from cse.lab.settings import own
 
-    refuse_words(words)
+    refuse_words(texts)
     own.read.clear()
     outer = GlobalHydra.instance().hydra  # of a notebook or a test
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(CONF_DIR, version_base="1.3"):
-            return compose(command, list(words), return_hydra_config=True)
+            return compose(command, list(texts), return_hydra_config=True)
     finally:
         GlobalHydra.instance().hydra = outer
 
@@ -69,26 +68,28 @@ def is_group(key: str) -> bool:
     return root == "sweep" or Path(CONF_DIR, root).is_dir()
 
 
-def refuse_words(words: Sequence[str]) -> None:
-    """Raise UserError for a setting without a key, a number in place of a choice, on which Hydra fails, and a recipe
-    that does not exist, which Hydra ignores."""
-    for word in words:
-        group = key_of(word).partition("@")[0]
-        if not group and not word.startswith("-"):
+def refuse_words(texts: Sequence[str]) -> None:
+    """Raise Hydra's error for a word that it cannot read, and UserError for a setting without a key, a number in place
+    of a choice, on which Hydra fails, and a recipe that does not exist, which Hydra ignores."""
+    for text in texts:
+        parse_word(text)
+    for word in map(Word, texts):
+        group = word.key.partition("@")[0]
+        if not group:
             raise UserError(f"{word}: there is no key in it; a setting is KEY=VALUE, without blanks")
-        unknown = group.partition("/")[0] == "recipe" and value_of(word) not in choices(group)
-        if unknown or ("=" in word and (is_group(group) or "/" in group) and not names_choices(word)):
-            raise UserError(no_choice(group, value_of(word)))
+        unknown = group.partition("/")[0] == "recipe" and word.value not in choices(group)
+        chooses = "=" in word.text and (is_group(group) or "/" in group)
+        if unknown or (chooses and not names_choices(word)):
+            raise UserError(no_choice(group, word.typed_value))
 
 
-def names_choices(word: str) -> bool:
+def names_choices(word: Word) -> bool:
     """Whether the value of a group's word can be a choice, or several; what Hydra refuses by itself can."""
-    override = parsed(word)
-    if override is None or override.is_sweep_override():
+    if word.is_axis:
         return True
-    value = override.value()
+    value = word.parsed
     if isinstance(value, list):
-        return key_of(word) not in SINGLE and all(isinstance(one, str) for one in value)
+        return word.key not in SINGLE and all(isinstance(one, str) for one in value)
     return isinstance(value, dict) or (isinstance(value, str) and value != "")
 
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from cse.lab.settings.groups import choices, file_of, groups, own_folders, text_of
 from cse.lab.settings.lookup import keys
-from cse.lab.settings.spelling import values_of
 from cse.lab.settings.suggest import closest, meant, nearest, topic
+from cse.lab.settings.words import recorded_words, shell_word, spell_word, values_of
 
 INSTEAD = {
     "train": {
@@ -37,22 +37,24 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
         return no_choice(match[1], match[2], command)
     if match := re.search(r"Could not find '(hydra/\w+)/([^']+)'\s+Available options in [^:]*:(.*)", text, re.DOTALL):
         return f"{match[1]}={match[2]} is not a choice; it has {', '.join(match[3].split())}"
-    if "does not support sweep type" in text:
-        ranges = [word for word in words if "interval(" in word]
-        return f"{' '.join(ranges)}: a range needs a search: hydra/sweeper=smac"
-    if match := re.match(r"Ambiguous value for argument '(([^=]+)=(.*))'", text):
-        return f"{match[1]} is several values: one list is {match[2]}=[{match[3]}], and -m runs a job for each value"
+    if isinstance(error, OverrideParseException) and "=" not in error.override:
+        return no_setting(error.override, words, command)
+    lines = [line.strip() for line in text.partition("See https")[0].splitlines()]
+    lines = [line for line in lines if line.strip("^") and "object_type=" not in line]
     if isinstance(error, OverrideParseException):
-        if "=" not in error.override:
-            return no_setting(error.override, words, command)
-        first, second, *_ = [*text.splitlines(), "", ""]
-        at = f" at {first[second.index('^') :][:1]}" if second.strip() == "^" else ""
-        return (
-            f"{error.override} cannot be read{at}; a setting is KEY=VALUE, a list KEY=[A,B], text KEY='\"A, B\"', in a "
-            "list 'KEY=[\"A ~ B\"]'"
-        )
-    own = text.partition("See https")[0]
-    return "; ".join(line.strip() for line in own.splitlines() if line.strip() and "object_type=" not in line)
+        why = "; ".join(line for line in lines if error.override not in line)
+        said = f" ({why})" if why else ""
+        return f"{error.override} cannot be read{said}{in_quotes(error.override)}"
+    own = "; ".join(lines)
+    if match := re.match(r"Ambiguous value for argument '(.*)'", text):
+        return f"{own}{in_quotes(match[1])}"
+    return own
+
+
+def in_quotes(text: str) -> str:
+    """How one types a word that Hydra does not read as one text."""
+    key, _, value = text.partition("=")
+    return f"; as text it is {shell_word(spell_word(key, value))}"
 
 
 def no_setting(word: str, words: Sequence[str], command: str) -> str:
@@ -93,7 +95,7 @@ def no_key(key: str, words: Sequence[str], command: str) -> str:
 
 def choices_of(words: Sequence[str], command: str) -> set[str]:
     """The GROUP=CHOICEs of a line, and "" for what every line has; all of a group that its experiment may choose."""
-    typed, found = values_of(words), {""}
+    typed, found = values_of(recorded_words(words)), {""}
     is_open = {"experiment", "variant", "sweep"} & typed.keys()
     for group, (default, _) in groups(command).items():
         named = choices(group) if is_open and group not in typed else re.findall(r"[\w/]+", typed.get(group) or default)

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cse.lab.settings.groups import CONF_DIR, choices, file_of, first_comment
-from cse.lab.settings.spelling import values_of
+from cse.lab.settings.words import Word, values_of
 
 
-def sources(chosen: Mapping[str, str | None], overrides: Sequence[str]) -> list[str]:
+def sources(chosen: Mapping[str, str | None], words: Sequence[Word]) -> list[str]:
     """A line for each recipe that applies, with the source that it names; later ones override earlier ones.
 
-    chosen: the choice of each config group (Hydra's runtime choices). overrides: the command line's words.
+    chosen: the choice of each config group (Hydra's runtime choices). words: the line's.
     """
     objective, model, aux = str(chosen["objective"]), str(chosen["model"]), str(chosen["aux_modality"])
-    named, recipe = values_of(overrides).get("model.name"), described("recipe", chosen["recipe"])
+    named, recipe = values_of(words).get("model.name"), described("recipe", chosen["recipe"])
     encoder = named or model
     lines = [
         recipe
@@ -29,7 +29,7 @@ def sources(chosen: Mapping[str, str | None], overrides: Sequence[str]) -> list[
         ]
     if recipe and named:
         lines += [f"all for model={model}; model.name={named} is trained in its place"]
-    lines += [f"then {word}" for word in overrides if word.startswith(("experiment=", "variant=", "smoke="))]
+    lines += [f"then {word}" for word in words if word.key in ("experiment", "variant", "smoke")]
     return [line for line in lines if line]
 
 

@@ -16,7 +16,7 @@ from cse.files import written_once
 from cse.lab.settings.compose import is_group
 from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.keys import is_encoder
-from cse.lab.settings.spelling import spell_value
+from cse.lab.settings.words import spell_value
 from cse.sources import made_up
 from cse.sources.catalogue import DATASETS
 

@@ -18,8 +18,6 @@ from cse.errors import UserError
 from cse.lab.folder.runs import read_run
 from cse.lab.folder.status import RUNNING, status_of
 from cse.lab.run import slurm
-from cse.lab.settings.keys import key_of
-from cse.lab.settings.spelling import overrides_of, value_of
 from cse.lab.sweep import process
 from cse.lab.sweep.jobs import PlannedJob
 from cse.lab.sweep.line import Line
@@ -98,11 +96,10 @@ def outcome_of(name: str, handed: Handed) -> Outcome:
 def parameters_of(line: Line) -> dict[str, Any]:
     """submitit's parameters: DEFAULTS, overridden by the line's hydra.launcher.*; null leaves one out. submitit and
     sbatch say which they take. Raises UserError for text of several lines, which sbatch's script would run."""
-    launch = [word for word in line.words if key_of(word).startswith("hydra.launcher.")]
-    typed = {
-        one.key_or_group.split(".", 2)[2]: value_of(str(one.input_line)) if one.is_sweep_override() else one.value()
-        for one in overrides_of(launch)
-    }  # partition=gpu,long is no axis, but sbatch's own list
+    typed: dict[str, Any] = {}
+    for word in line.words:
+        if word.key.startswith("hydra.launcher."):  # partition=gpu,long is no axis, but sbatch's own list
+            typed[word.key.split(".", 2)[2]] = word.typed_value if word.is_axis else word.parsed
     for key, value in typed.items():
         for text in value.values() if isinstance(value, dict) else [value]:
             if isinstance(text, str) and not (text.isprintable() and text.strip()):
@@ -171,7 +168,7 @@ def show(line: Line, planned: Sequence[PlannedJob]) -> None:
         print("sbatch gives each process one core: hydra.launcher.cpus_per_task=8 asks for more")
     if "setup" in parameters and "python" not in parameters:
         print(f"jobs run {sys.executable}: hydra.launcher.python=python runs that of an environment in setup")
-    if "hydra.launcher.timeout_min" not in map(key_of, line.words):
+    if "hydra.launcher.timeout_min" not in [word.key for word in line.words]:
         print(f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more")
     of_each_node = f"hydra.launcher.tasks_per_node={gpus} without trainer.devices uses all {gpus} of each node"
     if gpus and devices > gpus:

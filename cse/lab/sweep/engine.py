@@ -2,72 +2,51 @@
 
 Each job is a process of its own, in a folder named after what it runs. Jobs run on this machine (start.py) or on a
 cluster (hydra/launcher=submitit_slurm, cluster.py). They are a whole grid, or what a search proposes
-(hydra/sweeper=smac, smac.py).
+(hydra/sweeper=smac, search.py).
 """
 
-import shlex
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
-
-from hydra.errors import HydraException
-from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
 from cse.files import make_folder
-from cse.lab.folder.results import command_line
 from cse.lab.folder.runs import read_run
 from cse.lab.folder.status import DONE
-from cse.lab.run.build import check_selection
 from cse.lab.run.job import steps_in_words
 from cse.lab.sections import in_columns
-from cse.lab.settings.check import validate
-from cse.lab.settings.compose import is_group
-from cse.lab.settings.keys import key_of
-from cse.lab.settings.mistakes import explain
-from cse.lab.settings.spelling import overrides_of, typed, value_of
-from cse.lab.settings.words import first_values
-from cse.lab.sweep.jobs import CONFIGS, PlannedJob, asks_for_smoke
-from cse.lab.sweep.line import Line, own_words, read
-from cse.lab.sweep.points import in_words, memory_of
+from cse.lab.settings.compose import explaining, is_group
+from cse.lab.settings.groups import config_dirs
+from cse.lab.settings.words import shell_line, texts_of
+from cse.lab.sweep.jobs import CONFIGS, PlannedJob, asks_for_smoke, check_config
+from cse.lab.sweep.line import Line, read_line, words_of_jobs
+from cse.lab.sweep.search import check_search, memory_of, search, search_in_words
 from cse.lab.sweep.start import Runner, Start, check_id, idle_gpus, run_here, shares_of
 from cse.training.signals import SignalForwarder
 
 
-def main(words: list[str], program: str = "cse-train") -> int:
-    """Run the jobs, or show them (dry_run=true). Returns 0, or 1 if a job failed.
+def main(arguments: Sequence[str], program: str = "cse-train") -> int:
+    """Run the jobs of a line as typed, or show them (dry_run=true). Returns 0, or 1 if a job failed.
 
     Raises UserError for a mistake in any job's settings before the first job starts, Interrupted after a signal.
     """
-    line = read(words, program)
-    if line.launcher == "submitit_slurm":
-        from cse.lab.sweep.cluster import Described, executor_of
-
-        executor_of(line, Described)  # refuses what submitit does not take before all jobs are composed
+    line = read_line(arguments, program)
     planned, parallel = line.jobs(), line.options.jobs.parallel
     if line.search:
-        check_search(line, planned[0])
+        check_search(line)
     check_settings(planned)
     check_id(planned)
-    if line.search:
-        for row in line.rows:
-            memory_of(line, row).check()
     shares = shares_of(planned, parallel) if line.launcher == "basic" else []
     if line.options.dry_run:
         return show_plan(line, planned)
-    run, again = runner_of(line, shares), command_line()
+    run = runner_of(line, shares)
     make_folder(line.folder, "hydra.sweep.dir")
-    count = f"jobs: {len(planned)}"
-    if line.search:
-        count = f"trials: {line.search.n_trials}" + (f" of each of {len(planned)} searches" if len(planned) > 1 else "")
-    print(f"{line.title}  {count}  folder: {line.folder}")
+    print(f"{line.title}  {count_in_words(line, planned)}  folder: {line.folder}")
     if line.launcher == "basic" and (more := idle_gpus(planned[0], parallel)):
         print(f"{more} of this machine's GPUs are idle: jobs.parallel=N runs N jobs, trainer.devices=N one job on N")
+    again = shell_line(program, *arguments, *config_dirs())
     with SignalForwarder(lambda: f"this goes on: {again}") as signals, signals.waiting(True):
         start = Start(line.folder, signals, fail_fast=line.options.jobs.fail_fast)
         if line.search:
-            from cse.lab.sweep.smac import search  # needs the package smac
-
             for row in line.rows:
                 search(line, row, start, run)
         else:
@@ -79,6 +58,61 @@ def main(words: list[str], program: str = "cse-train") -> int:
             print("smoke tests: made-up data, and a score means nothing")
         start.print_table(line.title, names, line.report(done), searched=line.search is not None)
     return 1 if start.failure else 0
+
+
+def check_settings(planned: Sequence[PlannedJob]) -> None:
+    """Check the settings and the selection of the jobs before any starts.
+
+    Raises UserError for a key or a choice that does not exist in some job, or if no job has valid settings. A value
+    that is invalid only in some jobs makes those fail and lets the others run.
+    """
+    unlike = unlike_jobs(planned)
+    refusals: list[UserError] = []
+    for job in unlike:
+        texts, command = texts_of(job.words), CONFIGS[job.program]
+        try:
+            with explaining(texts, command):
+                config = job.composed()
+        except UserError as error:
+            raise UserError(f"{error} (in the job {job.name})" if len(planned) > 1 else str(error)) from error
+        try:
+            with explaining(texts, command):
+                check_config(config, command)
+        except UserError as error:
+            refusals.append(error)
+    if len(refusals) == len(unlike):
+        raise refusals[0]
+
+
+def unlike_jobs(planned: Sequence[PlannedJob]) -> list[PlannedJob]:
+    """The jobs with a word, or a combination of choices, that no job before them has: checking these checks all."""
+    seen: set[object] = set()
+    found: list[PlannedJob] = []
+    for job in planned:
+        texts = {word.text for word in job.words}
+        choices = frozenset(word.text for word in job.words if is_group(word.key))
+        if texts <= seen and choices in seen:
+            continue
+        seen |= {choices, *texts}
+        found.append(job)
+    return found
+
+
+def runner_of(line: Line, shares: Sequence[str | None]) -> Runner:
+    """What runs the jobs on this machine or a cluster. Raises UserError for an invalid value of hydra.launcher.*."""
+    if line.launcher == "basic":
+        return partial(run_here, shares=shares)
+    from cse.lab.sweep.cluster import executor_of, run_on_cluster
+
+    return partial(run_on_cluster, executor=executor_of(line))
+
+
+def count_in_words(line: Line, planned: Sequence[PlannedJob]) -> str:
+    """How many jobs a line runs, or how many trials each of its searches."""
+    if not line.search:
+        return f"jobs: {len(planned)}"
+    each = f" of each of {len(planned)} searches" if len(planned) > 1 else ""
+    return f"trials: {line.search.n_trials}{each}"
 
 
 def run_grid(planned: Sequence[PlannedJob], start: Start, run: Runner) -> None:
@@ -109,13 +143,15 @@ def show_plan(line: Line, planned: Sequence[PlannedJob]) -> int:
         rows.append((job.name, "a smoke test" if config.smoke else steps_in_words(config)))
     print(in_columns(rows))
     times = f" x {line.search.n_trials} trials" if line.search else ""
-    print(f"{line.title}: {len(planned)} job{'s' * (len(planned) != 1)}{times}, in {line.folder}")
+    jobs = "1 job" if len(planned) == 1 else f"{len(planned)} jobs"
+    print(f"{line.title}: {jobs}{times}, in {line.folder}")
     if line.search:
-        print(f"each trial has values of {in_words(memory_of(line, line.rows[0]).ranges)}")
+        print(f"each trial has values of {search_in_words(memory_of(line, line.rows[0]).ranges)}")
     looked = [(need.name, *look(need)) for need in needs_of_jobs(configs)]
     if missing := [name for name, place, wrong in looked if place is None and not wrong]:
-        words = [f"sweep={line.title}"] if line.sweep else ["cse-eval"] if line.program == "cse-eval" else []
-        fetch = shlex.join(["cse-data", "fetch", *words, *map(typed, own_words(line.words))])
+        of_sweep = [f"sweep={line.title}"] if line.sweep else []
+        of_program = ["cse-eval"] if line.program == "cse-eval" else of_sweep
+        fetch = shell_line("cse-data", "fetch", *of_program, *texts_of(words_of_jobs(line.words)))
         print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")
     print(*dict.fromkeys(f"{wrong}\n" for *_, wrong in looked if wrong), sep="", end="")
     if line.launcher == "submitit_slurm":
@@ -125,88 +161,3 @@ def show_plan(line: Line, planned: Sequence[PlannedJob]) -> int:
     if refused:
         print(f"{len(refused)} of {len(planned)} jobs would be refused before their first step")
     return 1 if refused else 0
-
-
-def runner_of(line: Line, shares: Sequence[str | None]) -> Runner:
-    """What runs the jobs on this machine or a cluster. Raises UserError for an invalid value of hydra.launcher.*."""
-    if line.launcher == "basic":
-        return partial(run_here, shares=shares)
-    from cse.lab.sweep.cluster import executor_of, run_on_cluster
-
-    return partial(run_on_cluster, executor=executor_of(line))
-
-
-def check_settings(planned: Sequence[PlannedJob]) -> None:
-    """Check the settings and the selection of the jobs before any starts.
-
-    A job whose words and combination of choices were all seen in earlier jobs is not checked again. Raises UserError
-    for a key or a choice that does not exist in some job, or if no job has valid settings. A value that is invalid only
-    in some jobs makes those fail and lets the others run.
-    """
-    seen: set[object] = set()
-    refusals: list[UserError] = []
-    accepted = 0
-    for job in planned:
-        new = {frozenset(word for word in job.words if is_group(key_of(word))), *job.words}
-        if new <= seen:
-            continue
-        seen |= new
-        try:
-            check(job)
-            accepted += 1
-        except UserError as error:
-            refusals.append(error)
-        except (HydraException, OmegaConfBaseException) as error:
-            why = explain(error, job.words, CONFIGS[job.program])
-            raise UserError(f"{why} (in the job {job.name})" if len(planned) > 1 else why) from error
-    if refusals and accepted == 0:
-        raise refusals[0]
-
-
-def check_search(line: Line, job: PlannedJob) -> None:
-    """Raise UserError for a search whose jobs select by no score of dev, which it would improve, for a seed among what
-    it searches, for a range without values, and for one with values that its key cannot have. job: one of its jobs."""
-    for one in (one for row in line.rows for one in overrides_of(row) if one.is_sweep_override()):
-        value: Any = one.value()
-        if one.key_or_group.rpartition(".")[2] == "seed":
-            raise UserError(
-                f"{one.input_line}: a search of seeds finds the luckiest one. Give one seed; the report of the search "
-                "has the line that trains more seeds of its best"
-            )
-        if one.is_interval_sweep() and (not value.start < value.end or ("log" in value.tags and value.start <= 0)):
-            raise UserError(
-                f"{one.input_line}: the lower bound comes first, and above 0 where the range is logarithmic"
-            )
-    if job.program != "cse-train" or job.composed().trainer.select is None:
-        raise UserError(
-            "hydra/sweeper=smac improves the score that selects a step: cse-train with trainer.select=dev/..."
-        )
-    for row in line.rows[:1]:
-        check_ranges(line, row)
-
-
-def check_ranges(line: Line, row: Sequence[str]) -> None:
-    """Raise UserError if a key cannot have each of its choices, the upper end of its interval, or a fraction in it."""
-    first = dict(zip(map(key_of, row), first_values(row), strict=True))
-    for one in overrides_of(row):
-        if not one.is_sweep_override():
-            continue
-        value: Any = one.value()
-        texts = [] if one.is_interval_sweep() else list(one.sweep_string_iterator())
-        if one.is_interval_sweep():
-            texts = [str(value.start), str(value.end)]
-            texts += [str(value.start + (value.end - value.start) / 3.1)] * isinstance(value.start, float)
-        for text in texts:
-            try:
-                check(line.job([*(first | {one.key_or_group: f"{one.key_or_group}={text}"}).values()]))
-            except UserError as error:
-                whole = f"{one.key_or_group}=int({value_of(str(one.input_line))})"
-                hint = f"; {whole} has whole numbers" * (one.is_interval_sweep() and "integer" in str(error))
-                raise UserError(f"{one.input_line}: {error}{hint}") from error
-
-
-def check(job: PlannedJob) -> None:
-    """Compose a job and check all its settings. Raises UserError, or Hydra's error for an unknown key or choice."""
-    config = validate(job.composed(), CONFIGS[job.program])
-    if job.program == "cse-train" and not config.smoke:  # a smoke test selects by a score of its own
-        check_selection(config)

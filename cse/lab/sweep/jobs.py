@@ -23,14 +23,16 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError, model_validator
 
 from cse.errors import UserError
+from cse.lab.run.build import check_selection
+from cse.lab.settings.check import validate
 from cse.lab.settings.compose import SWITCH, composed, without_hydra
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.groups import PROGRAMS, file_of
-from cse.lab.settings.keys import changes_a_table, key_of, names_a_job
+from cse.lab.settings.keys import changes_a_table, names_a_job
 from cse.lab.settings.schema import Evaluate, Train
-from cse.lab.settings.spelling import ONE_OF_MANY, spell_value, values_of
 from cse.lab.settings.suggest import nearest
-from cse.lab.settings.words import merged, name_in, root_of, short_name
+from cse.lab.settings.words import RUN_ALONE, Word, merged, quoted, texts_of, values_of
+from cse.lab.sweep.grid import name_in, short_name
 
 CONFIGS = {program: config for config, program in PROGRAMS.items()}
 """The config that each program composes."""
@@ -44,18 +46,18 @@ SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}  # keys that cs
 class PlannedJob:
     """One run of a line of many, whose own process makes it a cse.lab.run.job.Job. name: of its folder.
 
-    words: for `program` (cse-train or cse-eval), without the folder.
+    words: for `program` (cse-train or cse-eval), without the folder; the sweep's, then those that were typed.
     scores: the folder of the run that it scores and the job that makes that run; None if it scores no run.
     """
 
     name: str
     program: str
-    words: list[str]
+    words: list[Word]
     scores: "tuple[Path, PlannedJob] | None" = None
 
     def composed(self) -> DictConfig:
         """Its config, with the node `hydra`."""
-        return composed(CONFIGS[self.program], self.words)
+        return composed(CONFIGS[self.program], texts_of(self.words))
 
 
 class Case(BaseModel):
@@ -79,6 +81,11 @@ class Case(BaseModel):
         if self.of is not None and self.program != "cse-eval":
             raise ValueError("`of` needs `program: cse-eval`")
         return self
+
+    @property
+    def words(self) -> list[Word]:
+        """What it sets."""
+        return [Word(text, by="sweep") for text in self.set]
 
     @property
     def is_untrained(self) -> bool:
@@ -112,7 +119,7 @@ class Sweep(BaseModel):
         keys = self.params if self.sweeper == "basic" else self.search_each
         return tuple(dict.fromkeys([*(["case"] if self.cases else []), *keys]))
 
-    def place(self, words: Sequence[str]) -> Path:
+    def place(self, words: Sequence[Word]) -> Path:
         """The folder of its jobs, relative to the working directory; smoke tests have one apart from real runs."""
         return Path("runs", "smoke" if asks_for_smoke(words) else "", self.folder)
 
@@ -121,69 +128,95 @@ class Sweep(BaseModel):
         block = self.report or {}
         return repr(score) in repr([block.get(key) for key in ("rows", "columns", "metric", "select", "figures")])
 
-    def axes(self, words: Sequence[str]) -> list[str]:
-        """`key=values` of the axes that the command line does not replace."""
-        given = set(map(key_of, words))
+    def axes(self, typed: Sequence[Word] = ()) -> list[Word]:
+        """The axes that no typed word replaces."""
         axes = {"case": ",".join(self.cases)} if self.cases else {}
         axes |= self.params
-        return [f"{key}={values}" for key, values in axes.items() if key not in given]
+        for word in typed:
+            axes.pop(word.key, None)
+        return [Word(f"{key}={values}", by="sweep") for key, values in axes.items()]
 
-    def job(self, words: Sequence[str], axes: Sequence[str] = ()) -> PlannedJob:
-        """The job of one combination. axes: of its line, which name its folder whatever they decide. Raises UserError
-        for an unknown case."""
-        words = [word for word in words if key_of(word) != "sweep"]
+    def case_of(self, words: Sequence[Word]) -> Case:
+        """The case that the words name; one that sets nothing if they name none. Raises UserError for an unknown."""
         name = values_of(words).get("case")
         if name is not None and name not in self.cases:
             near = nearest(name, list(self.cases))
             has = ", ".join(self.cases) or "none"
             raise UserError(f"case={name} is not a case of sweep={self.name}{near}; it has {has}")
-        case = Case() if name is None else self.cases[name]
+        return Case() if name is None else self.cases[name]
+
+    def job(self, words: Sequence[Word], axes: Sequence[str] = ()) -> PlannedJob:
+        """The job of one combination. axes: the keys of its line's axes, which name its folder whatever they decide.
+
+        Raises UserError for an unknown case.
+        """
+        words = [word for word in words if word.key != "sweep"]
+        case = self.case_of(words)
         if case.program == "cse-eval":
             return self.evaluation(case, words, axes)
-        own_variant = next((word for word in case.set if key_of(word) == "variant"), None)
-        if own_variant and (typed := values_of(words).get("variant")):  # which would take its place
-            raise UserError(f"variant={typed}: case={name} is {own_variant} itself; case=A,B names the cases to run")
-        whole = merged([*case.set, *words])
-        without = [f"~{key}" for key in OWN_KEYS if key in self.model_fields_set]
-        own = [f"sweep={self.name}", *whole, *without, ONE_OF_MANY, "resume=auto"]
-        return PlannedJob(self.slug(words, whole, axes), "cse-train", own)
+        given = values_of(words)
+        own_variant = next((word for word in case.words if word.key == "variant"), None)
+        if own_variant and "variant" in given:  # which would take its place
+            raise UserError(
+                f"variant={given['variant']}: case={given['case']} is {own_variant} itself; case=A,B names the cases "
+                "to run"
+            )
+        whole = merged([*case.words, *words])
+        without = [Word(f"~{key}", by="sweep") for key in OWN_KEYS if key in self.model_fields_set]
+        own = [Word(f"sweep={self.name}", by="sweep"), *whole, *without, Word("resume=auto", by="sweep")]
+        return PlannedJob(self.folder_name(words, texts_of(decisive(whole, axes)), axes), "cse-train", typed_last(own))
 
-    def evaluation(self, case: Case, words: list[str], axes: Sequence[str]) -> PlannedJob:
+    def evaluation(self, case: Case, words: list[Word], axes: Sequence[str]) -> PlannedJob:
         """The job of a case that scores an encoder, or the run of the other sweep's case that `of` names."""
         mine = [word for word in words if root_of(word) in SCORING]
         if case.of is None:
-            whole = merged([*case.set, *mine])
-            return PlannedJob(self.slug(mine, whole, axes), "cse-eval", [*whole, ONE_OF_MANY])
-        name, _, trained_case = case.of.rpartition("/")
+            whole = merged([*case.words, *mine])
+            name = self.folder_name(mine, texts_of(decisive(whole, axes)), axes)
+            return PlannedJob(name, "cse-eval", typed_last(whole))
+        other, _, trained_case = case.of.rpartition("/")
         its_own = [word for word in words if root_of(word) not in SCORING - SHARED]
-        sweep = read(name)
-        trained = sweep.job([f"case={trained_case}", *its_own])
+        sweep = load_sweep(other)
+        trained = sweep.job([Word(f"case={trained_case}", by="sweep"), *its_own])
         place = sweep.place(its_own).absolute()
         folder = place / name_in(place, trained.name, trained_case)
-        whole = merged([*case.set, *(word for word in mine if root_of(word) not in ("model", "checkpoint"))])
-        slug = self.slug(words, [f"checkpoint=run:{folder.name}", *whole], axes)
-        line = [f"checkpoint={spell_value(str(folder))}", *whole, ONE_OF_MANY]
-        return PlannedJob(slug, "cse-eval", line, (folder, trained))
+        whole = merged([*case.words, *(word for word in mine if root_of(word) not in ("model", "checkpoint"))])
+        made_of = [f"checkpoint=run:{folder.name}", *texts_of(decisive(whole, axes))]
+        checkpoint = Word(f"checkpoint={quoted(str(folder))}", by="sweep")
+        name = self.folder_name(words, made_of, axes)
+        return PlannedJob(name, "cse-eval", typed_last([checkpoint, *whole]), (folder, trained))
 
-    def departures(self, words: Sequence[str]) -> list[str]:
+    def departures(self, words: Sequence[Word]) -> list[Word]:
         """The words of a run that change a table and that neither the axes nor its case contain."""
         axes = {"case", "checkpoint", *self.params}
         case = self.cases.get(values_of(words).get("case", ""), Case())
-        rest = [word for word in words if not word.startswith("~") and word not in case.set]
-        return [word for word in rest if key_of(word) not in axes and changes_a_table(key_of(word))]
+        rest = [word for word in words if not word.text.startswith("~") and word.text not in case.set]
+        return [word for word in rest if word.key not in axes and changes_a_table(word.key)]
 
-    def slug(self, readable: Sequence[str], whole: Sequence[str], axes: Sequence[str]) -> str:
-        """A folder's name: the case, the axes, the other readable words, and a hash of all that decides what is run."""
+    def folder_name(self, readable: Sequence[Word], made_of: Sequence[str], axes: Sequence[str]) -> str:
+        """A folder's name: the case, the axes, the other readable words, and a hash of all that it is made of."""
         place = {key: place for place, key in enumerate(dict.fromkeys([*self.params, "seed"]))}
-        shown, decisive = (
-            [word for word in of if (names_a_job(word) or key_of(word) in axes) and key_of(word) != "case"]
-            for of in (readable, whole)
-        )
-        shown.sort(key=lambda word: (place.get(key_of(word), len(place)), key_of(word)))
-        return short_name(shown, decisive, first=values_of(readable).get("case", ""))
+        shown = decisive(readable, axes)
+        shown.sort(key=lambda word: (place.get(word.key, len(place)), word.key))
+        return short_name(shown, made_of, first=values_of(readable).get("case", ""))
 
 
-def read(name: str) -> Sweep:
+def decisive(words: Sequence[Word], axes: Sequence[str]) -> list[Word]:
+    """The words that decide what a job runs, and those of its line's axes; `case` stands for its own words."""
+    return [word for word in words if (names_a_job(word.key) or word.key in axes) and word.key != "case"]
+
+
+def typed_last(words: Sequence[Word]) -> list[Word]:
+    """A job's words in the order in which recorded_words tells who gave each."""
+    given = [word for word in words if word.by == "sweep"]
+    return [*given, RUN_ALONE, *(word for word in words if word.by == "person")]
+
+
+def root_of(word: Word) -> str:
+    """`trainer` of `trainer.lr=1e-5`."""
+    return word.key.partition(".")[0]
+
+
+def load_sweep(name: str) -> Sweep:
     """The sweep of that name. Raises UserError for an unknown name, or a wrong value of one of OWN_KEYS."""
     config = composed("train", [f"sweep={name}"])
     content: Config = OmegaConf.to_container(without_hydra(config))  # type: ignore[assignment]
@@ -204,6 +237,13 @@ def read(name: str) -> Sweep:
         raise UserError(f"{file_of('sweep', name)}: {where}: {wrong['msg']}") from None
 
 
-def asks_for_smoke(words: Sequence[str]) -> bool:
+def asks_for_smoke(words: Sequence[Word]) -> bool:
     """Whether a line's words make its jobs smoke tests."""
     return bool(SWITCH.get(values_of(words).get("smoke", "").lower()))
+
+
+def check_config(config: DictConfig, command: str) -> None:
+    """Check all settings of a composed job. Raises UserError, or OmegaConf's error for a reference to no key."""
+    validate(config, command)
+    if command == "train" and not config.smoke:  # a smoke test selects by a score of its own
+        check_selection(config)

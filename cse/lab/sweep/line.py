@@ -1,7 +1,6 @@
 """A command line with -m or sweep=: which words belong to the jobs, and which say how to start them."""
 
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,12 +13,21 @@ from cse.lab.run.resume import started_from
 from cse.lab.settings.check import validate_keys
 from cse.lab.settings.compose import composed, explaining
 from cse.lab.settings.groups import config_dirs
-from cse.lab.settings.keys import is_of_line, key_of, names_a_job
+from cse.lab.settings.keys import is_of_line, names_a_job
 from cse.lab.settings.schema import Starting
-from cse.lab.settings.spelling import MULTIRUN, ONE_OF_MANY, values_of
-from cse.lab.settings.words import expanded, first_values, is_axis, merged, name_in, short_name
-from cse.lab.sweep.jobs import PlannedJob, Sweep, asks_for_smoke
-from cse.lab.sweep.jobs import read as read_sweep
+from cse.lab.settings.words import (
+    MULTIRUN,
+    RUN_ALONE,
+    Word,
+    merged,
+    read_words,
+    shell_line,
+    split_flags,
+    texts_of,
+    values_of,
+)
+from cse.lab.sweep.grid import first_values, grid, name_in, short_name
+from cse.lab.sweep.jobs import CONFIGS, PlannedJob, Sweep, asks_for_smoke, load_sweep, typed_last
 
 LAUNCHERS = ("basic", "submitit_slurm")
 PACKAGES = {"submitit_slurm": ("submitit", "-e '.[launchers]'"), "smac": ("smac", "-e '.[smac]'")}
@@ -36,10 +44,10 @@ class Line:
     """
 
     program: str
-    words: list[str]
+    words: list[Word]
     sweep: Sweep | None
     folder: Path
-    rows: list[list[str]]
+    rows: list[list[Word]]
     options: DictConfig
     launcher: str
     search: DictConfig | None
@@ -51,73 +59,62 @@ class Line:
 
     def jobs(self) -> list[PlannedJob]:
         """The jobs of a grid, equal ones (a cse-eval that no axis changes) once; or an example job of each search."""
-        if self.search:
-            return [self.job(first_values(row)) for row in self.rows]
-        return list({(job := self.job(row)).name: job for row in self.rows}.values())
+        rows = map(first_values, self.rows) if self.search else self.rows
+        by_name = {job.name: job for job in map(self.job, rows)}
+        return list(by_name.values())
 
-    def job(self, words: Sequence[str]) -> PlannedJob:
-        """The job of one combination of values, in the folder that has it already, if one does.
+    def job(self, words: Sequence[Word]) -> PlannedJob:
+        """The job of one combination of values, in the folder that has it already, if one does."""
+        axes = axes_of(words_of_jobs(self.words))
+        job = self.sweep.job(words, axes) if self.sweep else self.job_without_sweep(merged(words), axes)
+        return replace(job, name=name_in(self.folder, job.name, values_of(words).get("case", "")))
 
-        What was typed is last in its words.
-        """
-        own = own_words(self.words)
-        job = self.sweep.job(words, axes_of(own)) if self.sweep else self.own_job(merged(words))
-        typed = set(map(key_of, own))
-        name = name_in(self.folder, job.name, values_of(words).get("case", ""))
-        return replace(job, name=name, words=sorted(job.words, key=lambda word: key_of(word) in typed))
-
-    def own_job(self, words: list[str]) -> PlannedJob:
+    def job_without_sweep(self, words: list[Word], axes: Sequence[str]) -> PlannedJob:
         """The job of a line without a sweep, whose name shows the axes, or all that decides if there are none."""
-        axes = axes_of(own_words(self.words))
-        decisive = [word for word in words if names_a_job(word) or key_of(word) in axes]
-        shown = [word for axis in axes for word in words if key_of(word) == axis] or decisive
-        resume = ["resume=auto"] if self.program == "cse-train" else []
-        return PlannedJob(short_name(shown, [self.program, *decisive]), self.program, [ONE_OF_MANY, *resume, *words])
+        made_of = [word for word in words if names_a_job(word.key) or word.key in axes]
+        shown = sorted((word for word in words if word.key in axes), key=lambda word: axes.index(word.key)) or made_of
+        name = short_name(shown, [self.program, *texts_of(made_of)])
+        resume = [Word("resume=auto", by="sweep")] if self.program == "cse-train" else []
+        return PlannedJob(name, self.program, typed_last([*resume, *words]))
 
     def report(self, done: Sequence[Run]) -> str:
         """The command that shows these runs: beside what the paper printed, if they have a score of its table."""
-        words = [f"runs={self.folder}"]
-        if self.sweep and any(self.sweep.shows(name) for run in done for name in run.metrics):
-            elsewhere = words if self.folder != self.sweep.place([]) else []
-            apart = [f"out=reports/smoke/{self.sweep.name}"] if asks_for_smoke(self.words) else []
-            words = [f"sweep={self.sweep.name}", *elsewhere, *apart, *config_dirs()]
-        return shlex.join(["cse-report", *words])
+        scores = {name for run in done for name in run.metrics}
+        if not self.sweep or not any(map(self.sweep.shows, scores)):
+            return shell_line("cse-report", f"runs={self.folder}")
+        elsewhere = [f"runs={self.folder}"] if self.folder != self.sweep.place([]) else []
+        apart = [f"out=reports/smoke/{self.sweep.name}"] if asks_for_smoke(self.words) else []
+        return shell_line("cse-report", f"sweep={self.sweep.name}", *elsewhere, *apart, *config_dirs())
 
 
-def is_many(words: Sequence[str]) -> bool:
-    """Whether these words start many jobs, rather than one."""
-    given = values_of(words)
-    if given.get("hydra.mode") == "RUN":
+def is_many(words: Sequence[Word], flags: Sequence[str]) -> bool:
+    """Whether a line starts many jobs, rather than one."""
+    if RUN_ALONE.text in texts_of(words):
         return False
+    given = values_of(words)
     starts = [given.get(key) not in (None, "basic") for key in ("hydra/launcher", "hydra/sweeper")]
-    return any(word in MULTIRUN for word in words) or bool(sweep_of(given)) or any(starts)
+    return bool({*MULTIRUN} & {*flags} or sweep_of(given)) or any(starts)
 
 
-def read(typed: Sequence[str], program: str) -> Line:
-    """Parse a line. Raises UserError if it cannot start jobs, MissingResource if it needs a package that is missing."""
-    words = [word for word in typed if word not in MULTIRUN]
-    of_folders = [word for word in words if key_of(word).startswith(("hydra.run.", "hydra.sweep."))]
-    if idle := [word for word in of_folders if key_of(word) != "hydra.sweep.dir"]:
-        raise UserError(f"{idle[0]} has no effect on a line of many jobs, whose folder is hydra.sweep.dir=FOLDER")
-    if origin := started_from(words):
-        raise UserError(f"{origin} starts one run: leave out -m and sweep=, and give each key one value")
-    if "RANK" in os.environ:
-        raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
-    given, own = values_of(words), own_words(words)
-    sweep = read_sweep(named) if (named := sweep_of(given)) else None
+def read_line(arguments: Sequence[str], program: str) -> Line:
+    """Parse a line as typed, -m among its words or not. Raises Hydra's error for a word that cannot be read, UserError
+    if it cannot start jobs, MissingResource if it needs a package that is missing."""
+    words = read_words(split_flags(arguments)[0], CONFIGS[program])
+    refuse_words_of_one_job(words)
+    given, own = values_of(words), words_of_jobs(words)
+    sweep = load_sweep(named) if (named := sweep_of(given)) else None
     options, search = options_of(words, sweep)
     launcher = given.get("hydra/launcher", "basic")
     check_launcher(launcher, options.jobs.parallel)
-    of_cluster = [word for word in words if key_of(word).startswith("hydra.launcher.")]
+    of_cluster = [word for word in words if word.key.startswith("hydra.launcher.")]
     if launcher == "basic" and of_cluster:
         raise UserError(f"{of_cluster[0]} is for a cluster: add hydra/launcher=submitit_slurm")
     if search:
         check_loads(*PACKAGES["smac"])
     of_jobs = merged([*(sweep.axes(own) if sweep else []), *own])
-    each = [one for one in of_jobs if sweep and key_of(one) in sweep.search_each]
-    rows = [merged([*of_jobs, *one]) for one in expanded(each)] if search else expanded(of_jobs)
-    if not rows or (search and not any(map(is_axis, rows[0]))):
-        raise UserError(f"{' '.join(own)}: there is no job: a range is empty, or there is none to search")
+    rows = searches_of(of_jobs, sweep.search_each if sweep else []) if search else grid(of_jobs)
+    if not rows or (search and not any(word.is_axis for word in rows[0])):
+        raise UserError(f"{' '.join(texts_of(own))}: there is no job: a range is empty, or there is none to search")
     return Line(
         program=program,
         words=words,
@@ -130,36 +127,54 @@ def read(typed: Sequence[str], program: str) -> Line:
     )
 
 
-def own_words(words: Sequence[str]) -> list[str]:
+def refuse_words_of_one_job(words: Sequence[Word]) -> None:
+    """Raise UserError for what a line of many jobs cannot have: a folder of one run, resume=, a launcher's process."""
+    for word in words:
+        if word.key.startswith(("hydra.run.", "hydra.sweep.")) and word.key != "hydra.sweep.dir":
+            raise UserError(f"{word} has no effect on a line of many jobs, whose folder is hydra.sweep.dir=FOLDER")
+    if origin := started_from(words):
+        raise UserError(f"{origin} starts one run: leave out -m and sweep=, and give each key one value")
+    if "RANK" in os.environ:
+        raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
+
+
+def searches_of(words: Sequence[Word], search_each: Sequence[str]) -> list[list[Word]]:
+    """The words of each search: one for every combination of the axes that are not searched."""
+    apart = grid(word for word in words if word.key in search_each)
+    return [merged([*words, *values]) for values in apart]
+
+
+def words_of_jobs(words: Sequence[Word]) -> list[Word]:
     """The words that belong to the jobs, not to their start."""
-    return [word for word in words if not is_of_line(key_of(word))]
+    return [word for word in words if not is_of_line(word.key)]
 
 
-def axes_of(words: Sequence[str]) -> list[str]:
+def axes_of(words: Sequence[Word]) -> list[str]:
     """The keys with several values, in order."""
-    return list(dict.fromkeys(key_of(word) for word in words if is_axis(word)))
+    return list(dict.fromkeys(word.key for word in words if word.is_axis))
 
 
-def place_of(program: str, words: Sequence[str]) -> Path:
+def place_of(program: str, words: Sequence[Word]) -> Path:
     """The folder of a line's jobs without a sweep, relative to the working directory: multirun/AXES-SETTINGS-HASH.
 
     The hash is over the axes' keys and every other setting, so a longer axis (seed=1,2,3 instead of seed=1,2) keeps the
     folder, and jobs that are done there are not run again.
     """
     keys = axes_of(words)
-    fixed = [word for word in merged(words) if key_of(word) not in keys and names_a_job(word)]
+    fixed = [word for word in merged(words) if word.key not in keys and names_a_job(word.key)]
     first = "+".join(key.split(".")[-1].split("/")[-1] for key in keys)
+    name = short_name(sorted(fixed, key=lambda word: word.key), [program, *keys, *texts_of(fixed)], first=first)
     place = Path("multirun")
-    return place / name_in(place, short_name(sorted(fixed, key=key_of), [program, *keys, *fixed], first=first))
+    return place / name_in(place, name)
 
 
-def options_of(typed: Sequence[str], sweep: Sweep | None) -> tuple[DictConfig, DictConfig | None]:
+def options_of(words: Sequence[Word], sweep: Sweep | None) -> tuple[DictConfig, DictConfig | None]:
     """A line's own settings, and those of its search, if it is one. Raises UserError for an unknown or invalid one."""
     starts = ("jobs.", "dry_run", "hydra/sweeper", "hydra.sweeper.")
-    words = [word for word in typed if key_of(word).startswith(starts)]
-    words += [f"sweep={sweep.name}"] if sweep else []
-    with explaining(words, "train"):
-        config = composed("train", words)
+    texts = [word.text for word in words if word.key.startswith(starts)]
+    texts += [f"sweep={sweep.name}"] if sweep else []
+    with explaining(texts, "train"):
+        config = composed("train", texts)
         options = validate_keys(OmegaConf.masked_copy(config, list(Starting.__annotations__)), Starting)
     if config.hydra.runtime.choices["hydra/sweeper"] == "basic":
         return options, None

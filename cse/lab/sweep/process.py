@@ -17,10 +17,9 @@ from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import DONE, FAILED, RUNNING
 from cse.lab.settings.compose import resolved, without_hydra
-from cse.lab.settings.keys import key_of
-from cse.lab.settings.spelling import spell_value
-from cse.lab.settings.words import digest
+from cse.lab.settings.words import shell_line, spell_word, texts_of
 from cse.lab.sweep import jobs
+from cse.lab.sweep.grid import digest
 from cse.score import Score
 from cse.training.signals import SIGNALS, SignalForwarder
 
@@ -82,26 +81,29 @@ def known_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
     if before.status == DONE:
         changed = differences(job, before)
         if not changed:
-            return Outcome(job.name, DONE_BEFORE, score_of(before), detail=doubts(before))
+            return Outcome(job.name, DONE_BEFORE, score_of(before), detail=doubts_about(before))
         detail = f"{folder} is done, with {listed(changed)}: move it away to run the job again"
         return Outcome(job.name, FAILED, detail=detail)
     if job.scores and read_run(job.scores[0]).status != DONE:
-        maker = " ".join(a for a in job.scores[1].words if key_of(a) in ("sweep", "case", "seed", "smoke"))
-        return Outcome(job.name, FAILED, detail=f"it scores {job.scores[0]}, which is not done: cse-train {maker}")
+        shown = [word.text for word in job.scores[1].words if word.key in ("sweep", "case", "seed", "smoke")]
+        maker = shell_line("cse-train", *shown)
+        return Outcome(job.name, FAILED, detail=f"it scores {job.scores[0]}, which is not done: {maker}")
     return None
 
 
-def doubts(run: Run) -> str:
+def doubts_about(run: Run) -> str:
     """What a reader of a finished run's score must know: training did not help, or what of its code is another now."""
-    other = ", ".join(changed_code(run.results, run.config))
-    return "; ".join(filter(None, ["no better than untrained" * run.no_better, other and f"by other code of {other}"]))
+    doubts = ["no better than untrained"] if run.no_better else []
+    if other := changed_code(run.results, run.config):
+        doubts.append(f"by other code of {', '.join(other)}")
+    return "; ".join(doubts)
 
 
 def final_outcome(job: jobs.PlannedJob, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:
     """The outcome of a job whose process ended with `code`. stopped: whether a signal was forwarded to it."""
     run = read_run(folder)
     if code == 0 and run.status == DONE:
-        return Outcome(job.name, DONE, score_of(run), detail=doubts(run), seconds=seconds)
+        return Outcome(job.name, DONE, score_of(run), detail=doubts_about(run), seconds=seconds)
     if code > 128 or (stopped and -code in SIGNALS):  # it handled the signal, or died of it before it could
         return Outcome(job.name, INTERRUPTED, detail="run the same line again to continue")
     if code < 0:
@@ -131,11 +133,13 @@ def command_of(job: jobs.PlannedJob, folder: Path) -> list[str]:
     if "wandb" in config.tracker:
         place = folder.parent.absolute()
         group = config.hydra.runtime.choices.get("sweep") or f"{place.name}-{digest([str(place)])}"
-        names = [f"tracker.wandb.name={spell_value(job.name)}"]
-        names += [f"tracker.wandb.group={spell_value(group)}"] if config.tracker.wandb.group is None else []
-        names = [name for name in names if key_of(name) not in map(key_of, job.words)]
+        given = [word.key for word in job.words]
+        if "tracker.wandb.name" not in given:
+            names.append(spell_word("tracker.wandb.name", job.name))
+        if "tracker.wandb.group" not in given and config.tracker.wandb.group is None:
+            names.append(spell_word("tracker.wandb.group", group))
     python = [sys.executable, "-P"]  # like cse-train, import nothing from the working directory (a wandb.py)
-    return [*python, "-c", start, *job.words, *names, f"hydra.run.dir={spell_value(str(folder))}"]
+    return [*python, "-c", start, *texts_of(job.words), *names, spell_word("hydra.run.dir", str(folder))]
 
 
 def differences(job: jobs.PlannedJob, run: Run) -> list[Change]:

@@ -10,10 +10,10 @@ from cse.lab.run.needs import needs_of
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import composed, explaining, is_group
 from cse.lab.settings.keys import is_encoder, key_of
-from cse.lab.settings.spelling import spell
 from cse.lab.settings.suggest import nearest
+from cse.lab.settings.words import Word
 from cse.lab.sweep.jobs import CONFIGS, PlannedJob
-from cse.lab.sweep.line import read
+from cse.lab.sweep.line import read_line
 from cse.needs import Need
 from cse.sources.catalogue import DATASETS
 from cse.sources.encoder import EncoderNeed
@@ -38,7 +38,7 @@ def needs_named(words: Sequence[str]) -> list[Need]:
     command = CONFIGS[program]
     if not names:
         with explaining(words, command):
-            return needs_of_jobs(configs_of(read(spell(words, command, many=True), program).jobs()))
+            return needs_of_jobs(configs_of(read_line(words, program).jobs()))
     if any(key_of(word) == "sweep" for word in settings):
         raise UserError(f"{' '.join(words)}: a line, or the names of datasets, but not both")
     if unknown := [name for name in names if name not in DATASETS]:
@@ -58,17 +58,17 @@ def configs_of(planned: Sequence[PlannedJob]) -> list[tuple[PlannedJob, DictConf
     known: dict[tuple[str, ...], DictConfig] = {}
     found = []
     for job in planned:
-        key = (job.program, *filter(is_decisive, job.words))
+        key = (job.program, *(word.text for word in job.words if is_decisive(word)))
         if key not in known:
             known[key] = job.composed()
         found.append((job, known[key]))
     return found
 
 
-def is_decisive(word: str) -> bool:
+def is_decisive(word: Word) -> bool:
     """Whether what a job reads, or how many steps it makes, depends on a word."""
-    key = key_of(word)
-    return word[0] == "~" or is_group(key) or is_encoder(key) or key.startswith(DECISIVE)
+    decides = is_group(word.key) or is_encoder(word.key) or word.key.startswith(DECISIVE)
+    return decides or word.text.startswith("~")
 
 
 def refusals_of(planned: Sequence[PlannedJob]) -> dict[str, UserError]:
@@ -77,7 +77,7 @@ def refusals_of(planned: Sequence[PlannedJob]) -> dict[str, UserError]:
     known: dict[tuple[str, ...], UserError | None] = {}
     found = {}
     for job in planned:
-        key = (job.program, *(word for word in job.words if key_of(word) not in ("seed", "case")))
+        key = (job.program, *(word.text for word in job.words if word.key not in ("seed", "case")))
         if key not in known:
             known[key] = refusal_of(job)
         if error := known[key]:

@@ -16,8 +16,7 @@ from cse.errors import UserError
 from cse.lab.folder import plan
 from cse.lab.folder.status import DONE, FAILED, RUNNING
 from cse.lab.sections import in_columns
-from cse.lab.settings.keys import key_of
-from cse.lab.settings.spelling import typed_by_hand
+from cse.lab.settings.words import texts_of, typed_keys
 from cse.lab.sweep import process
 from cse.lab.sweep.jobs import PlannedJob
 from cse.lab.sweep.process import DONE_BEFORE, INTERRUPTED, KILLED, NOT_RUN, Outcome
@@ -39,7 +38,8 @@ class Start:
     def plan(self, jobs: Sequence[PlannedJob], search: str | None = None) -> None:
         """Write down what is to run, before it does. search: the one whose trials they are."""
         of = {} if search is None else {"search": search}
-        plan.add(self.folder, [{"job": one.name, "program": one.program, "words": one.words, **of} for one in jobs])
+        lines = [{"job": job.name, "program": job.program, "words": texts_of(job.words), **of} for job in jobs]
+        plan.add(self.folder, lines)
 
     def plan_search(self, search: str, trials: int) -> None:
         """Write down how many trials a search is to make."""
@@ -50,7 +50,7 @@ class Start:
         self.outcomes[outcome.job] = outcome
         if outcome.state not in (DONE, DONE_BEFORE, RUNNING):
             plan.add_end(self.folder, outcome.job, outcome.state, outcome.detail)
-        text = outcome.detail if outcome.score is None else in_words(outcome.score)
+        text = outcome.detail if outcome.score is None else score_in_words(outcome.score)
         line = f"{time.strftime('%H:%M:%S')}  {outcome.state:11}  {outcome.job}  {text}"
         print(line.rstrip(), flush=True)
 
@@ -85,7 +85,7 @@ class Start:
         outcomes = [self.outcomes.get(name, Outcome(name, NOT_RUN)) for name in names]
         rows = [("job", "state", "score", "time", "")]
         for one in outcomes:
-            score = "" if one.score is None else in_words(one.score)
+            score = "" if one.score is None else score_in_words(one.score)
             rows.append((one.job, one.state, score, f"{one.seconds:.0f} s" if one.seconds else "", one.detail))
         print(in_columns(rows))
         states = Counter(outcome.state for outcome in outcomes)
@@ -94,15 +94,15 @@ class Start:
         print(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}")
         if searched and self.best and self.best.score:
             like = sum(one.score == self.best.score for one in self.outcomes.values()) - 1
-            tied = f", and {like} more like it" * bool(like)
-            print(f"best trial: {self.best.job}, {in_words(self.best.score)}{tied}")
+            tied = f", and {like} more like it" if like else ""
+            print(f"best trial: {self.best.job}, {score_in_words(self.best.score)}{tied}")
         if sync := sync_line(self.folder, names):
             print(f"this uploads to W&B what was logged offline:\n  {sync}")
         if done:
             print(f"every score of each job, and how they compare:\n  {report}")
 
 
-def in_words(score: Score) -> str:
+def score_in_words(score: Score) -> str:
     """A score's name and value."""
     return f"{score.name} {in_short(score.value)}"
 
@@ -172,8 +172,7 @@ def idle_gpus(job: PlannedJob, parallel: int) -> int:
 def devices_of(job: PlannedJob) -> int:
     """How many devices a job works on; 1 if its own process will refuse what it was given."""
     config = job.composed()
-    typed = map(key_of, typed_by_hand(job.words))
-    if job.program != "cse-train" or (config.smoke and "trainer.devices" not in typed):
+    if job.program != "cse-train" or (config.smoke and "trainer.devices" not in typed_keys(job.words)):
         return 1
     devices = config.trainer.devices
     return devices if isinstance(devices, int) else 1

@@ -12,6 +12,7 @@ from typed import exit_code
 from cse.lab.run.needs import needs_of
 from cse.lab.settings import groups
 from cse.lab.settings.compose import composed
+from cse.lab.settings.words import shell_line
 from cse.lab.sweep.reads import needs_named
 from cse.sources.catalogue import DATASETS
 from cse.sources.fetch import DatasetNeed
@@ -81,7 +82,7 @@ def test_a_line_says_what_it_reads(cse_data, capsys, line, names):
     assert cse_data("list", *line.split()) == 1
     shown = capsys.readouterr().out.splitlines()
     assert [one.split()[1] for one in shown[:-1]] == names
-    assert f"cse-data fetch {line.removeprefix('-m ')}" in shown[-1]
+    assert shell_line("cse-data", "fetch", *line.removeprefix("-m ").split()) in shown[-1]
 
 
 def test_settings_say_which_languages():

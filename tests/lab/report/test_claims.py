@@ -29,7 +29,7 @@ def test_the_printed_numbers_are_held_to_the_claims(name):
 
     A column of geometry has a tolerance of its own: .1 of an STS average says nothing of a distance's logarithm.
     """
-    spec, printed = parsed(jobs.read(name).report, name)
+    spec, printed = parsed(jobs.load_sweep(name).report, name)
     found = judged(spec, printed, [])
     assert (len(spec.claims) >= 1) != (name in NONE)
     assert set(found["verdict"]) <= {NOT_RUN}

@@ -82,15 +82,15 @@ def test_the_command_for_more_seeds_is_quoted_once_and_has_new_seeds(grid_of_run
 
     folder, one = tmp_path / "runs", "lr=3e-05,t=0.1,seed=1"
     assert last_words(folder) == ["cse-train", "-m", "trainer.lr=3e-05", "objective.temperature=0.1",
-                                  "data.path=my file", "seed=3,4,5", f"hydra.sweep.dir={folder}"]  # fmt: skip
+                                  "data.path='my file'", "seed=3,4,5", f"hydra.sweep.dir={folder}"]  # fmt: skip
     assert last_words(folder / one)[-1] == f"hydra.sweep.dir={folder}"  # beside a run that stands alone
     shutil.rmtree(folder / "lr=3e-05,t=0.1,seed=2")
     assert last_words(folder)[-2] == "seed=2,3,4"  # which others have: it was never started here
     assert last_words(folder.parent)[-1] == f"hydra.sweep.dir={folder}"  # where they lie, wherever they were looked for
     several = last_words(folder / "lr=1e-05,t=0.1,seed=1", folder / one)
-    assert several[-1] == f"hydra.sweep.dir={folder / one}"  # a folder of its own
+    assert several[-1] == f"hydra.sweep.dir='{folder / one}'"  # a folder of its own
     odd = folder.rename(tmp_path / "a=b")
-    assert last_words(odd)[-1] == f"hydra.sweep.dir={odd}"
+    assert last_words(odd)[-1] == f"hydra.sweep.dir='{odd}'"
 
 
 def test_more_seeds_stay_in_their_setting_where_an_axis_is_of_the_machine(leave, compared):

@@ -235,7 +235,7 @@ def test_missing_jobs_make_no_unlike_mixtures(leave, runs, of_base, verdict, eff
         for seed, share in of_base if case == "base_both" else ALL:
             config = {"case": case, "seed": seed, "data.limit": share}
             leave(f"{case}-{share}-{seed}", config, {"dev/declutr/average": 60 + gain + 0.5 * share + seed / 10})
-    better, *_, rises = judged_claims(*parsed(jobs.read("declutr/figure3").report), runs()).itertuples()
+    better, *_, rises = judged_claims(*parsed(jobs.load_sweep("declutr/figure3").report), runs()).itertuples()
     assert (better.verdict, better.effect) == (verdict, pytest.approx(effect))
     assert better.missing.startswith(lacks)
     assert (rises.verdict, rises.missing[: len(trend_lacks)]) == (trend, trend_lacks)
@@ -252,7 +252,7 @@ def test_runs_that_were_made_again_change_no_effect_and_no_p(leave, runs):
                 config = {"case": case, "seed": seed, "data.limit": share}
                 total = 60 + 10 * case.startswith("base") + score
                 leave(f"{name}-{case}-{share}-{seed}", config, {"dev/declutr/average": total})
-        found.append(judged_claims(*parsed(jobs.read("declutr/figure3").report), runs()))
+        found.append(judged_claims(*parsed(jobs.load_sweep("declutr/figure3").report), runs()))
     pd.testing.assert_frame_equal(*(of[["effect", "low", "high", "p", "n", "verdict"]] for of in found))
 
 

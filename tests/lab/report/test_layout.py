@@ -12,12 +12,13 @@ from cse.lab.report.published import Published
 from cse.lab.report.table import COLUMNS as CELL
 from cse.lab.report.verdicts import COLUMNS
 from cse.lab.sections import latex, markdown
+from cse.lab.settings.words import recorded_words
 
 
 @pytest.fixture
 def run(tmp_path):
     typed = ("data.path=<b>", "~cases", "hydra.mode=RUN", "resume=auto")
-    return Run(tmp_path / "a", "done", {"trainer": {}}, {}, {}, {"seed": 1}, overrides=typed)
+    return Run(tmp_path / "a", "done", {"trainer": {}}, {}, {}, {"seed": 1}, words=tuple(recorded_words(typed)))
 
 
 def table_of(*cells, **about):
@@ -103,7 +104,8 @@ def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, 
     claims = pd.DataFrame([found], dtype=object)
     text = page.sweep_page(page.Report("A & B", "sub", narrow[0], [narrow[1], wide[1]], pictures, [run], claims))
     assert not re.findall(r'src="(?!data:)|<link|=<b>', text)
-    for shown in ("76.96 ± 0.38 (5)", "cse-train &#39;data.path=&lt;b&gt;&#39;", '<td class="DIFFERS">DIFFERS',
+    for shown in ("76.96 ± 0.38 (5)",
+                  "cse-train &#34;data.path=&#39;&lt;b&gt;&#39;&#34;", '<td class="DIFFERS">DIFFERS',
                   'HOLDS">HOLDS (1 of 2 parts)<', "data:image/png;base64,iVBORw==", "Not drawn: ",
                   "x &lt; y"):  # fmt: skip
         assert shown in text

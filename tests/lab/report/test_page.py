@@ -121,7 +121,7 @@ def test_the_page_in_a_browser(page, tmp_path):
 
 def report_of(sweep, **about):
     """The report of a sweep of which nothing has run."""
-    spec, printed = parsed(jobs.read(sweep).report)
+    spec, printed = parsed(jobs.load_sweep(sweep).report)
     return Report("t", "", printed, [filled(spec, printed, [])], [], [], NO_CLAIMS, **about)
 
 

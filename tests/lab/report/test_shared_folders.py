@@ -16,6 +16,7 @@ from cse.lab.folder.runs import Run, read_runs
 from cse.lab.report import paper as compared
 from cse.lab.report.paper import is_of, mark_departures
 from cse.lab.settings.groups import SWEEPS_DIR, choices
+from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import jobs
 
 FEW = 4  # jobs left of a sweep that has many
@@ -44,7 +45,7 @@ def leave(job: jobs.PlannedJob, folder: Path, metrics: dict[str, float]) -> None
     choices = OmegaConf.to_container(config.hydra.runtime.choices)
     plain = {key: value for key, value in config.items_ex(resolve=False) if key != "hydra"}
     settings = OmegaConf.to_container(OmegaConf.create(plain)) | {"choices": choices}
-    leave_run(folder, settings, metrics, command=shlex.join([job.program, *job.words]))
+    leave_run(folder, settings, metrics, command=shlex.join([job.program, *texts_of(job.words)]))
 
 
 def metrics_of(sweep: jobs.Sweep) -> set[str]:
@@ -59,7 +60,7 @@ def metrics_of(sweep: jobs.Sweep) -> set[str]:
 def test_every_report_reads_a_folder_with_the_runs_of_all(folder, tmp_path, monkeypatch, capsys):
     """It ends well, fills its own rows, finds no job of its own missing and takes no other sweep's run for a trial."""
     monkeypatch.chdir(tmp_path)
-    sweeps = [jobs.read(name) for name in SHARED[folder]]
+    sweeps = [jobs.load_sweep(name) for name in SHARED[folder]]
     metrics = {metric: 50.0 + place for place, metric in enumerate(sorted(set().union(*map(metrics_of, sweeps))))}
     for sweep in sweeps:
         for job in some_jobs(sweep):
@@ -92,7 +93,7 @@ def test_runs_of_other_sweeps_do_not_count(counted, others, tmp_path):
 
 
 def test_a_run_of_a_sweep_that_is_gone_is_a_departure():
-    gone = Run(Path("run"), "done", {}, {}, {}, {}, overrides=("sweep=nonling/table9", "seed=3"))
+    gone = Run(Path("run"), "done", {}, {}, {}, {}, words=(Word("sweep=nonling/table9"), Word("seed=3")))
     (run,) = compared.mark_departures([gone], "nonling/table1", "seed")
     assert run.departures == ("sweep=nonling/table9",)
 

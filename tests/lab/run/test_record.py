@@ -14,13 +14,14 @@ from cse.lab.run.record import Record
 from cse.score import Score
 
 CONFIG = {"seed": 3, "choices": {"objective": "simcse", "model": "bert", "data": "nli", "aux_modality": "none"}}
+ABOUT = {"kind": "train", "command": "cse-train seed=3", "device": "cpu"}
 
 
 @pytest.mark.parametrize("writes", [True, False])
 def test_the_first_process_alone_writes_and_tells_trackers_of_the_run(tmp_path, writes):
     received = []
     trackers = [partial(Recorder, events=received)]
-    with Record(tmp_path, CONFIG, kind="train", device="cpu", trackers=trackers, writes=writes) as record:
+    with Record(tmp_path, CONFIG, **ABOUT, trackers=trackers, writes=writes) as record:
         record.log(1, {"train/loss": 1.0})
         if not writes:
             assert not [*received, *tmp_path.iterdir()]
@@ -37,7 +38,10 @@ def test_the_first_process_alone_writes_and_tells_trackers_of_the_run(tmp_path, 
 def test_a_failed_run_says_why_and_where(tmp_path):
     error = ZeroDivisionError("division by zero")
     error.add_note("(raised while eval.mine scored dev)")
-    with pytest.raises(ZeroDivisionError), Record(tmp_path, CONFIG, kind="train", device="cpu", trackers=[]):
+    with (
+        pytest.raises(ZeroDivisionError),
+        Record(tmp_path, CONFIG, **ABOUT, trackers=[]),
+    ):
         raise error
     results = results_of(tmp_path)
     told = "ZeroDivisionError: division by zero (raised while eval.mine scored dev)"
@@ -57,7 +61,7 @@ SETTINGS = st.dictionaries(st.sampled_from(["lr", "limit", "name"]), VALUES | st
 )
 def test_what_a_run_wrote_is_read_back(tmp_path_factory, chosen, scores, losses):
     folder, config = tmp_path_factory.mktemp("run"), CONFIG | chosen
-    with Record(folder, config, kind="train", device="cpu", trackers=[]) as record:
+    with Record(folder, config, **ABOUT, trackers=[]) as record:
         for step, loss in enumerate(losses):
             record.log(step, {"train/loss": loss})
         record.scores = {name: Score(name, value, altered=altered) for name, (value, altered) in scores.items()}

@@ -12,13 +12,14 @@ from cse.lab.run.build import UNRECORDED
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import CONF_DIR, choices, first_comment
 from cse.lab.settings.provenance import sources
+from cse.lab.settings.words import Word
 
 GROUPS = ("recipe", "recipe/augmentation", "recipe/aux_modality")
 
 
 def told(*overrides: str) -> list[str]:
     hydra = composed("train", overrides).hydra
-    return sources(hydra.runtime.choices, hydra.overrides.task)
+    return sources(hydra.runtime.choices, list(map(Word, hydra.overrides.task)))
 
 
 SIMCSE = {

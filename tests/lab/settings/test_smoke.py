@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 from cse.errors import UserError
 from cse.lab.run.job import fit
 from cse.lab.settings.compose import composed, without_hydra
-from cse.lab.settings.spelling import spell_value
+from cse.lab.settings.words import recorded_words, spell_value
 from cse.sources import made_up
 from cse.sources.made_up import ROWS
 
@@ -19,7 +19,7 @@ def fitted(*words: str, command: str = "train"):
     """The config of a run with these words."""
     composition = composed(command, words)
     config = without_hydra(composition)
-    fit(config, command, composition.hydra.runtime.choices, words)
+    fit(config, command, composition.hydra.runtime.choices, recorded_words(words))
     return config
 
 

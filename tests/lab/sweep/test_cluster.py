@@ -149,7 +149,7 @@ def test_null_unsets_what_an_earlier_word_asked_for():
 
 
 def line_of(*launch: str) -> line.Line:
-    return line.read([*LINE.split(), *(f"hydra.launcher.{word}" for word in launch)], "cse-train")
+    return line.read_line([*LINE.split(), *(f"hydra.launcher.{word}" for word in launch)], "cse-train")
 
 
 @pytest.mark.parametrize(("words", "parts"), [

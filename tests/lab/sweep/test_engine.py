@@ -17,6 +17,7 @@ from cse.errors import Interrupted, UserError
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.plan import jobs_without_run
 from cse.lab.folder.status import status_of
+from cse.lab.settings.words import values_of
 from cse.lab.sweep import engine, line, process, start
 from cse.score import Score
 
@@ -100,7 +101,7 @@ def test_parallel_jobs_have_their_own_gpus_and_idle_ones_are_mentioned(many, tmp
 ])  # fmt: skip
 def test_a_job_has_as_many_gpus_as_devices_or_the_line_is_refused(monkeypatch, words, shares):
     monkeypatch.setattr(start, "visible_gpus", lambda: ["4", "5", "6", "7"])
-    read = line.read(["-m", "seed=1,2,3", *words.split()], "cse-train")
+    read = line.read_line(["-m", "seed=1,2,3", *words.split()], "cse-train")
     if isinstance(shares, list):
         assert start.shares_of(read.jobs(), read.options.jobs.parallel) == shares
         return
@@ -131,7 +132,7 @@ def signal_when(is_time) -> None:
 def test_after_a_signal_running_jobs_save_and_no_other_starts(many, tmp_path, capsys, parallel):
     before = signal.getsignal(signal.SIGUSR1)
     signal_when(lambda: len(list(tmp_path.rglob("waits"))) == parallel)
-    with pytest.raises(Interrupted, match=r"SIGUSR1.*this goes on: cse-train THE LINE") as error:
+    with pytest.raises(Interrupted, match=r"SIGUSR1.*this goes on: cse-train -m seed=1,2,3") as error:
         many(f"-m seed=1,2,3 jobs.parallel={parallel}", "wait seed")
     assert error.value.code == 128 + signal.SIGUSR1
     assert signal.getsignal(signal.SIGUSR1) == before
@@ -160,7 +161,7 @@ def test_smac_finds_the_best_and_continues_where_it_stopped(many, tmp_path, monk
     asked = []
 
     def run(job, folder, signals, gpu=None):
-        given = dict(argument.split("=", 1) for argument in job.words if "=" in argument)
+        given = values_of(job.words)
         assert given["case"] == "eda_0.1"
         asked.append(float(given["objective.log10_covariance"]))
         if len(asked) == 3:
@@ -185,7 +186,7 @@ def test_smac_finds_the_best_and_continues_where_it_stopped(many, tmp_path, monk
 def test_a_short_search_looks_everywhere(many):
     pytest.importorskip("smac", reason="needs the package smac")
     assert many("-m hydra/sweeper=smac trainer.lr=interval(1e-4,1.0) seed=1 hydra.sweeper.n_trials=5")[0] == 0
-    rates = sorted(float(word.partition("=")[2]) for job in many.jobs for word in job.words if "trainer.lr=" in word)
+    rates = sorted(float(word.value) for job in many.jobs for word in job.words if word.key == "trainer.lr")
     assert len(rates) == 5
     assert max(b - a for a, b in itertools.pairwise([0.0, *rates, 1.0])) < 0.5
 
@@ -264,7 +265,7 @@ def test_a_search_of_whole_numbers_has_whole_numbers(many, words):
     line = f"-m hydra/sweeper=smac trainer.batch_size={words} seed=1 hydra.sweeper.n_trials="
     assert many(f"{line}3")[0] == 0
     assert many(f"{line}4")[0] == 0  # the points were written, and are read again
-    sizes = [word.partition("=")[2] for job in many.jobs for word in job.words if "batch_size=" in word]
+    sizes = [word.value for job in many.jobs for word in job.words if "batch_size" in word.key]
     assert len(sizes) == 4
     assert all(8 <= int(size) <= 64 for size in sizes)
 
@@ -291,10 +292,10 @@ def test_what_a_line_was_to_run_stands_in_its_folder(many, tmp_path):
 
 
 def test_an_axis_over_what_decides_no_number_has_its_own_jobs():
-    both = line.read([*LINE.split(), "objective.m=2,3", "trainer.workers=0,2"], "cse-train").jobs()
+    both = line.read_line([*LINE.split(), "objective.m=2,3", "trainer.workers=0,2"], "cse-train").jobs()
     assert len({job.name for job in both}) == 4
-    (one, *_) = line.read([*LINE.split(), "objective.m=2,3", "trainer.workers=2"], "cse-train").jobs()
-    assert one.name == line.read([*LINE.split(), "objective.m=2,3"], "cse-train").jobs()[0].name
+    (one, *_) = line.read_line([*LINE.split(), "objective.m=2,3", "trainer.workers=2"], "cse-train").jobs()
+    assert one.name == line.read_line([*LINE.split(), "objective.m=2,3"], "cse-train").jobs()[0].name
 
 
 def test_a_search_without_a_sweeps_yaml_names_its_best_trial(many, capsys):

@@ -6,8 +6,9 @@ import pytest
 from typed import jobs_of
 
 from cse.errors import UserError
-from cse.lab.settings import groups, words
-from cse.lab.sweep import jobs
+from cse.lab.settings import groups
+from cse.lab.settings.words import Word, texts_of
+from cse.lab.sweep import grid, jobs
 from cse.lab.sweep.engine import check_settings
 from cse.lab.sweep.reads import needs_named
 from cse.sources.fetch import DatasetNeed
@@ -35,7 +36,7 @@ def test_a_name_depends_only_on_what_a_job_runs():
     table = "nonling/table_a1"
     planned = jobs_of(table)
     name = planned[0].name
-    assert len(name) <= words.SLUG + 9
+    assert len(name) <= grid.SLUG + 9
     assert len({job.name for job in planned}) == 324
     same = ["tracker=none", "paths.cache=/tmp/x", "trainer.workers=3", "hydra/launcher=basic", "jobs.parallel=2"]
     assert jobs_of(table, *same)[0].name == name
@@ -46,12 +47,12 @@ def test_a_name_depends_only_on_what_a_job_runs():
 
 
 def test_the_command_line_replaces_axes_and_overrides_cases():
-    table = jobs.read("nonling/table3")
+    table = jobs.load_sweep("nonling/table3")
     assert [len(jobs_of("nonling/table3", *words)) for words in ([], ["seed=7"])] == [20, 4]
     assert len(jobs_of("nonling/table3", "case=simcse_bert,visual_bert", "seed=1,2,3")) == 6
     assert table.place([]) == Path("runs/nonling/table3")
-    assert table.place(["smoke=true"]) == Path("runs/smoke/nonling/table3")  # never among real scores
-    arguments = jobs_of("nonling/table3", "case=simcse_bert", "seed=1", "model=minilm")[0].words
+    assert table.place([Word("smoke=true")]) == Path("runs/smoke/nonling/table3")  # never among real scores
+    arguments = texts_of(jobs_of("nonling/table3", "case=simcse_bert", "seed=1", "model=minilm")[0].words)
     assert arguments[0] == "sweep=nonling/table3"
     assert [a for a in arguments if a.startswith("model=")] == ["model=minilm"]
     assert {"case=simcse_bert", "hydra.mode=RUN", "resume=auto", "~cases", "~report"} <= set(arguments)
@@ -60,25 +61,26 @@ def test_the_command_line_replaces_axes_and_overrides_cases():
 def test_a_setting_that_only_some_cases_have():
     more = ["aux_modality.init=random", "trainer.lr=0.5"]
     both = jobs_of("nonling/table3", "case=visual_bert,visual_roberta", "seed=1", *more)
-    assert all(set(more) <= set(job.words) for job in both)
+    assert all(set(more) <= set(texts_of(job.words)) for job in both)
     check_settings(both)
     assert len(jobs_of("nonling/table4", "variant=released", "case=visual_bert,visual_roberta")) == 2
 
 
 def test_departures_are_the_decisive_overrides_beyond_the_sweep():
-    table = jobs.read("nonling/table3")
-    own = table.job(["case=visual_bert", "seed=3"]).words
+    table = jobs.load_sweep("nonling/table3")
+    own = table.job([Word("case=visual_bert"), Word("seed=3")]).words
     assert table.departures(own) == []
     more = ["trainer.max_steps=60", "paths.cache=/x", "tracker=none", "trainer.lr=1", "seed=9", "jobs.parallel=2"]
     more += ["trainer.chunk=8", "eval=[stsb,sts,geometry]", "note=mine"]
-    assert table.departures([*own, *more]) == ["trainer.max_steps=60", "trainer.lr=1"]
+    assert texts_of(table.departures([*own, *map(Word, more)])) == ["trainer.max_steps=60", "trainer.lr=1"]
 
 
 def test_a_word_of_another_case_is_a_departure():
-    table = jobs.read("whitenedcse/table6")
+    table = jobs.load_sweep("whitenedcse/table6")
     assert "objective.m=3" in table.cases["positives_3"].set
-    assert table.departures(table.job(["case=positives_3"]).words) == []
-    assert table.departures(table.job(["case=whitening", "objective.m=3"]).words) == ["objective.m=3"]
+    assert table.departures(table.job([Word("case=positives_3")]).words) == []
+    departing = table.job([Word("case=whitening"), Word("objective.m=3")]).words
+    assert texts_of(table.departures(departing)) == ["objective.m=3"]
 
 
 def test_an_evaluation_finds_the_run_it_scores():
@@ -89,7 +91,7 @@ def test_an_evaluation_finds_the_run_it_scores():
     folder = Path("runs/nonling/table1", trained.name).absolute()
     assert (scored.program, scored.scores[0], scored.scores[1].name) == ("cse-eval", folder, trained.name)
     own = ["eval=[transfer]", "hydra.mode=RUN", "case=visual_bert", more[3]]  # what is typed is last
-    assert scored.words == [f"checkpoint='{folder}'", *own]
+    assert texts_of(scored.words) == [f"checkpoint='{folder}'", *own]
     # untrained encoders have no seed: one job, not three
     assert len(jobs_of("declutr/table_s1", "seed=1,2,3")) == 8
 
@@ -111,7 +113,7 @@ def test_a_wrong_key_of_a_sweeps_file_is_named(tmp_path, monkeypatch, content, k
     file.write_text(f"# @package _global_\n{content}\n")
     monkeypatch.setenv(groups.OWN, str(tmp_path))
     with pytest.raises(UserError, match=rf"mine/one\.yaml: {key}"):
-        jobs.read("mine/one")
+        jobs.load_sweep("mine/one")
 
 
 @pytest.mark.parametrize(

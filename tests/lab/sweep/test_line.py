@@ -14,8 +14,9 @@ from cse.errors import MissingResource
 from cse.lab.run.job import fit
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.groups import OWN
-from cse.lab.settings.words import first_values, is_axis
+from cse.lab.settings.words import Word, read_words, shell_line, split_flags, texts_of
 from cse.lab.sweep import line, process
+from cse.lab.sweep.grid import first_values
 from cse.lab.sweep.jobs import CONFIGS
 
 
@@ -33,7 +34,8 @@ from cse.lab.sweep.jobs import CONFIGS
     ],
 )
 def test_lines_that_start_many_jobs(words, is_many):
-    assert line.is_many(words.split()) == is_many
+    typed, flags = split_flags(words.split())
+    assert line.is_many(read_words(typed, "train"), flags) == is_many
 
 
 @pytest.mark.parametrize(("words", "package"), [
@@ -52,8 +54,8 @@ def test_a_missing_package_is_named_with_its_extra(many, monkeypatch, words, pac
 ])  # fmt: skip
 def test_jobs_are_named_after_the_axes(words, name):
     """The hashes stay, so that finished jobs are found again."""
-    assert line.read(words.split(), "cse-train").jobs()[0].name.startswith(name)
-    (scored,) = line.read(["-m", "checkpoint=runs/a", "eval=stsb"], "cse-eval").jobs()
+    assert line.read_line(words.split(), "cse-train").jobs()[0].name.startswith(name)
+    (scored,) = line.read_line(["-m", "checkpoint=runs/a", "eval=stsb"], "cse-eval").jobs()
     assert scored.name == "checkpoint_a-eval_stsb-9c206042"
 
 
@@ -66,7 +68,7 @@ def test_jobs_are_named_after_the_axes(words, name):
 ])  # fmt: skip
 def test_a_folder_of_the_same_hash_is_the_jobs_whatever_it_shows(tmp_path, there, words, name):
     def first_of_line() -> str:
-        return line.read([*words.split(), f"hydra.sweep.dir={tmp_path}"], "cse-train").jobs()[0].name
+        return line.read_line([*words.split(), f"hydra.sweep.dir={tmp_path}"], "cse-train").jobs()[0].name
 
     new = first_of_line()
     hashed = new.rpartition("-")[2]
@@ -98,7 +100,7 @@ def lasting(tmp_path, monkeypatch):
         fit(cfg, of, config.hydra.runtime.choices, job.words)
         scores = {"stsb": ["dev/stsb/spearman", "test/stsb/spearman"], "sts": ["test/sts/average"]}
         metrics = {name: 71.23 for evaluator in cfg.eval for name in scores[evaluator]}
-        leave_run(folder, resolved(cfg), metrics, command=shlex.join([job.program, *job.words]))
+        leave_run(folder, resolved(cfg), metrics, command=shell_line(job.program, *texts_of(job.words)))
         return [sys.executable, "-IS", "-c", ""]
 
     monkeypatch.setattr(process, "command_of", command)
@@ -143,7 +145,7 @@ def test_the_advised_line_shows_a_real_start(tmp_path, monkeypatch, capsys, word
 
 
 def place(words: str, program: str = "cse-train") -> Path:
-    return line.place_of(program, words.split())
+    return line.place_of(program, list(map(Word, words.split())))
 
 
 def test_the_folder_stays_when_an_axis_grows_and_depends_on_every_other_setting():
@@ -166,5 +168,5 @@ def test_the_folder_stays_when_an_axis_grows_and_depends_on_every_other_setting(
     ],
 )
 def test_axes_and_their_first_values(override, axis, first):
-    assert is_axis(override) == axis
-    assert first_values([override]) == [first]
+    assert Word(override).is_axis == axis
+    assert texts_of(first_values([Word(override)])) == [first]

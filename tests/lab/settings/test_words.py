@@ -1,4 +1,4 @@
-"""From what one types to what Hydra reads."""
+"""From what one types to words, and back to what one types."""
 
 import re
 import shlex
@@ -15,15 +15,20 @@ from cse.errors import UserError
 from cse.lab.run.resume import started_from
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import composed
-from cse.lab.settings.spelling import (
-    ONE_OF_MANY,
+from cse.lab.settings.words import (
+    RUN_ALONE,
+    Word,
     as_meant,
     line_to_resume,
-    overrides_of,
-    quote_path,
-    spell,
-    spell_settings,
-    typed,
+    parse_word,
+    read_words,
+    recorded_words,
+    shell_line,
+    spell_word,
+    split_flags,
+    texts_of,
+    typed_keys,
+    words_of_settings,
 )
 
 
@@ -45,63 +50,90 @@ def test_a_word_is_read_as_it_was_meant(word, meant):
 
 
 @pytest.mark.parametrize(
-    ("typed", "spelled"),
+    ("typed", "read"),
     [
-        ("-m seed=1 --cfg job lr=2", ["seed=1", "lr=2", "-m", "--cfg", "job"]),
-        ("data.path=mit-ü=1.txt", ["data.path='mit-ü=1.txt'"]),
         ("data.path=a.txt", ["data.path=a.txt"]),
-        ("data.path=null paths.images=a,b", ["data.path=null", "paths.images='a,b'"]),
-        ("-m data.path=1.10,b hydra.sweep.dir=a,b", ["data.path='1.10',b", "hydra.sweep.dir='a,b'", "-m"]),
-        ("-m note=tuned,twice label=a,b", ["note='tuned,twice'", "label='a,b'", "-m"]),
-        ("eval=[ü]", ["eval=[ü]"]),
-        ("sweep experiment variant eval", ["sweep", "experiment", "variant", "eval"]),
         ("+seed=1 ++trainer.lr=2 +hydra.job.x=3", ["seed=1", "trainer.lr=2", "+hydra.job.x=3"]),
         ("data.path=~/x.txt", [f"data.path={Path.home()}/x.txt"]),
-        ("eval=mteb eval.benchmark=MTEB(eng,v1)", ["eval=mteb", "eval.mteb.benchmark='MTEB(eng,v1)'"]),
+        ("data.path=~/x.txt,~/y.txt", [f"data.path={Path.home()}/x.txt,{Path.home()}/y.txt"]),
+        ("eval=mteb eval.benchmark='MTEB(eng,v1)'", ["eval=mteb", "eval.mteb.benchmark='MTEB(eng,v1)'"]),
         ("eval=[stsb,sts] eval.x=1", ["eval=[stsb,sts]", "eval.x=1"]),
         ("experiment=null sweep= seed=1", ["seed=1"]),
         ("eval=null", ["trainer.select=null", "trainer.watch=[]", "eval=[]"]),
         ("eval=[] trainer.select=a/b", ["trainer.watch=[]", "eval=[]", "trainer.select=a/b"]),
         ("eval=[] eval=stsb", ["eval=[]", "eval=stsb"]),
+        ("--trainer.lr=1e-5 --seed=2", ["trainer.lr=1e-5", "seed=2"]),
     ],
 )
-def test_words_are_spelled_for_hydra(typed, spelled):
-    assert spell(typed.split(), "train", many="-m" in typed) == spelled
-    assert spell(["seed=1 trainer.lr=1"], "train") == ["seed=1 trainer.lr=1"]  # no text, but two settings
-    assert spell(["eval=null"], "evaluate") == ["eval=[]"]  # only training selects
+def test_words_are_read_as_hydra_has_them(typed, read):
+    assert texts_of(read_words(typed.split(), "train")) == read
+    assert texts_of(read_words(["eval=null"], "evaluate")) == ["eval=[]"]  # only training selects
+
+
+def test_words_and_flags():
+    assert split_flags(["-m", "seed=1", "--cfg", "job", "--lr=2"]) == (["seed=1", "--lr=2"], ["-m", "--cfg", "job"])
 
 
 NAMES = ["1.10", "1_000", "1e5", "true", " lead", "run (copy)", "run's", "a,b", "a[1]", "x y=z", "'q'", '"q"', "\\'",
          "a\\", "{a:1}", "range(1,3)", "glob(*)", "a\nb", "mit-ü (2)", "inf", "0x1", "#a", "a: b", "??", "$a",
-         "%s"]  # fmt: skip
+         "%s", "~/x", "a b", "Methode Ä"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_path_is_taken_as_it_is_typed(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for key in ("resume", "hydra.run.dir", "data.path", "paths.images", "checkpoint"):
-        (word,) = spell([f"{key}={name}"], "train")
-        assert OverridesParser.create().parse_override(word).value() == name
-        assert typed(word) == f"{key}={name}"
-        assert spell([ONE_OF_MANY, word], "train") == [ONE_OF_MANY, word]  # of a job, which is spelled already
-        assert spell(spell_settings({key: name}), "train") == [word]
-    assert started_from(spell([f"resume={name}"], "train")) == ("resume", Path(name))
-    for folder in (name, "auto", "null", "~/x"):  # and the line that is shown goes on with it
-        _, word = shlex.split(line_to_resume(Path(folder)))
-        assert started_from(spell([word], "train")) == ("resume", Path(folder))
+def test_text_of_python_is_taken_as_it_is(name):
+    """And the line that is shown goes on with it."""
+    for key in ("resume", "data.path", "label"):
+        (text,) = words_of_settings({key: name})
+        (word,) = read_words([text], "train")
+        assert (word.value, word.parsed) == (name, name)
+        assert shlex.split(shell_line("cse-train", text)) == ["cse-train", text]
+    for folder in (name, "auto", "null"):
+        _, typed = shlex.split(line_to_resume(Path(folder)))
+        assert started_from(read_words([typed], "train")) == ("resume", Path(folder))
 
 
-def test_a_path_of_the_only_evaluator_is_one_as_a_keyword_too():
-    for given in (spell_settings({"eval": "pairs", "eval.test": "my test.csv"}),
-                  spell_settings({"eval": ["pairs"], "eval.test": "my test.csv"}),
-                  ["eval=pairs", *spell_settings({"eval.test": "my test.csv"}, ["eval=pairs"])]):  # fmt: skip
-        assert OverridesParser.create().parse_override(spell(given, "evaluate")[1]).value() == "my test.csv"
+@pytest.mark.parametrize("value", ["a,b", "run (copy)", "it's", "MTEB(eng, v1)", "größe", "x=y", "a[1]"])
+def test_text_that_hydra_does_not_read_as_one_is_refused_with_the_word_to_type(value):
+    with pytest.raises(UserError, match="note=") as refused:
+        cse.compose(f"note={value}")
+    shown = str(refused.value).rpartition("; as text it is ")[2]
+    (typed,) = shlex.split(shown)
+    assert typed == spell_word("note", value)
+    assert cse.compose(typed).note == value
 
 
-def test_a_path_is_not_interpolated():
-    with pytest.raises(UserError, match=r"data\.path"):
-        spell(["data.path=${paths.cache}/x"], "train")
-    assert spell(["hydra.run.dir=null"], "train") == ["hydra.run.dir='null'"]
+@pytest.mark.parametrize(("words", "typed"), [
+    ("sweep=a/b seed=1 ~cases resume=auto hydra.mode=RUN trainer.lr=1 label='a,b'", ["trainer.lr", "label"]),
+    ("resume=auto hydra.mode=RUN seed=1", ["seed"]),
+    ("seed=1 trainer.lr=2", ["seed", "trainer.lr"]),
+])  # fmt: skip
+def test_who_gave_each_word_is_known_from_what_a_run_wrote_down(words, typed):
+    recorded = recorded_words(words.split())
+    assert texts_of(recorded) == words.split()
+    assert typed_keys(recorded) == typed
+    assert (RUN_ALONE in recorded) == ("hydra.mode" in words)
+
+
+@pytest.mark.parametrize(("written", "read"), [
+    ("data.path=a,b.txt", "a,b.txt"), ("note=größe (2)", "größe (2)"), ("data.path='x,y.txt'", "x,y.txt"),
+])  # fmt: skip
+def test_a_word_that_an_older_edition_wrote_without_quotes_is_read(written, read):
+    (word,) = recorded_words([written])
+    assert (word.key, word.value, word.is_axis) == (written.partition("=")[0], read, False)
+    assert Word(spell_word(word.key, read)) == word
+
+
+def test_a_reference_reads_what_it_names():
+    assert cse.compose("note=${seed}", "seed=7").note == "7"
+    with pytest.raises(UserError, match="HOME"):
+        cse.compose("note=costs ${HOME}")
+    assert cse.compose("note=costs $5").note == "costs $5"
+
+
+@pytest.mark.parametrize("word", ["sweep", "experiment", "variant", "eval"])
+def test_a_group_without_a_choice_is_refused(word):
+    with pytest.raises(UserError, match=word):
+        cse.compose(word)
 
 
 @pytest.mark.parametrize(
@@ -110,23 +142,23 @@ def test_a_path_is_not_interpolated():
      ["dev", "te st"], ["1_000", "1e5", "null", "nan", "größe"]],
 )  # fmt: skip
 def test_hydra_reads_a_keywords_value_back(value):
-    (word,) = spell_settings({"key": value})
+    (word,) = words_of_settings({"key": value})
     read = OverridesParser.create().parse_override(word).value()
     assert [str(one) for one in read] == list(map(str, value)) if isinstance(value, list | tuple) else read == value
 
 
 @pytest.mark.parametrize("settings", [
-    {"data.path": ["a.txt", "b.txt"]}, {"eval.test": pd.DataFrame({"a": [1]})}, {"data.columns": np.array(["a"])},
+    {"eval.test": pd.DataFrame({"a": [1]})}, {"data.columns": np.array(["a"])},
 ])  # fmt: skip
 def test_a_keyword_that_no_word_can_say_is_refused(settings):
     ((key, value),) = settings.items()
     with pytest.raises(UserError, match=f"^{key}: give .* not a {type(value).__name__}"):
-        spell_settings(settings)
+        words_of_settings(settings)
 
 
 def test_digits_and_switches_may_be_text_in_python():
-    assert spell_settings({"seed": "3", "smoke": "true", "model.pooling": "null"}) == [
-        "seed=3", "smoke=true", "model.pooling=null",
+    assert words_of_settings({"seed": "3", "smoke": "true", "model.pooling": "null"}) == [
+        "seed=3", "smoke='true'", "model.pooling=null",
     ]  # fmt: skip
 
 
@@ -142,12 +174,11 @@ def test_what_an_agent_writes_of_python_is_read(typed, meant):
     assert as_meant([typed]) == meant.split("|")
 
 
-@pytest.mark.parametrize("text", ["None", "none", '"null"', "~"])
+@pytest.mark.parametrize("text", ["None", "none", '"null"', "'~'"])
 @pytest.mark.parametrize("key", ["model.prefix", "model.template", "tracker.wandb.group", "data.columns"])
 def test_text_in_place_of_null_is_refused(key, text):
-    words = spell([f"{key}={text}", "tracker=wandb"], "train")
     with pytest.raises(UserError, match=re.escape(key)):
-        validate(composed("train", words), "train")
+        validate(composed("train", [f"{key}={text}", "tracker=wandb"]), "train")
 
 
 def test_letters_that_a_runs_files_cannot_hold_are_refused(monkeypatch):
@@ -163,13 +194,6 @@ def test_letters_that_a_runs_files_cannot_hold_are_refused(monkeypatch):
         as_meant(["label=\udcc3\udc9cber"])
 
 
-def test_a_reference_in_a_sentence_is_no_path():
-    with pytest.raises(UserError, match="note=") as refused:
-        spell(["note=costs ${HOME}"], "train")
-    assert "path" not in str(refused.value)
-    assert cse.compose("note=costs $5").note == "costs $5"
-
-
 @pytest.mark.parametrize(
     ("word", "values"),
     [("range(0.01,0.08,0.01)", "0.01 0.02 0.03 0.04 0.05 0.06 0.07"), ("range(1,2,0.3)", "1.0 1.3 1.6 1.9"),
@@ -177,14 +201,4 @@ def test_a_reference_in_a_sentence_is_no_path():
      ("range(3)", "0 1 2")],
 )  # fmt: skip
 def test_a_range_has_the_values_that_one_types(word, values):
-    (override,) = overrides_of([f"trainer.lr={word}"])
-    assert list(override.sweep_string_iterator()) == values.split()
-
-
-@pytest.mark.parametrize(
-    ("typed_value", "read"),
-    [("a.txt,b.txt", "a.txt,b.txt"), ("'x,y.txt'", "'x,y.txt'"), ("'x,y.txt',b.txt", "'x,y.txt',b.txt"),
-     ("it's,b", r"'it\'s',b"), ('"x,y z"', "'x,y z'")],
-)  # fmt: skip
-def test_on_a_line_of_many_a_path_in_quotes_may_have_a_comma(typed_value, read):
-    assert quote_path(f"data.path={typed_value}", many=True) == f"data.path={read}"
+    assert list(parse_word(f"trainer.lr={word}").sweep_string_iterator()) == values.split()
