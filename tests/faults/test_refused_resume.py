@@ -69,13 +69,6 @@ def test_a_resume_into_another_folder_is_refused(finished, tmp_path):
     assert not other.exists()
 
 
-@pytest.mark.parametrize("place", ["best", "last/other"])
-def test_nothing_is_written_into_folders_that_another_run_replaces(finished, place):
-    for start in (cse.train, cse.api.evaluate_into):
-        with unchanged(finished), pytest.raises(UserError, match=place.partition("/")[0]):
-            start("eval=[]", folder=finished / place)
-
-
 @pytest.mark.parametrize("change", DAMAGED)
 def test_a_damaged_run_is_not_resumed(finished, tmp_path, change):
     folder = damaged.copy(finished, tmp_path / change, DAMAGED[change])

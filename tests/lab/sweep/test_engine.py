@@ -270,19 +270,6 @@ def test_a_search_of_whole_numbers_has_whole_numbers(many, words):
     assert all(8 <= int(size) <= 64 for size in sizes)
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [("trainer.batch_size=interval(8,64)", r"trainer\.batch_size=int\(interval\(8,64\)\)"),
-     ("trainer.lr=interval(1e-5,1e-3) seed=1,2,3", "seed=1,2,3: .*one seed"),
-     ("trainer.lr=interval(-1,0.5)", "greater than 0"), ("model.pooling=choice(cls,nope)", "pooling=nope")],
-)  # fmt: skip
-def test_a_search_of_what_a_key_cannot_have_is_refused_before_any_trial(many, tmp_path, words, why):
-    pytest.importorskip("smac", reason="needs the package smac")
-    with pytest.raises(UserError, match=why):
-        many(f"-m hydra/sweeper=smac {words} hydra.sweeper.n_trials=3")
-    assert not list(tmp_path.iterdir())
-
-
 def test_what_a_line_was_to_run_stands_in_its_folder(many, tmp_path):
     many("-m seed=1,2,3 jobs.fail_fast=yes hydra.sweep.dir=here", "fail seed_2")
     left = {job.get("seed"): status_of(job).state for job in jobs_without_run([tmp_path])}
