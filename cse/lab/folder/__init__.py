@@ -2,8 +2,8 @@
 
 runs          a run read back: its settings, its choices, what it scored; status: done, running, stopped or failed
 facts         what a run was made of, by kind, and what of it is another now
-results       results.json as every reader relies on it; events: metrics.jsonl, line by line
-heartbeat     the lock of the process that works in the folder; commit: the commit of its code
+events        metrics.jsonl, line by line
+heartbeat     the lock of the process that works in the folder; commit: the commit of its code, and versions
 plan          jobs.jsonl: what a line of many jobs was to run
 card          best/'s model card; score_tables and plots: what is beside it
 """

@@ -1,10 +1,12 @@
-"""The commit of this code: of its checkout, or of the one that a wheel or sdist was built from.
+"""The commit of this code, of its checkout or of the one that a wheel or sdist was built from; and the versions of
+packages.
 
 hatch_build.py calls `git_commit` before anything is installed, so this imports the standard library alone.
 """
 
 import logging
 import subprocess
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 log = logging.getLogger("cse")
@@ -55,3 +57,11 @@ def git_patch() -> str:
         log.warning("code       its changes since the commit are too large to be kept in code.patch: commit them")
         return ""
     return patch
+
+
+def installed(name: str) -> str | None:
+    """The version of an installed package, or None."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,7 +1,8 @@
 """Runs read back from their folders: what each was (its config and choices of groups) and what it scored.
 
 This only reads files: results.json, which has everything, and metrics.jsonl. run.yaml tells the settings of a run that
-was killed before it wrote results.json.
+was killed before it wrote results.json. First what these files hold; then a Run, and how it is read; then when two
+values of settings are the same.
 """
 
 import logging
@@ -12,15 +13,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypeVar
+from typing import Annotated, Any, Literal, NotRequired, Required, TypeVar
 
-from pydantic import TypeAdapter
-from typing_extensions import TypedDict
+import yaml
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
 
 from cse.errors import UserError
 from cse.files import Json
 from cse.lab.folder.events import Event, metric_events
-from cse.lab.folder.results import Plain, checked, read_results
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.words import Word, recorded_words, split_flags
 from cse.score import Score, no_better
@@ -29,8 +30,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 NOWHERE = object()
-YAML_TEXT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
-"""A number that YAML 1.1 reads as text, as it has no point or no sign in its exponent."""
+Number = Annotated[float, Field(ge=-1e38, le=1e38)]  # within float32, so that squares are within float64
+Plain = dict[str, JsonValue]
 
 RUN = "run.yaml"
 """A run's resolved, checked config as data, in its folder from the start on. `resume=FOLDER` reads it."""
@@ -43,7 +44,21 @@ class RunFile(TypedDict):
     words: NotRequired[list[str]]
 
 
-RUN_FILE = TypeAdapter(RunFile)
+@with_config(ConfigDict(strict=True, extra="allow"))
+class Results(TypedDict, total=False):
+    """results.json, as far as every reader relies on it. A score is a finite number (true is not), or None where it was
+    NaN.
+
+    Other keys may hold anything.
+    """
+
+    status: Required[Literal["running", "done", "failed", "interrupted"]]
+    config: Required[Plain]
+    metrics: Required[dict[str, Number | None]]
+    scores: dict[str, Plain]  # what each score is, beside its value; see cse.score.Score
+
+
+RUN_FILE, RESULTS = TypeAdapter(RunFile), TypeAdapter(Results)
 Pairs = tuple[list[float], list[float]]
 COSINES = TypeAdapter(dict[str, dict[str, Pairs]])
 Where = Config
@@ -134,6 +149,114 @@ class Run:
         return next((event.get("time") or 0.0 for event in self.events()), 0.0)
 
 
+def newest_run(folder: Path) -> str:
+    """A hint at the newest run in a folder of runs such as outputs/ or outputs/DATE; "" if there is none."""
+    runs = [*folder.glob(f"*/{RUN}"), *folder.glob(f"*/*/{RUN}")]
+    return f"; the newest run in it is {max(runs, key=lambda run: run.stat().st_mtime).parent}" if runs else ""
+
+
+def read_runs(folders: Iterable[Path]) -> list[Run]:
+    """Every run at or below the folders, sorted by folder; a warning names what cannot be read.
+
+    Raises UserError for a folder that does not exist.
+    """
+    holding: dict[Path, Path] = {}  # a folder may be named twice, by a link too
+    for folder in folders:
+        if not folder.is_dir():
+            raise UserError(f"runs={folder}: there is no such folder; runs=FOLDER says where the runs are")
+        for place, _, files in os.walk(folder):  # skips a folder that a run removes meanwhile
+            if {"results.json", RUN} & {*files}:
+                holding.setdefault(Path(place).resolve(), Path(place))
+    runs: list[Run] = []
+    groups: dict[str, Config] = {}  # most runs of a folder share most of their settings: one copy of each
+    for folder in sorted(holding.values()):
+        runs.append(run := read_run(folder))
+        for config in (run.config, run.results.get("config", {})):
+            config |= {name: groups.setdefault(repr(of), of) for name, of in config.items() if isinstance(of, dict)}
+    return runs
+
+
+def read_run(folder: Path) -> Run:
+    """A run. Without results.json, it was killed before its first line of work.
+
+    If its results.json is damaged or another program's, the run is "broken" and left out of every table, with a
+    warning. A damaged file beside it is read as empty.
+    """
+    results: Json = {"status": "running"}
+    try:
+        results = read_checked(RESULTS, folder / "results.json")
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        log.warning("%s: the run is left out (%s)", folder / "results.json", error)
+        results = {"status": "broken"}
+    start: RunFile = {"config": {}}
+    if "config" not in results:
+        start = _read(read_run_file, folder / RUN, start)
+    config: Config = results.get("config") or start["config"]
+    choices = config["choices"] if isinstance(config.get("choices"), dict) else {}
+    if results.get("seed") is not None:  # of cse-eval: the seed of the run that it scored
+        config = {"seed": results["seed"], **config}
+    return Run(
+        folder=folder,
+        status=results["status"],
+        config=config,
+        choices={group: str(choice) for group, choice in choices.items()},
+        metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
+        results=results,
+        words=tuple(recorded_words(_words(folder, results) if "command" in results else start.get("words", []))),
+    )
+
+
+def read_run_file(file: Path) -> RunFile:
+    """The content of a run.yaml. Raises OSError, or ValueError with a reason of one line."""
+    return read_checked(RUN_FILE, file)
+
+
+def read_cosines(folder: Path, when: Literal["before", "after"]) -> dict[str, dict[str, Pairs]]:
+    """The cosines of a run's pairs before or after training: {"<evaluator>/<task>": {split: [cosines, gold scores]}}.
+
+    The evaluator alone where its scores name no task, and in a run of an older edition. {} if it kept none and, with a
+    warning, if the file holds something else.
+    """
+    return _read(partial(read_checked, COSINES), folder / "plots" / f"cosines_{when}.json", {})
+
+
+def read_checked(kind: TypeAdapter[Any], file: Path) -> Any:
+    """The content of a JSON or YAML file, of a kind. Raises OSError, or ValueError with a reason of one line."""
+    content = file.read_bytes()
+    try:
+        if file.suffix == ".yaml":
+            return kind.validate_python(yaml.load(content, yaml.CSafeLoader))
+        return kind.validate_json(content)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
+
+
+def _words(folder: Path, results: Json) -> Sequence[str]:
+    """The settings of the command line."""
+    return _read(lambda _: split_flags(shlex.split(results["command"])[1:])[0], folder / "results.json", [])
+
+
+def _read(read: Callable[[Path], T], path: Path, empty: T) -> T:
+    """What a file holds; `empty` if it does not exist and, with a warning, if it cannot be read."""
+    try:
+        return read(path)
+    except FileNotFoundError:
+        return empty
+    except (OSError, ValueError) as error:
+        log.warning("%s cannot be read (%s): it is left out", path, error)
+        return empty
+
+
+YAML_TEXT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
+"""A number that YAML 1.1 reads as text, as it has no point or no sign in its exponent."""
+
+
 def same(value: object, other: object) -> bool:
     """Whether a value equals another, or one of several. 32, "32" and 32.0 are the same, 1.1 and "1.1" too; two texts
     only if they are written alike ("1.10" and "1.1" are two versions); 1 and true are not the same."""
@@ -184,92 +307,3 @@ def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:
     for run in runs:
         groups.setdefault(str(run.get(key)), []).append(run)
     return groups
-
-
-def newest_run(folder: Path) -> str:
-    """A hint at the newest run in a folder of runs such as outputs/ or outputs/DATE; "" if there is none."""
-    runs = [*folder.glob(f"*/{RUN}"), *folder.glob(f"*/*/{RUN}")]
-    return f"; the newest run in it is {max(runs, key=lambda run: run.stat().st_mtime).parent}" if runs else ""
-
-
-def read_runs(folders: Iterable[Path]) -> list[Run]:
-    """Every run at or below the folders, sorted by folder; a warning names what cannot be read.
-
-    Raises UserError for a folder that does not exist.
-    """
-    holding: dict[Path, Path] = {}  # a folder may be named twice, by a link too
-    for folder in folders:
-        if not folder.is_dir():
-            raise UserError(f"runs={folder}: there is no such folder; runs=FOLDER says where the runs are")
-        for place, _, files in os.walk(folder):  # skips a folder that a run removes meanwhile
-            if {"results.json", RUN} & {*files}:
-                holding.setdefault(Path(place).resolve(), Path(place))
-    runs: list[Run] = []
-    groups: dict[str, Config] = {}  # most runs of a folder share most of their settings: one copy of each
-    for folder in sorted(holding.values()):
-        runs.append(run := read_run(folder))
-        for config in (run.config, run.results.get("config", {})):
-            config |= {name: groups.setdefault(repr(of), of) for name, of in config.items() if isinstance(of, dict)}
-    return runs
-
-
-def read_run(folder: Path) -> Run:
-    """A run. Without results.json, it was killed before its first line of work.
-
-    If its results.json is damaged or another program's, the run is "broken" and left out of every table, with a
-    warning. A damaged file beside it is read as empty.
-    """
-    results: Json = {"status": "running"}
-    try:
-        results = read_results(folder)
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError) as error:
-        log.warning("%s: the run is left out (%s)", folder / "results.json", error)
-        results = {"status": "broken"}
-    start: RunFile = {"config": {}}
-    if "config" not in results:
-        start = _read(read_run_file, folder / RUN, start)
-    config: Config = results.get("config") or start["config"]
-    choices = config["choices"] if isinstance(config.get("choices"), dict) else {}
-    if results.get("seed") is not None:  # of cse-eval: the seed of the run that it scored
-        config = {"seed": results["seed"], **config}
-    return Run(
-        folder=folder,
-        status=results["status"],
-        config=config,
-        choices={group: str(choice) for group, choice in choices.items()},
-        metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
-        results=results,
-        words=tuple(recorded_words(_words(folder, results) if "command" in results else start.get("words", []))),
-    )
-
-
-def read_run_file(file: Path) -> RunFile:
-    """The content of a run.yaml. Raises OSError, or ValueError with a reason of one line."""
-    return checked(RUN_FILE, file)
-
-
-def read_cosines(folder: Path, when: Literal["before", "after"]) -> dict[str, dict[str, Pairs]]:
-    """The cosines of a run's pairs before or after training: {"<evaluator>/<task>": {split: [cosines, gold scores]}}.
-
-    The evaluator alone where its scores name no task, and in a run of an older edition. {} if it kept none and, with a
-    warning, if the file holds something else.
-    """
-    return _read(partial(checked, COSINES), folder / "plots" / f"cosines_{when}.json", {})
-
-
-def _words(folder: Path, results: Json) -> Sequence[str]:
-    """The settings of the command line."""
-    return _read(lambda _: split_flags(shlex.split(results["command"])[1:])[0], folder / "results.json", [])
-
-
-def _read(read: Callable[[Path], T], path: Path, empty: T) -> T:
-    """What a file holds; `empty` if it does not exist and, with a warning, if it cannot be read."""
-    try:
-        return read(path)
-    except FileNotFoundError:
-        return empty
-    except (OSError, ValueError) as error:
-        log.warning("%s cannot be read (%s): it is left out", path, error)
-        return empty

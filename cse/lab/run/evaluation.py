@@ -25,7 +25,7 @@ from cse.lab.folder.runs import Run, read_run
 from cse.lab.run import build
 from cse.lab.run.compatible import check_scored_widths
 from cse.lab.run.job import Job, folder_of
-from cse.lab.run.record import Record
+from cse.lab.run.record import Record, begin_folder
 from cse.lab.settings.compose import resolved
 from cse.model.encoder import Encoder
 from cse.model.load import DTYPES, load_encoder
@@ -61,7 +61,7 @@ def evaluate(job: Job) -> None:
         check_scored_widths(cfg.eval, subject.dim)
         heartbeat.take()
         job.check_unused()  # again: another run may have used it since
-        job.make_folder()
+        begin_folder(job)
         score_into(job, subject, evaluators)
 
 

@@ -9,15 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.errors import UserError
-from cse.files import make_folder, write_text
-from cse.lab.folder.commit import git_patch
-from cse.lab.folder.runs import RUN, RunFile, newest_run
+from cse.files import make_folder
+from cse.lab.folder.runs import RUN, newest_run
 from cse.lab.run.build import check_selection
-from cse.lab.run.logs import begin_log_files
 from cse.lab.run.resume import call_with, functions_in
 from cse.lab.settings import groups, own, provenance, smoke
 from cse.lab.settings.compose import resolved
@@ -30,8 +27,6 @@ log = logging.getLogger("cse")
 
 OF_SEPARATE = tuple(f"aux_modality.{key}" for key in ("lr", "schedule", "weight_decay", "no_decay", "clip", "order"))
 """Settings of aux_modality.optimizer=separate alone."""
-
-ABOUT = f"# {RUN}: this run's settings as data. cse-train resume=FOLDER reads them, and lays what is typed over them.\n"
 
 
 @dataclass(frozen=True)
@@ -86,21 +81,6 @@ class Job:
                 f"{self.folder / 'best'} was not made by a run of cse and would be replaced: choose another "
                 "hydra.run.dir"
             )
-
-    def make_folder(self) -> None:
-        """Make the folder, its log, and the files that record how the run was started. Raises UserError."""
-        make_folder(self.folder, "hydra.run.dir")
-        run: RunFile = {"words": texts_of(self.words), "config": resolved(self.cfg)}
-        files = {
-            ".hydra/config.yaml": OmegaConf.to_yaml(self.cfg),
-            ".hydra/overrides.yaml": yaml.safe_dump(texts_of(self.words), allow_unicode=True),
-            "code.patch": git_patch(),
-            RUN: ABOUT + yaml.safe_dump(run, sort_keys=False, allow_unicode=True),
-        }
-        for name, text in files.items():
-            if text:
-                write_text(self.folder / name, text)
-        begin_log_files()
 
     def resume_hint(self) -> str:
         """What to tell the user when a run stopped early."""

@@ -1,4 +1,8 @@
-"""What a run reports while it works: results.json, metrics.jsonl, and the trackers that show its numbers."""
+"""What is written into a run's folder: how it was started, and what it reports while it works, in results.json,
+metrics.jsonl and the trackers that show its numbers.
+
+best/ and last/ are saved beside it, by cse.lab.run.best and cse.training.checkpoint.
+"""
 
 import math
 import sys
@@ -8,11 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from cse.files import Json, write_json
-from cse.lab.folder.commit import git_commit
+import yaml
+from omegaconf import OmegaConf
+
+from cse.files import Json, make_folder, write_json, write_text
+from cse.lab.folder.commit import git_commit, git_patch, installed
 from cse.lab.folder.facts import code_digest, named_sums, own_code
-from cse.lab.folder.results import installed
+from cse.lab.folder.runs import RUN, RunFile
+from cse.lab.run.job import Job
+from cse.lab.run.logs import begin_log_files
+from cse.lab.settings.compose import resolved
 from cse.lab.settings.dotted import Config
+from cse.lab.settings.words import texts_of
 from cse.lab.tracking.trackers import About, Tracker, Trackers
 from cse.score import Score, Scores
 
@@ -22,6 +33,25 @@ PACKAGES = (
 )
 
 GRACE = 15.0  # seconds that trackers have after a signal: whoever stops a run waits about half a minute
+
+HEAD = f"# {RUN}: this run's settings as data. cse-train resume=FOLDER reads them, and lays what is typed over them.\n"
+
+
+def begin_folder(job: Job) -> None:
+    """Make a run's folder, its log, and the files that say how it was started. Raises UserError."""
+    make_folder(job.folder, "hydra.run.dir")
+    words = texts_of(job.words)
+    run: RunFile = {"words": words, "config": resolved(job.cfg)}
+    files = {
+        ".hydra/config.yaml": OmegaConf.to_yaml(job.cfg),
+        ".hydra/overrides.yaml": yaml.safe_dump(words, allow_unicode=True),
+        "code.patch": git_patch(),
+        RUN: HEAD + yaml.safe_dump(run, sort_keys=False, allow_unicode=True),
+    }
+    for name, text in files.items():
+        if text:
+            write_text(job.folder / name, text)
+    begin_log_files()
 
 
 class Record:

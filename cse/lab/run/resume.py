@@ -253,7 +253,7 @@ def check_continues(training: "Training") -> None:
     """For resume=: raise UserError, naming what changed, where settings or data are not those of the run's last/."""
     from cse.training.settings import WEIGHTS
 
-    about = read_checked(training.folder)
+    about = read_last(training.folder)
     if not about:
         return  # nothing is saved yet
     # an older edition saved no settings of evaluators, either
@@ -278,7 +278,7 @@ def check_repeats(folder: Path, config: Config, training: "Training") -> None:
     """
     from cse.training.settings import on_other_processes
 
-    about = read_checked(folder)
+    about = read_last(folder)
     if not about:
         log.warning(
             "rerun      %s does not record what it learned from (no last/): its inputs are not compared", folder
@@ -323,7 +323,7 @@ def decisive(config: Config) -> Config:
     return {key: value for key, value in flattened(config).items() if is_science(key)}
 
 
-def read_checked(folder: Path) -> Json:
+def read_last(folder: Path) -> Json:
     """What last/ records beside its tensors; {} where there is no last/. Raises UserError for a damaged file."""
     from cse.training.checkpoint import explain_damage, read_about, state_of
 

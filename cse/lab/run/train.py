@@ -35,7 +35,7 @@ from cse.lab.run.best import finish, recover_best, save_best
 from cse.lab.run.build import build, make, precision_of
 from cse.lab.run.job import Job
 from cse.lab.run.needs import lacking
-from cse.lab.run.record import Record
+from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.resume import check_continues, check_repeats, warn_of_other_code
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.dotted import Config
@@ -154,7 +154,7 @@ def open_folder(job: Job, training: Training, found: Overlap | None, heartbeat: 
     start(job, training)
     if is_first:
         recover_best(job.folder, training)
-        job.make_folder()
+        begin_folder(job)
     config = resolved(job.cfg)
     record = Record(
         job.folder,
