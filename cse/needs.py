@@ -48,7 +48,10 @@ class Need:
 
 @dataclass(frozen=True)
 class FileNeed(Need):
-    """A file or folder of the user's own. key: the setting that names it, for messages."""
+    """A file or folder of the user's own.
+
+    key: the parameter that names it; once a config is asked, the whole key.
+    """
 
     key: str = field(compare=False)
 
@@ -60,7 +63,7 @@ class FileNeed(Need):
     def check(self) -> None:
         """See Need. Raises MissingResource if there is nothing of that name."""
         if not self.path.exists():
-            raise MissingResource(f"{self.key}={self.name}: there is no such file or folder")
+            raise MissingResource("there is no such file or folder", key=self.key, value=self.name)
 
     def find(self) -> Place:
         """See Need."""

@@ -25,7 +25,7 @@ class Masking:
 
     def __init__(self, probability: Share, mask_share: Share, random_share: Share):
         if mask_share + random_share > 1:
-            raise UserError(f"masking.mask_share={mask_share} and masking.random_share={random_share} exceed 1 in sum")
+            raise UserError(f"`mask_share`={mask_share} and `random_share`={random_share} exceed 1 in sum")
         self.probability, self.mask_share, self.random_share = probability, mask_share, random_share
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:

@@ -146,8 +146,9 @@ class Spans(Augmentation):
         self.smallest_max_length = min_length + 1 if adjacent_bug else min_length
         if max_length < self.smallest_max_length:
             raise UserError(
-                f"augmentation.min_length={min_length} must be at most augmentation.max_length={max_length}, with "
-                "augmentation.adjacent_bug=true below it"
+                f"it must be at most `max_length`={max_length}, with `adjacent_bug`=true below it",
+                key="min_length",
+                value=min_length,
             )
         self.anchors, self.positives, self.strategy = anchors, positives, strategy
         self.min_length, self.max_length = min_length, max_length

@@ -32,7 +32,7 @@ def find_wordnet(wordnet_dir: str | None, cache: Path) -> Path:
         return place.absolute()
     raise MissingResource(
         f"no WordNet for augmentation=eda (looked in {wordnet_dir or 'NLTK data folders'}): run `cse-data fetch "
-        "wordnet`, set paths.wordnet to a folder with data.noun or to NLTK's wordnet.zip, or use augmentation=shuffle"
+        "wordnet`, set `wordnet_dir` to a folder with data.noun or to NLTK's wordnet.zip, or use augmentation=shuffle"
     )
 
 

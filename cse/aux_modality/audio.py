@@ -76,7 +76,7 @@ class Audio(Modality):
         """The checkpoint of SSAST, if it starts from one."""
         if settings["init"] == "random" or settings["weights"] is None:
             return []
-        return [FileNeed(settings["weights"], "aux_modality.weights")]
+        return [FileNeed(settings["weights"], "weights")]
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
         """See AuxModality: 2B rows of CLS and patches. Both views are equal; only the encoder's dropout differs."""
@@ -98,7 +98,8 @@ def ssast_tensors(weights: str) -> list[Tensor]:
             if tensor.dim() != dimensions:
                 raise ValueError(f"v.{name} has {tensor.dim()} dimensions, not {dimensions}")
     except Exception as error:  # another kind of file makes torch's reader, or what follows, raise nearly anything
-        raise UserError(f"aux_modality.weights={weights} is not a checkpoint of SSAST ({in_short(error)})") from error
+        why = f"it is not a checkpoint of SSAST ({in_short(error)})"
+        raise UserError(why, key="weights", value=weights) from error
     return tensors
 
 
@@ -110,8 +111,8 @@ def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) ->
     """
     if weights is None or not Path(weights).is_file():
         raise MissingResource(
-            f"aux_modality.init=ssast needs the checkpoint of SSAST, and aux_modality.weights={weights} is not a file: "
-            "download SSAST-Base-Patch-400.pth from its authors, or use aux_modality.init=random (as released)"
+            f"`init`=ssast needs the checkpoint of SSAST, and `weights`={weights} is not a file",
+            instead="download SSAST-Base-Patch-400.pth from its authors, or use `init`=random (as released)",
         )
     kernel_D1HW, bias_D, cls_token, positions_1TD = ssast_tensors(weights)
     patches = Patches(len(bias_D), patch, position_embeddings)

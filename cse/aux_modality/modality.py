@@ -44,13 +44,13 @@ class Modality(AuxModality):
     ):
         super().__init__()
         if head is None and head_mode in ("own", "text_then_own"):
-            raise UserError(
-                f"aux_modality.head_mode={head_mode} needs aux_modality.head; use none or shared without one"
-            )
+            raise UserError("it needs `head`; use none or shared without one", key="head_mode", value=head_mode)
         if data.num_classes == 1 and loss not in WITHOUT_LABELS:
             raise UserError(
-                f"aux_modality.loss={loss} learns from classes, and all {data.kind} of {data.where} are of one: name "
-                "the folder whose own folders are the classes, two or more, or choose aux_modality.loss=simclr"
+                f"it learns from classes, and all {data.kind} of {data.where} are of one",
+                key="loss",
+                value=loss,
+                instead="name the folder whose own folders are the classes, two or more, or choose `loss`=simclr",
             )
         self.projection: nn.Module = nn.Identity()
         if width != dim:
@@ -75,8 +75,10 @@ class Modality(AuxModality):
             return
         if text_head is None:
             raise UserError(
-                f"aux_modality.head_mode={self.head_mode} uses the objective's head, and this objective has none: "
-                "use aux_modality.head_mode=own or none"
+                "it uses the objective's head, and this objective has none",
+                key="head_mode",
+                value=self.head_mode,
+                instead="use `head_mode`=own or none",
             )
         self.text_head = text_head
         if self.head_mode == "text_then_own":

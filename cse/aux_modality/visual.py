@@ -44,10 +44,12 @@ class Visual(Modality):
         **settings: Any,
     ):
         if data.size % PATCH:
-            raise UserError(f"aux_modality.data.size={data.size}: must be a multiple of {PATCH}, the size of a patch")
+            why = f"it must be a multiple of {PATCH}, the size of a patch"
+            raise UserError(why, key="data.size", value=data.size)
         patches = random_patches(dim, data.size) if init == "random" else vit_patches(weights or VIT.get(dim, VIT_BASE))
         if patches.image_size != (data.size, data.size):
-            raise UserError(f"aux_modality.data.size={data.size}: these weights take images of {patches.image_size[0]}")
+            why = f"these weights take images of {patches.image_size[0]}"
+            raise UserError(why, key="data.size", value=data.size)
         super().__init__(dim, patches.cls_token.shape[-1], data, **settings)
         self.patches = patches
 
@@ -56,7 +58,7 @@ class Visual(Modality):
         """The ViT whose patch embedding is taken; the base model if it depends on the encoder's width."""
         if settings["init"] == "random":
             return []
-        return [WeightsNeed(settings["weights"] or VIT_BASE, "aux_modality.weights")]
+        return [WeightsNeed(settings["weights"] or VIT_BASE, "weights")]
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
         """See AuxModality: 2B rows of CLS and the image's patches, view 1 then view 2."""
@@ -73,8 +75,8 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
 
     from cse.model.integrity import check_files
 
-    instead = "give a ViT's folder, aux_modality.weights=FOLDER, or start from nothing, aux_modality.init=random"
-    repo = hub.Repo(weights, "model", f"aux_modality.weights={weights}", instead)
+    instead = "give a ViT's folder, `weights`=FOLDER, or start from nothing, `init`=random"
+    repo = hub.Repo(weights, "model", f"`weights`={weights}", instead)
     source = Path(weights) if Path(weights).is_dir() else hub.model(repo)
     with hub.refusals(repo):
         check_files(Path(source))
@@ -84,7 +86,7 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
     vit, loaded = read
     missing = sorted(name for name in loaded["missing_keys"] if name.startswith("embeddings."))
     if missing:
-        raise UserError(f"aux_modality.weights={weights} is not a ViT: it lacks {missing[0]}")
+        raise UserError(f"it is not a ViT: it lacks {missing[0]}", key="weights", value=weights)
     vit.embeddings.dropout.p = 0.0  # as released, and in ViT's own configuration
     return vit.embeddings
 

@@ -176,11 +176,13 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
     Raises MissingResource if there is no such folder, UserError if it has no such file.
     """
     if not root.is_dir():
-        raise MissingResource(f"paths.audio={root}: there is no such folder; it should hold one folder per speaker")
+        why = "there is no such folder; it should hold one folder per speaker"
+        raise MissingResource(why, key="folder", value=root)
     found, others = listed(root, lambda file: file.suffix.lower() in ENDINGS and file.parent != root)
     if not found:
-        raise UserError(f"paths.audio={root} holds no folders of {', '.join(ENDINGS)} files; it needs one per speaker")
-    check_depth("paths.audio", root, found, 2, "clips")  # LibriSpeech's lie in chapters
+        why = f"it holds no folders of {', '.join(ENDINGS)} files; it needs one per speaker"
+        raise UserError(why, key="folder", value=root)
+    check_depth(root, found, 2, "clips")  # LibriSpeech's lie in chapters
     tell_unread("audio", root, found, others)
     files: dict[str, list[Path]] = {}
     for path in found:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from cse.data.readers import ending_of, files_of, lines_of, read_rows, reading
-from cse.errors import UserError
+from cse.errors import UserError, naming
 from cse.files import sha256
 from cse.ranges import Count, File, Folder, Name, Natural
 from cse.sources import hub
@@ -121,7 +121,9 @@ def _files(corpus: str, copy: str | None) -> Iterator[Path]:
     """The files of a local copy, or the hub's, each downloaded when it is reached."""
     repo, (inside,) = repo_of(corpus), DATASETS[corpus].files
     if copy:
-        yield from files_of(Path(copy).expanduser(), "data.rows.file")
+        with naming(path="rows.file"):
+            files = files_of(Path(copy).expanduser())
+        yield from files
     elif inside.endswith("/"):
         yield from (hub.file(repo, path) for path in hub.paths(repo, inside))
     else:
@@ -133,7 +135,7 @@ def _counter(tokenizer: str | None) -> Callable[[str], int]:
         return lambda text: len(text.split())
     from transformers import AutoTokenizer
 
-    asked = f"data.rows.tokenizer={tokenizer}"
+    asked = f"`rows.tokenizer`={tokenizer}"
     repo = hub.Repo(tokenizer, "model", asked, "name a local folder, or set it to null to count words")
     with hub.refusals(repo):
         pieces = AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False)

@@ -31,7 +31,7 @@ def version_of(function: RowsFunction) -> tuple[str, str, str]:
 def rows_by(function: RowsFunction, where: str) -> Iterator[tuple[str, ...]]:
     """What a function of the user's own (data.rows) yields, unchecked; whatever it raises becomes a UserError."""
     if not callable(function):
-        raise UserError(f"{where}: data.rows is called later: its YAML needs _partial_: true")
+        raise UserError(f"{where}: `rows` is called later: its YAML needs _partial_: true")
     name, count = class_name(made_by(function)), 0
     try:
         made = function()
@@ -51,7 +51,7 @@ def check_row(row: object, names: Sequence[str], where: str) -> None:
     if not isinstance(row, tuple | list):
         raise UserError(f"{where}: {row!r:.40} is {type(row).__name__}, not a tuple with a text for each column")
     if len(row) != len(names):
-        asked = f"data.columns=[{','.join(names)}] asks for {len(names)}"
+        asked = f"`columns`=[{','.join(names)}] asks for {len(names)}"
         raise UserError(f"{where}: a {type(row).__name__} of {len(row)}, where {asked}")
     for name, cell in zip(names, row, strict=True):
         if not isinstance(cell, str):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cse.errors import UserError
+from cse.errors import UserError, within
 from cse.files import written_once
 from cse.needs import FileNeed, Need, Place, Settings
 from cse.progress import showing, track
@@ -38,7 +38,8 @@ class SubsetNeed(DatasetNeed):
 
     def fetch(self) -> Place:
         """See Need."""
-        return class_subset(self.repository, *self.wanted, cache=self.cache)
+        with within("aux_modality.data"):  # cse-data asks for it without a config
+            return class_subset(self.repository, *self.wanted, cache=self.cache)
 
 
 def image_needs(settings: Settings) -> list[Need]:
@@ -46,7 +47,7 @@ def image_needs(settings: Settings) -> list[Need]:
     repository, folder = str(settings.get("hub")), settings.get("folder")
     is_imagenet = repository == DATASETS["imagenet"].repo
     if folder:
-        return [DatasetNeed("imagenet", folder) if is_imagenet else FileNeed(folder, "aux_modality.data.folder")]
+        return [DatasetNeed("imagenet", folder) if is_imagenet else FileNeed(folder, "folder")]
     keys = ("split", "image_column", "label_column", "classes", "per_class", "subset_seed")
     wanted = tuple(settings.get(key) for key in keys)
     return [SubsetNeed("imagenet" if is_imagenet else repository, repository=repository, wanted=wanted)]
@@ -55,7 +56,7 @@ def image_needs(settings: Settings) -> list[Need]:
 def image_repo(name: str) -> hub.Repo:
     """The repository of an image dataset, at the commit to read."""
     instead = "give a folder that holds one folder per class, paths.images=FOLDER (CSE_IMAGES)"
-    return hub.Repo(name, "dataset", f"aux_modality.data.hub={name}", instead, PINNED.get(name))
+    return hub.Repo(name, "dataset", f"`hub`={name}", instead, PINNED.get(name))
 
 
 def folder_of_subset(name: str, *wanted: str | int | None, cache: Path) -> Path:
@@ -91,12 +92,10 @@ def class_subset(
         for setting, column in (("image_column", image_column), ("label_column", label_column)):
             if column not in features:
                 there = ", ".join(features or ["no columns that it names"])
-                raise UserError(f"aux_modality.data.{setting}={column}: {name} has {there}")
+                raise UserError(f"{name} has {there}", key=setting, value=column)
         labels = features[label_column]
         if not isinstance(labels, datasets.ClassLabel):
-            raise UserError(
-                f"aux_modality.data.label_column={label_column}: {name} does not say how many classes it has"
-            )
+            raise UserError(f"{name} does not say how many classes it has", key="label_column", value=label_column)
         chosen = np.random.default_rng(seed).permutation(np.arange(labels.num_classes))[:classes]
         counts = dict.fromkeys(sorted(chosen.tolist()), 0)
         log.info("hub        %s: keeping %s images a class of %d in %s", name, per_class or "all", len(counts), folder)

@@ -280,21 +280,24 @@ def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]
     files: a list of those to use, or None."""
     root = Path(folder)
     if not root.is_dir():
-        raise MissingResource(f"paths.images={folder}: there is no such folder; it should hold one folder per class")
+        why = "there is no such folder; it should hold one folder per class"
+        raise MissingResource(why, key="folder", value=folder)
     found, others = listed(root, lambda file: file.suffix.lower() in ENDINGS and file.parent != root)
     if not found:
         raise UserError(
-            f"paths.images={folder} holds no folders of images ({', '.join(ENDINGS)}); it needs one per class, "
-            "or one of all images for aux_modality.loss=simclr"
+            f"it holds no folders of images ({', '.join(ENDINGS)}); it needs one per class, or one of all images for "
+            "aux_modality.loss=simclr",
+            key="folder",
+            value=folder,
         )
-    check_depth("paths.images", root, found, 1, "images")
+    check_depth(root, found, 1, "images")
     tell_unread("images", root, found, others)
     if files is not None:
         try:
             lines = map(str.strip, Path(files).read_text(encoding="utf-8-sig").splitlines())
             listed_files = {tuple(Path(line).parts[-2:]) for line in lines if line}
         except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"aux_modality.data.files={files} cannot be read: {first_line(error)}") from error
+            raise UserError(f"it cannot be read: {first_line(error)}", key="files", value=files) from error
         found = [path for path in found if path.parts[-2:] in listed_files]
         if len(found) < max(1, len(listed_files)):
             raise UserError(f"{len(listed_files) - len(found)} of the images listed in {files} are not in {folder}")

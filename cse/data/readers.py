@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cse.data.listing import listed, unread_in_words
 from cse.data.score_column import ScoreColumn
-from cse.errors import MissingResource, UserError, first_line, renaming_keys
+from cse.errors import MissingResource, UserError, first_line, naming, within
 from cse.needs import FileNeed, Place
 from cse.ranges import text_encoding
 from cse.sources import hub
@@ -44,7 +44,8 @@ class FilesNeed(FileNeed):
 
     def check(self) -> None:
         """See Need. Raises UserError for a folder or a file of another kind."""
-        files_of(self.path, self.key, tell=False)
+        with naming(path=self.key):
+            files_of(self.path, tell=False)
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,13 @@ class TextNeed(FilesNeed):
         """See Need. Raises UserError for a file that cannot be read or lacks a column; only the first is opened."""
         if self.repo is not None:
             return
-        first, part = files_of(self.path, self.key, tell=False)[0], self.key.rpartition(".")[0]
-        with renaming_keys({"data.": f"{part}."}):
+        with naming(path=self.key):
+            first = files_of(self.path, tell=False)[0]
+        with within(self.key.rpartition(".")[0]):
             try:
                 text_encoding(self.encoding)
             except ValueError as error:
-                raise UserError(f"data.encoding={self.encoding}: {error}") from error
+                raise UserError(str(error), key="encoding", value=self.encoding) from error
             read_rows(first, self.columns, self.encoding)
 
     def find(self) -> Place:
@@ -96,26 +98,27 @@ def is_on_hub(path: str) -> bool:
     return not os.path.exists(local) and path.count("/") == 1 and not local.suffix and not path.startswith(".")
 
 
-def files_of(path: Path, key: str = "data.path", *, tell: bool = True) -> list[Path]:
+def files_of(path: Path, *, tell: bool = True) -> list[Path]:
     """The file, or the readable files of a folder (see cse.data.listing), sorted by name.
 
-    key: the setting that names it. tell: log what of a folder is not read. Raises MissingResource if `path` does not
-    exist, UserError if there is no file to read or one is empty.
+    tell: log what of a folder is not read. Raises MissingResource if `path` does not exist, UserError if there is no
+    file to read or one is empty.
     """
     if not os.path.exists(path):  # False, too, for a name that is too long
-        raise MissingResource(f"{key}={path}: there is no such file or folder")
+        raise MissingResource("there is no such file or folder", key="path", value=path)
     files = [path]
     if path.is_dir():
         files, others = listed(path, lambda file: ending_of(file) in KINDS)
         if others and tell:
-            log.warning("%s=%s: %s", key, path, unread_in_words(path, others))
+            log.warning("%s: %s", path, unread_in_words(path, others))
     if not files:
-        raise UserError(f"{key}={path}: no {', '.join(KINDS)} file (or .gz of one) is in this folder")
+        raise UserError(f"no {', '.join(KINDS)} file (or .gz of one) is in this folder", key="path", value=path)
     for file in files:
         if ending_of(file) not in KINDS:
-            raise UserError(f"{key}={file}: the ending is not one of {', '.join(KINDS)}, with or without .gz")
+            why = f"the ending is not one of {', '.join(KINDS)}, with or without .gz"
+            raise UserError(why, key="path", value=file)
         if file.stat().st_size == 0:
-            raise UserError(f"{key}={file}: the file is empty")
+            raise UserError("the file is empty", key="path", value=file)
     return files
 
 
@@ -131,7 +134,8 @@ def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
     """
     if ending_of(file) == ".txt":
         if columns is not None:
-            raise UserError(f"data.columns=[{','.join(names_of(columns))}]: {file} is plain text and has no columns")
+            why = f"{file} is plain text and has no columns"
+            raise UserError(why, key="columns", value=f"[{','.join(names_of(columns))}]")
         return ((line,) for _, line in lines_of(file, encoding) if line)
     read = check_columns(columns, header_of(file, encoding), str(file))
     return (texts_of(row, read, f"{file}, {place}") for place, row in _rows_of(file, read, encoding))
@@ -142,14 +146,15 @@ def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> 
     there = ", ".join(name if name and name.isprintable() and name == name.strip() else repr(name) for name in header)
     if columns is None:
         raise UserError(
-            f"data.columns is not set: {file} has the columns {there} (a CSV's are its first line); name one to three: "
-            "data.columns=[A,B]"
+            f"`columns` is not set: {file} has the columns {there} (a CSV's are its first line)",
+            instead="name one to three: `columns`=[A,B]",
         )
     for column in columns:
         key, name = ("columns", column) if isinstance(column, str) else ("scores", column.name)
         if header.count(name) != 1:
             count = "several columns" if name in header else "no column"
-            raise UserError(f"data.{key}={name}: {file} has {count} {name}; it has {there} (name them: data.{key}=)")
+            why = f"{file} has {count} {name}; it has {there}"
+            raise UserError(why, key=key, value=name, instead=f"name them: `{key}`=")
     return columns
 
 
@@ -162,9 +167,9 @@ def reading(file: Path, place: Callable[[], str] | None = None) -> Iterator[None
         raise
     except Exception as error:  # the errors of gzip, zlib, csv, json and pyarrow have no base class in common
         where = f"{file}, {place()}" if place else str(file)
-        encoded = "write the file again as UTF-8 or set data.encoding"
+        encoded = "write the file again as UTF-8 or set `encoding`"
         mended = encoded if isinstance(error, UnicodeError) else "mend this place, or write the file again"
-        raise UserError(f"{where}: cannot be read ({first_line(error)}): {mended}") from error
+        raise UserError(f"{where}: cannot be read ({first_line(error)})", instead=mended) from error
 
 
 def check_unchanged(file: Path, before: str, now: str) -> None:

@@ -27,15 +27,13 @@ class ScoreColumn(NamedTuple):
             value = math.nan
         if not abs(value) <= LARGEST:
             point = "; its decimal sign must be a point" * bool(re.fullmatch(r"-?\d+,\d+", str(cell)))
-            raise UserError(
-                f"{place}: {self.name} holds {repr(cell)[:40]}, not a number (data.scores={self.name}){point}"
-            )
+            raise UserError(f"{place}: {self.name} holds {repr(cell)[:40]}, not a number (`scores`={self.name}){point}")
         if self.ends is None:
             return repr(value)
         low, high = self.ends
         if not low <= value <= high:
             raise UserError(
-                f"{place}: {self.name} is {value:g}, beyond data.score_range=[{low:g},{high:g}]: set it to the ends of "
+                f"{place}: {self.name} is {value:g}, beyond `score_range`=[{low:g},{high:g}]: set it to the ends of "
                 "the scale, or to null for numbers of any size"
             )
         return repr((value - low) / (high - low))

@@ -53,8 +53,7 @@ class Stream(Part, Dataset[B], Generic[B]):
     ):
         if len(labels) < batch_size:
             raise UserError(
-                f"{where} has {len(labels)} {self.kind}, fewer than aux_modality.data.batch_size={batch_size}: "
-                "lower it, or add data"
+                f"{where} has {len(labels)} {self.kind}, fewer than `batch_size`={batch_size}: lower it, or add data"
             )
         if shuffle_labels:
             labels = labels[torch.randperm(len(labels), generator=seeded(seed, 2)).numpy()]
@@ -107,16 +106,18 @@ class Stream(Part, Dataset[B], Generic[B]):
             yield batch
 
 
-def check_depth(key: str, root: Path, paths: Iterable[Path], most: int, items: str) -> None:
+def check_depth(root: Path, paths: Iterable[Path], most: int, items: str) -> None:
     """Raise UserError if every path is more than `most` folders below the root, whose folders are no classes then.
 
-    key: the setting that names the root. items: what the files are.
+    items: what the files are.
     """
     first = min((path.relative_to(root) for path in paths), key=lambda path: len(path.parts))
     if deeper := first.parts[: -most - 1]:
         raise UserError(
-            f"{key}={root} is too high: its folders hold further folders, not {items}; name the one whose folders are "
-            f"the classes, such as {root.joinpath(*deeper)}"
+            f"it is too high: its folders hold further folders, not {items}",
+            key="folder",
+            value=root,
+            instead=f"name the one whose folders are the classes, such as {root.joinpath(*deeper)}",
         )
 
 

@@ -49,7 +49,7 @@ class Stsb(Text):
         folder = Path(self.senteval).expanduser() if self.senteval else fetch.senteval("data=stsb")
         file = folder / FILE
         if not file.is_file():
-            raise MissingResource(f"{file} is missing: paths.senteval must be SentEval's downstream/ folder")
+            raise MissingResource(f"{file} is missing: `senteval` must be SentEval's downstream/ folder")
         return self.of_function(partial(self.pairs, file), copy=str(file))
 
     def read(self, found: Found | None = None) -> TextRows:

@@ -35,7 +35,7 @@ from cse.data.readers import (
 from cse.data.rows import TextRows
 from cse.data.score_column import ScoreColumn
 from cse.data.usable import Empty, Notes, note_faults, usable_rows
-from cse.errors import UserError
+from cse.errors import UserError, naming
 from cse.files import sha256
 from cse.needs import FileNeed, Need, Part, Place, Settings
 from cse.progress import showing, track
@@ -87,13 +87,15 @@ class Text(Part):
         empty: Empty | None = "keep",
     ):
         if path is not None and name in DATASETS:  # its licence and revision would be those of another text
-            raise UserError(f"data.name={name} is a published corpus: give the text of data.path={path} another name")
+            why = f"it is a published corpus: give the text of `path`={path} another name"
+            raise UserError(why, key="name", value=name)
         if rows and columns and len(columns) > 1 and name in DATASETS and len(DATASETS[name].columns) < 2:
-            raise UserError(f"data.columns=[{','.join(columns)}]: data={name} has one column: leave data.columns null")
+            why = f"data={name} has one column: leave `columns` null"
+            raise UserError(why, key="columns", value=f"[{','.join(columns)}]")
         if repeated := [one for one in columns or [] if (columns or []).count(one) > 1]:
-            raise UserError(f"data.columns={list(columns or [])} names {repeated[0]} twice")
+            raise UserError(f"it names {repeated[0]} twice", key="columns", value=list(columns or []))
         if scores in (columns or []):
-            raise UserError(f"data.scores={scores}: data.columns={list(columns or [])} names it as text")
+            raise UserError(f"`columns`={list(columns or [])} names it as text", key="scores", value=scores)
         self.name = name
         self.cache = Path(cache_dir) / "text"
         self.path, self.split, self.subset, self.encoding = path, split, subset, encoding
@@ -108,7 +110,7 @@ class Text(Part):
     def needs(cls, settings: Settings) -> list[Need]:
         """A published corpus, or the file, folder or dataset of the hub that the settings name."""
         name, path, rows = str(settings.get("name")), settings.get("path"), settings.get("rows") or {}
-        own = {f"data.rows.{key}": rows[key] for key in ("file", "folder") if rows.get(key)}
+        own = {f"rows.{key}": rows[key] for key in ("file", "folder") if rows.get(key)}
         for dataset, about in DATASETS.items():
             if f"data={name}" in about.reads:
                 if about.fetch == "part":
@@ -119,7 +121,7 @@ class Text(Part):
         repo = repo_of_text(path) if is_on_hub(path) else None
         columns, encoding = names_typed(settings.get("columns")), settings.get("encoding") or "utf-8"
         subset, split = settings.get("subset"), settings.get("split") or "train"
-        return [TextNeed(path, "data.path", columns=columns, encoding=encoding, repo=repo, subset=subset, split=split)]
+        return [TextNeed(path, "path", columns=columns, encoding=encoding, repo=repo, subset=subset, split=split)]
 
     @property
     def num_columns(self) -> int:
@@ -190,7 +192,8 @@ class Text(Part):
             targets_N = np.array([float(kept.columns[-1][row].tobytes()) for row in chosen.tolist()], np.float32)
             if np.ptp(targets_N) == 0:
                 same = self.scores.in_words(float(targets_N[0]))
-                raise UserError(f"data.scores={self.scores.name}: every row has {same}, so there is nothing to learn")
+                why = f"every row has {same}, so there is nothing to learn"
+                raise UserError(why, key="scores", value=self.scores.name)
         texts = kept.columns[: self.num_columns]
         return TextRows(
             name=self.name,
@@ -213,12 +216,13 @@ class Text(Part):
         if self.rows is not None:
             return self.of_function(self.rows, self.copy)
         if self.path is None:
-            raise UserError("data.path is not set: data=text needs data.path=FILE, FOLDER or a hub dataset's name")
+            raise UserError("`path` is not set: data=text needs `path`=FILE, FOLDER or a hub dataset's name")
         return self._of_hub(self.path) if is_on_hub(self.path) else self._of_files(self.path)
 
     def of_function(self, rows: RowsFunction, copy: str | None) -> Found:
         """The rows that a function yields. copy: the file or folder that it reads, if it names one."""
-        checksums = checksums_of(files_of(Path(copy).expanduser(), "data.rows.file")) if copy else {}
+        with naming(path="rows.file"):
+            checksums = checksums_of(files_of(Path(copy).expanduser())) if copy else {}
         about = self.identity, self.columns, *checksums.values(), *(self.scores or ())
         if is_published(self.name):  # of ours: its identity has its settings, and an error needs its traceback
             return Found(self._checked(rows, checksums), digest_of(*about), copy, checksums)
@@ -228,9 +232,10 @@ class Text(Part):
     def _of_files(self, path: str) -> Found:
         """The rows of a file, or of the files of a folder."""
         if self.scores and self.columns is None:
-            raise UserError(f"data.scores={self.scores.name} needs data.columns=[A,B], the columns of text beside it")
+            why = "it needs `columns`=[A,B], the columns of text beside it"
+            raise UserError(why, key="scores", value=self.scores.name)
         if self.split != "train" or self.subset:
-            idle = f"data.subset={self.subset}" if self.subset else f"data.split={self.split}"
+            idle = f"`subset`={self.subset}" if self.subset else f"`split`={self.split}"
             raise UserError(
                 f"{idle} is of a dataset on the hub; {path} is of this machine, and read whole: name the file"
             )
@@ -253,7 +258,7 @@ class Text(Part):
         Raises UserError for a row that has not a text for each column, and after the last row if a local file has
         changed, or if a published corpus has not as many rows as were published.
         """
-        names = [*self.column_names, f"{self.scores.name} (data.scores)"] if self.scores else self.column_names
+        names = [*self.column_names, f"{self.scores.name} (`scores`)"] if self.scores else self.column_names
         count = 0
         for count, row in enumerate(rows(), 1):
             check_row(row, names, f"data={self.name}, row {count}")
@@ -302,8 +307,8 @@ def checksums_of(files: Iterable[Path]) -> dict[str, str]:
 
 
 def repo_of_text(name: str) -> hub.Repo:
-    """The repository that data.path names."""
-    return hub.Repo(name, "dataset", f"data.path={name} is no local file", "give a file or a folder")
+    """The repository that `path` names."""
+    return hub.Repo(name, "dataset", f"`path`={name} is no local file", "give a file or a folder")
 
 
 def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.ndarray:

@@ -73,8 +73,8 @@ def usable_rows(notes: Notes, empty: Empty | None, where: str) -> np.ndarray:
     said = f"data={where}: {len(unusable):,} of {total:,} rows cannot be used: {why}"
     few = len(unusable) <= max(1, UNUSABLE_SHARE * total)
     if empty == "refuse" or not (few or empty == "skip"):
-        limit = "data.empty=refuse" if empty == "refuse" else f"more than {UNUSABLE_SHARE:.0%}"
-        raise UserError(f"{said}; {limit}: repair or delete them, or leave them out with data.empty=skip")
+        limit = "`empty`=refuse" if empty == "refuse" else f"more than {UNUSABLE_SHARE:.0%}"
+        raise UserError(f"{said}; {limit}: repair or delete them, or leave them out with `empty`=skip")
     if empty == "keep":
         log.warning("%s; they are kept as they are", said)
         return np.arange(total)

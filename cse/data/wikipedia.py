@@ -88,7 +88,7 @@ def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units
     if len(smallest) < n:
         raise UserError(
             f"data=wikipedia: {count} articles have {len(smallest)} distinct sentences of {min_units} to {max_units} "
-            f"{unit}, fewer than the {n} asked for: lower data.rows.n or raise data.rows.share"
+            f"{unit}, fewer than the {n} asked for: lower `rows.n` or raise `rows.share`"
         )
     sentences = [sentence for _, sentence in sorted(smallest, reverse=True)]
     log.info(

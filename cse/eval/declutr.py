@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cse.errors import MissingResource, combine, renaming_keys
+from cse.errors import MissingResource, combine, within
 from cse.eval.items import parts_of
 from cse.eval.probing import FILES
 from cse.score import Average, Score, Source, values
@@ -50,12 +50,12 @@ class Declutr(Evaluator):
         """Prepare every part. Raises UserError with the part's own key, and one MissingResource for all parts."""
         missing = []
         for name, part in self.parts.items():
-            key = f"eval.declutr.parts.{name}"
             try:
-                with renaming_keys({f"eval.{name}.": f"{key}."}):
+                with within(f"parts.{name}"):
                     part.prepare()
             except MissingResource as error:
-                missing.append(MissingResource(f"{error} ({key}=null leaves it out)"))
+                error.why += f" (`parts.{name}`=null leaves it out)"
+                missing.append(error)
         if missing:
             raise combine(missing)
 

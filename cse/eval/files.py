@@ -22,8 +22,8 @@ Raw = TypeVar("Raw")
 class DataFolder:
     """A folder of data files. A missing or altered file is an error or, with allow_partial, a noted problem.
 
-    path: the folder, and its name in the provenance. key: the setting that names it, and what: what it must hold (both
-    for messages). allow_partial: None for an evaluator that can leave nothing out. find: returns the folder, where
+    path: the folder, and its name in the provenance. key: the parameter that names it, and what: what it must hold, for
+    messages. allow_partial: None for an evaluator that can leave nothing out. find: returns the folder, where
     `path` is only a name.
     """
 
@@ -46,10 +46,10 @@ class DataFolder:
         if self.find is not None:
             return self.find()
         if self.path is None:
-            raise MissingResource(f"{self.key} is not set: it must be {self.what}, which no hub has.")
+            raise MissingResource(f"`{self.key}` is not set: it must be {self.what}, which no hub has.")
         if not Path(self.path).is_dir():
             wrong = "is not a folder" if Path(self.path).exists() else "does not exist"
-            raise MissingResource(f"{self.key}={self.path} {wrong}: it must be {self.what}.")
+            raise MissingResource(f"it {wrong}: it must be {self.what}.", key=self.key, value=self.path)
         return Path(self.path)
 
     def attempt(self, read: Callable[["DataFolder"], T]) -> T | None:
@@ -67,13 +67,13 @@ class DataFolder:
         """Raise MissingResource if `data` is empty: there is nothing to score."""
         if not data:
             why = f" ({self.problems[0]})" if self.problems else ""
-            raise MissingResource(f"{self.key}={self.path}: none of the files to score exists{why}")
+            raise MissingResource(f"none of the files to score exists{why}", key=self.key, value=self.path)
 
     def read_bytes(self, name: str) -> bytes:
         """The content of a file, whose sha256 goes into the provenance."""
         path = self.root / name
         if not path.is_file():
-            raise MissingResource(f"{path} is missing: {self.key} must be {self.what}{self.hint}.")
+            raise MissingResource(f"{path} is missing: `{self.key}` must be {self.what}{self.hint}.")
         try:
             data = path.read_bytes()
         except OSError as error:
@@ -156,4 +156,4 @@ def senteval_folder(path: str | None, allow_partial: bool = False) -> DataFolder
     """
     about, what = DATASETS["senteval"], "SentEval's downstream/ folder"
     find = None if path else partial(fetch.senteval, "SentEval's data")
-    return DataFolder(path or f"{about.repo}/{about.files[0]}", "paths.senteval", what, allow_partial, find=find)
+    return DataFolder(path or f"{about.repo}/{about.files[0]}", "senteval", what, allow_partial, find=find)

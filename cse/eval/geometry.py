@@ -145,7 +145,7 @@ class Geometry(ScoredPairs):
         super().prepare()
         for split in self.splits:
             if not self._positive(self.whole(split)).any():
-                raise UserError(f"eval.geometry.threshold={self.threshold}: no pair of {split} scores so high")
+                raise UserError(f"no pair of {split} scores so high", key="threshold", value=self.threshold)
 
     def whole(self, split: str) -> Examples:
         """The pairs of all files of a split."""

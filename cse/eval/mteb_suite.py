@@ -63,7 +63,7 @@ class Mteb(Evaluator):
         allow_partial: bool = False,
     ):
         if benchmark is not None and tasks is not None:
-            raise UserError(f"eval.mteb has benchmark={benchmark} and tasks={tasks}: give only one of them")
+            raise UserError(f"`benchmark`={benchmark} and `tasks`={tasks}: give only one of them")
         self.chosen, self.languages = tasks or [], languages
         self.benchmark = None if self.chosen else benchmark or PAPERS
         self.name, self.cache, self.batch_size = name, cache, batch_size
@@ -90,7 +90,7 @@ class Mteb(Evaluator):
             else:
                 self.tasks = [find_task(one, self.languages) if isinstance(one, str) else one for one in self.chosen]
         except (KeyError, ValueError) as error:  # no such name; no such language
-            raise UserError(f"eval.mteb.{key}: {error} (languages {self.languages}).") from error
+            raise UserError(f"{error} (languages {self.languages}).", key=key) from error
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Score every task that is not in the cache, and average the categories whose tasks are all scored.

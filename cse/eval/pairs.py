@@ -9,18 +9,12 @@ from annotated_types import Len
 
 from cse.data.readers import KINDS, TextNeed, ending_of, files_of, names_typed, read_rows
 from cse.data.score_column import ScoreColumn
-from cse.errors import UserError, renaming_keys
+from cse.errors import UserError, naming
 from cse.eval.files import DataFolder
 from cse.eval.senteval.data import Examples, Row, labelled
 from cse.eval.sts import Readers, ScoredPairs
 from cse.needs import Need, Settings
 from cse.ranges import Encoding, File, Name, Widths
-
-OWN_KEYS = {
-    "data.columns=": "eval.pairs.columns=",
-    "data.scores=": "eval.pairs.score=",
-    "data.encoding": "eval.pairs.encoding",
-}
 
 
 class Pairs(ScoredPairs):
@@ -42,16 +36,12 @@ class Pairs(ScoredPairs):
     ):
         self.files = {split: file for split, file in (("dev", dev), ("test", test)) if file}
         if not self.files:
-            raise UserError(
-                "eval=pairs needs a file: eval.pairs.test=FILE, or eval.pairs.dev=FILE to choose a run's step"
-            )
+            raise UserError("eval=pairs needs a file: `test`=FILE, or `dev`=FILE to choose a run's step")
         if dev and test and Path(dev).expanduser().resolve() == Path(test).expanduser().resolve():
-            raise UserError(
-                f"eval.pairs.dev and eval.pairs.test are the same, {test}: what chose the step tests nothing"
-            )
+            raise UserError(f"`dev` and `test` are the same, {test}: what chose the step tests nothing")
         if len({*columns, score}) < 3:
-            raise UserError(f"eval.pairs.columns={columns} and eval.pairs.score={score}: name three columns")
-        super().__init__(DataFolder("pairs", "eval.pairs", "", allow_partial=None, find=Path), (), widths)
+            raise UserError(f"`columns`={columns} and `score`={score}: name three columns")
+        super().__init__(DataFolder("pairs", "pairs", "", allow_partial=None, find=Path), (), widths)
         self.splits, self.selects = tuple(self.files), f"{name_of_file(dev or test or '')}/spearman"
         self.encoding = encoding
         self.columns: list[str | ScoreColumn] = [*columns, ScoreColumn(score, ends=None)]
@@ -60,7 +50,7 @@ class Pairs(ScoredPairs):
     def needs(cls, settings: Settings) -> list[Need]:
         """The files of both splits."""
         encoding = settings.get("encoding") or "utf-8"
-        named = {f"eval.pairs.{split}": settings.get(split) for split in ("dev", "test")}
+        named = {split: settings.get(split) for split in ("dev", "test")}
         return [
             TextNeed(file, key, columns=names_typed(settings.get("columns")), encoding=encoding)
             for key, file in named.items()
@@ -70,7 +60,7 @@ class Pairs(ScoredPairs):
     def readers(self, split: str) -> Readers:
         """The split's file."""
         file = self.files[split]
-        read = partial(read_pairs, name=file, columns=self.columns, key=f"eval.pairs.{split}", encoding=self.encoding)
+        read = partial(read_pairs, name=file, columns=self.columns, key=split, encoding=self.encoding)
         return {name_of_file(file): [read]}
 
 
@@ -84,15 +74,15 @@ def name_of_file(file: str) -> str:
 def read_pairs(
     folder: DataFolder, name: str, columns: list[str | ScoreColumn], key: str, encoding: str = "utf-8"
 ) -> Examples:
-    """The pairs of a file with columns, or of a folder of them, their white space as it is. key: the setting that
+    """The pairs of a file with columns, or of a folder of them, their white space as it is. key: the parameter that
     names it.
 
     Raises MissingResource or UserError.
     """
     rows: list[Row] = []
-    for file in files_of(Path(name).expanduser(), key):
-        folder.read_bytes(str(file))  # for its digest; read_rows opens it once more, as it does a Parquet file
-        with renaming_keys(OWN_KEYS):
+    with naming(path=key, scores="score"):
+        for file in files_of(Path(name).expanduser()):
+            folder.read_bytes(str(file))  # for its digest; read_rows opens it once more, as it does a Parquet file
             rows += [(one, other, float(score)) for one, other, score in read_rows(file, columns, encoding)]
     if empty := [number for number, (one, other, _) in enumerate(rows, 1) if not (one.strip() and other.strip())]:
         raise UserError(f"{name}: {len(empty)} of {len(rows)} pairs have an empty text, first pair {empty[0]}")

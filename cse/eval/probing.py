@@ -56,7 +56,7 @@ class Probing(Suite):
     ):
         folder = folder or beside_senteval(senteval)
         what = "the folder data/probing of facebookresearch/SentEval"
-        data = DataFolder(folder, "eval.probing.folder", what, allow_partial)
+        data = DataFolder(folder, "folder", what, allow_partial)
         super().__init__(
             data, {task: Task(partial(read_probing, task=task), "split") for task in tasks}, mode, classifiers
         )

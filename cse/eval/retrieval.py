@@ -65,7 +65,7 @@ class Retrieval(Evaluator):
     ):
         what = "a folder of image captions (image TAB index TAB caption: " + ", ".join(rows) + ")"
         self.ks, self.search, self.queries = ks, search, queries
-        self.folder = DataFolder(captions, "paths.captions", what, allow_partial)
+        self.folder = DataFolder(captions, "captions", what, allow_partial)
         self.parts = {str(split): list(dict.fromkeys(names)) for split, names in parts.items()}
         self.rows, self.splits, self.top_k = rows, tuple(parts), top_k
         self.files: dict[str, list[Caption]] = {}

@@ -60,9 +60,7 @@ class StsbMulti(ScoredPairs):
     ):
         source = f"{ABOUT.repo}@{ABOUT.revision}"
         what, find = "the folder of stsb-<language>-<split>.csv", None if stsb_multi else partial(Path, source)
-        super().__init__(
-            DataFolder(stsb_multi or source, "paths.stsb_multi", what, allow_partial, find), languages, widths
-        )
+        super().__init__(DataFolder(stsb_multi or source, "stsb_multi", what, allow_partial, find), languages, widths)
         self.read = read_file if stsb_multi else read_hub
 
     @classmethod
@@ -91,7 +89,7 @@ def read_file(folder: DataFolder, language: str, split: str) -> Examples:
 
 def repo_of_language(language: str, split: str) -> hub.Repo:
     """The hub's data set. language, split: what is asked for, for messages."""
-    instead = "give the folder of stsb-<language>-<split>.csv with paths.stsb_multi=DIR (or CSE_STSB_MULTI=DIR)"
+    instead = "give the folder of stsb-<language>-<split>.csv with `stsb_multi`=DIR (or CSE_STSB_MULTI=DIR)"
     return ABOUT.hub_repo(f"stsb_multi, {language} {split}", instead)
 
 

@@ -35,9 +35,8 @@ ONE_FILE = "50GB"  # transformers' own limit; the hub's, 5GB, would split what a
 def check_exportable(pooling: str) -> None:
     """Raise UserError, before any work, for a pooling that the exported layout cannot carry."""
     if pooling not in TRAINABLE:
-        raise UserError(
-            f"model.pooling={pooling} can be evaluated but not exported: train with {' or '.join(TRAINABLE)}"
-        )
+        why = f"it can be evaluated but not exported: train with {' or '.join(TRAINABLE)}"
+        raise UserError(why, key="pooling", value=pooling)
 
 
 def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, card: str = "") -> None:

@@ -19,7 +19,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTok
 
 from cse.errors import MissingResource, RunError, UserError, in_short
 from cse.model.tokenizer import id_bound
-from cse.sources.encoder import NO_TOKENIZER
+from cse.sources.encoder import no_tokenizer
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +40,9 @@ def loading(name: str, hint: str = "") -> Iterator[None]:
     except (UserError, RunError):
         raise
     except Exception as error:  # transformers, tokenizers, safetensors and json each raise their own for a bad file
-        reason = f"could not be loaded ({in_short(error)}); {hint}copy or download it again"
-        raise MissingResource(f"model.name={name} {reason}, or use another encoder (model=minilm)") from error
+        why = f"it could not be loaded ({in_short(error)})"
+        instead = f"{hint}copy or download it again, or use another encoder (model=minilm)"
+        raise MissingResource(why, key="name", value=name, instead=instead) from error
 
 
 def check_files(folder: Path) -> None:
@@ -50,7 +51,7 @@ def check_files(folder: Path) -> None:
     if (folder / "adapter_config.json").is_file():
         raise UserError(
             f"{folder}/adapter_config.json: an adapter beside the weights is not read: merge it into them (peft's "
-            "merge_and_unload), or move it away (for an encoder, model.lora trains a new one)"
+            "merge_and_unload), or move it away (for an encoder, `lora` trains a new one)"
         )
 
 
@@ -74,7 +75,8 @@ def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping
         "NaN or infinity in": [key for key, value in model.named_parameters() if not value.float().sum().isfinite()],
     }
     if found := [f"{problem} {found[0]} ({len(found)} in all)" for problem, found in problems.items() if found]:
-        raise UserError(f"model.name={name} has {', and '.join(found)}: it is damaged, or another model's")
+        why = f"it has {', and '.join(found)}: it is damaged, or another model's"
+        raise UserError(why, key="name", value=name)
 
 
 def whole_numbers(folder: Path) -> list[str]:
@@ -94,15 +96,19 @@ def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTra
     (weight_VD,) = model.get_input_embeddings().parameters()
     tokens, rows = id_bound(tokenizer), len(weight_VD)
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
-        raise UserError(f"model.name={name}: cse needs a fast tokenizer (with a tokenizer.json), and {kind} is none")
+        why = f"cse needs a fast tokenizer (with a tokenizer.json), and {kind} is none"
+        raise UserError(why, key="name", value=name)
     if not set(vocabulary) - set(tokenizer.all_special_tokens):
-        raise UserError(NO_TOKENIZER.format(name))
+        raise no_tokenizer(name)
     if tokens > rows:
-        raise UserError(f"model.name={name}: its tokenizer has {tokens:,} tokens, but the model embeds {rows:,}")
+        why = f"its tokenizer has {tokens:,} tokens, but the model embeds {rows:,}"
+        raise UserError(why, key="name", value=name)
     if not (tokenizer.pad_token or tokenizer.eos_token or tokenizer.bos_token or tokenizer.unk_token):
         raise UserError(
-            f"model.name={name}: its tokenizer has no padding token, nor an end, first or unknown one in its place: "
-            "name one as pad_token in tokenizer_config.json"
+            "its tokenizer has no padding token, nor an end, first or unknown one in its place",
+            key="name",
+            value=name,
+            instead="name one as pad_token in tokenizer_config.json",
         )
 
 
@@ -121,8 +127,10 @@ def longest_text(name: str, recorded: int | None, tokenizer: PreTrainedTokenizer
     longest = int(min(recorded or min(tokenizer.model_max_length, LONGEST), positions or math.inf))
     if longest <= tokenizer.num_special_tokens_to_add():
         raise UserError(
-            f"model.name={name} leaves no room for text in {longest} tokens (model_max_length of "
-            "tokenizer_config.json, max_seq_length of sentence_bert_config.json)"
+            f"it leaves no room for text in {longest} tokens (model_max_length of tokenizer_config.json, "
+            "max_seq_length of sentence_bert_config.json)",
+            key="name",
+            value=name,
         )
     return longest
 
@@ -145,9 +153,10 @@ def check_forward(name: str, backbone: PreTrainedModel) -> None:
             among_1PD = backbone(input_ids=padded_1P, attention_mask=mask_1P).last_hidden_state
         change = (among_1PD[:, :TOKENS] - alone_1TD.view(1, TOKENS, config.hidden_size)).norm() / alone_1TD.norm()
     except Exception as error:  # architectures raise anything
-        raise UserError(f"model.name={name}: {config.model_type} is no encoder of text ({in_short(error)})") from error
+        why = f"{config.model_type} is no encoder of text ({in_short(error)})"
+        raise UserError(why, key="name", value=name) from error
     if change > TOLERANCE and alone_1TD.dtype == torch.float32:
-        log.warning("model.name=%s: padding changes the vectors of %s: scores depend on the batches", name,
+        log.warning("%s: padding changes the vectors of %s: scores depend on the batches", name,
                     config.model_type)  # fmt: skip
 
 
@@ -157,4 +166,5 @@ def check_bidirectional(backbone: PreTrainedModel) -> None:
     with torch.no_grad():
         first_2D = backbone.eval()(input_ids=pair, attention_mask=torch.ones_like(pair)).last_hidden_state[:, 0]
     if torch.equal(first_2D[0], first_2D[1]):
-        raise UserError(f"model.bidirectional=true: transformers has no such switch for {backbone.config.model_type}")
+        why = f"transformers has no such switch for {backbone.config.model_type}"
+        raise UserError(why, key="bidirectional", value="true")

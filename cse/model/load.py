@@ -83,8 +83,10 @@ def load_encoder(
         tokenizer.prefix = prefix
     if tokenizer.prefix and encoder.settings.get("include_prompt") is False:
         raise UserError(
-            f"model.name={name} pools without the prompt (include_prompt), and cse pools all tokens: set "
-            "model.prefix='', or take include_prompt out of its Pooling's config.json"
+            "it pools without the prompt (include_prompt), and cse pools all tokens",
+            key="name",
+            value=name,
+            instead="set `prefix`='', or take include_prompt out of its Pooling's config.json",
         )
     tokenizer.templates, encoder.denoising = templates_of(
         tokenizer.hf, config, encoder.pooling, first=template, second=second_template, denoise=denoise
@@ -129,7 +131,7 @@ def read_checkpoint(
     from cse.model import integrity
 
     attention = weights["attn_implementation"]
-    with integrity.loading(name, "" if attention is None else f"model.attention={attention} may be the cause; "):
+    with integrity.loading(name, "" if attention is None else f"`attention`={attention} may be the cause; "):
         checkpoint = Path(local_folder(name))
         ending = ending_of(name, checkpoint, pooling, unrecorded)
         folder = checkpoint / ending.transformer
@@ -176,11 +178,12 @@ def ending_of(name: str, folder: Path, pooling: str | None, unrecorded: str | No
     ending = recorded_modules(folder, pooling)
     if ending is not None:
         if ending.dropped:
-            log.warning("model.name=%s: model.pooling=%s drops what it records after its own pooling (%s); "
-                        "model.pooling=null keeps it", name, pooling, ", ".join(ending.dropped))  # fmt: skip
+            log.warning("%s: pooling=%s drops what it records after its own pooling (%s); pooling=null keeps it",
+                        name, pooling, ", ".join(ending.dropped))  # fmt: skip
         return ending
     if (pooling or unrecorded) is None:
-        raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
+        instead = f"say `pooling`={'|'.join((*POOLERS, OWN))}"
+        raise UserError("it records no pooling", key="name", value=name, instead=instead)
     return Ending(str(pooling or unrecorded))
 
 
@@ -200,14 +203,16 @@ def configure(
     """
     if config.is_encoder_decoder:
         raise UserError(
-            f"model.name={name}: {config.model_type} is an encoder with a decoder, which cse does not train: use an "
-            "encoder (model=roberta) or a decoder (model=qwen3_embedding)"
+            f"{config.model_type} is an encoder with a decoder, which cse does not train",
+            key="name",
+            value=name,
+            instead="use an encoder (model=roberta) or a decoder (model=qwen3_embedding)",
         )
     if config.model_type in ARCHITECTURES and config.is_decoder:  # it is trained as an encoder, and saved as one
         config.is_decoder = False
     if num_layers is not None:
         if not 1 <= num_layers <= config.num_hidden_layers:
-            raise UserError(f"model.num_layers={num_layers}: {name} has 1 to {config.num_hidden_layers}")
+            raise UserError(f"{name} has 1 to {config.num_hidden_layers}", key="num_layers", value=num_layers)
         config.num_hidden_layers = num_layers
         if kinds := config.to_dict().get("layer_types"):  # the attention of each layer
             config.layer_types = kinds[:num_layers]
@@ -215,8 +220,10 @@ def configure(
     if dropout is not None:
         if dropout > 0 and not own:
             raise UserError(
-                f"model.name={name}: {config.model_type} has no place for dropout={dropout}: use model.lora.dropout, "
-                "or an augmentation that changes the text"
+                f"{config.model_type} has no place for dropout={dropout}",
+                key="name",
+                value=name,
+                instead="use `lora.dropout`, or an augmentation that changes the text",
             )
         config.update(dict.fromkeys(own, dropout))
     if architecture.is_decoder(config):
@@ -225,11 +232,14 @@ def configure(
             config.is_causal = False
         if pooling == "cls" and architecture.is_causal(config):
             raise UserError(
-                f"model.pooling=cls: {name} is a decoder, whose first token sees nothing else: use model.pooling=last "
-                "or mean, or model.bidirectional=true"
+                f"{name} is a decoder, whose first token sees nothing else",
+                key="pooling",
+                value=pooling,
+                instead="use `pooling`=last or mean, or `bidirectional`=true",
             )
     elif bidirectional:
-        raise UserError(f"model.bidirectional=true is for decoders: the tokens of {name} see each other already")
+        why = f"it is for decoders: the tokens of {name} see each other already"
+        raise UserError(why, key="bidirectional", value="true")
     return own
 
 
@@ -249,7 +259,7 @@ def read_weights(
     config = settings["config"]
     has_pooler = architecture.has_optional_pooler(config)
     if head == "pooler" and not has_pooler:
-        raise UserError(f"model.pooling={OWN}: {config.model_type} has no pooler")
+        raise UserError(f"{config.model_type} has no pooler", key="pooling", value=OWN)
     if head == "mlm" and type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
         raise UserError(f"{name}: {config.model_type} has no masked-language-model head: set objective.mlm_weight=0")
     kind: Any = AutoModelForMaskedLM if head == "mlm" else AutoModel
@@ -280,6 +290,6 @@ def own_pooler(name: str, backbone: Any, missing: Collection[str]) -> nn.Module:
     (linear,) = [module for module in backbone.pooler.modules() if isinstance(module, nn.Linear)]
     is_idle = torch.equal(linear.weight, torch.eye(len(linear.weight), dtype=linear.weight.dtype))
     if is_idle or any(key.startswith("pooler.") for key in missing):
-        raise UserError(f"model.pooling={OWN}: {name} has no pooler of its own")
+        raise UserError(f"{name} has no pooler of its own", key="pooling", value=OWN)
     backbone.pooler = None
     return nn.Sequential(linear, nn.Tanh())

@@ -41,20 +41,21 @@ def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
         from peft.tuners.tuners_utils import BaseTunerLayer
         from transformers.pytorch_utils import Conv1D
     except ImportError as error:
-        raise MissingResource("model.lora needs peft: pip install -e '.[lora]'") from error
+        raise MissingResource("it needs peft: pip install -e '.[lora]'", key="lora") from error
     targets = [*map(str, lora.get("targets") or [])] or "all-linear"
     layers = [name for name, layer in backbone.named_modules() if isinstance(layer, (nn.Linear, Conv1D))]
     unknown = [name for name in targets if not any(f".{layer}".endswith(f".{name}") for layer in layers)]
     if lora.get("targets") and unknown:
         linear = sorted({layer.rpartition(".")[2] for layer in layers})
         raise UserError(
-            f"model.lora.targets: {', '.join(unknown)}: the encoder's linear layers are {', '.join(linear)}"
+            f"the encoder's linear layers are {', '.join(linear)}", key="lora.targets", value=", ".join(unknown)
         )
     dropout = lora.get("dropout", 0.0)
     config = LoraConfig(r=lora["r"], lora_alpha=lora["alpha"], lora_dropout=dropout, target_modules=targets)
     backbone.add_adapter(config, ADAPTER)
     if any(isinstance(layer, BaseTunerLayer) and not isinstance(layer, Linear) for layer in backbone.modules()):
-        raise UserError(f"model.lora.targets={targets}: one is another layer's name too, which cse does not adapt")
+        why = "one is another layer's name too, which cse does not adapt"
+        raise UserError(why, key="lora.targets", value=targets)
     for parameter in backbone.parameters():
         if parameter.requires_grad:  # bfloat16 would round most of Adam's small updates away
             parameter.data = parameter.data.float()

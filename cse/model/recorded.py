@@ -211,7 +211,6 @@ def check_width(name: str, head: nn.Module | None, width: int) -> None:
         else:
             continue
         if takes != width:
-            raise UserError(
-                f"model.name={name}: a module of its head is for vectors of another width, {takes}, not {width}"
-            )
+            why = f"a module of its head is for vectors of another width, {takes}, not {width}"
+            raise UserError(why, key="name", value=name)
         width = makes

@@ -74,17 +74,19 @@ def templates_of(
         put(hf, first)
     every = [around(hf), *([second_around(hf, second)] if second is not None else [])]
     if pooling == "mask" and any(hf.mask_token_id not in (*one.before, *one.after) for one in every):
-        raise UserError(f"model.pooling=mask reads the {MASK} of model.template, and there is none in it")
+        raise UserError(f"it reads the {MASK} of `template`, and there is none in it", key="pooling", value="mask")
     own = every if second is not None else []
     if denoise is None:
         return own, None
     if pooling != "mask" or config.model_type not in ARCHITECTURES:
         raise UserError(
-            f"model.denoise={denoise} is for model.pooling=mask and {', '.join(ARCHITECTURES)}, not for "
-            f"{pooling} pooling of {config.model_type}"
+            f"it is for `pooling`=mask and {', '.join(ARCHITECTURES)}, not {pooling} pooling of {config.model_type}",
+            key="denoise",
+            value=denoise,
         )
     if every[0].is_like(every[-1]):
-        raise UserError(f"model.second_template={second!r}: model.denoise cannot tell its rows from model.template's")
+        why = "`denoise` cannot tell its rows from `template`'s"
+        raise UserError(why, key="second_template", value=repr(second))
     return own, Denoising(every, hf.mask_token_id, 0 if denoise == "released" else first_position(config))
 
 
@@ -166,9 +168,9 @@ def length(hf: "PreTrainedTokenizerBase") -> int:
 def ids_of(hf: "PreTrainedTokenizerBase", key: str, template: str) -> tuple[list[int], list[int]]:
     """The ids of a template before and after its text. Raises UserError, naming the key, for what is no template."""
     if template.count(TEXT) != 1:
-        raise UserError(f"{key}={template!r}: write {TEXT} in it, once, where the text goes")
+        raise UserError(f"write {TEXT} in it, once, where the text goes", key=key, value=repr(template))
     if MASK in template and hf.mask_token is None:
-        raise UserError(f"{key}={template!r}: this encoder's tokenizer has no mask token")
+        raise UserError("this encoder's tokenizer has no mask token", key=key, value=repr(template))
     head, tail = template.replace(MASK, str(hf.mask_token)).split(TEXT)
     # byte-level tokenizers would make a token of a blank before the text, and the authors train without one [C]
     return tuple(hf(part, add_special_tokens=False)["input_ids"] for part in (head.rstrip(), tail))
@@ -178,20 +180,22 @@ def put(hf: "PreTrainedTokenizerBase", template: str) -> None:
     """Make the tokenizer put the template around every text. Raises UserError for a bad template, or a second one."""
     if length(hf):
         raise UserError(
-            f"model.template={template!r}: this checkpoint's tokenizer has a template already: leave it out"
+            "this checkpoint's tokenizer has a template already: leave it out", key="template", value=repr(template)
         )
     own = around(hf)
     if own.types is not None:
-        raise UserError(f"model.template={template!r}: this tokenizer gives its special tokens a type of their own")
-    head, tail = ids_of(hf, "model.template", template)
+        why = "this tokenizer gives its special tokens a type of their own"
+        raise UserError(why, key="template", value=repr(template))
+    head, tail = ids_of(hf, "template", template)
     surround(hf, {BEFORE: own.before, HEAD: head, "$A": (), TAIL: tail, AFTER: own.after})
 
 
 def second_around(hf: "PreTrainedTokenizerBase", template: str) -> Around:
     """What a second template would put around a text, with the tokenizer's special tokens."""
     if not length(hf):
-        raise UserError(f"model.second_template={template!r}: there is no model.template for the first view")
-    own, (head, tail) = pieces(hf), ids_of(hf, "model.second_template", template)
+        why = "there is no `template` for the first view"
+        raise UserError(why, key="second_template", value=repr(template))
+    own, (head, tail) = pieces(hf), ids_of(hf, "second_template", template)
     return Around((*own.get(BEFORE, ()), *head), (*tail, *own.get(AFTER, ())))
 
 

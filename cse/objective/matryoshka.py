@@ -46,9 +46,10 @@ class Matryoshka(Objective):
     ):
         super().__init__()
         if max(widths) != dim:
-            raise UserError(f"objective.widths={[*widths]}: the largest must be {dim}, the width of the embedding")
+            why = f"the largest must be {dim}, the width of the embedding"
+            raise UserError(why, key="widths", value=[*widths])
         if weights is not None and len(weights) != len(widths):
-            raise UserError(f"objective.width_weights has {len(weights)} values for {len(widths)} objective.widths")
+            raise UserError(f"`width_weights` has {len(weights)} values for {len(widths)} `widths`")
         self.widths, self.weights = list(widths), [1.0] * len(widths) if weights is None else list(weights)
         whole = make(dim=dim)
         keeps_head = whole.test_head() is not None

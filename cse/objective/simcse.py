@@ -73,7 +73,7 @@ class Simcse(Objective):
         self.head: nn.Module = head(dim)
         self.keep_head = keep_head
         if hard_negative_weight and num_views < 3:
-            raise UserError(f"objective.hard_negative_weight={hard_negative_weight} needs objective.num_views=3")
+            raise UserError("it needs `num_views`=3", key="hard_negative_weight", value=hard_negative_weight)
         self.hard_negative_weight = hard_negative_weight
         self.mlm_weight = mlm_weight
 

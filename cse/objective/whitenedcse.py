@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 
 from cse.device import to_device
 from cse.equation import Known, at_least, equation, one_less_than, permutation_of
-from cse.errors import UserError
+from cse.errors import UserError, within
 from cse.objective.blockwise import blockwise
 from cse.objective.whitening import Decomposition, ShuffledGroupWhitening, valid_groups, whiten_views
 from cse.ranges import Count, NonNegative, Positive, Several, Share
@@ -114,12 +114,11 @@ class WhitenedCSE(Objective):
     ):
         super().__init__()
         if weights is not None and len(weights) != m - 1:
-            raise UserError(
-                f"objective.weights has {len(weights)} values for the {m - 1} positives of objective.m={m}."
-            )
+            raise UserError(f"`weights` has {len(weights)} values for the {m - 1} positives of `m`={m}")
         self.num_views = self.views_of({"m": m, "source": source})
         self.head: nn.Module = head(dim)
-        self.whitening = whitening(dim, track=pooler == "mlp_whitening")
+        with within("whitening"):
+            self.whitening = whitening(dim, track=pooler == "mlp_whitening")
         self.min_rows = self.whitening.min_rows
         self.m = m
         self.loss = loss
@@ -128,11 +127,14 @@ class WhitenedCSE(Objective):
         self.pooler = pooler
         if source == "shared_backbone" and not self.whitening.diversifies:
             raise UserError(
-                "objective.source=shared_backbone makes each positive equal to its anchor, unless objective.whitening "
-                "has a kind, shuffle=true, layout=per_view and 1 < num_groups < width."
+                "each positive would equal its anchor, unless `whitening` has a kind, shuffle=true, layout=per_view "
+                "and 1 < num_groups < width",
+                key="source",
+                value=source,
             )
         if pooler == "mlp_whitening" and self.whitening.kind == "none":
-            raise UserError("objective.pooler=mlp_whitening needs a whitening; use objective.pooler=mlp_no_whitening.")
+            instead = "use `pooler`=mlp_no_whitening"
+            raise UserError("it needs a whitening", key="pooler", value=pooler, instead=instead)
 
     def negatives(self, anchors: int) -> int:
         """The other rows of one positive view: the softmax of each positive runs over its own view."""

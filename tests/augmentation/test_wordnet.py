@@ -28,7 +28,7 @@ def test_synonyms_of_the_small_wordnet(wordnet_folder):
 def test_places_are_searched_in_their_order(wordnet_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk_data")])
     cache = tmp_path / "cache"
-    with pytest.raises(MissingResource, match=r"paths\.wordnet"):
+    with pytest.raises(MissingResource, match=r"wordnet_dir"):
         find_wordnet(None, cache)
     archive = tmp_path / "nltk_data/corpora/wordnet.zip"
     archive.parent.mkdir(parents=True)

@@ -88,7 +88,7 @@ def test_weights_that_are_missing_not_a_vits_or_of_another_size_are_refused(vit,
     with pytest.raises(UserError, match=r"adapter_config\.json"):
         vit_patches(str(tmp_path))
     made_up_images.size = 224
-    with pytest.raises(UserError, match=r"aux_modality\.data\.size=224"):
+    with pytest.raises(UserError, match=r"data\.size=224"):
         visual(made_up_images, init="vit", weights=vit)
 
 

@@ -110,7 +110,7 @@ def test_the_speakers_with_most_files_are_kept(folder):
 
 def test_only_chapters_may_lie_between_a_speaker_and_the_clips(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "set")
-    with pytest.raises(UserError, match=rf"paths\.audio={tmp_path} .*{tmp_path / 'set'}"):
+    with pytest.raises(UserError, match=rf"folder={tmp_path}: .*{tmp_path / 'set'}"):
         files_of_speakers(tmp_path, None)
 
 
@@ -237,8 +237,8 @@ def test_no_more_of_a_clip_is_read_than_is_used(tmp_path):
 
 
 def test_a_folder_without_enough_clips_or_room_for_their_cache_is_refused(folder, cache, tmp_path, monkeypatch):
-    refused = [(tmp_path / "nowhere", {}, r"paths\.audio"), (tmp_path, {}, r"paths\.audio")]
-    for place, changes, key in [*refused, (folder, {"batch_size": 48}, r"aux_modality\.data\.batch_size=48")]:
+    refused = [(tmp_path / "nowhere", {}, r"folder"), (tmp_path, {}, r"folder")]
+    for place, changes, key in [*refused, (folder, {"batch_size": 48}, r"batch_size=48")]:
         with pytest.raises(UserError, match=key):
             speech(place, cache, **changes)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(0, 0, 1000))

@@ -144,14 +144,14 @@ def test_gray_transparent_and_palette_files_become_rgb(tmp_path):
 def test_a_folder_without_images_is_refused(tmp_path):
     (tmp_path / "hollow" / "empty").mkdir(parents=True)
     for place in (tmp_path / "nowhere", tmp_path / "hollow" / "empty", tmp_path / "hollow"):
-        with pytest.raises(UserError, match=rf"paths\.images={place}"):
+        with pytest.raises(UserError, match=rf"folder={place}"):
             images(place)
 
 
 def test_a_folder_above_the_classes_is_refused_with_theirs(image_folder, tmp_path):
     shutil.copytree(image_folder, tmp_path / "birds" / "set")
     for place in (tmp_path, tmp_path / "birds"):
-        with pytest.raises(UserError, match=rf"paths\.images={place} .*{tmp_path / 'birds'}"):
+        with pytest.raises(UserError, match=rf"folder={place}: .*{tmp_path / 'birds'}"):
             images(place)
 
 

@@ -112,9 +112,9 @@ def test_scores_beside_the_text(tmp_path, name, content):
     assert read(None).targets_N.tolist() == [2.5, 5, 0]
     assert len(read(None, limit=2).targets_N) == 2
     for words, named in (
-        ({"score_range": (0, 4)}, "data.score_range=[0,4]"),
-        ({"columns": ["a"], "scores": "b"}, "data.scores=b"), ({"scores": "z"}, "data.scores=z"),
-        ({"columns": None}, "data.columns"), ({"columns": ["a", "score"]}, "data.columns"),
+        ({"score_range": (0, 4)}, "score_range=[0,4]"),
+        ({"columns": ["a"], "scores": "b"}, "scores=b"), ({"scores": "z"}, "scores=z"),
+        ({"columns": None}, "columns"), ({"columns": ["a", "score"]}, "columns"),
         ({"columns": ["a", "a"]}, "names a twice"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=re.escape(named)):
@@ -173,7 +173,7 @@ def test_a_source_that_is_missing_or_too_short_is_named(tmp_path, prepared):
     for path in (str(tmp_path / "no.txt"), "some-lab/nothing"):
         with pytest.raises(MissingResource, match=path):
             Text("text", str(tmp_path), path).read()
-    with pytest.raises(UserError, match=r"data\.path"):
+    with pytest.raises(UserError, match="path"):
         Text("text", str(tmp_path)).read()
     with pytest.raises(UserError, match=r"a\.txt"):
         prepared(["one row"])
@@ -187,14 +187,14 @@ def test_a_function_that_yields_a_wrong_row_or_fails_is_named_with_the_row(tmp_p
         yield "x", "y"
         yield last.split(",")
 
-    for last, said in (("a", r"row 2: .*data\.columns=\[a,b\]"), (None, "after row 1: .*rows raised AttributeError")):
+    for last, said in (("a", r"row 2: .*columns=\[a,b\]"), (None, "after row 1: .*rows raised AttributeError")):
         text = Text("mine", str(tmp_path), columns=["a", "b"], rows=partial(rows, last), identity="1")
         with pytest.raises(UserError, match=f"^data=mine, {said}"):
             text.read()
 
 
 def test_several_columns_of_a_corpus_that_has_one_are_refused_at_once(tmp_path):
-    with pytest.raises(UserError, match=r"data\.columns=\[a,b\]: data=demo has one column"):
+    with pytest.raises(UserError, match=r"columns=\[a,b\]: data=demo has one column"):
         Text("demo", str(tmp_path), columns=["a", "b"], rows=lambda: iter([]), identity="1")
 
 

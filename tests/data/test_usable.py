@@ -63,6 +63,6 @@ def test_a_cache_that_does_not_say_which_rows_are_unusable_is_named(pairs, tmp_p
 
 @pytest.mark.parametrize(("empty", "untitled"), [(None, 3), ("keep", 3), ("refuse", 0)])
 def test_too_many_are_refused_with_their_places_and_the_setting_that_skips_them(pairs, empty, untitled):
-    with pytest.raises(UserError, match=rf"{untitled + 1} of 300 rows .*row 21.*data\.empty=skip"):
+    with pytest.raises(UserError, match=rf"{untitled + 1} of 300 rows .*row 21.*empty=skip"):
         pairs(empty, untitled)
     assert len(pairs("skip", untitled)) == 299 - untitled

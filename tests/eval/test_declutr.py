@@ -112,7 +112,7 @@ def test_parts_are_scored_once_for_both_splits_with_full_stops_for_empty_sentenc
 def test_one_error_names_the_keys_of_all_missing_parts():
     class Missing(Part):
         def prepare(self):
-            raise MissingResource(f"eval.{self.given}.folder is not set")
+            raise MissingResource("`folder` is not set")
 
     suite = Declutr({name: Missing(name) for name in ("probing", "coco")})
     with pytest.raises(MissingResource, match=r"parts\.probing\.folder.*parts\.probing=null.*\n.*parts\.coco\.folder"):

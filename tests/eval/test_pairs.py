@@ -62,7 +62,7 @@ def test_leading_channels_are_scored_too(file, bag_of_letters):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"columns": ("a", "c")}, "eval.pairs.columns=c: .*pairs.csv has no column c; it has a, s, b, t"),
+        ({"columns": ("a", "c")}, "columns=c: .*pairs.csv has no column c; it has a, s, b, t"),
         ({"score": "t"}, "line 2: t holds 'x', not a number"),
     ],
 )
@@ -72,9 +72,9 @@ def test_a_file_that_does_not_fit_is_named_with_the_evaluators_own_keys(file, se
 
 
 def test_a_missing_file_and_no_file_at_all_are_refused(tmp_path):
-    with pytest.raises(MissingResource, match=r"eval.pairs.dev=.*none.csv: there is no such file"):
+    with pytest.raises(MissingResource, match=r"dev=.*none.csv: there is no such file"):
         ready(pairs(dev=tmp_path / "none.csv"))
-    with pytest.raises(UserError, match=r"eval.pairs.test=FILE"):
+    with pytest.raises(UserError, match=r"test=FILE"):
         pairs()
 
 
@@ -83,7 +83,7 @@ def test_a_file_in_another_encoding_is_to_be_written_again_or_named(file, bag_of
     with pytest.raises(UserError, match=r"write the file again as UTF-8"):
         ready(pairs(test=file))
     file.write_text("a,b,s\nä,b,1\nc,d,2\n", encoding="latin-1")
-    with pytest.raises(UserError, match=r"eval\.pairs\.encoding$"):
+    with pytest.raises(UserError, match=r"encoding$"):
         ready(pairs(test=file))
     assert {one.rows for one in ready(pairs(test=file, encoding="latin-1"))(bag_of_letters, "test")} == {2}
 

@@ -104,7 +104,7 @@ def test_the_captions_of_an_image_are_one_unit_and_one_alone_is_no_query(folder,
 
 
 def test_missing_and_damaged_captions_are_named(folder):
-    with pytest.raises(MissingResource, match=r"paths\.captions"):
+    with pytest.raises(MissingResource, match=r"captions"):
         evaluator(None).prepare()
     with pytest.raises(UserError, match=r"val\.tsv .*20"):
         evaluator(folder, rows={"val.tsv": 20, "test.tsv.gz": 8}).prepare()

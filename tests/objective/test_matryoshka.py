@@ -114,8 +114,8 @@ def test_every_objective_by_width(name):
 
 
 @pytest.mark.parametrize(("widths", "weights", "named"), [
-    ([16, 8], None, r"objective\.widths"), ([4], None, r"objective\.widths"),
-    ([8, 4], [1.0], r"objective\.width_weights"),
+    ([16, 8], None, r"widths"), ([4], None, r"widths"),
+    ([8, 4], [1.0], r"width_weights"),
 ])  # fmt: skip
 def test_widths_and_weights_that_do_not_fit_are_refused(widths, weights, named):
     with pytest.raises(UserError, match=named):
@@ -123,7 +123,7 @@ def test_widths_and_weights_that_do_not_fit_are_refused(widths, weights, named):
 
 
 def test_repeated_widths_and_weights_without_widths_are_refused():
-    with pytest.raises(UserError, match=r"objective\.widths"):
+    with pytest.raises(UserError, match=r"widths"):
         validate(composed("objective.widths=[8,8]"), "train")
-    with pytest.raises(UserError, match=r"objective\.widths"):
+    with pytest.raises(UserError, match=r"widths"):
         make_objective(composed("objective.width_weights=[1]").objective, 8)

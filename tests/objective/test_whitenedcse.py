@@ -196,12 +196,12 @@ def test_pooler_decides_what_is_scored():
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"weights": [1.0]}, "objective.weights has 1"),
-        ({"pooler": "mlp_whitening", "kind": "none"}, "objective.pooler=mlp_whitening"),
-        ({"source": "shared_backbone", "shuffle": False}, "objective.source=shared_backbone"),
-        ({"source": "shared_backbone", "kind": "none"}, "objective.source=shared_backbone"),
-        ({"source": "shared_backbone", "layout": "chunked"}, "objective.source=shared_backbone"),
-        ({"source": "shared_backbone", "num_groups": 12}, "objective.source=shared_backbone"),
+        ({"weights": [1.0]}, "weights has 1"),
+        ({"pooler": "mlp_whitening", "kind": "none"}, "pooler=mlp_whitening"),
+        ({"source": "shared_backbone", "shuffle": False}, "source=shared_backbone"),
+        ({"source": "shared_backbone", "kind": "none"}, "source=shared_backbone"),
+        ({"source": "shared_backbone", "layout": "chunked"}, "source=shared_backbone"),
+        ({"source": "shared_backbone", "num_groups": 12}, "source=shared_backbone"),
     ],
 )
 def test_choices_that_make_no_sense_are_refused(changes, named):

@@ -91,7 +91,7 @@ def test_layer_affine_is_the_running_whitening():
 def test_groups_that_do_not_divide_the_width_are_refused():
     with pytest.raises(ValueError, match=r"^num_groups .*\b1, 2, 3, 4, 6, 12\b"):
         shuffled_group_whitening(torch.randn(20, 12), 5)
-    with pytest.raises(UserError, match=r"num_groups=384 .*1024.*512, 1024\."):
+    with pytest.raises(UserError, match=r"num_groups=384: .*1024.*512, 1024"):
         whitening(dim=1024, num_groups=384)
 
 
@@ -102,7 +102,7 @@ def test_groups_that_exceed_the_batch_are_refused():
         lambda: whitening(dim=12, num_groups=2, batch_size=6),
         lambda: whitening(dim=12, num_groups=2)(torch.randn(3, 6, 12)),
     ):
-        with pytest.raises(UserError, match=r"num_groups=2 .*valid: 3, 4, 6, 12\."):
+        with pytest.raises(UserError, match=r"num_groups=2: .*valid: 3, 4, 6, 12"):
             made()
     assert shuffled_group_whitening(torch.randn(7, 12), 2).isfinite().all()
     assert shuffled_group_whitening(torch.randn(6, 12), 2, eps=1e-3).isfinite().all()
@@ -111,5 +111,5 @@ def test_groups_that_exceed_the_batch_are_refused():
 
 @pytest.mark.parametrize("changes", [{"kind": "pca"}, {"stats": "ema"}])
 def test_a_whitening_without_a_gradient_cannot_be_trained_through(changes):
-    with pytest.raises(UserError, match=r"objective\.whitening\.grad=through"):
+    with pytest.raises(UserError, match="grad=through"):
         whitening(grad="through", **changes)

@@ -127,7 +127,7 @@ def check_folds(task: str, scheme: str, parts: Parts, k: int, mode: Mode) -> Non
     fewest = int(np.unique(parts["all" if scheme == "nested" else "train"].labels_N, return_counts=True)[1].min())
     if not fits(fewest, k):
         fewer = next((folds for folds in range(k, 1, -1) if fits(fewest, folds)), None)
-        instead = f", or set eval.transfer.classifiers.{mode}.kfold={fewer}" if fewer else ""
+        instead = f", or set `classifiers.{mode}.kfold`={fewer}" if fewer else ""
         within = f" within {k} folds" if scheme == "nested" else ""
         raise UserError(
             f"{task}: its smallest class has {fewest} rows, too few for {k} folds{within}: give it more rows{instead}"

@@ -244,7 +244,7 @@ def read_license_and_language(name: str) -> Json:
 
     try:
         place = Path(locate(name))
-        repo = hub.Repo(name, "model", f"model.name={name}", "")
+        repo = hub.Repo(name, "model", f"`name`={name}", "")
         about = metadata_load(place / "README.md" if place.is_dir() else hub.file(repo, "README.md"))
     except (UserError, OSError, ValueError, yaml.YAMLError):
         return {}

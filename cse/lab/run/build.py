@@ -19,6 +19,7 @@ from cse.lab.run.compatible import (
     check_scores,
     check_views,
 )
+from cse.lab.settings.typed import as_typed
 from cse.sources.hub import cache_only
 
 if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
@@ -75,11 +76,11 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
         check_scored_widths(cfg.get("eval"), encoder.vector_length)
         if not cfg.data.preview:
             aux = attempt(lambda: build_aux(cfg, encoder, objective))
-    found = attempt(text.find)
+    found = attempt(lambda: call(cfg.data, text.find))
     attempt.check()
     assert encoder is not None
     assert objective is not None
-    rows = text.read(found)  # a corpus may be many gigabytes
+    rows = call(cfg.data, partial(text.read, found))  # a corpus may be many gigabytes
     batches = make_batches(cfg, encoder, objective, augmentation, text=rows, accelerator=accelerator)
     return Parts(trainer, encoder, objective, augmentation, batches, aux, evaluators)
 
@@ -93,7 +94,7 @@ def of_text(cfg: DictConfig, attempt: Attempts) -> tuple[Trainer, Augmentation, 
     if cfg.trainer.chunk is not None and cfg.trainer.chunk_tokens is not None:
         raise UserError("trainer.chunk and trainer.chunk_tokens both cut a batch: leave one of them null")
     if cfg.model.pooling is not None:
-        check_exportable(cfg.model.pooling)
+        call(cfg.model, partial(check_exportable, cfg.model.pooling))
     if cfg.aux_modality and "_target_" not in cfg.aux_modality:  # of variant=released without the modality it varies
         raise UserError(f"aux_modality=none has no {', '.join(cfg.aux_modality)}: choose aux_modality=visual or audio")
     if cfg.trainer.accumulate > 1:
@@ -216,20 +217,33 @@ def make_objective(node: DictConfig, dim: int) -> Objective:
         widths, weights = own.pop("widths", None), own.pop("width_weights", None)
     if widths is None and weights is not None:
         raise UserError(f"objective.width_weights={weights} needs objective.widths")
-    return make(own, dim=dim) if widths is None else Matryoshka(dim, partial(make, own), widths, weights)
+    if widths is None:
+        return make(own, dim=dim)
+    return call(node, partial(Matryoshka, dim, partial(make, own), widths, weights))
 
 
 def make(node: DictConfig, **more: object) -> Any:
-    """Call Hydra's instantiate, but raise a UserError as it is instead of Hydra's wrapper around it."""
+    """Call Hydra's instantiate, but raise a UserError as it is instead of Hydra's wrapper around it, with the keys of
+    this node for the part's parameters. A part in it is made first, for the same reason."""
     from hydra.errors import InstantiationException
     from hydra.utils import instantiate
 
-    try:
-        return instantiate(node, **more)
-    except InstantiationException as error:
-        if isinstance(error.__cause__, UserError):
-            raise error.__cause__ from None
-        raise
+    for key, value in node.items():
+        if isinstance(value, DictConfig) and "_target_" in value and not value.get("_partial_"):
+            more[str(key)] = make(value)
+    with as_typed(node):
+        try:
+            return instantiate(node, **more)
+        except InstantiationException as error:
+            if isinstance(error.__cause__, UserError):
+                raise error.__cause__ from None
+            raise
+
+
+def call(node: DictConfig, method: Callable[[], T]) -> T:
+    """Call a method of the part that is made of this node: what it refuses is named by the keys that the user types."""
+    with as_typed(node):
+        return method()
 
 
 def make_evaluators(cfg: Mapping[Any, Any] | None) -> dict[str, Evaluator]:
@@ -252,10 +266,11 @@ def build_evaluators(cfg: Mapping[Any, Any] | None, splits: Sequence[str] | None
     from cse.eval.scoring import check_source
 
     def prepare(name: str, part: Evaluator) -> None:
-        part.prepare()
+        call(nodes[name], part.prepare)
         check_source(name, part)
 
-    every, attempt = make_evaluators(cfg), Attempts()
+    nodes: Mapping[Any, Any] = cfg or {}
+    every, attempt = make_evaluators(nodes), Attempts()
     chosen: dict[str, Evaluator] = {}
     for name, part in every.items():
         own, part.splits = part.splits, tuple(split for split in part.splits if splits is None or split in splits)
@@ -289,7 +304,7 @@ def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxMod
             "aux        both views of a clip are equal: only dropout makes them differ, and the encoder trains without "
             "(augmentation.model_dropout=0.1)"
         )
-    aux.bind(text_head=objective.head)
+    call(cfg.aux_modality, partial(aux.bind, text_head=objective.head))
     return aux
 
 

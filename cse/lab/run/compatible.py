@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.errors import UserError
+from cse.errors import UserError, within
 from cse.sources.catalogue import DATASETS
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def check_views(augmentation: Augmentation, text: Text, objective: type[Objectiv
     why, instead = needs_columns(augmentation, objective, wanted)
     if why and text.num_columns == 1:
         if text.path and text.columns is None and Path(text.path).expanduser().exists():
-            text.find()  # raises an error that names the columns, if the file has any
+            with within("data"):
+                text.find()  # raises an error that names the columns, if the file has any
         raise UserError(f"{views}, {why}, but data={text.name} has one column: use {instead}data with {wanted} columns")
     if augmentation.positives > 1 and text.num_columns > 1:
         raise UserError(

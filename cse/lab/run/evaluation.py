@@ -16,7 +16,7 @@ from cse.data.overlap import Overlap, in_words, overlap
 from cse.data.readers import ending_of, files_of, is_on_hub, lines_of
 from cse.data.text import Text
 from cse.device import default_device
-from cse.errors import MissingResource, UserError, renaming_keys
+from cse.errors import MissingResource, UserError, naming
 from cse.eval.items import keep_cosines, keep_items
 from cse.eval.scoring import MemoizedEncode, finite, score
 from cse.lab.folder import score_tables
@@ -126,10 +126,10 @@ def told_of_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | N
         select = str(cfg.trainer.select)
         if text.path is not None and is_on_hub(text.path):  # which `find` may download
             raise MissingResource(f"{run} learned from {text.path}, of the hub")
-        source = text.find()
+        source = build.call(cfg.data, text.find)
         if not (text.cache / source.digest).exists():
             raise MissingResource(f"the text of {run} is not in {text.cache}")
-        rows = text.read(source)
+        rows = build.call(cfg.data, partial(text.read, source))
         of_run = cfg.get("eval") or {}
         choosers = build.build_evaluators({key: of_run[key] for key in of_run if select.startswith(f"dev/{key}/")})
     except UserError as error:
@@ -151,7 +151,7 @@ def load(cfg: DictConfig) -> Subject:
     else:
         if cfg.model.pooling != cfg.pooling:
             raise UserError(f"model.pooling={cfg.model.pooling} is of model=; beside checkpoint= it is pooling=")
-        with renaming_keys({"model.name=": "checkpoint=", "model.pooling=": "pooling="}):
+        with naming(name="checkpoint"):
             encoder = load_encoder(folder_of(cfg.checkpoint), cfg.pooling)
     if cfg.max_length is not None:
         encoder.tokenizer.check_length("max_length", cfg.max_length)
@@ -177,11 +177,16 @@ def load_vectors(cfg: DictConfig) -> Subject:
 
 def sentences(file: str) -> list[str]:
     """The lines of a text file. Raises MissingResource or UserError that name whitening.fit."""
-    with renaming_keys({"data.path=": "whitening.fit=", " or set data.encoding": ""}):
+    with naming(path="whitening.fit"):
         files = files_of(Path(file).expanduser())
         if any(ending_of(part) != ".txt" for part in files):
-            raise UserError(f"whitening.fit={file} must be a text file (.txt or .txt.gz), one sentence a line")
+            raise UserError("it must be a text file (.txt or .txt.gz), one sentence a line", key="path", value=file)
+    try:
         return [line for part in files for _, line in lines_of(part, "utf-8") if line]
+    except UserError as error:
+        if isinstance(error.__cause__, UnicodeError):  # whitening has no setting for an encoding
+            error.instead = "write the file again as UTF-8"
+        raise
 
 
 def whitened(subject: Subject, cfg: DictConfig, sample: list[str]) -> Subject:

@@ -14,7 +14,7 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from cse.data.readers import FilesNeed
-from cse.errors import MissingResource, UserError, renaming_keys
+from cse.errors import MissingResource, UserError
 from cse.lab.run.build import Attempts
 from cse.lab.run.job import folder_of
 from cse.lab.settings.compose import references, without_hydra
@@ -23,7 +23,7 @@ from cse.lab.settings.keys import keys_with
 from cse.needs import FileNeed, Need, Part, Place, Settings
 from cse.ranges import Mark
 from cse.sources import hub
-from cse.sources.encoder import EncoderNeed, check_folder, locate
+from cse.sources.encoder import EncoderNeed, WeightsNeed, check_folder, locate
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def asked(config: DictConfig) -> Iterator[tuple[str, Need]]:
         return
     for key, settings in part_settings(config):
         for need in class_named_in(settings).needs(settings):
-            yield key, placed(need, config)
+            yield key, placed(need, key, config)
 
 
 def asked_quickly(config: DictConfig) -> Iterator[tuple[str, Need]]:
@@ -59,12 +59,13 @@ def asked_quickly(config: DictConfig) -> Iterator[tuple[str, Need]]:
     for key in sorted(encoders, key=part_of_key):  # the encoder before its teachers
         name, part = encoders[key], part_of_key(key)
         if isinstance(name, str) and part != "aux_modality":  # which says itself whose weights they are
-            yield part, placed((EncoderNeed if part else CheckpointNeed)(name, key), config)
+            kind = EncoderNeed if part else CheckpointNeed
+            yield part, placed(kind(name, key.rpartition(".")[2]), part, config)
     if isinstance(file := OmegaConf.select(config, "whitening.fit"), str):
-        yield "whitening", placed(FilesNeed(file, "whitening.fit"), config)
+        yield "whitening", placed(FilesNeed(file, "fit"), "whitening", config)
     if "data" in config:
         for need in class_named_in(settings := plain(config.data)).needs(settings):
-            yield "data", placed(need, config)
+            yield "data", placed(need, "data", config)
 
 
 def part_of_key(key: str) -> str:
@@ -124,9 +125,12 @@ def plain(node: DictConfig) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value != "???"}
 
 
-def placed(need: Need, config: DictConfig) -> Need:
-    """The need, found in the cache of a config."""
-    return replace(need, cache=Path(config.paths.cache).expanduser())
+def placed(need: Need, part: str, config: DictConfig) -> Need:
+    """The need of a part, found in the cache of a config, and with the whole key that names it. part: its key."""
+    need = replace(need, cache=Path(config.paths.cache).expanduser())
+    if isinstance(need, FileNeed | WeightsNeed) and part:
+        return replace(need, key=f"{part}.{need.key}")
+    return need
 
 
 def look(need: Need) -> tuple[Place, str]:
@@ -159,9 +163,8 @@ def check_quickly(config: DictConfig) -> None:
 def check_needs(needs: Iterable[tuple[str, Need]]) -> None:
     """Raise UserError if a setting names an encoder, a text or a copy of a dataset that is not there."""
     attempt = Attempts()
-    for key, need in needs:
-        with renaming_keys({f"eval.{key.rpartition('.')[2]}.": f"{key}."}):  # of a part of an evaluator
-            attempt(need.check)
+    for _, need in needs:
+        attempt(need.check)
     attempt.check()
 
 

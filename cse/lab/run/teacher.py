@@ -12,7 +12,7 @@ import torch
 from cse.data.cache import cache_columns
 from cse.data.rows import TextRows
 from cse.data.text import digest_of
-from cse.errors import UserError, renaming_keys
+from cse.errors import UserError, naming
 from cse.files import sha256
 from cse.model.load import load_encoder
 from cse.model.recorded import recorded_modules
@@ -22,7 +22,6 @@ from cse.types import Objective
 
 log = logging.getLogger(__name__)
 
-OWN_KEYS = {"model.name=": "objective.teacher=", "model.pooling=": "objective.teacher_pooling="}
 OF_CARD = ("README.md", "mteb/")  # what a run's best/ says of itself, which is no part of the encoder
 TEXTS_PER_CALL = 8192  # bounds the vectors in memory
 
@@ -61,7 +60,7 @@ def check_teachers(objective: Objective) -> None:
 
 def folder_of(name: str) -> Path:
     """A teacher's folder; a hub's is downloaded. Raises MissingResource."""
-    with renaming_keys(OWN_KEYS):
+    with naming(name="objective.teacher"):
         return Path(local_folder(name))
 
 
@@ -87,7 +86,7 @@ def table_of(
 
     def vectors() -> Iterator[tuple[np.ndarray, ...]]:
         log.info("teacher    %s reads %s texts, once (kept in %s)", name, f"{math.prod(shape):,}", folder)
-        with renaming_keys(OWN_KEYS):
+        with naming(name="objective.teacher", pooling="objective.teacher_pooling"):
             encoder = load_encoder(name, pooling).to(device)  # type: ignore[arg-type]
         encoder.unit_length = True
         for column in range(text.num_columns):

@@ -31,6 +31,7 @@ from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import file_of
 from cse.lab.settings.schema import BASES, BESIDE, COMMANDS, PASSED
 from cse.lab.settings.suggest import nearest
+from cse.lab.settings.typed import typed_key
 from cse.lab.settings.words import spell_value
 from cse.ranges import STRICT, no_word_for_null
 
@@ -41,7 +42,6 @@ NESTED = object()  # stands for a nested part, which is checked by itself
 NOT_SET = "is not set"
 NOT_READ = "there is no such setting, and no value refers to it"
 MISSING = "???"  # Hydra's mark for a value that must be given
-REFERENCE = re.compile(r"\$\{([\w.]+)\}")  # a value that is nothing but a reference to another key
 NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)  # in quotes, or it would not be text
 LEVELS = {"text": "views", "tokens": "tokens"}  # of an augmentation, and the method that each calls
 HYDRAS_OWN = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
@@ -196,12 +196,6 @@ def setting_at(error: ErrorDetails, node: Config) -> tuple[str, str]:
         return ".".join([*path, str(error["loc"][-1])]), ""
     text = repr(value) if isinstance(value, str) and NUMBER.fullmatch(value) else spell_value(value, quotes=False)
     return ".".join(path), f"={text}"
-
-
-def typed_key(key: str, written: Config) -> str:
-    """The key that one types to set this one: of a value that is `${other}`, the other."""
-    reference = REFERENCE.fullmatch(str(written.get(key)))
-    return typed_key(reference[1], written) if reference else key
 
 
 def in_words(error: ErrorDetails, known: Sequence[str]) -> str:

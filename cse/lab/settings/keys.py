@@ -6,6 +6,7 @@ part the parameters of its constructor. Where nobody says what a key is for, the
 does, it is science: it decides what is learned or how it is scored. A user's own part says it in the same way.
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -75,7 +76,8 @@ def marks_by_choices(key: str, folders: tuple[Path, ...]) -> Marks:
 def contents_of(group: str, folders: tuple[Path, ...]) -> list[Config]:
     """What each file of a group would give a config."""
     found: list[Config] = []
-    for file in (file for folder in folders for file in sorted(folder.glob("*.yaml"))):
+    here = [folder for folder in folders if os.path.isdir(folder)]  # False, too, for a name that is too long
+    for file in (file for folder in here for file in sorted(folder.glob("*.yaml"))):
         text = text_of(file)
         try:
             content = yaml.safe_load(text)

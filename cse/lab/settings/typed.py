@@ -1,0 +1,36 @@
+"""What the user types for a parameter of a part: its key, the key that its value refers to, or a variable of the
+environment."""
+
+import os
+import re
+from contextlib import AbstractContextManager
+from typing import cast
+
+from omegaconf import DictConfig, OmegaConf
+
+from cse.errors import renaming
+from cse.lab.settings.dotted import Config, flattened
+
+REFERENCE = re.compile(r"\$\{([\w.]+)\}")  # a value that is nothing but a reference to another key
+VARIABLE = re.compile(r"\$\{oc\.env:(\w+)\b.*\}")
+
+
+def as_typed(node: DictConfig) -> AbstractContextManager[None]:
+    """A block that calls a part with the settings of this node: its UserErrors name what the user typed for them."""
+    place = node._get_full_key(None)
+
+    def name(parameter: str) -> str:
+        written = flattened(cast("Config", OmegaConf.to_container(node._get_root())))
+        return typed_key(f"{place}.{parameter}" if place else parameter, written)
+
+    return renaming(name)
+
+
+def typed_key(key: str, written: Config) -> str:
+    """The key that one types to set this one: of a value that is `${other}`, the other; of one that comes from the
+    environment, its variable. written: the config, unresolved."""
+    value = str(written.get(key))
+    if variable := VARIABLE.fullmatch(value):
+        return variable[1] if os.environ.get(variable[1]) else key
+    reference = REFERENCE.fullmatch(value)
+    return typed_key(reference[1], written) if reference else key
