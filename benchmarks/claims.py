@@ -16,9 +16,9 @@ import pandas as pd
 from cse.errors import UserError
 from cse.files import write_text
 from cse.lab.commands.report_settings import settings
-from cse.lab.report.findings import headline, lines
-from cse.lab.report.markup import NOT_JUDGED, NOT_RUN
-from cse.lab.report.paper import of_sweep
+from cse.lab.report.claims import Finding, claim_lines, headline
+from cse.lab.report.paper_report import report_of_sweep
+from cse.lab.report.signs import BY_EYE, NOT_JUDGED, NOT_RUN
 from cse.lab.sections import to_markdown
 from cse.lab.settings.groups import choices
 from cse.lab.sweep import jobs
@@ -39,21 +39,23 @@ less), and in {tie} the two numbers are equal. What was compared on equal terms 
 [on a small encoder](study/RESULTS.md).
 
 *Printed*: the difference between the paper's own numbers, positive where it points as claimed; of a claim of several
-parts, the part that speaks least for it; of a trend, the rank correlation. *Quantity*: what the paper measured.
+parts, the part that speaks least for it. *Quantity*: what the paper measured. BY EYE: a claim about a figure, which is
+read beside its curve.
 
 """
 
 
-def findings_of(name: str, folder: Path, out: Path) -> pd.DataFrame:
+def findings_of(name: str, folder: Path, out: Path) -> list[Finding]:
     """A sweep's claims, judged from its runs in the folder, if there are any. Pictures are drawn into `out`."""
     place = folder / jobs.load_sweep(name).folder
-    return of_sweep(settings([f"sweep={name}", *([f"runs={place}"] if place.is_dir() else [])]), [place], out).claims
+    words = [f"sweep={name}", *([f"runs={place}"] if place.is_dir() else [])]
+    return report_of_sweep(settings(words), [place], out).claims
 
 
 def line(name: str, known: dict[str, str]) -> dict[str, str]:
     """A claim's line of the page. known: all that is known about it."""
     verdict = known["verdict"]
-    judged = not verdict.startswith((NOT_JUDGED, NOT_RUN))
+    judged = not verdict.startswith((BY_EYE, NOT_JUDGED, NOT_RUN))
     return {
         "table": name,
         "claim": known["claim"],
@@ -64,10 +66,10 @@ def line(name: str, known: dict[str, str]) -> dict[str, str]:
     }
 
 
-def page(found: dict[str, pd.DataFrame]) -> str:
+def page(found: dict[str, list[Finding]]) -> str:
     """The page. found: the findings of each sweep, by its name."""
-    every = pd.concat([claims for claims in found.values() if len(claims)], ignore_index=True)
-    table = pd.DataFrame([line(name, known) for name, claims in found.items() for known in lines(claims)])
+    every = [finding for claims in found.values() for finding in claims]
+    table = pd.DataFrame([line(name, known) for name, claims in found.items() for known in claim_lines(claims)])
     printed = Counter(table["printed so"])
     head = HEAD.format(
         headline=headline(every),
@@ -84,7 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.claims", description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, nargs="?", default=Path("runs"), help="PAPER/TABLE folders of runs")
     folder = parser.parse_args().folder
-    names = [name for name in choices("sweep") if not name.startswith("study/")]
+    names = [name for name in choices("sweep") if not name.startswith("study")]
     try:
         with tempfile.TemporaryDirectory() as pictures:
             write_text(PAGE, page({name: findings_of(name, folder, Path(pictures)) for name in names}))

@@ -218,8 +218,8 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     """
     from cse.lab.folder.plan import jobs_without_run
     from cse.lab.folder.runs import read_runs
-    from cse.lab.report.chosen import with_evaluations
     from cse.lab.report.frame import differing, runs_frame
+    from cse.lab.report.which_runs import with_evaluations
 
     places = [Path(folder) for folder in folders]
     found = with_evaluations(read_runs(places))

@@ -4,10 +4,10 @@ import yaml
 
 from cse.lab.folder.runs import read_runs
 from cse.lab.report import published
-from cse.lab.report.group import groups_of
+from cse.lab.report.cells import paper_table
+from cse.lab.report.claims import claims_frame, judge_claims
+from cse.lab.report.groups import groups_of
 from cse.lab.report.spec import parse
-from cse.lab.report.table import build
-from cse.lab.report.verdicts import judge_claims
 
 
 def parsed(block, name="sweeps/it.yaml"):
@@ -18,7 +18,7 @@ def parsed(block, name="sweeps/it.yaml"):
 
 
 def filled(spec, printed, runs, expected=()):
-    return build(spec, printed, groups_of(spec, runs), runs, list(expected), 0.95)
+    return paper_table(spec, printed, groups_of(spec, runs), runs, list(expected), 0.95)[1]
 
 
 def built(text, folder, expected=()):
@@ -26,7 +26,7 @@ def built(text, folder, expected=()):
 
 
 def judged(spec, printed, runs):
-    return judge_claims(spec, printed, groups_of(spec, runs), runs, 0.95)
+    return claims_frame(judge_claims(spec, printed, groups_of(spec, runs), 0.95))
 
 
 def cell(table, row, column="Avg."):

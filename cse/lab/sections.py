@@ -1,9 +1,12 @@
-"""Tables as text: in columns on the terminal, and with what a reader must know beside them as Markdown and LaTeX."""
+"""Tables with what a reader must know beside them, as text: in columns, as Markdown and as LaTeX.
+
+A report is a list of sections, which cse.lab.report.write puts on the terminal and on a page too.
+"""
 
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +32,17 @@ OPENS = re.compile(r"^[\[*]")
 BEYOND_LATIN = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2010-\u2026]")
 
 
+class Sortable(NamedTuple):
+    """A section's table on a page, as text, where a reader sorts and filters it.
+
+    hidden: the columns that a reader may switch on. colours: of the lines, by which charts name them.
+    """
+
+    table: "pd.DataFrame"
+    hidden: Collection[str]
+    colours: Sequence[str] = ()
+
+
 @dataclass(frozen=True)
 class Section:
     """A table of text with its heading and what a reader must know beside it.
@@ -36,7 +50,8 @@ class Section:
     words: how many columns, the first ones, name a line. bold: the best cells, by row and column. legend: what its
     signs, p and intervals mean, which LaTeX has in the caption; notes: what else to know. missing: what has not run,
     and why. caption: LaTeX's; label: what \\ref names, after "tab:"; "" for a table that no paper would print.
-    shared: what names of columns may begin with, and the caption says instead. frame: the same unrounded, as its CSV.
+    shared: what names of columns may begin with, and the caption says instead. frame: the same unrounded, as its CSV;
+    sortable: the same for a page.
     """
 
     title: str
@@ -50,6 +65,7 @@ class Section:
     label: str = ""
     shared: str = ""
     frame: "pd.DataFrame | None" = None
+    sortable: Sortable | None = None
 
     @property
     def said(self) -> list[str]:
@@ -63,7 +79,7 @@ class Section:
 
     def markdown(self) -> str:
         """The table and the remarks, below the title if it has one."""
-        heading = f"## {self.title}\n\n" if self.title else ""
+        heading = f"## {' '.join(self.title.split())}\n\n" if self.title else ""
         listed = "".join(f"- {' '.join(line.split())}\n" for line in self.remarks)
         return f"{heading}{to_markdown(self.table)}\n" + (f"\n{listed}" if listed else "")
 

@@ -1,1 +1,16 @@
-"""Runs beside each other (comparison) and beside a paper's table (paper), as text, CSV, LaTeX and pages."""
+"""Reports of runs, which only read files: runs beside each other, and a sweep's runs beside its paper's table.
+
+A report is a list of sections, each a table with notes, that one writer puts on the terminal, into Markdown, LaTeX, CSV
+and a page. To read, from top to bottom:
+
+runs_report   the report of any runs; paper_report: of a sweep. Both end in a `Report`, which write.py writes
+which_runs    the runs that are asked for
+frame         a row a run: the settings in which runs differ, their scores, the command that repeats each
+compare       runs that differ in their seed alone are a `Setting`; which one is best
+differences   how far settings are apart, and gates
+cells         a `Cell` of the paper's table, its verdict; claims: what the runs say of a paper's claims
+spec          the `report:` block of a sweep; published: the papers' own numbers
+groups        runs that make one number, and how two groups compare; statistics: of what a few seeds can tell
+notes         what a reader must know with the numbers; signs: numbers as text, marks and verdicts
+charts        of runs, by plotly; figures: the papers', by matplotlib
+"""

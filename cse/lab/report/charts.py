@@ -5,19 +5,20 @@ escaped, as plotly obeys a few HTML tags.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import accumulate
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
-from cse.lab.folder.runs import described, number_in
-from cse.lab.report.comparison import Comparison
+from cse.lab.folder.runs import number_in
+from cse.lab.report.compare import Comparison, Setting, folder_below, marks
 from cse.lab.report.frame import folded
-from cse.lab.report.group import listed
-from cse.lab.report.markup import PLUS_MINUS
+from cse.lab.report.groups import listed
+from cse.lab.report.signs import PLUS_MINUS
 
 NO_METRICS = ["event", "time", "train/step", "train/epoch"]
 POINTS = 400  # of a curve; a longer one is thinned
@@ -39,51 +40,69 @@ TEMPLATE = go.layout.Template(
 )  # fmt: skip
 
 
+Colours = dict[Setting, str]
+
+
 def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     """{title: chart}, of those that have data."""
-    scored = [metric for metric in comparison.chosen if comparison.scores[metric, "mean"].notna().any()]
-    colours, points = colours_of(comparison), curves_of(comparison)
-    keys = list(comparison.values) if scored else []
+    scored = [name for name in comparison.scores.shown if any(name in one.scores for one in comparison.settings)]
+    colours, is_search = colours_of(comparison), any(setting.trial for setting in comparison.settings)
     charts: dict[str, go.Figure] = {}
-    is_search = comparison.frame["trial"].any()
-    axes = {key: axis for key in keys if (axis := as_axis(comparison.values[key], is_search)) is not None}
-    for key, values in axes.items():
-        is_log = values.min() > 0 and values.max() >= 10 * values.min()
+    axes: dict[str, pd.Series] = {}
+    others: list[str] = []
+    for key in comparison.keys if scored else ():
+        numbers = as_axis(pd.Series([setting.values[key] for setting in comparison.ranked]), is_search)
+        if numbers is None:
+            others.append(key)
+        else:
+            axes[key] = numbers
+    for key, numbers in axes.items():
+        is_log = numbers.min() > 0 and numbers.max() >= 10 * numbers.min()
+        values = dict(zip(comparison.ranked, numbers, strict=True))
         charts[f"Score by {escape(comparison.keys[key])}"] = with_menu(
-            {metric: by_number(comparison, values, colours, metric) for metric in scored},
+            {name: by_number(comparison, values, colours, name) for name in scored},
             xaxis={"title": escape(comparison.keys[key]), "type": "log" if is_log else "linear"},
         )
     if is_search:
-        selecting = [metric for metric in scored if metric == comparison.best_by]
-        so_far = {metric: best_so_far(comparison, metric) for metric in dict.fromkeys([*selecting, *scored])}
+        selecting = [name for name in scored if name == comparison.scores.best_by]
+        so_far = {name: best_so_far(comparison, name) for name in dict.fromkeys([*selecting, *scored])}
         charts["Best so far"] = with_menu(so_far, xaxis_title="trial")
-    if others := [key for key in keys if key not in axes][:2]:
-        names = [escape(comparison.keys[key]) for key in others]
-        joined = [escape(comparison.keys[key]) for key in keys if key not in others]
-        charts["Score by setting" + f", over all {listed(joined)}" * bool(joined)] = with_menu(
-            {metric: by_setting(comparison, others, colours, metric) for metric in scored},
+    if others:
+        drawn = others[:2]
+        names = [escape(comparison.keys[key]) for key in drawn]
+        joined = [escape(name) for key, name in comparison.keys.items() if key not in drawn]
+        title = f"Score by setting, over all {listed(joined)}" if joined else "Score by setting"
+        charts[title] = with_menu(
+            {name: by_setting(comparison, drawn, colours, name) for name in scored},
             xaxis={"title": names[0], "type": "category"},
             yaxis={"title": names[1], "type": "category"} if len(names) > 1 else {},
         )
-    if curves := dict(list(points.groupby("metric"))):
-        for title, name in TRAINING.items():
-            if name in curves:
-                lines = curve_lines(curves.pop(name), comparison, colours)
-                charts[title] = go.Figure(lines, go.Layout(template=TEMPLATE, xaxis_title="step"))
-        first = [name for name in (comparison.best_by, comparison.compared_by) if name in curves]
-        many = len(comparison.frame)
+    return charts | draw_curves(comparison, colours)
+
+
+def draw_curves(comparison: Comparison, colours: Colours) -> dict[str, go.Figure]:
+    """{title: chart} of what runs logged more than once."""
+    charts: dict[str, go.Figure] = {}
+    curves = dict(list(curves_of(comparison).groupby("metric")))
+    for title, name in TRAINING.items():
+        if name in curves:
+            lines = curve_lines(curves.pop(name), comparison, colours)
+            charts[title] = go.Figure(lines, go.Layout(template=TEMPLATE, xaxis_title="step"))
+    first = [name for name in (comparison.scores.best_by, comparison.scores.leading) if name in curves]
+    rest = {name: curve_lines(curves[name], comparison, colours) for name in dict.fromkeys([*first, *curves])}
+    if rest:
+        many = len(comparison.runs)
         title = "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, those of the best settings"
-        rest = {name: curve_lines(curves[name], comparison, colours) for name in dict.fromkeys([*first, *curves])}
-        if rest:
-            charts[title] = with_menu(rest, xaxis_title="step", showlegend=True, legend=LEGEND)
+        charts[title] = with_menu(rest, xaxis_title="step", showlegend=True, legend=LEGEND)
     return charts
 
 
-def colours_of(comparison: Comparison) -> pd.Series:
+def colours_of(comparison: Comparison) -> Colours:
     """The colour of each setting, in the order of the table."""
-    settings = comparison.scores.index
+    settings = comparison.ranked
     few, many = COLOURS[: len(settings)], np.linspace(0.1, 0.9, len(settings))
-    return pd.Series(few if len(few) == len(settings) else sample_colorscale("Viridis", many), settings, dtype=object)
+    colours = few if len(few) == len(settings) else sample_colorscale("Viridis", many)
+    return dict(zip(settings, colours, strict=True))
 
 
 def as_axis(texts: pd.Series, is_search: bool) -> pd.Series | None:
@@ -93,27 +112,33 @@ def as_axis(texts: pd.Series, is_search: bool) -> pd.Series | None:
     return numbers.reindex(texts.index) if is_axis else None
 
 
-def by_number(comparison: Comparison, values: pd.Series, colours: pd.Series, metric: str) -> list:
+def by_number(comparison: Comparison, values: Mapping[Setting, float], colours: Colours, score: str) -> list:
     """A point for each setting and seed over a key that has many numbers."""
-    scores = comparison.of_seeds[metric].dropna()
-    places = scores.index.get_level_values(0)
-    about = [escape(comparison.label(setting)) + comparison.mark(metric, setting) for setting in places]
-    style = {"mode": "markers", "marker": {"color": list(colours[places]), "size": 9}}
-    hover = f"%{{text}}<br>%{{y:{comparison.formats[metric].removeprefix('z')}}}<extra></extra>"
-    return [go.Scatter(x=values[places], y=scores, text=about, hovertemplate=hover, **style)]
+    x, y, about, points = [], [], [], []
+    for setting in comparison.settings:
+        for mean in setting.by_seed.get(score, {}).values():
+            x.append(values[setting])
+            y.append(mean)
+            about.append(escape(setting.label) + marks(setting, score))
+            points.append(colours[setting])
+    style = {"mode": "markers", "marker": {"color": points, "size": 9}}
+    hover = f"%{{text}}<br>%{{y:{comparison.formats[score].removeprefix('z')}}}<extra></extra>"
+    return [go.Scatter(x=x, y=y, text=about, hovertemplate=hover, **style)]
 
 
-def best_so_far(comparison: Comparison, metric: str) -> list:
+def best_so_far(comparison: Comparison, score: str) -> list:
     """The score of each trial, and for each search the best until then."""
-    trials = comparison.frame[comparison.frame["trial"] > 0].sort_values("trial").dropna(subset=metric)
-    scores = trials[metric].astype(float)
-    each = scores.groupby(trials["search"])
-    best = each.cummin() if described(comparison.frame["run"], metric).lower_is_better else each.cummax()
-    lines = [
-        go.Scatter(x=trials["trial"][of.index], y=of, mode="lines", line={"shape": "hv", "color": COLOURS[0]})
-        for _, of in best.groupby(trials["search"])
-    ]
-    return [go.Scatter(x=trials["trial"], y=scores, mode="markers", marker={"color": GREY, "size": 8}), *lines]
+    trials = [setting.trial for setting in comparison.settings if setting.trial and score in setting.trial.run.metrics]
+    trials.sort(key=lambda trial: trial.number)
+    number, scores = [trial.number for trial in trials], [trial.run.metrics[score] for trial in trials]
+    best = min if comparison.lower_is_better(score) else max
+    lines = []
+    for search in sorted({trial.search for trial in trials}):
+        own = [trial for trial in trials if trial.search == search]
+        so_far = list(accumulate((trial.run.metrics[score] for trial in own), best))
+        steps = {"mode": "lines", "line": {"shape": "hv", "color": COLOURS[0]}}
+        lines.append(go.Scatter(x=[trial.number for trial in own], y=so_far, **steps))
+    return [go.Scatter(x=number, y=scores, mode="markers", marker={"color": GREY, "size": 8}), *lines]
 
 
 def categories(texts: pd.Series) -> pd.Series:
@@ -138,11 +163,17 @@ def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
     return figure.update_layout(updatemenus=[menu])
 
 
-def by_setting(comparison: Comparison, keys: Sequence[str], colours: pd.Series, metric: str) -> list:
+def by_setting(comparison: Comparison, keys: Sequence[str], colours: Colours, score: str) -> list:
     """For one key, every seed with quartiles, mean and deviation; for two, a heat map of means, with deviations."""
-    scores = comparison.of_seeds[metric].dropna().rename("score").droplevel(1).rename_axis("setting").reset_index()
-    scores = scores.join(comparison.values[keys].apply(categories), on="setting")
-    scores["mark"] = [comparison.mark(metric, setting) for setting in scores["setting"]]
+    rows = [
+        [setting, mean, marks(setting, score), *(setting.values[key] for key in keys)]
+        for setting in comparison.settings
+        for mean in setting.by_seed.get(score, {}).values()
+    ]
+    scores = pd.DataFrame(rows, columns=["setting", "score", "mark", *keys])
+    for key in keys:
+        order = categories(pd.Series([setting.values[key] for setting in comparison.ranked], dtype=object)).dtype
+        scores[key] = scores[key].astype(order)
     if len(keys) == 1:
         return [
             go.Box(
@@ -154,7 +185,7 @@ def by_setting(comparison: Comparison, keys: Sequence[str], colours: pd.Series, 
             )
             for value, of in scores.groupby(keys[0], observed=True)
         ]
-    form = comparison.formats[metric]
+    form = comparison.formats[score]
     cells = scores.groupby([keys[1], keys[0]], observed=True)
     cells = cells.agg(mean=("score", "mean"), sd=("score", "std"), mark=("mark", "max"))
     cells["text"] = [
@@ -170,7 +201,7 @@ def by_setting(comparison: Comparison, keys: Sequence[str], colours: pd.Series, 
             text=cells["text"].unstack().fillna("").to_numpy(),
             texttemplate="%{text}",
             colorscale="Cividis",
-            reversescale=described(comparison.frame["run"], metric).lower_is_better,
+            reversescale=comparison.lower_is_better(score),
             showscale=False,
         )
     ]
@@ -179,19 +210,20 @@ def by_setting(comparison: Comparison, keys: Sequence[str], colours: pd.Series, 
 def curves_of(comparison: Comparison) -> pd.DataFrame:
     """Everything that runs logged more than once, thinned: metric, setting, seed, step, value and run of each point.
 
-    A seed's runs, which are copies, have one curve, their mean. If the runs are many, those of the best settings.
+    setting: its place in the table. A seed's runs, which are copies, have one curve, their mean. If the runs are many,
+    those of the best settings.
     """
     parts = [pd.DataFrame(columns=["metric", "setting", "seed", "step", "value", "run"])]
-    best_first = comparison.frame.set_index("setting").loc[comparison.scores.index, ["run", "name"]]
-    for setting, run, name in best_first.head(RUNS).itertuples():
+    best_first = [(place, run) for place, setting in enumerate(comparison.ranked) for run in setting.runs]
+    for place, run in best_first[:RUNS]:
         events = pd.DataFrame(run.events()).drop(columns=NO_METRICS, errors="ignore")
         if len(events):
             scores = events.set_index("step").astype(float).rename_axis(columns="metric")
             points = scores.stack().dropna().reset_index(name="value")
-            most = ALL_POINTS // min(RUNS, len(comparison.frame)) // scores.shape[1]
+            most = ALL_POINTS // min(RUNS, len(comparison.runs)) // scores.shape[1]
             points = thinned(points, max(2, min(POINTS, most)))
-            names = {"setting": setting, "seed": str(run.get(comparison.seed)), "run": escape(name)}
-            parts.append(points.assign(**names))
+            name = escape(folder_below(run, comparison.folders))
+            parts.append(points.assign(setting=place, seed=str(run.get(comparison.seed)), run=name))
     points = pd.concat(parts[1:] or parts, ignore_index=True)
     copies = points.groupby(["metric", "setting", "seed", "step"], as_index=False)
     return copies.agg({"value": "mean", "run": "first"})
@@ -204,22 +236,22 @@ def thinned(points: pd.DataFrame, most: int) -> pd.DataFrame:
     return points[(sizes > 1) & (from_end % np.ceil(sizes / most) == 0)]
 
 
-def curve_lines(points: pd.DataFrame, comparison: Comparison, colours: pd.Series) -> list:
+def curve_lines(points: pd.DataFrame, comparison: Comparison, colours: Colours) -> list:
     """A line for each seed, and for a setting with several seeds their mean as a thick line. The legend has the best
     settings, by their place in the table."""
     lines = []
     metric = points["metric"].iloc[0]
-    for setting, of in points.groupby("setting"):
+    for place, of in points.groupby("setting"):
+        setting = comparison.ranked[place]
         several = of["seed"].nunique() > 1
-        shared = {"mode": "lines", "line_color": colours[setting], "legendgroup": str(setting), "showlegend": False}
+        shared = {"mode": "lines", "line_color": colours[setting], "legendgroup": str(place), "showlegend": False}
         thin = {"line_width": 1, "opacity": 0.45} if several else {"line_width": 2.5}
         for _, own in of.groupby("seed"):
-            about = f"{own['run'].iloc[0]}<br>{escape(comparison.label(setting))}<br>%{{x}}: %{{y:.4g}}<extra></extra>"
+            about = f"{own['run'].iloc[0]}<br>{escape(setting.label)}<br>%{{x}}: %{{y:.4g}}<extra></extra>"
             lines.append(go.Scatter(x=own["step"], y=own["value"], hovertemplate=about, **thin, **shared))
         if several:
             mean = of.groupby("step")["value"].mean()
             lines.append(go.Scatter(x=mean.index, y=mean, hoverinfo="skip", line_width=2.5, **shared))
-        place = comparison.scores.index.get_loc(setting) + 1
-        name = f"{place}: {escape(folded(comparison.label(setting)))}{comparison.mark(metric, setting)}"
-        lines[-1].update(name=name, legendrank=place, showlegend=place <= NAMED)
+        name = f"{place + 1}: {escape(folded(setting.label))}{marks(setting, metric)}"
+        lines[-1].update(name=name, legendrank=place + 1, showlegend=place < NAMED)
     return lines

@@ -1,12 +1,15 @@
-"""How far each setting is from the best one, or from a named one, how surely, and how many seeds would tell.
+"""How far each setting is from the best one, or from a named one, how surely, and how many seeds would tell; and gates.
 
-Tests and ties are those of a sweep's table (cse.lab.report.group.compare), corrected by Holm over the settings that are
-compared. Where a setting has the reference's seeds, it is compared with it seed by seed too.
+Tests and ties are those of a sweep's table (cse.lab.report.groups.compare), corrected by Holm over the settings that
+are compared. Where a setting has the reference's seeds, it is compared with it seed by seed too.
 
 differences.csv has a row for each setting that is compared. p: of one comparison, empty if there are no seeds to test;
 p_holm: corrected over all rows; tied: p_holm does not tell them apart, "" with too few seeds for a verdict;
 seeds_to_tell: a side, "" if these do; paired_: the test seed by seed; alike: whether the difference is less than
 `within`, by alike_p_holm; gate: what it says.
+
+To read: `differences` makes the section; `gate` says for a check in CI whether one setting is shown to be better than
+others by so much; both name settings by `setting_named` and `settings_in`.
 """
 
 import math
@@ -16,17 +19,21 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import compress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from cse.errors import UserError
-from cse.lab.report.chosen import has, named_settings
-from cse.lab.report.comparison import Comparison
-from cse.lab.report.group import Group, compare, few_seeds, group_of, listed, seed_spread
-from cse.lab.report.markup import TIED, bounds, probability, signed
-from cse.lab.report.resampling import OVER_ITEMS
+from cse.lab.folder.facts import code_of
+from cse.lab.folder.runs import Run
+from cse.lab.folder.status import DONE, status_of
+from cse.lab.report.compare import Comparison, Setting
+from cse.lab.report.groups import OVER_ITEMS, Group, compare, few_seeds, group_of, listed, seed_spread
+from cse.lab.report.notes import changed_texts, rest_on_other_data
+from cse.lab.report.signs import TIED, bounds, probability, signed
 from cse.lab.report.statistics import SeedSpread, compare_pairs, holm, likeness, seeds_for, smallest_difference
+from cse.lab.report.which_runs import has, named_settings
 from cse.lab.sections import Section
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
@@ -43,6 +50,9 @@ ALIKE = (
 )
 OF_CHECKPOINTS = f"{OVER_ITEMS}: of these encoders; it does not tell how another seed of their training would score."
 
+Pairs = Mapping[frozenset[Setting], str]
+"""What a gate says of two settings."""
+
 
 def differences(
     comparison: Comparison,
@@ -50,52 +60,70 @@ def differences(
     confidence: float,
     within: float | None = None,
     label: str = "",
-    gated: Mapping[frozenset[int], str] | None = None,
+    gated: Pairs | None = None,
 ) -> tuple[Section | None, str]:
     """Compare each setting with the first, which is the best, or the baseline; None if fewer than two have the score.
 
-    Returns the section, and why the best has not won. label: LaTeX's. gated: what a gate says of two settings. Raises
-    UserError for a baseline that names no setting, or several.
+    Returns the section, and why the best has not won. label: LaTeX's. Raises UserError for a baseline that names no
+    setting, or several.
     """
-    score = comparison.compared_by
+    score = comparison.scores.leading
     if score is None:
         return None, ""
-    reference = int(comparison.scores.index[0]) if baseline is None else setting_named(comparison, baseline)
-    ranked = list(comparison.scores[score, "mean"].dropna().index)
-    others = [one for one in ranked[:MOST] if one != reference]
+    reference = comparison.ranked[0] if baseline is None else setting_named(comparison, baseline)
+    ranked = [setting for setting in comparison.ranked if score in setting.scores]
+    others = [setting for setting in ranked[:MOST] if setting is not reference]
     if reference not in ranked or not others:
         return None, ""
-    base, *compared = groups = [scored(comparison, one, score) for one in [reference, *others]]
+    base, *compared = groups = [scored(comparison, setting, score) for setting in [reference, *others]]
+    frame = pd.DataFrame([setting.values for setting in others], columns=list(comparison.keys))
+    frame = frame.assign(score=score, reference=reference.label)
+    frame = frame.join(tested(base, compared, confidence, within))
     spread, level = seed_spread(groups) or SeedSpread(0.0, 0), (1 - confidence) / len(others)
     sides = [(not base.only_scored) + (not group.only_scored) for group in compared]  # with seeds
-    frame = comparison.values.loc[others].assign(score=score, reference=comparison.label(reference))
-    frame = frame.join(tested(base, compared, confidence, within).set_index(frame.index))
     frame["seeds_to_tell"] = [
         "" if p < 1 - confidence else seeds_to_tell(size, spread.sd, level, of)
         for size, p, of in zip(frame["difference"], frame["p_holm"], sides, strict=True)
     ]
-    frame["gate"] = [(gated or {}).get(frozenset((one, reference)), "") for one in others]
-    notes = list(filter(None, [spread.in_words(level, max(1, *sides))]))
+    frame["gate"] = [(gated or {}).get(frozenset((setting, reference)), "") for setting in others]
     without, few = without_verdict(base, compared)
     frame.loc[without, ["tied", "alike", "paired_alike"]] = ""
-    notes += [f"No verdict: {few}."] * bool(few)
-    seeds = base.values.keys()
-    unlike = [seeds & group.values.keys() for group in compared if group.values.keys() != seeds]
-    if len(most := max(unlike, key=len, default=set())) > 1:
-        same = f"where={comparison.seed}={','.join(sorted(most))}"
-        notes.append(f"Not paired where the sides have other seeds: {same} compares those that two of them share.")
+    notes = [spread.in_words(level, max(1, *sides)), f"No verdict: {few}." if few else ""]
+    notes += [not_paired(comparison.seed, base, compared)]
     if left := len(ranked) - len(groups):
         notes.append(f"{left} further settings, which rank lower, are not compared.")
-    by = "" if score == comparison.best_by else f" by {comparison.best_by}"
-    best = f"the best{by}, " if reference == comparison.best and baseline is None else ""
-    title = f"{score}: difference to {best}{comparison.label(reference)}"
-    small = comparison.formats[score] == "z.4f" or frame["difference"].abs().max() < 0.1
-    digits = None if comparison.formats[score] == "z.2e" else 4 if small else 2
-    text, legend = text_of(frame, comparison.shown_keys, confidence, digits), about_tests(frame, within)
+    of_best = reference is comparison.best and baseline is None
+    best = "the best, " if score == comparison.scores.best_by else f"the best by {comparison.scores.best_by}, "
+    title = f"{score}: difference to {best if of_best else ''}{reference.label}"
     tied = (frame["tied"] == "True").sum()
     doubt = f"no verdict: {few}" if few else f"not told apart from {tied} of the others" if tied else ""
-    section = Section(title, text, notes, legend, words=len(comparison.shown_keys), label=label, frame=frame)
-    return section, doubt if best else ""
+    section = Section(
+        title,
+        text_of(frame, comparison.shown_keys, confidence, decimals(comparison.formats[score], frame["difference"])),
+        [note for note in notes if note],
+        about_tests(frame, within),
+        words=len(comparison.shown_keys),
+        label=label,
+        frame=frame,
+    )
+    return section, doubt if of_best else ""
+
+
+def decimals(form: str, sizes: pd.Series) -> int | None:
+    """The decimals of differences of a score that is shown in this format; None: as few as each needs."""
+    if form == "z.2e":
+        return None
+    return 4 if form == "z.4f" or sizes.abs().max() < 0.1 else 2
+
+
+def not_paired(seed: str, base: Group, others: Sequence[Group]) -> str:
+    """A line where sides have other seeds; "" if all have the same. seed: the key of seeds."""
+    shared = [base.values.keys() & group.values.keys() for group in others if group.values.keys() != base.values.keys()]
+    most = max(shared, key=len, default=set())
+    if len(most) < 2:
+        return ""
+    same = f"where={seed}={','.join(sorted(most))}"
+    return f"Not paired where the sides have other seeds: {same} compares those that two of them share."
 
 
 def tested(base: Group, others: Sequence[Group], confidence: float, within: float | None) -> pd.DataFrame:
@@ -161,10 +189,10 @@ def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float, dig
     return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
 
 
-def scored(comparison: Comparison, setting: int, score: str) -> Group:
+def scored(comparison: Comparison, setting: Setting, score: str) -> Group:
     """The finished runs of a setting that have the score. An encoder that is only scored has no seeds, though the run
     that it is from had one."""
-    group = group_of(comparison.settings.at[setting, "counted"], score, comparison.seed)
+    group = group_of(setting.counted, score, comparison.seed)
     if comparison.of_encoders and group.values:
         return group._replace(values={"None": float(np.mean(list(group.values.values())))})
     return group
@@ -192,17 +220,98 @@ def seeds_to_tell(difference: float, sd: float, level: float, sides: int) -> str
     return str(seeds_for(abs(difference), sd, level, sides))
 
 
-def setting_named(comparison: Comparison, name: str) -> int:
+class Gate(NamedTuple):
+    """Whether a gate is passed, and what it says of each pair of settings."""
+
+    is_passed: bool
+    lines: Pairs
+
+
+def gate(comparison: Comparison, least: float, baseline: str | None, confidence: float, named: Sequence[Path]) -> Gate:
+    """Whether the first setting is better than the baseline, or than every other one, by `least` or more.
+
+    named: the places of the first of several folders or globs, whose setting is the first; [] if one was named, and the
+    best setting is the first, which needs a baseline: the best is always better than some. A difference counts if it is
+    told apart from one of `least`, with the seeds that a verdict needs, all of which have the score, on whole data.
+    """
+    if not (named or baseline):
+        raise UserError(f"gate={least:g}: which is to be better? runs=[A,B]: A; baseline=KEY=VALUE: the best of all")
+    first = comparison.best
+    if named:
+        first = the_one(comparison, settings_in(comparison, named), f"runs=[{named[0]},...]")
+    score = comparison.scores.leading
+    if first is None:
+        raise UserError(f"gate={least:g}: no dev score says which setting is the best: name it, runs=[A,B]")
+    known = [setting_named(comparison, baseline)] if baseline else comparison.settings
+    others = [setting for setting in known if setting is not first]
+    if known == [first] and not named and len(comparison.settings) > 1:
+        return Gate(False, {frozenset(known): f"the best is the baseline itself: {first.label}"})
+    if score is None or not others:
+        raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
+    ours, *against = [scored(comparison, setting, score) for setting in [first, *others]]
+    if not all(group.values for group in (ours, *against)):
+        raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
+    sign = -1 if comparison.lower_is_better(score) else 1
+    found = [compare(ours, group, confidence, sign * least) for group in against]
+    lines, is_passed = {}, True
+    for setting, group, of, p in zip(others, against, found, holm([of.p for of in found]), strict=True):
+        assert of.effect is not None
+        lost = [without_score(one, score, comparison.seed) for one in (first, setting)]
+        why = unlike(ours, group, score) or "; ".join(filter(None, lost)) or few_seeds([ours, group])
+        if not why and sign * of.effect <= least:
+            why = "not even these runs' means are"
+        if not why and not p < 1 - confidence:
+            why = f"p {probability(p) or 'unknown'}"
+        is_passed = is_passed and not why
+        gain = f"{signed(of.effect, 2)} {bounds(of.low, of.high, 2)}".strip()
+        result = f"not shown, {why}" if why else f"p {probability(p)}"
+        lines[frozenset((first, setting))] = (
+            f"{first.label} against {setting.label}: {gain}, {least:g} better: {result}"
+        )
+    return Gate(is_passed, lines)
+
+
+def unlike(ours: Group, theirs: Group, score: str) -> str:
+    """Why no difference of two groups would say anything of their settings; "" if it would."""
+    both = [*ours.runs, *theirs.runs]
+    if rest_on_other_data(both, score):
+        return "they were scored on different data"
+    if ours.altered or theirs.altered:
+        return "its data are incomplete or altered"
+    if any(len(set(map(code_of, side.runs))) > 1 for side in (ours, theirs)):
+        return "the runs of a setting are of different code"
+    if changed_texts(ours.runs) or changed_texts(theirs.runs) or changed_texts(both, settings=True):
+        return "they were trained on different data of one name"
+    return ""
+
+
+def without_score(setting: Setting, score: str, key: str) -> str:
+    """A line for the seeds of a setting that have no such score, as they failed, diverged or are not done: what the
+    others score is not what the setting does. "" if all have it. key: of seeds."""
+    seeds: dict[str, list[Run]] = {}
+    for run in setting.runs:
+        seeds.setdefault(str(run.get(key)), []).append(run)
+    lost = {
+        seed: ", ".join(dict.fromkeys(status_of(run).state for run in of))
+        for seed, of in seeds.items()
+        if not any(score in run.metrics for run in of if run.status == DONE)
+    }
+    named = listed([f"seed {seed} ({state})" for seed, state in lost.items()])
+    return f"{len(lost)} of {len(seeds)} seeds of {setting.label} have no {score}: {named}" if lost else ""
+
+
+def setting_named(comparison: Comparison, name: str) -> Setting:
     """The setting that `KEY=VALUE,...` names or else that of the runs at or below this folder.
 
     Raises UserError if there is none, or several.
     """
-    if alike := [one for one in comparison.settings.index if comparison.label(one) == name]:
+    if alike := [setting for setting in comparison.settings if setting.label == name]:
         return the_one(comparison, alike, f"baseline={name}")
-    keys = {name: key for key, name in comparison.keys.items()}
-    asked = {keys.get(key, key): values for key, values in named_settings(name).items()} if "=" in name else {}
-    runs = comparison.settings["runs"].items() if asked else ()
-    found = [one for one, (run, *_) in runs if all(has(run, *setting) for setting in asked.items())]
+    found: list[Setting] = []
+    if "=" in name:
+        keys = {short: key for key, short in comparison.keys.items()}
+        asked = [(keys.get(key, key), values) for key, values in named_settings(name).items()]
+        found = [one for one in comparison.settings if all(has(one.runs[0], key, values) for key, values in asked)]
     return the_one(comparison, found or settings_in(comparison, [Path(name)]), f"baseline={name}")
 
 
@@ -212,19 +321,19 @@ def in_shell(label: str) -> str:
     return f"'{label}'" if PLAIN.fullmatch(label) else shlex.quote(label)
 
 
-def settings_in(comparison: Comparison, places: Sequence[Path]) -> list[int]:
+def settings_in(comparison: Comparison, places: Sequence[Path]) -> list[Setting]:
     """The settings of the runs at or below these places."""
     there = [place.resolve() for place in places]
     return [
         setting
-        for setting, runs in comparison.settings["runs"].items()
-        if any(run.folder.resolve().is_relative_to(place) for run in runs for place in there)
+        for setting in comparison.settings
+        if any(run.folder.resolve().is_relative_to(place) for run in setting.runs for place in there)
     ]
 
 
-def the_one(comparison: Comparison, found: Sequence[int], named: str) -> int:
+def the_one(comparison: Comparison, found: Sequence[Setting], named: str) -> Setting:
     """The only setting that was found. Raises UserError if there is none, or several. named: what named it."""
     if len(found) == 1:
         return found[0]
-    known = listed([in_shell(comparison.label(one)) for one in found or comparison.settings.index])
+    known = listed([in_shell(setting.label) for setting in found or comparison.settings])
     raise UserError(f"{named} names {len(found)} settings instead of one; type one of these after =: {known}")

@@ -1,4 +1,5 @@
-"""The papers' figures (see cse.lab.report.plot) drawn from runs, by matplotlib, with the published points and lines.
+"""The papers' figures (see cse.lab.report.spec.Plot) drawn from runs, by matplotlib, with the published points and
+lines.
 
 A series is a name and its runs. Most kinds draw a frame with a row for each run, whose columns x, y and z are config
 values or scores. A kind's function returns None if no run has what it shows.
@@ -15,10 +16,9 @@ from cse.lab.folder.plots import cosine_histograms, new
 from cse.lab.folder.runs import Run, described, grouped, number_in, plain, read_cosines
 from cse.lab.folder.score_tables import IS_ALTERED
 from cse.lab.report import published
-from cse.lab.report.group import once_each, without_trials
-from cse.lab.report.plot import Plot
+from cse.lab.report.groups import once_each, without_trials
 from cse.lab.report.published import PublishedFigure
-from cse.lab.report.spec import Spec
+from cse.lab.report.spec import Plot, Spec
 from cse.lab.report.statistics import STATISTICS
 from cse.lab.settings.dotted import Config
 

@@ -1,20 +1,26 @@
-"""Runs as a frame, and the settings in which they differ as columns, with short names and values as text."""
+"""Runs as a frame, a row a run: `cse.runs` returns it, and runs.csv has it.
+
+To read: `runs_frame`; the settings in which runs differ (`differing`), their short names (`short_names`) and values as
+text (`format_settings`); the command that repeats a run elsewhere (`command_of`).
+"""
 
 import re
+import shlex
 from collections.abc import Collection, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
 
 from cse.lab.folder.runs import Run, number_in, plain
 from cse.lab.folder.status import status_of
-from cse.lab.report.repeat import command_of, words_of_case
 from cse.lab.settings.compose import is_group
 from cse.lab.settings.dotted import flattened, format_value
 from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import is_science, is_verbatim, key_of, purpose_of
-from cse.lab.settings.words import RUN_ALONE, quoted, typed_keys, values_of
+from cse.lab.settings.keys import is_science, is_verbatim, key_of, purpose_of, repeats_a_run
+from cse.lab.settings.words import RUN_ALONE, quoted, shell_line, texts_of, typed_keys, values_of
+from cse.lab.sweep.jobs import load_sweep
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
 LONG = 40  # characters of a name
@@ -31,7 +37,7 @@ FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "g
 def varying(runs: Sequence[Run], seed: str) -> list[str]:
     """The keys in which the runs differ, except the seed; a group that differs stands for all its values."""
     known = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
-    keys = [key for key in known if key != seed and len({repr(plain(run.get(key))) for run in runs}) > 1]
+    keys = [key for key in known if key != seed and varies(runs, key, [])]
     groups = tuple(f"{key}." for key in keys if any(key in run.choices for run in runs))
     return [key for key in keys if not key.startswith(groups)]
 
@@ -43,20 +49,33 @@ def differing(runs: Sequence[Run], seed: str) -> list[str]:
 
     What varies though nobody typed it follows from these and the seed, or is another edition's (notes.mixed tells).
     """
-    typed = dict.fromkeys(["origin", *NAMES, *(word.key for run in runs for word in run.words)])
-    by_hand = typed_beside_cases(runs)
-    axes = other_axes(runs)
-    told = [key for key in typed if key != seed and (is_science(key) or key in NAMES or key in axes)]
-    frame = pd.DataFrame({key: [repr(plain(run.get(key))) for run in runs] for key in [*told, seed]})
-    chosen: list[str] = []
-    for key in told:
-        within_case = "case" in chosen and key not in by_hand
-        cases = [one for one in chosen if one in ("case", "sweep")]
-        cases += [seed] * (key == "checkpoint")  # which names the run of each seed
-        alike = frame.groupby(cases) if within_case else frame.groupby(lambda _: "all")
-        if alike[key].nunique().max() > 1:
-            chosen.append(key)
-    return chosen
+    named = dict.fromkeys(["origin", *NAMES, *(word.key for run in runs for word in run.words)])
+    axes, by_hand = other_axes(runs), typed_beside_cases(runs)
+    within = ["case"] if varies(runs, "case", []) and seed != "case" else []
+    if within and varies(runs, "sweep", [] if "sweep" in by_hand else within):
+        within.append("sweep")  # cases of two sweeps may have one name
+
+    def tells(key: str) -> bool:
+        if not within or key in by_hand or key in ("origin", "case"):
+            return varies(runs, key, [])
+        if key == "checkpoint":  # which names the run of each seed
+            return varies(runs, key, [*within, seed])
+        return varies(runs, key, [one for one in within if one != key])
+
+    return [key for key in named if key != seed and (is_science(key) or key in (*NAMES, *axes)) and tells(key)]
+
+
+def varies(runs: Sequence[Run], key: str, within: Sequence[str]) -> bool:
+    """Whether runs that are alike in the keys `within` have several values of a key."""
+    values: dict[tuple[str, ...], set[str]] = {}
+    for run in runs:
+        values.setdefault(tuple(value_in_words(run, one) for one in within), set()).add(value_in_words(run, key))
+    return any(len(found) > 1 for found in values.values())
+
+
+def value_in_words(run: Run, key: str) -> str:
+    """A run's value in one form, by which it is compared with others."""
+    return repr(plain(run.get(key)))
 
 
 def typed_beside_cases(runs: Sequence[Run]) -> set[str]:
@@ -168,3 +187,32 @@ def runs_frame(runs: Sequence[Run], keys: list[str], metrics: list[str]) -> pd.D
     ]
     columns = ["folder", "state", "why", *keys, *metrics, "partial", "untrained", *FACTS, "command"]
     return pd.DataFrame(rows, columns=columns, dtype=object)
+
+
+def program_of(run: Run) -> str:
+    """The program that made the run: cse-train or cse-eval."""
+    return "cse-train" if "trainer" in run.config else "cse-eval"
+
+
+def typed_words(run: Run, kept: Collection[str] = ()) -> list[str]:
+    """The words of a run's command line, without those that only matter where it ran, but for the keys `kept`."""
+    return texts_of(word for word in run.words if repeats_a_run(word.text) or word.key in kept)
+
+
+def words_of_case(sweep: str, case: str) -> list[str]:
+    """The words that a case of a sweep sets; [] if there is no such sweep or case."""
+    if sweep not in choices("sweep"):
+        return []
+    found = load_sweep(sweep).cases.get(case)
+    return found.set if found else []
+
+
+def command_of(run: Run) -> str:
+    """The command that repeats the run elsewhere, quoted for a shell."""
+    return shell_line(program_of(run), *own_choices(run), *typed_words(run))
+
+
+def own_choices(run: Run) -> list[str]:
+    """The --config-dir FOLDERs that the run was started with."""
+    line = pairwise(shlex.split(run.results.get("command") or ""))
+    return [word for flag, folder in line if flag == "--config-dir" for word in (flag, folder)]

@@ -35,10 +35,11 @@ def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
     if expected and len(missing) > SINGLY:
         groups = Counter((settings[0], status.state) for settings, status in missing)
         return [f"{setting}: {count} jobs {state}" for (setting, state), count in groups.items()]
-    return [
-        f"{', '.join(settings)}: {status.state}" + f", {status.detail}" * (status.state == RUNNING)
-        for settings, status in missing
-    ]
+    lines = []
+    for settings, status in missing:
+        progress = f", {status.detail}" if status.state == RUNNING else ""
+        lines.append(f"{', '.join(settings)}: {status.state}{progress}")
+    return lines
 
 
 def status_of_job(job: Where, runs: list[Run]) -> Status:
@@ -86,9 +87,11 @@ def mixed(runs: list[Run], seed: str, settings: bool) -> list[str]:
 def remarks(runs: list[Run], seed: str) -> list[str]:
     """What a reader must know of the runs that one setting's scores are means of. seed: the key of seeds."""
     seeds = grouped(runs, seed)
-    copies = [f"{len(runs)} runs of {len(seeds)} seed{'s' * (len(seeds) > 1)}, each of which counts once"]
-    copies *= "None" not in seeds and len(runs) > len(seeds)
-    return copies + mixed(runs, seed, settings=True) + no_better(runs) + seen_in_training(runs)
+    found = []
+    if "None" not in seeds and len(runs) > len(seeds):
+        many = "1 seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
+        found.append(f"{len(runs)} runs of {many}, each of which counts once")
+    return found + mixed(runs, seed, settings=True) + no_better(runs) + seen_in_training(runs)
 
 
 def no_better(runs: list[Run]) -> list[str]:
@@ -99,16 +102,16 @@ def no_better(runs: list[Run]) -> list[str]:
 
 
 def evaluated(runs: list[Run]) -> list[str]:
-    """Lines on the evaluations whose scores runs have (see chosen.with_evaluations): how many, and where a score that a
-    run has too was not the same."""
+    """Lines on the evaluations whose scores runs have (see which_runs.with_evaluations): how many, and where a score
+    that a run has too was not the same."""
     found = [run for run in runs if run.results.get("evaluations")]
+    if not found:
+        return []
     said = [f"{len(found)} of {len(runs)} runs have the scores of cse-evals of their best/ too, which runs.csv names."]
-    unlike = [f"{run.folder.name}: {line}" for run in found for line in run.results["evaluated_otherwise"]]
-    more = f"; {len(unlike) - 3} more" if len(unlike) > 3 else ""
-    said += [f"Such a cse-eval found other numbers than its run's, in brackets: {'; '.join(unlike[:3])}{more}."] * bool(
-        unlike
-    )
-    return said * bool(found)
+    if unlike := [f"{run.folder.name}: {line}" for run in found for line in run.results["evaluated_otherwise"]]:
+        more = f"; {len(unlike) - 3} more" if len(unlike) > 3 else ""
+        said.append(f"Such a cse-eval found other numbers than its run's, in brackets: {'; '.join(unlike[:3])}{more}.")
+    return said
 
 
 def seen_in_training(runs: list[Run]) -> list[str]:
@@ -126,7 +129,7 @@ def changed_texts(runs: list[Run], settings: bool = False) -> list[str]:
     found: dict[tuple[str, str], set[str]] = {}
     for run in runs:
         for name, named, contents in trained_on(run):
-            found.setdefault((name, named * settings), set()).add(contents)
+            found.setdefault((name, named if settings else ""), set()).add(contents)
     return list(dict.fromkeys(f"the files of {name}" for (name, _), sums in found.items() if len(sums) > 1))
 
 

@@ -35,7 +35,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from cse.errors import UserError
 from cse.files import Json
-from cse.lab.report.markup import probability
+from cse.lab.report.signs import probability
 from cse.lab.report.statistics import Value
 from cse.lab.settings.suggest import nearest
 

@@ -20,9 +20,9 @@
       setting: {model: bert}          # what the paper held fixed; runs that differ from it, or from
                                       # what the sweep sets, get the verdict OTHER SETTING
       tolerance: 0.1                  # PASS: at most this far off; a column may have its own; else cse-report's
-      claims:                         # what the paper claims from this table: cse/lab/report/claims.py
+      claims:                         # what the paper claims from this table or figure, see Claim
         - {says: m = 3 beats m = 2, source: Section 5.3, more: {row: "3"}, than: {row: "2"}}
-      figures:                        # see cse/lab/report/plot.py for kinds
+      figures:                        # see Plot for the kinds
         - {kind: curve, name: figure1, x: objective.lambd, y: dev/stsb/spearman, statistics: [max, q75], log: true}
 
 A metric's first word is its split, which has to be that of the published table.
@@ -32,16 +32,169 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator, with_config
+from typing_extensions import TypedDict
 
 from cse.errors import UserError
 from cse.lab.folder.runs import Where
-from cse.lab.report.claims import Claim, names
-from cse.lab.report.plot import CLOSED, Plot
 from cse.lab.report.published import Published
 from cse.lab.settings.dotted import Config
 
 Aggregate = Literal["mean", "max", "q75", "q50", "best"]
+Statistic = Literal["mean", "max", "q75", "q50"]
+CLOSED = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+"""How blocks of a sweep's YAML are read: unknown keys are refused, and a name may look like a number."""
+
+
+@with_config(CLOSED)
+class Place(TypedDict, total=False):
+    """Cells of the table. A list names several rows or columns; a key that is left out means all that runs fill."""
+
+    row: str | list[str]
+    column: str | list[str]
+
+
+class Claim(BaseModel):
+    """What a paper claims, and where it says so, with a few of its words.
+
+    more: PLACE, than: PLACE            higher; with `within`, lower by less than this
+    less: PLACE, than: PLACE            lower, of metrics where that is better
+    alike: PLACE, to: PLACE, within: 1  they differ by less than this, in the score's unit
+
+    within: needs a control, as runs that learnt nothing are alike too. control: what another claim of the table says,
+    one without `within`, which must HOLD first. quantity: what the paper measured, if none of our scores is that: such
+    a claim is not judged. A claim that compares no cells is about a figure: it is read beside its curve.
+    """
+
+    model_config = CLOSED
+
+    says: str
+    source: str
+    more: Place | None = None
+    less: Place | None = None
+    alike: Place | None = None
+    than: Place | None = None
+    to: Place | None = None
+    within: float = 0.0
+    control: str = ""
+    quantity: str = ""
+
+    @model_validator(mode="after")
+    def check_form(self) -> "Claim":
+        """Refuse half a comparison, two of them, and a margin or a control where it means nothing."""
+        given = {"more", "less", "alike", "than", "to"} & self.model_fields_set
+        if given not in ({"more", "than"}, {"less", "than"}, {"alike", "to"}, set()):
+            raise ValueError("a claim about cells needs one of: more and than, less and than, alike and to")
+        has_margin = "within" in self.model_fields_set
+        if (self.alike is not None and not has_margin) or (has_margin and self.alike is None and self.more is None):
+            raise ValueError("`alike` needs `within`, and besides it only `more` may have it")
+        if self.control and not has_margin:
+            raise ValueError("`control` belongs to a claim with `within`")
+        return self
+
+    @property
+    def places(self) -> tuple[Place, Place] | None:
+        """What it compares: the first is claimed to be higher, or to be like the second. None of a figure."""
+        if self.than is not None:
+            return (self.more, self.than) if self.more is not None else (self.than, self.less or {})
+        return (self.alike, self.to) if self.alike is not None and self.to is not None else None
+
+    def is_borne_out(self, size: float) -> bool:
+        """Whether a difference, ours or the printed one, is as claimed by its size alone."""
+        return abs(size) <= self.within if self.alike is not None else size > (-self.within or 1e-9)
+
+
+def names_in(place: Place, key: Literal["row", "column"]) -> list[str]:
+    """The rows or columns that a place names; [] for all."""
+    named = place.get(key, [])
+    return [named] if isinstance(named, str) else named
+
+
+REQUIRED = {
+    "curve": {"x", "y"},
+    "heat": {"x", "y", "z"},
+    "scatter": {"x", "y"},
+    "path": {"x", "y"},
+    "cosines": {"evaluator", "split", "edges"},
+    "distribution": {"x", "y"},
+}
+OPTIONAL = {"curve": {"statistics", "log", "bins", "level"}, "heat": {"statistic", "log", "bins"}}
+
+
+class Plot(BaseModel):
+    """A paper's figure, drawn from our runs.
+
+    Each has a `kind` and a file's `name`, and may have `title`, `published` (a figure in the paper's YAML, for its
+    points, lines and claims; by default the one called `name`), `where` (values that runs must have) and `series` (a
+    config key, with a series for each of its values, or {label: where}; by default the table's rows). Metrics are named
+    in full, so each axis names its split.
+
+    curve         {x: config key, y: metric, statistics: [max, q75], log: true, bins: 6, level: [a series' name]}
+                  a statistic of all runs at each x, or in each of `bins` equal bins of (log) x: score against lambda,
+                  NLI size, noise, train share, width, queue; a series in `level` has no x and is a horizontal line
+    heat          {x: config key, y: config key, z: metric, statistic: max, log: true, bins: 6}      lambda_C x lambda_V
+    scatter       {x: metric, y: metric}     a point for each series, the mean of its runs     alignment and uniformity
+    path          {x: metric, y: metric}     a line through the steps of training, from metrics.jsonl
+    cosines       {evaluator: stsb, split: test, edges: [0, 1, 2, 3, 4, 5]}     histograms by gold score and series
+    distribution  {x: config key, y: metric}     every run's score at each x, with quartiles
+    """
+
+    model_config = CLOSED
+
+    kind: Literal["curve", "heat", "scatter", "path", "cosines", "distribution"]
+    name: Annotated[str, Field(pattern=r"^[\w.-]+$")]  # a file's
+    title: str | None = None
+    published: str | None = None
+    where: Where = {}
+    series: str | dict[str, Where] | None = None
+    x: str = ""
+    y: str = ""
+    z: str = ""
+    statistics: tuple[Statistic, ...] = ("mean",)
+    statistic: Statistic = "max"
+    log: bool = False
+    bins: int | None = None
+    level: tuple[str, ...] = ()
+    evaluator: str = ""
+    split: str = ""
+    edges: tuple[float, ...] = ()
+
+    @model_validator(mode="after")
+    def check_keys(self) -> "Plot":
+        """Refuse keys of other kinds, missing keys, a level that is no series, and edges that do not rise."""
+        said = self.model_fields_set - {"kind", "name", "title", "published", "where", "series"}
+        if unknown := said - REQUIRED[self.kind] - OPTIONAL.get(self.kind, set()):
+            raise ValueError(f"{self.name}: a {self.kind} has no key {sorted(unknown)[0]!r}")
+        if missing := REQUIRED[self.kind] - said:
+            raise ValueError(f"{self.name}: a {self.kind} needs {sorted(missing)[0]}")
+        if lost := set(self.level) - set(self.series or ()):
+            raise ValueError(f"{self.name}: the level {sorted(lost)[0]!r} is not one of its series")
+        if list(self.edges) != sorted(set(self.edges)):
+            raise ValueError(f"{self.name}: the edges {list(self.edges)} do not rise")
+        return self
+
+    @property
+    def series_key(self) -> str:
+        """The config key of the series; "" if none makes them."""
+        return self.series if isinstance(self.series, str) else ""
+
+    @property
+    def metrics(self) -> list[str]:
+        """The scores on the figure's axes."""
+        return [name for name in (self.x, self.y, self.z) if "/" in name]
+
+    def shows(self, score: str) -> bool:
+        """Whether the figure shows the score, or the pairs behind it."""
+        return score in self.metrics or (bool(self.evaluator) and score.startswith(f"{self.split}/{self.evaluator}/"))
+
+    def check_split(self, split: str) -> None:
+        """Raise UserError if this figure shows dev scores and the paper's shows test scores, or the other way round.
+
+        Training curves (train/...) go with either.
+        """
+        splits = {self.split, *(name.partition("/")[0] for name in self.metrics)}
+        if wrong := sorted(splits & {"dev", "test"} - {split}):
+            raise UserError(f"figure {self.name}: it shows {wrong[0]} scores, the paper's shows {split}")
 
 
 class Selection(BaseModel):
@@ -68,10 +221,7 @@ def _column(value: object) -> object:
 
 
 class Spec(BaseModel):
-    """A `report:` block, see above. rows and columns are by published name, in the published order.
-
-    Not from the YAML: axes, the config keys that the sweep varies, except the seed.
-    """
+    """A `report:` block, see above. rows and columns are by published name, in the published order."""
 
     model_config = CLOSED
 
@@ -88,7 +238,6 @@ class Spec(BaseModel):
     tolerance: float
     figures: list[Plot] = []
     claims: list[Claim] = []
-    axes: tuple[str, ...] = ()
 
     @property
     def baselines(self) -> dict[str, str]:
@@ -135,16 +284,16 @@ def mistakes_in(spec: Spec, rows: list[str], columns: list[str], published: Publ
         ("columns", spec.columns, columns),
         ("baseline", [name for pair in spec.baselines.items() for name in pair], spec.rows),
     ]
-    controls = [claim.says for claim in spec.claims if not claim.within]
+    controls = [claim.says for claim in spec.claims if claim.places and not claim.within]
     for number, claim in enumerate(spec.claims):
         if claim.control and claim.control not in controls:
             yield (
                 f"report.claims.{number}.control: {claim.control!r} is not what another claim `says`, or that claim "
                 "needs a control itself"
             )
-        for place in claim.places:
-            named.append((f"claims.{number}.row", names(place.get("row")), spec.rows))
-            named.append((f"claims.{number}.column", names(place.get("column")), spec.columns))
+        for place in claim.places or ():
+            named.append((f"claims.{number}.row", names_in(place, "row"), spec.rows))
+            named.append((f"claims.{number}.column", names_in(place, "column"), spec.columns))
     for key, found, known in named:
         yield from (f"report.{key}: {name!r} is not one of {', '.join(known)}" for name in found if name not in known)
     for row, column in product(spec.rows, spec.columns if published else ()):

@@ -1,4 +1,4 @@
-"""What a few seeds can tell: intervals, tests of two groups of seeds, rank correlations, Holm's correction, power.
+"""What a few seeds can tell: intervals, tests of two groups of seeds, Holm's correction, power.
 
 Values are scores of independent runs; sd is the sample's (n - 1); p is two-sided. With two to five seeds all of this is
 rough, and the t interval shows it by its width.
@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count, permutations
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +39,7 @@ class Value:
 
 
 class Effect(NamedTuple):
-    """A difference or a rank correlation, as columns of a table.
+    """A difference, as columns of a table.
 
     effect: its size (None: nothing was compared); low, high: its interval (None: there is none); n: what it is over;
     why: it is no test.
@@ -128,58 +128,6 @@ def likeness(compared: Callable[[float], Effect], within: float | None) -> float
     p_above = above.p / 2 if above.effect > -within else 1 - above.p / 2
     p_below = below.p / 2 if below.effect < within else 1 - below.p / 2
     return max(p_above, p_below)
-
-
-Points = Sequence[tuple[float, float]]
-ORDERS = 2_000_000  # up to so many orders are all counted, else PERMUTATIONS of them are drawn
-PERMUTATIONS = 9_999
-
-
-def rank_correlation(series: Sequence[Points], confidence: float) -> Effect:
-    """Spearman's correlation of the points (x, y) of several series, such as seeds, ranked and centred within each.
-
-    Tested by permutations within them: of all orders if they are few, else of 9,999. (The t approximation gives three
-    points in order a p of 0, though one order in six is like theirs.) With two or more degrees of freedom it has an
-    interval (Fisher's z).
-    """
-    ranked = [[ranks(axis) - (len(of) + 1) / 2 for axis in zip(*of, strict=True)] for of in series]
-    number = sum(map(len, series))
-    n = f"{number} points" + (f" in {len(series)} series" if len(series) > 1 else "")
-    spread = math.sqrt(sum(x @ x for x, _ in ranked) * sum(y @ y for _, y in ranked))
-    if number < 3 or not spread:
-        return Effect(0.0, n=n, test="none", why="too few points")
-    observed = sum(x @ y for x, y in ranked)
-    effect, freedom = float(observed / spread), number - len(ranked) - 2
-    low = high = None
-    if freedom > 1:
-        reach = stats.norm.ppf((1 + confidence) / 2) / math.sqrt(freedom)
-        z = math.atanh(np.clip(effect, -1 + 1e-12, 1 - 1e-12))
-        low, high = math.tanh(z - reach), math.tanh(z + reach)
-    permuted = _permuted(ranked)
-    p, least = (
-        2 * min(np.mean(permuted >= most - 1e-9), np.mean(permuted <= fewest + 1e-9))
-        for fewest, most in ((observed, observed), (permuted.min(), permuted.max()))
-    )
-    test = f"Spearman within series, least p {least:.2g}"
-    why = f"its points can reach no p below {least:.2g}" if least >= 1 - confidence else ""
-    return Effect(effect, low, high, n, test, min(1.0, float(p)), why)
-
-
-def ranks(values: Sequence[float]) -> np.ndarray:
-    """The rank of each value, ties shared; what differs by the rounding of floats alone is a tie."""
-    return stats.rankdata([float(f"{value:.12g}") for value in values])
-
-
-def _permuted(ranked: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
-    """The sum of products over series, for orders of y within each; the observed order is among them."""
-    if math.prod(math.factorial(min(len(x), 12)) for x, _ in ranked) <= ORDERS:
-        total = np.zeros(1)
-        for x, y in ranked:
-            total = np.add.outer(total, np.array(list(permutations(y))) @ x).ravel()
-        return total
-    rng = np.random.default_rng(0)
-    drawn = sum(rng.permuted(np.tile(y, (PERMUTATIONS, 1)), axis=1) @ x for x, y in ranked)
-    return np.append(drawn, sum(x @ y for x, y in ranked))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

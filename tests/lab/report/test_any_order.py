@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from run_folders import leave_run
 
 from cse.lab.folder.runs import read_runs
-from cse.lab.report.comparison import compare_runs
+from cse.lab.report.compare import compare_runs
 from cse.lab.report.differences import differences
+from cse.lab.report.runs_report import settings_frame
 
 SCORES = st.floats(50.0, 99.0).map(lambda score: round(score, 2)) | st.none()
 RATES, SEEDS = (1e-5, 3e-5, 1e-4), (1, 2, 3)
@@ -18,9 +19,9 @@ RATES, SEEDS = (1e-5, 3e-5, 1e-4), (1, 2, 3)
 def reported(folder):
     """(settings, differences, the best) of the runs in a folder, without what names the folders."""
     found = compare_runs(read_runs([folder]), [folder], [], "seed")
-    means = found.means.drop(columns=["folder", "remarks", "runs", "done"]).reset_index(drop=True)
+    means = settings_frame(found).drop(columns=["folder", "remarks", "runs", "done"]).reset_index(drop=True)
     differ = pd.concat([section.frame for section in differences(found, None, 0.95)[:1]] or [pd.DataFrame()])
-    return means, differ.reset_index(drop=True), None if found.best is None else found.label(found.best)
+    return means, differ.reset_index(drop=True), None if found.best is None else found.best.label
 
 
 @settings(max_examples=5, phases=[Phase.generate])

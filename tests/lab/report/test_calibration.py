@@ -24,6 +24,6 @@ def test_a_true_difference_is_seen_as_often_as_theory_says():
 
 def test_the_count_would_notice_a_judge_that_is_too_bold(monkeypatch):
     """Without Holm's correction the same tables have false verdicts enough."""
-    monkeypatch.setattr("cse.lab.report.verdicts.holm", lambda p_values: list(p_values))
+    monkeypatch.setattr("cse.lab.report.claims.holm", lambda p_values: list(p_values))
     world = bench.WORLDS[0]
     assert bench.false_alarms(world, 8, TABLES) > MOST

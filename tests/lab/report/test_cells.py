@@ -5,7 +5,7 @@ import shutil
 import pytest
 from made_up_tables import built, cell, values
 
-from cse.lab.report.markup import NOT_RUN
+from cse.lab.report.signs import NOT_RUN
 
 DEV, TEST = "dev/stsb/spearman", "test/sts/average"
 

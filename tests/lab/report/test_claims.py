@@ -3,7 +3,7 @@
 import pytest
 from made_up_tables import judged, parsed
 
-from cse.lab.report.markup import NOT_RUN
+from cse.lab.report.signs import BY_EYE, NOT_RUN
 from cse.lab.settings.groups import choices
 from cse.lab.sweep import jobs
 
@@ -32,7 +32,7 @@ def test_the_printed_numbers_are_held_to_the_claims(name):
     spec, printed = parsed(jobs.load_sweep(name).report, name)
     found = judged(spec, printed, [])
     assert (len(spec.claims) >= 1) != (name in NONE)
-    assert set(found["verdict"]) <= {NOT_RUN}
+    assert set(found["verdict"]) <= {NOT_RUN, BY_EYE}
     assert {(name, one.claim) for one in found.itertuples() if one.published_supports is False} == {
         (sweep, says) for sweep, says in NOT_AS_PRINTED if sweep == name.removesuffix("_vicreg")
     } or name == "noncontrastive/table1_vicreg"

@@ -10,12 +10,25 @@ from rich.console import Console
 
 from cse.errors import UserError
 from cse.lab.folder.runs import read_runs
-from cse.lab.report import terminal
-from cse.lab.report.chosen import having, places, with_origin
 from cse.lab.report.differences import differences
 from cse.lab.report.frame import format_setting
+from cse.lab.report.runs_report import (
+    best_of,
+    notes_on_settings,
+    report_of,
+    score_text,
+    settings_frame,
+    settings_section,
+)
+from cse.lab.report.which_runs import having, places, with_origin
+from cse.lab.report.write import show_report
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
+
+
+def again(comparison):
+    """The command that trains more seeds of the best setting."""
+    return best_of(comparison).again
 
 
 @pytest.fixture
@@ -39,8 +52,8 @@ def grid_of_runs(leave):
 def test_settings_are_ranked_by_what_selects_and_seeds_are_folded(grid_of_runs, compared):
     comparison = compared()
     assert comparison.keys == {"trainer.lr": "lr", "objective.temperature": "temperature"}
-    assert comparison.best_by == "dev/stsb/spearman"
-    table = comparison.table()
+    assert comparison.scores.best_by == "dev/stsb/spearman"
+    table = settings_section(comparison, "").table
     assert list(table) == ["", "lr", "temperature", "runs", "test/sts/average", "dev/stsb/spearman", "folder"]
     assert table.to_numpy().tolist() == [
         ["*", "3e-05", "0.1", "2", "74.15 ± 0.07", "74.15 ± 0.07", "lr=3e-05,t=0.1,seed=*"],
@@ -48,37 +61,37 @@ def test_settings_are_ranked_by_what_selects_and_seeds_are_folded(grid_of_runs, 
         ["", "1e-05", "0.1", "1 of 2", "72.10", "72.10", "lr=1e-05,t=0.1,seed=*"],
         ["", "1e-05", "0.05", "2", "71.65 ± 0.07", "71.65 ± 0.07", "lr=1e-05,t=0.05,seed=*"],
     ]
-    assert comparison.counted == "8 runs: 7 done, 1 failed"
+    assert report_of(comparison, "").subtitle == "8 runs: 7 done, 1 failed."
 
 
 def test_a_copy_of_a_run_is_no_further_seed(leave, compared):
     for name, seed, score in (("a", 1, 70.0), ("a copy", 1, 70.0), ("b", 2, 73.0)):
         leave(name, {"trainer.lr": 1e-5, "seed": seed}, {"dev/stsb/spearman": score})
     comparison = compared()
-    assert comparison.table()["dev/stsb/spearman"].tolist() == ["71.50 ± 2.12"]
-    assert [note for note in comparison.notes if "3 runs of 2 seeds" in note]
+    assert settings_section(comparison, "").table["dev/stsb/spearman"].tolist() == ["71.50 ± 2.12"]
+    assert [note for note in notes_on_settings(comparison) if "3 runs of 2 seeds" in note]
 
 
 def test_a_score_that_a_seed_lacks_says_over_how_many_seeds_its_mean_is(leave, compared):
     for seed, score in ((1, 70.0), (2, 71.0), (3, None)):
         leave(f"{seed}", {"trainer.lr": 1e-5, "seed": seed}, {"dev/x": 60.0 + seed, "test/y": score})
     comparison = compared()
-    assert comparison.table()[["runs", "test/y"]].values.tolist() == [["3", "70.50 ± 0.71"]]
-    assert comparison.notes == ["all: only 2 of 3 seeds have test/y"]
-    assert comparison.means["remarks"].tolist() == ["only 2 of 3 seeds have test/y"]
+    assert settings_section(comparison, "").table[["runs", "test/y"]].values.tolist() == [["3", "70.50 ± 0.71"]]
+    assert notes_on_settings(comparison) == ["all: only 2 of 3 seeds have test/y"]
+    assert settings_frame(comparison)["remarks"].tolist() == ["only 2 of 3 seeds have test/y"]
 
 
 def test_the_least_wins_where_less_is_better(leave, compared):
     for lr, value in ((1e-5, 9.0), (3e-5, 3.0)):
         leave(f"{lr}", {"trainer.lr": lr, "seed": 1}, {"dev/mine/loss": value})
     comparison = compared()
-    assert comparison.label(comparison.best) == "lr=3e-05"
+    assert comparison.best.label == "lr=3e-05"
 
 
 def test_the_command_for_more_seeds_is_quoted_once_and_has_new_seeds(grid_of_runs, compared, tmp_path):
     def last_words(*folders):
         found = compared(*folders)
-        return shlex.split(found.more_seeds(found.best))
+        return shlex.split(again(found))
 
     folder, one = tmp_path / "runs", "lr=3e-05,t=0.1,seed=1"
     assert last_words(folder) == ["cse-train", "-m", "trainer.lr=3e-05", "objective.temperature=0.1",
@@ -97,7 +110,7 @@ def test_more_seeds_stay_in_their_setting_where_an_axis_is_of_the_machine(leave,
     for workers in (0, 2):
         leave(f"{workers}", {"trainer.workers": workers, "trainer.log_every": 1, "seed": 1}, {"dev/x": 70.0 + workers})
     found = compared()
-    assert shlex.split(found.more_seeds(found.best))[2:-1] == ["trainer.workers=2", "seed=2,3,4"]
+    assert shlex.split(again(found))[2:-1] == ["trainer.workers=2", "seed=2,3,4"]
 
 
 def test_the_command_of_a_sweeps_run_names_its_case_and_not_what_that_sets(leave, compared):
@@ -105,14 +118,14 @@ def test_the_command_of_a_sweeps_run_names_its_case_and_not_what_that_sets(leave
     words = ["sweep=whitenedcse/figure3", "objective=simcse", "model=bert", "case=simcse_bert", "seed=1", "smoke=true"]
     config = {"case": "simcse_bert", "seed": 1, "trainer.lr": 1.0}
     found = compared(leave("a", config, {"dev/stsb/spearman": 7.0}, overrides=words))
-    line = shlex.split(found.more_seeds(found.best))
+    line = shlex.split(again(found))
     assert line[2:-1] == ["sweep=whitenedcse/figure3", "case=simcse_bert", "smoke=true", "seed=2,3,4"]
 
 
 def test_more_seeds_of_a_choice_of_ones_own_need_its_folder(leave, compared):
     words = ["--config-dir", "own/conf", "objective=mine", "seed=1"]
     found = compared(leave("a", {"seed": 1, "trainer.lr": 1.0}, {"dev/stsb/spearman": 7.0}, overrides=words))
-    line = shlex.split(found.more_seeds(found.best))
+    line = shlex.split(again(found))
     assert line[:-1] == ["cse-train", "--config-dir", "own/conf", "-m", "objective=mine", "seed=2,3,4"]
 
 
@@ -122,9 +135,9 @@ def test_a_setting_is_named_by_what_tells_it_apart(leave, compared):
         config = {"objective": objective, "trainer.lr": lr, "trainer.max_steps": steps, "seed": 1}
         leave(f"{objective},{lr}", config, {"dev/x": lr}, overrides=[f"{key}={value}" for key, value in config.items()])
     found = compared()
-    names = {found.label(setting) for setting in found.settings.index}
+    names = {setting.label for setting in found.settings}
     assert names == {"objective=simcse, lr=1", "objective=simcse, lr=2", "objective=barlow, lr=1"}
-    assert "max_steps" in found.table()
+    assert "max_steps" in settings_section(found, "").table
 
 
 def test_each_setting_has_a_name_though_some_lack_a_key(leave, compared):
@@ -137,7 +150,7 @@ def test_each_setting_has_a_name_though_some_lack_a_key(leave, compared):
             name, {**config, "seed": 1}, {"dev/x": 1.0}, overrides=[f"{key}={value}" for key, value in config.items()]
         )
     found = compared()
-    names = {found.label(setting) for setting in found.settings.index}
+    names = {setting.label for setting in found.settings}
     assert names == {"objective=simcse", "objective=barlow, augmentation.p=1", "objective=barlow, augmentation.p=2"}
 
 
@@ -147,9 +160,9 @@ def test_a_key_named_like_a_column_of_ours_keeps_its_longer_name(leave, compared
             config = {"aux_modality.data.folder": f"/images/{number}", "augmentation.p": number, "seed": seed}
             leave(f"{number}-{seed}", config, {"dev/x": number + seed / 10})
     found = compared()
-    assert found.means["data.folder"].tolist() == ["2", "1"]
-    assert found.means["folder"].tolist() == ["2-*", "1-*"]
-    latex = found.section("a").latex()
+    assert settings_frame(found)["data.folder"].tolist() == ["2", "1"]
+    assert settings_frame(found)["folder"].tolist() == ["2-*", "1-*"]
+    latex = settings_section(found, "a").latex()
     assert "data.folder & augmentation.p & runs & x" in latex
     other = differences(found, None, 0.95)[0].table
     assert other[["data.folder", "augmentation.p"]].to_numpy().tolist() == [["1", "1"]]
@@ -159,33 +172,33 @@ def test_a_key_named_like_a_column_of_ours_keeps_its_longer_name(leave, compared
 def test_no_line_gives_more_seeds_of_a_run_that_a_function_scored(leave, compared):
     config = {"seed": 1, "trainer.lr": 1.0, "eval": {"mine": {"_target_": "cse.eval.function.Function"}}}
     found = compared(leave("a", config, {"dev/mine/a": 7.0}))
-    assert found.more_seeds(found.best) == ""
+    assert again(found) == ""
 
 
 def test_patterns_choose_the_scores_and_a_dev_score_the_best(leave, grid_of_runs, compared):
     """However test scores rank the settings."""
     leave("lucky", {"trainer.lr": 1.0, "seed": 1}, {"test/sts/STS12/a": 99.0, "dev/stsb/spearman": 1.0})
     chosen = compared(metrics=["test/sts/STS12/*"])
-    assert chosen.chosen == [f"test/sts/STS12/{kind}" for kind in "abcd"]
-    assert (chosen.best_by, chosen.compared_by) == ("dev/stsb/spearman", "test/sts/STS12/a")
-    assert chosen.label(chosen.best) == "lr=3e-05, temperature=0.1"
-    assert compared(metrics=["dev/stsb/pearson", "test/*"]).best_by == "dev/stsb/pearson"
+    assert chosen.scores.shown == [f"test/sts/STS12/{kind}" for kind in "abcd"]
+    assert (chosen.scores.best_by, chosen.scores.leading) == ("dev/stsb/spearman", "test/sts/STS12/a")
+    assert chosen.best.label == "lr=3e-05, temperature=0.1"
+    assert compared(metrics=["dev/stsb/pearson", "test/*"]).scores.best_by == "dev/stsb/pearson"
 
 
 def test_a_test_score_marks_no_best(leave, compared):
     for lr in (1, 2):
         leave(f"{lr}", {"trainer.lr": lr, "trainer.select": "test/sts/average"}, {"test/sts/average": 70.0 + lr})
     comparison = compared()
-    assert (comparison.best, comparison.best_by, comparison.compared_by) == (None, None, "test/sts/average")
-    assert comparison.table()[""].tolist() == ["", ""]
-    assert [note for note in comparison.notes if "a test score selects nothing" in note]
+    assert (comparison.best, comparison.scores.best_by, comparison.scores.leading) == (None, None, "test/sts/average")
+    assert settings_section(comparison, "").table[""].tolist() == ["", ""]
+    assert [note for note in notes_on_settings(comparison) if "a test score selects nothing" in note]
 
 
 def test_of_many_scores_the_averages_are_shown_and_a_pattern_names_others(grid_of_runs, compared):
     few, out = compared(), io.StringIO()
-    terminal.show_comparison(few, [few.section("")], Console(file=out, width=200))
+    show_report(report_of(few, ""), Console(file=out, width=200))
     (pattern,) = re.findall(r"29 more scores: metrics=\[(\S+)\]", out.getvalue())
-    assert len(compared(metrics=[pattern]).chosen) > 1
+    assert len(compared(metrics=[pattern]).scores.shown) > 1
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
@@ -193,13 +206,11 @@ def test_no_number_is_cut_at_31_scores(grid_of_runs, compared, is_terminal):
     """A terminal has a width; a pipe has none, and a line for each setting."""
     whole = compared(metrics=["*"])
     out = io.StringIO()
-    terminal.show_comparison(
-        whole, [whole.section("")], Console(file=out, width=60, force_terminal=is_terminal, no_color=True)
-    )
+    show_report(report_of(whole, ""), Console(file=out, width=60, force_terminal=is_terminal, no_color=True))
     text = out.getvalue()
     assert text.count("74.15 ± 0.07") == 30 + 1  # its scores, but for dev/stsb/pearson, and the best
     assert "RunError: the loss is nan" in text
-    assert whole.more_seeds(whole.best) in text
+    assert again(whole) in text
     table = [line for line in text.splitlines() if "±" in line and "best" not in line]
     assert (max(map(len, table)) <= 60) is is_terminal
     assert is_terminal or len(table) == 3  # those with two seeds
@@ -214,12 +225,12 @@ def test_altered_data_is_marked(leave, compared):
     ):  # fmt: skip
         leave(name, config, {"dev/stsb/spearman": 70.0, "test/stsb/spearman": 60.0}, **more)
     comparison = compared()
-    table = comparison.table().set_index(["checkpoint", "lr"])
+    table = settings_section(comparison, "").table.set_index(["checkpoint", "lr"])
     assert table.loc[("", "1e-05"), "dev/stsb/spearman"] == "70.00 †"
     assert table.loc[("", "1e-05"), "test/stsb/spearman"] == "60.00"
     assert table.loc[("b", ""), "dev/stsb/spearman"] == "70.00"
     assert list(comparison.frame["partial"]) == ["", "", "dev/stsb/spearman"]
-    assert "partial: stsb: 12 of 1,500 rows" in comparison.notes
+    assert "partial: stsb: 12 of 1,500 rows" in notes_on_settings(comparison)
 
 
 def test_runs_that_are_no_better_than_untrained_are_named(leave, compared):
@@ -227,16 +238,19 @@ def test_runs_that_are_no_better_than_untrained_are_named(leave, compared):
         config = {"trainer.lr": 1e-5, "seed": seed, "trainer.select": "dev/stsb/spearman"}
         leave(f"{seed}", config, {"dev/stsb/spearman": score}, untrained={"dev/stsb/spearman": 72.0})
     comparison = compared()
-    assert "all: 1 of 2 runs are no better than untrained (72.00), by the score that selects" in comparison.notes
-    latex = comparison.section("a").latex()
+    assert "all: 1 of 2 runs are no better than untrained (72.00), by the score that selects" in notes_on_settings(
+        comparison
+    )
+    latex = settings_section(comparison, "a").latex()
     assert latex.count(r"$\ddagger$") == 2  # the score, and in the caption
 
 
 def test_more_seeds_are_put_into_a_searchs_folder_but_not_among_its_trials(leave, compared):
     folder = leave("a", {"trainer.lr": 1e-5, "seed": 1, "trainer.select": "dev/x"}, {"dev/x": 70.0})
-    assert (found := compared()).more_seeds(found.best).endswith(f"hydra.sweep.dir={folder.parent}")
+    found = compared()
+    assert again(found).endswith(f"hydra.sweep.dir={folder.parent}")
     (folder.parent / ".smac").mkdir()
-    assert found.more_seeds(found.best).endswith(f"hydra.sweep.dir={folder.parent}/seeds")
+    assert again(found).endswith(f"hydra.sweep.dir={folder.parent}/seeds")
 
 
 def test_seeds_trained_since_a_search_replace_the_score_that_picked_its_setting(leave, compared):
@@ -245,13 +259,13 @@ def test_seeds_trained_since_a_search_replace_the_score_that_picked_its_setting(
     leave("second", {"trainer.lr": 2e-5, **select}, {"dev/x": 73.0})
     (folder.parent / ".smac").mkdir()
     before = compared()
-    assert [before.score_text(one, "dev/x") for one in before.scores.index] == ["74.00 ‡", "73.00"]
+    assert [score_text(before, one, "dev/x") for one in before.ranked] == ["74.00 ‡", "73.00"]
     for seed, score in ((2, 70.0), (3, 71.0)):
         leave(f"seeds/{seed}", {"trainer.lr": 1e-5, **select, "seed": seed}, {"dev/x": score})
     since = compared()
-    assert [since.score_text(one, "dev/x") for one in since.scores.index] == ["70.50 ± 0.71", "73.00"]
-    assert since.best == since.scores.index[0]  # not the trial with the highest score that is left
-    assert list(since.means["runs"]) == list(since.means["done"]) == [2, 1]
+    assert [score_text(since, one, "dev/x") for one in since.ranked] == ["70.50 ± 0.71", "73.00"]
+    assert since.best is since.ranked[0]  # not the trial with the highest score that is left
+    assert list(settings_frame(since)["runs"]) == list(settings_frame(since)["done"]) == [2, 1]
     section, _ = differences(since, None, 0.95)
     assert list(section.frame["difference"]) == [2.5]
 
@@ -261,19 +275,19 @@ def test_a_copy_of_a_trial_is_no_seed_trained_since(leave, compared):
     for name, lr, score in (("a", 1e-5, 74.0), ("b", 2e-5, 60.0), ("b.bak", 2e-5, 60.0)):
         folder = leave(name, {"trainer.lr": lr, **config}, {"dev/x": score})
     (folder.parent / ".smac").mkdir()
-    assert compared().values["trainer.lr"].tolist() == ["1e-05", "2e-05"]
+    assert [one.values["trainer.lr"] for one in compared().ranked] == ["1e-05", "2e-05"]
     leave("seeds/2", {"trainer.lr": 2e-5, **config, "seed": 2}, {"dev/x": 61.0})
     since = compared()
-    assert since.score_text(since.best, "dev/x") == "61.00"  # neither the trial nor its copy
-    assert since.means["runs"].tolist() == [1, 1]
+    assert score_text(since, since.best, "dev/x") == "61.00"  # neither the trial nor its copy
+    assert settings_frame(since)["runs"].tolist() == [1, 1]
 
 
 def test_paths_of_one_name_are_told_apart(leave, compared, runs):
     for version, score in (("v1", 70.0), ("v2", 60.0)):
         leave(version, {"data.path": f"data/{version}/train.txt", "seed": 1}, {"dev/x": score})
     comparison = compared()
-    assert list(comparison.values["data.path"]) == ["v1/train.txt", "v2/train.txt"]
-    assert comparison.label(comparison.best) == "path=v1/train.txt"
+    assert [one.values["data.path"] for one in comparison.ranked] == ["v1/train.txt", "v2/train.txt"]
+    assert comparison.best.label == "path=v1/train.txt"
     assert [run.folder.name for run in having(runs(), "path=v2/train.txt", "seed")] == ["v2"]
     with pytest.raises(UserError, match="none of the 2 runs"):
         having(runs(), "data.other=None", "seed")
@@ -292,7 +306,8 @@ def test_runs_keep_what_names_them_apart_also_globs_and_a_folder_in_another(leav
 def test_scores_below_one_have_four_decimals(leave, compared):
     for seed, isotropy in ((1, 0.0012), (2, 0.0014)):
         leave(f"{seed}", {"seed": seed}, {"test/geometry/isotropy": isotropy})
-    assert compared().score_text(0, "test/geometry/isotropy") == "0.0013 ± 0.0001"
+    found = compared()
+    assert score_text(found, found.settings[0], "test/geometry/isotropy") == "0.0013 ± 0.0001"
 
 
 def test_retrieved_captions_stand_side_by_side(leave, compared):
@@ -300,7 +315,7 @@ def test_retrieved_captions_stand_side_by_side(leave, compared):
     asked = {"a": {"dog": [[0.9, "a dog"], [0.8, "dogs"]], "cat": [[0.7, "a cat"]]}, "b": {"dog": [[0.6, "a hog"]]}}
     for name, top in (asked | {"c": {}}).items():
         leave(name, {"checkpoint": name}, {"test/retrieval/recall@1": 1.0}, data={"retrieval": {"top": top}})
-    assert compared().notes[:3] == [
+    assert notes_on_settings(compared())[:3] == [
         "dog, nearest #1: checkpoint=a: a dog | checkpoint=b: a hog",
         "dog, nearest #2: checkpoint=a: dogs",
         "cat, nearest #1: checkpoint=a: a cat",

@@ -9,6 +9,7 @@ from scipy import stats
 from typed import exit_code
 
 from cse.lab.report.differences import differences
+from cse.lab.report.runs_report import notes_on_settings, settings_frame
 from cse.lab.report.statistics import seeds_for
 
 SCORES = {
@@ -160,10 +161,10 @@ def test_what_differs_within_a_setting_is_said_once(leave, compared):
         for seed in (1, 2):
             data = {"stsb": {"files": {"dev.csv": {"sha256": f"{seed}"}}}}
             leave(f"{lr}-{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/stsb/spearman": 70.0}, data=data)
-    assert [note.partition(" (")[0] for note in compared().notes] == [
+    assert [note.partition(" (")[0] for note in notes_on_settings(compared())] == [
         f"lr={lr}: joins runs that differ in data of stsb" for lr in (1, 2)
     ]
-    assert [remark.partition(" (")[0] for remark in compared().means["remarks"]] == [
+    assert [remark.partition(" (")[0] for remark in settings_frame(compared())["remarks"]] == [
         "joins runs that differ in data of stsb"
     ] * 2
 

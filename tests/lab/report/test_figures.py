@@ -5,7 +5,8 @@ import yaml
 from made_up_tables import parsed
 
 from cse.errors import UserError
-from cse.lab.report import figures, plot
+from cse.lab.report import figures
+from cse.lab.report.spec import REQUIRED, Plot
 
 
 def spec(paper="noncontrastive", **more):
@@ -13,7 +14,7 @@ def spec(paper="noncontrastive", **more):
 
 
 def draw(text, runs, paper="noncontrastive"):
-    return figures.draw(plot.Plot(**yaml.safe_load(text)), spec(paper), runs)
+    return figures.draw(Plot(**yaml.safe_load(text)), spec(paper), runs)
 
 
 def points(line):
@@ -66,7 +67,7 @@ def test_a_trial_and_a_key_without_a_number_are_not_drawn(leave, runs):
     for rows, steps, score in [(10_000, None, 70), (20_000, None, 71), (10_000, 10, 20), (None, None, 75)]:
         leave(f"{rows}-{steps}", {"data.rows": rows, "trainer.max_steps": steps}, {"test/sts/average": score})
     text = yaml.safe_load("{kind: curve, name: it, x: data.rows, y: test/sts/average, log: true}")
-    figure = figures.draw(plot.Plot(**text), spec(setting={"trainer.max_steps": None}), runs())
+    figure = figures.draw(Plot(**text), spec(setting={"trainer.max_steps": None}), runs())
     assert points(figure.axes[0].lines[0]) == [(10_000, 70), (20_000, 71)]
 
 
@@ -131,7 +132,7 @@ def test_alignment_and_uniformity_of_rows(leave, runs):
     assert [text.get_text() for text in legend.get_texts()][:2] == ["1  BERT SimCSE", "2  BERT avg."]
     numbers = [note.get_text() for note in axes.texts]
     assert sorted(numbers, key=int) == ["1", *(str(number) for number in range(1, 15))]
-    assert plot.Plot(**yaml.safe_load(text)).metrics == ["test/geometry/uniformity", "test/geometry/alignment"]
+    assert Plot(**yaml.safe_load(text)).metrics == ["test/geometry/uniformity", "test/geometry/alignment"]
 
 
 def test_a_path_follows_the_steps_of_training(leave, runs):
@@ -180,7 +181,7 @@ def test_a_distribution_over_a_grid(leave, runs):
 def test_nothing_finished_draws_nothing(kind, leave, runs):
     leave("a", {"l": 1.0}, {}, choices={"objective": "simcse"})
     needs = {"x": "l", "y": "dev/a", "z": "dev/a", "evaluator": "stsb", "split": "dev", "edges": [0, 1]}
-    it = plot.Plot(kind=kind, name="it", **{key: needs[key] for key in plot.REQUIRED[kind]})
+    it = Plot(kind=kind, name="it", **{key: needs[key] for key in REQUIRED[kind]})
     assert figures.draw(it, spec(), runs()) is None
     assert figures.draw(it, spec(), []) is None
 

@@ -3,6 +3,7 @@
 import pytest
 
 from cse.lab.report.frame import differing
+from cse.lab.report.runs_report import notes_on_settings
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def test_what_nobody_typed_is_no_column_but_is_told(leave, compared):
         leave(f"{clip}", config, {"dev/x": 1.0}, overrides=["trainer.lr=1", f"seed={clip}"])
     comparison = compared()
     assert not comparison.keys
-    assert comparison.notes == ["all: joins runs that differ in trainer.clip"]
+    assert notes_on_settings(comparison) == ["all: joins runs that differ in trainer.clip"]
 
 
 def test_what_was_typed_for_some_seeds_of_a_case_is_a_column(columns):

@@ -3,14 +3,13 @@
 import re
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 
 from cse.lab.folder.runs import Run
-from cse.lab.report import layout, page
+from cse.lab.report.cells import Cell, as_printed, as_section
+from cse.lab.report.claims import Finding
 from cse.lab.report.published import Published
-from cse.lab.report.table import COLUMNS as CELL
-from cse.lab.report.verdicts import COLUMNS
+from cse.lab.report.write import Picture, Report, page
 from cse.lab.sections import latex, markdown
 from cse.lab.settings.words import recorded_words
 
@@ -21,13 +20,13 @@ def run(tmp_path):
     return Run(tmp_path / "a", "done", {"trainer": {}}, {}, {}, {"seed": 1}, words=tuple(recorded_words(typed)))
 
 
-def table_of(*cells, **about):
-    """(the printed table, its section) of these lines of report.csv."""
-    columns = list(dict.fromkeys(one["column"] for one in cells))
-    rows = {one["row"]: [None] * len(columns) for one in cells}
-    frame = pd.DataFrame([dict.fromkeys(CELL) | {"seeds": 0, "runs": 0} | one for one in cells], dtype=object)
+def table_of(*lines, **about):
+    """(the table as printed, its section) of these lines of report.csv."""
+    columns = list(dict.fromkeys(one["column"] for one in lines))
+    rows = {one["row"]: [None] * len(columns) for one in lines}
+    cells = {(one["row"], one["column"]): Cell(split="test", **one) for one in lines}
     printed = Published(title="A table", split="test", columns=columns, rows=rows)
-    return printed, replace(layout.section(printed, frame), **about)
+    return as_printed(printed, cells), replace(as_section(printed, cells), **about)
 
 
 @pytest.fixture
@@ -73,7 +72,7 @@ def test_more_columns_are_blocks_and_every_header_names_the_split(wide):
 
 def test_a_table_of_captions_has_no_column():
     """NonLing-CSE's Table C.1: what its models retrieved stands in the notes."""
-    assert layout.section(Published(title="Captions", split="none", columns=[]), pd.DataFrame(columns=CELL)).table.empty
+    assert as_section(Published(title="Captions", split="none", columns=[]), {}).table.empty
 
 
 def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):
@@ -93,16 +92,11 @@ def test_latex_escapes_and_keeps_its_columns(narrow):
 
 def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, run, tmp_path):
     (tmp_path / "f.png").write_bytes(b"\x89PNG")
-    pictures = [page.Picture("f", tmp_path / "f.png", ["x < y"]), page.Picture("g", None)]
-    found = dict.fromkeys(COLUMNS, "") | {
-        "claim": "a claim",
-        "verdict": "HOLDS (1 of 2 parts)",
-        "effect": 1.0,
-        "p": 0.01,
-    }
-    found |= dict.fromkeys(["low", "published_effect"]) | {"parts_measured": 1}
-    claims = pd.DataFrame([found], dtype=object)
-    text = page.sweep_page(page.Report("A & B", "sub", narrow[0], [narrow[1], wide[1]], pictures, [run], claims))
+    pictures = [Picture("f", tmp_path / "f.png", ["x < y"]), Picture("g", None)]
+    finding = Finding("a claim", "here", "HOLDS (1 of 2 parts)", effect=1.0, p=0.01, parts_measured=1)
+    report = Report("A & B", "sub", [narrow[1], wide[1]], {}, claims=[finding], pictures=pictures, log=[run])
+    report.grid, report.columns = narrow[0], ["Avg."]
+    text = page(report)
     assert not re.findall(r'src="(?!data:)|<link|=<b>', text)
     for shown in ("76.96 ± 0.38 (5)",
                   "cse-train &#34;data.path=&#39;&lt;b&gt;&#39;&#34;", '<td class="DIFFERS">DIFFERS',

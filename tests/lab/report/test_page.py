@@ -5,15 +5,17 @@ import re
 import chromium
 import pandas as pd
 import pytest
-from made_up_tables import filled, parsed
+from made_up_tables import parsed
 from run_folders import leave_heartbeat
 
+from cse.lab.report.cells import as_printed, paper_table
 from cse.lab.report.charts import COLOURS, POINTS, colours_of, curves_of, draw_charts, thinned
-from cse.lab.report.page import Report, runs_page, shown, sweep_page
-from cse.lab.report.verdicts import COLUMNS
+from cse.lab.report.groups import groups_of
+from cse.lab.report.runs_report import in_text, legend_of_settings, report_of, settings_section
+from cse.lab.report.write import Report
+from cse.lab.report.write import page as page_of
 from cse.lab.sweep import jobs
 
-NO_CLAIMS = pd.DataFrame(columns=list(COLUMNS))
 EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=alert(1)>"
 
 
@@ -41,7 +43,7 @@ def comparison(leave, compared, tmp_path):
 
 @pytest.fixture
 def page(comparison):
-    return runs_page(comparison)
+    return page_of(report_of(comparison, ""))
 
 
 def test_the_page_asks_for_nothing_and_reads_nothing_of_a_run_as_html(page):
@@ -74,12 +76,12 @@ def test_a_column_has_one_format_and_the_settings_are_as_typed(leave, compared):
     for number, (lr, score, seconds) in enumerate([(1e-5, 70.1, 2.5), (3e-5, 65.57, 1234.567), (1e-4, None, None)]):
         scores = {"dev/x": score, "test/isotropy": number / 1000}
         leave(f"{number}", {"trainer.lr": lr}, scores, wall_seconds=seconds, git_commit="0012345e3")
-    texts = shown(compared().runs, compared())
+    texts = in_text(compared().frame, compared())
     assert texts["dev/x"].tolist() == ["70.10", "65.57", ""]
     assert texts["test/isotropy"].tolist() == ["0.0000", "0.0010", "0.0020"]
     assert texts["wall_seconds"].tolist() == ["2.50", "1234.57", ""]
     assert texts["git_commit"].tolist() == ["0012345e3"] * 3
-    page = runs_page(compared())
+    page = page_of(report_of(compared(), ""))
     assert all(f'"{text}\\"' in page for text in ("70.10", "65.57", "1e-05", "0.0001"))
 
 
@@ -119,10 +121,11 @@ def test_the_page_in_a_browser(page, tmp_path):
         assert [one for one in shown.requests if not one.startswith(("file:", "data:", "blob:"))] == []
 
 
-def report_of(sweep, **about):
-    """The report of a sweep of which nothing has run."""
-    spec, printed = parsed(jobs.load_sweep(sweep).report)
-    return Report("t", "", printed, [filled(spec, printed, [])], [], [], NO_CLAIMS, **about)
+def page_of_sweep(name, **about):
+    """The page of a sweep of which nothing has run."""
+    spec, printed = parsed(jobs.load_sweep(name).report)
+    cells, section = paper_table(spec, printed, groups_of(spec, []), [], [], 0.95)
+    return page_of(Report("t", "", [section], {}, grid=as_printed(printed, cells), columns=printed.columns, **about))
 
 
 @pytest.mark.nightly
@@ -130,7 +133,7 @@ def report_of(sweep, **about):
 @pytest.mark.parametrize("dark", [False, True])
 def test_on_a_phone_a_table_moves_in_its_own_box_and_keeps_its_first_column(page, tmp_path, dark):
     (tmp_path / "runs.html").write_text(page, encoding="utf-8")
-    (tmp_path / "sweep.html").write_text(sweep_page(report_of("nonling/table1")), "utf-8")
+    (tmp_path / "sweep.html").write_text(page_of_sweep("nonling/table1"), "utf-8")
     boxes = "[...document.querySelectorAll('.wide, .dt-scroll-body')].filter((box) => box.offsetWidth)"
     first = "box.querySelector('tbody tr').firstElementChild.getBoundingClientRect().left"
     for name, count in (("runs.html", 2), ("sweep.html", 1)):
@@ -159,7 +162,7 @@ def test_a_setting_has_one_colour(leave, compared):
         config = {"trainer.lr": lr, "model.name": model, "seed": number % 4 // 2}
         leave(f"{number}", config, {"test/x": 10.0 * (model == "bert") + 0.1 * number})
     comparison = compared()
-    assert list(colours_of(comparison)) == list(COLOURS[:4])
+    assert list(colours_of(comparison).values()) == list(COLOURS[:4])
     charts = draw_charts(comparison)
     (heat,) = charts["Score by setting"].data
     assert all("±" in text for text in heat.text.flat)
@@ -175,7 +178,7 @@ def test_charts_count_a_copy_once_and_mark_altered_scores_as_the_table_does(leav
         leave(name, config, {"dev/x/average": score}, events=events, altered="dev/x" if name == "copy" else None)
     comparison = compared()
     charts = draw_charts(comparison)
-    shown = comparison.table().iloc[:, -2].tolist()
+    shown = settings_section(comparison, "").table.iloc[:, -2].tolist()
     if other == "b":
         assert "47.00 ± 1.41 †" in shown
         (heat,) = charts["Score by setting"].data
@@ -192,7 +195,7 @@ def test_charts_count_a_copy_once_and_mark_altered_scores_as_the_table_does(leav
 
 
 def test_a_sweep_without_runs_says_what_starts_it():
-    page = sweep_page(report_of("whitenedcse/table4", link="https://x.test", start="cse-train x"))
+    page = page_of_sweep("whitenedcse/table4", link="https://x.test", start="cse-train x")
     assert "<code>cse-train x</code>" in page
     assert 'href="https://x.test"' in page
     assert page.count("<td ") == 16
@@ -218,7 +221,7 @@ def test_a_search_has_an_axis_of_numbers_the_best_so_far_and_a_word_on_its_luck(
     (folder.parent / ".smac").mkdir()
     comparison = compared()
     charts = draw_charts(comparison)
-    assert "of 5 trials was picked by its dev/x" in comparison.legend[0]
+    assert "of 5 trials was picked by its dev/x" in legend_of_settings(comparison)[0]
     assert list(charts) == ["Score by lr", "Best so far", "Training loss"]
     assert charts["Score by lr"].layout.xaxis.type == "log"
     (points,) = charts["Score by lr"].data
@@ -239,6 +242,6 @@ def test_each_search_of_a_folder_has_its_own_best_so_far_over_its_own_trials(lea
         folder = leave(f"{number}", config, metrics, events=[event], overrides=words)
     (folder.parent / ".smac").mkdir()
     comparison = compared(metrics=["dev/x"])
-    assert "of 5 trials" in comparison.legend[0]
+    assert "of 5 trials" in legend_of_settings(comparison)[0]
     _, *lines = draw_charts(comparison)["Best so far"].data
     assert [(list(line.x), list(line.y)) for line in lines] == [([1, 3], [70.0, 72.0]), ([1, 2], [80.0, 80.0])]

@@ -8,10 +8,11 @@ from typed import exit_code
 
 from cse.lab.folder import plan
 from cse.lab.report.differences import in_shell, setting_named
+from cse.lab.report.runs_report import notes_on_settings, settings_frame
 
 
 def best(found):
-    return found.values.loc[found.best].tolist()
+    return list(found.best.values.values())
 
 
 def searched(leave, tmp_path, fixed=None):
@@ -35,7 +36,7 @@ def test_a_grid_beside_a_search_is_best_if_it_is_better(leave, compared, tmp_pat
         leave(f"G/{seed}", {"trainer.lr": 1e-4, "objective.x": 0, "seed": seed}, {"dev/x": 85.0})
     found = compared()
     assert best(found)[0] == "0.0001"
-    assert found.values["trainer.lr"].tolist() == ["0.0001", "5e-05", "2e-05", "1e-05"]
+    assert [one.values["trainer.lr"] for one in found.ranked] == ["0.0001", "5e-05", "2e-05", "1e-05"]
 
 
 def test_a_grid_in_a_searchs_folder_keeps_all_its_seeds(leave, compared, tmp_path):
@@ -46,8 +47,8 @@ def test_a_grid_in_a_searchs_folder_keeps_all_its_seeds(leave, compared, tmp_pat
             config = {"trainer.lr": lr, "objective.x": x, "seed": seed}
             leave(f"S/{lr}-{x}-{seed}", config, {"dev/x": 70.0}, overrides=words)
     found = compared()
-    assert found.means["runs"].tolist() == [3, 1, 1, 3, 3]
-    assert (found.frame["trial"] > 0).sum() == 3
+    assert settings_frame(found)["runs"].tolist() == [3, 1, 1, 3, 3]
+    assert sum(one.trial is not None for one in found.settings) == 3
 
 
 @pytest.mark.parametrize(
@@ -65,8 +66,8 @@ def test_a_choice_of_any_kind_is_a_searchs_trial(leave, compared, tmp_path, key,
     memory.parent.mkdir()
     memory.write_text("".join(f"{json.dumps({'asked': {key: word}})}\n" for word in asked))
     found = compared()
-    assert found.means["dev/x"].tolist() == [84.0, 80.0]
-    assert found.means["runs"].tolist() == [3, 1]
+    assert settings_frame(found)["dev/x"].tolist() == [84.0, 80.0]
+    assert settings_frame(found)["runs"].tolist() == [3, 1]
 
 
 @pytest.mark.parametrize("names", ["am", "zm"])
@@ -76,15 +77,15 @@ def test_the_score_of_a_ranking_does_not_depend_on_names_of_folders(leave, compa
             config = {"trainer.select": select, "trainer.lr": a, "seed": seed}
             leave(f"{name}{seed}", config, {"dev/a": a + seed, "dev/b/average": b + seed})
     found = compared()
-    assert found.best_by == "dev/a"
+    assert found.scores.best_by == "dev/a"
     assert best(found) == ["a", "81"]
-    assert any("3 by dev/b/average" in note for note in found.notes)
+    assert any("3 by dev/b/average" in note for note in notes_on_settings(found))
 
 
 def test_a_score_that_all_runs_have_ranks_before_one_that_some_have(leave, compared):
     leave("a", {"trainer.select": "dev/a", "seed": 1}, {"dev/a": 90.0, "dev/b": 1.0})
     leave("b", {"trainer.select": "dev/b", "seed": 1}, {"dev/b": 2.0})
-    assert compared().best_by == "dev/b"
+    assert compared().scores.best_by == "dev/b"
 
 
 @pytest.mark.parametrize("score", ["dev/x/loss", "dev/x"])
@@ -100,11 +101,11 @@ def test_a_setting_can_be_named_as_the_refusal_says(leave, compared):
     for number, value in enumerate(values):
         leave(f"{number}", {"model.thing": value, "seed": 1}, {"dev/x": float(number)})
     found = compared()
-    labels = [found.label(one) for one in found.settings.index]
+    labels = [one.label for one in found.settings]
     assert len({*labels}) == len(values)
-    assert [setting_named(found, label) for label in labels] == list(found.settings.index)
-    assert setting_named(found, "thing=[query]") == 1  # as a shell leaves it, and as Hydra writes it
-    assert setting_named(found, "model.thing=[query, value]") == 0
+    assert [setting_named(found, label) for label in labels] == found.settings
+    assert setting_named(found, "thing=[query]") is found.settings[1]  # as a shell leaves it, and as Hydra writes it
+    assert setting_named(found, "model.thing=[query, value]") is found.settings[0]
 
 
 def test_versions_and_numbers_keep_what_they_are(leave, compared):
@@ -112,7 +113,7 @@ def test_versions_and_numbers_keep_what_they_are(leave, compared):
         leave(name, {"checkpoint": name, "seed": None}, {"dev/x": 1.0})
     for number, rate in enumerate((0.06, 0.01 * 6, "6e-2")):
         leave(f"r{number}", {"checkpoint": "r", "objective.t": rate, "seed": number}, {"dev/x": 1.0})
-    assert compared().means["runs"].tolist() == [1, 1, 3]
+    assert settings_frame(compared())["runs"].tolist() == [1, 1, 3]
 
 
 @pytest.mark.parametrize("label", ["a=['b']", "a=['b c']", "a='x,y'", "a=it's"])

@@ -1,6 +1,7 @@
 """Which score leads where a dev score selects."""
 
 from cse.lab.report.differences import differences
+from cse.lab.report.runs_report import best_of
 
 
 def test_a_test_score_leads_and_the_dev_score_selects(leave, compared):
@@ -15,17 +16,17 @@ def test_a_test_score_leads_and_the_dev_score_selects(leave, compared):
             }
             leave(f"{lr}-{seed}", {"trainer.lr": lr, "seed": seed, "trainer.select": "dev/x/a"}, scores)
     found = compared()
-    assert (found.best_by, found.compared_by) == ("dev/x/a", "test/z/average")
-    assert found.label(found.best) == "lr=1"
-    assert found.best_text(found.best) == "test/z/average 62.00 ± 1.00"
+    assert (found.scores.best_by, found.scores.leading) == ("dev/x/a", "test/z/average")
+    assert found.best.label == "lr=1"
+    assert best_of(found)[2:4] == ("test/z/average", "62.00 ± 1.00")
     section, _ = differences(found, None, 0.95)
     assert section.frame["difference"].tolist() == [5.0]
-    assert compared(metrics=["*/a"]).compared_by == "test/x/a"
-    assert compared(metrics=["dev/*"]).compared_by == "dev/x/a"
-    assert list(found.runs)[5:7] == ["test/z/average", "dev/x/a"]
+    assert compared(metrics=["*/a"]).scores.leading == "test/x/a"
+    assert compared(metrics=["dev/*"]).scores.leading == "dev/x/a"
+    assert list(found.frame)[5:7] == ["test/z/average", "dev/x/a"]
 
 
 def test_a_test_score_that_a_run_lacks_does_not_lead(leave, compared):
     for lr, test in ((1, 60.0), (2, None)):
         leave(f"{lr}", {"trainer.lr": lr}, {"dev/x": 70.0, "test/x": test})
-    assert compared().compared_by == "dev/x"
+    assert compared().scores.leading == "dev/x"

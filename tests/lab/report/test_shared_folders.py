@@ -13,8 +13,7 @@ from typed import exit_code, jobs_of
 
 from cse.lab.commands.report_settings import settings
 from cse.lab.folder.runs import Run, read_runs
-from cse.lab.report import paper as compared
-from cse.lab.report.paper import is_of, mark_departures
+from cse.lab.report.paper_report import is_of, mark_departures, report_of_sweep
 from cse.lab.settings.groups import SWEEPS_DIR, choices
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import jobs
@@ -79,8 +78,6 @@ def test_every_report_reads_a_folder_with_the_runs_of_all(folder, tmp_path, monk
     [
         (["whitenedcse/table5 objective.m=2"], ["whitenedcse/table6 case=positives_3"]),  # m = 3 without whitening
         (["study2/documents case=mlm"], ["study2/methods case=mlm"]),
-        (["nonling/figure2", "nonling/table4 case=visual_bert"],  # Table 1's, which a claim names
-         ["nonling/table3 case=visual_bert", "nonling/table6"]),
     ],
 )  # fmt: skip
 def test_runs_of_other_sweeps_do_not_count(counted, others, tmp_path):
@@ -88,13 +85,13 @@ def test_runs_of_other_sweeps_do_not_count(counted, others, tmp_path):
     for line in counted + others:
         leave(jobs_of(*line.split())[0], tmp_path / "runs" / line, {"test/sts/average": 60.0})
     words = [f"sweep={counted[0].split()[0]}", f"runs={tmp_path}"]
-    report = compared.of_sweep(settings(words), [tmp_path], tmp_path)
-    assert [str(run.folder.relative_to(tmp_path / "runs")) for run in report.runs] == counted
+    report = report_of_sweep(settings(words), [tmp_path], tmp_path)
+    assert [str(run.folder.relative_to(tmp_path / "runs")) for run in report.log] == counted
 
 
 def test_a_run_of_a_sweep_that_is_gone_is_a_departure():
     gone = Run(Path("run"), "done", {}, {}, {}, {}, words=(Word("sweep=nonling/table9"), Word("seed=3")))
-    (run,) = compared.mark_departures([gone], "nonling/table1", "seed")
+    (run,) = mark_departures([gone], "nonling/table1", "seed")
     assert run.departures == ("sweep=nonling/table9",)
 
 

@@ -26,14 +26,14 @@ ALIKE = {"says": "a", "source": "b", "alike": OURS, "to": BASE}
         *(
             ({"claims": [claim]}, f"report.claims.0{named}")
             for claim, named in (
-                ({"says": "a", "source": "b"}, ": .*more and than"),
+                ({"says": "a", "source": "b", "more": OURS}, ": .*more and than"),
                 (ALIKE | {"within": 1, "control": "c"}, ".control: 'c'"),
-                (MORE | {"along": "x"}, ": .*rises and along"),
+                (MORE | {"along": "x"}, ".along"),
                 (MORE | {"control": "a"}, ": .*control"),
                 ({key: MORE[key] for key in ("source", "more", "than")}, ".says"),
                 (MORE | {"than": {"row": "9"}}, ".row: '9'"),
                 (ALIKE, ": .*within"),
-                (MORE | {"more": {"line": "3"}}, ".left.line"),
+                (MORE | {"more": {"line": "3"}}, ".more.line"),
                 (MORE | {"p": 1}, ".p"),
                 ("more", ": "),
             )

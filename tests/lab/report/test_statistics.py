@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from cse.lab.report import statistics
+from cse.lab.report.cells import against_printed
 from cse.lab.report.statistics import (
     Value,
     compare_pairs,
@@ -16,12 +17,10 @@ from cse.lab.report.statistics import (
     likeness,
     pooled_sd,
     power,
-    rank_correlation,
     seeds_for,
     smallest_difference,
     summary,
 )
-from cse.lab.report.table import against_printed
 
 
 def test_summary_and_t_interval_by_hand():
@@ -80,23 +79,6 @@ def test_an_encoder_without_a_seed_is_one_number_on_either_side():
     assert above.p == below.p == pytest.approx(stats.ttest_1samp([71.0, 72.0, 71.5], 70.0).pvalue)
 
 
-@pytest.mark.parametrize(("points", "p"), [(3, 2 / 6), (4, 2 / 24), (5, 2 / 120)])
-def test_the_p_of_few_points_in_order_is_the_share_of_such_orders(points, p):
-    """Either way round: two of n!."""
-    found = statistics.rank_correlation([[(x, x**2) for x in range(points)]], 0.95)
-    assert (found.effect, found.p, bool(found.why)) == (pytest.approx(1), pytest.approx(p), p > 0.05)
-
-
-def test_a_trend_is_permuted_within_seeds():
-    """What all runs of a seed share moves nothing; equal x exchange nothing."""
-    seeds = [[(x, 100 * seed + x) for x in (1, 2, 3)] for seed in range(3)]
-    found = statistics.rank_correlation(seeds, 0.95)
-    assert (found.effect, found.p) == (pytest.approx(1), pytest.approx(2 / 6**3))
-    tied = statistics.rank_correlation([[(1, 5.0), (1, 6.0), (2, 7.0)]] * 2, 0.95)
-    assert tied.p == pytest.approx(2 / 3**2)
-    assert tied.why.endswith(" 0.22")
-
-
 def verdict(ours, published, n=1):
     return against_printed(summary(ours), Value(published, n=n), tolerance=0.1, seed_sd=0.9, confidence=0.95)
 
@@ -151,4 +133,3 @@ def test_equal_differences_have_no_p_of_rounding():
     third = {str(seed): (0.1 + 0.2) if seed else 0.3 for seed in range(3)}
     assert math.isnan(compare_seeds(third, {"1": 0.1, "2": 0.1}, 0.95).p)
     assert pooled_sd([list(third.values())]) == 0
-    assert rank_correlation([[(1, 0.3), (2, 0.1 + 0.2), (3, 0.3)]], 0.95).why == "too few points"

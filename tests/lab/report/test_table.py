@@ -11,9 +11,9 @@ from scipy import stats
 
 from cse.lab.folder.runs import Run
 from cse.lab.report import published
-from cse.lab.report.group import group_of, seed_spread
-from cse.lab.report.markup import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
-from cse.lab.report.table import ties
+from cse.lab.report.cells import ties
+from cse.lab.report.groups import group_of, seed_spread
+from cse.lab.report.signs import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
 
 SIMCSE, VISUAL = [75.1, 76.9, 75.2, 74.9, 76.6], [77.0, 76.5, 77.4, 76.6, 77.3]
 
@@ -206,7 +206,7 @@ def test_only_rows_of_one_score_have_a_best_and_a_deviation_of_seeds_in_common(l
         for seed, score in enumerate(scores):
             leave(f"{case}{seed}", {"case": case, "seed": seed}, {f"dev/stsb_multi/{language}/spearman": score})
     table = built(TABLE5, tmp_path)
-    assert list(table.frame["tied_with_best"].dropna()) == ["False", "True", "False"]
+    assert list(table.frame["tied_with_best"].dropna()) == [False, True, False]
     (note,) = (note for note in table.notes if "a seed's sd" in note)
     assert note.startswith("Spearman's of German SimCSE, German VisualCSE: a seed's sd is 0.14 ")
 
@@ -214,6 +214,6 @@ def test_only_rows_of_one_score_have_a_best_and_a_deviation_of_seeds_in_common(l
 def test_what_ties_with_the_best_is_signed(table3, tmp_path):
     table3("simcse_bert", 5, 77.4)  # p of the difference: .06
     table = built(TABLE3, tmp_path)
-    assert set(table.frame.loc[table.frame["seeds"] > 0, "tied_with_best"]) == {"True"}
+    assert set(table.frame.loc[table.frame["seeds"] > 0, "tied_with_best"]) == {True}
     assert [text[-1] for text in table.table["ours"] if text] == ["≈", "≈"]
     assert "≈" in [remark[0] for remark in table.legend]

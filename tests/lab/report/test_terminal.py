@@ -5,14 +5,15 @@ import io
 import pytest
 from rich.console import Console
 
-from cse.lab.report import terminal
 from cse.lab.report.differences import differences
+from cse.lab.report.runs_report import best_cells, notes_on_settings, settings_frame, settings_section
+from cse.lab.report.write import show_section
 
 
 def terminal_lines(comparison, width):
     """The lines of the table on a terminal of this width."""
     out = io.StringIO()
-    terminal.show(comparison.section(""), Console(file=out, width=width, force_terminal=True, no_color=True))
+    show_section(settings_section(comparison, ""), Console(file=out, width=width, force_terminal=True, no_color=True))
     return [line for line in out.getvalue().splitlines() if "\x1b" not in line]
 
 
@@ -24,15 +25,15 @@ def test_of_many_keys_tables_show_those_that_tell_the_settings_apart(leave, comp
         words = [f"{key}={value}" for key, value in config.items()]
         leave(f"{number:02}", {"seed": 1, **config}, {"dev/x": 70.0 + number}, overrides=words)
     found = compared()
-    assert list(found.table()) == ["", "objective", "lr", "warmup", "runs", "dev/x", "folder"]
-    assert not found.table().iloc[:, 1:4].duplicated().any()
+    assert list(settings_section(found, "").table) == ["", "objective", "lr", "warmup", "runs", "dev/x", "folder"]
+    assert not settings_section(found, "").table.iloc[:, 1:4].duplicated().any()
     assert len(found.keys) == 3 + 18
-    assert set(found.keys.values()) <= set(found.means)
-    (note,) = (note for note in found.notes if "own_5_c" in note)
+    assert set(found.keys.values()) <= set(settings_frame(found))
+    (note,) = (note for note in notes_on_settings(found) if "own_5_c" in note)
     assert "lr" not in note.partition(":")[0]
     section, _ = differences(found, None, 0.95)
     assert list(section.table)[:4] == ["objective", "lr", "warmup", "difference"]
-    assert found.best_cells == [(0, 5)]
+    assert best_cells(found) == [(0, 5)]
     assert max(map(len, terminal_lines(found, 80))) <= 80
 
 

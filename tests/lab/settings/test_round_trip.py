@@ -9,7 +9,7 @@ from run_folders import leave_run
 
 import cse
 from cse.lab.folder.runs import read_run
-from cse.lab.report.repeat import command_of
+from cse.lab.report.frame import command_of
 from cse.lab.settings.words import words_of_settings
 
 BASE = ["data=text", "eval=pairs", "model=minilm"]

@@ -1,9 +1,13 @@
-"""A sweep's runs beside its paper's table: what is compared with what, and which runs are another experiment."""
+"""The report of a sweep: its runs beside its paper's table or figures, and which of them are another experiment.
+
+To read: `report_of_sweep`. Which runs are the sweep's (`runs_of_sweep`), and how each departs from what the sweep plans
+(`mark_departures`: of each job that it composes to, `facts_of`, by `differences_to`). Runs that fill no printed cell,
+and smoke runs, stand beside each other in a table of their own.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import filterfalse
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -16,14 +20,14 @@ from cse.lab.folder.plots import save
 from cse.lab.folder.runs import Run, plain, read_runs, same
 from cse.lab.folder.status import counted, status_of
 from cse.lab.report import figures, published
-from cse.lab.report.comparison import compare_runs
-from cse.lab.report.group import groups_of
+from cse.lab.report.cells import as_printed, paper_table
+from cse.lab.report.claims import claims_frame, judge_claims
+from cse.lab.report.compare import compare_runs
+from cse.lab.report.groups import groups_of
 from cse.lab.report.notes import deviations, missing_jobs
-from cse.lab.report.page import Picture, Report
-from cse.lab.report.plot import Plot
-from cse.lab.report.spec import Spec, parse
-from cse.lab.report.table import build
-from cse.lab.report.verdicts import judge_claims
+from cse.lab.report.runs_report import SMOKE, notes_on_settings, settings_section
+from cse.lab.report.spec import Plot, Spec, parse
+from cse.lab.report.write import Picture, Report
 from cse.lab.sections import Section
 from cse.lab.settings.compose import SINGLE, explaining, is_group, resolved, without_hydra
 from cse.lab.settings.dotted import Config, flattened, format_value
@@ -39,43 +43,47 @@ CHOSEN = (*SINGLE, "data")
 """The groups whose choices make a run's experiment."""
 
 
-class Facts(NamedTuple):
-    """values: each choice and setting of a sweep's job that a table's numbers depend on, by key. follow: the keys whose
-    values follow from others."""
+def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
+    """A sweep's runs beside the paper's table, or beside each other if it names none, with the paper's figures.
 
-    values: Config
-    follow: set[str]
-
-
-def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
-    """The report of a sweep: its runs beside the paper's table, or beside each other if it names none, and figures."""
-    sweep, block, where = read_sweep(config["sweep"])
+    folders: where the runs are; []: where `cse-train sweep=...` puts them. The figures are drawn into out/figures.
+    """
+    name = config["sweep"]
+    sweep, block, where = read_sweep(name)
     printed = published.table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, printed, where, tolerance=config["tolerance"])
-    spec = spec.model_copy(update={"axes": tuple(key for key in sweep.settings if key != spec.seed)})
-    folders = folders or [sweep.place([])]  # where `cse-train sweep=...` puts them
-    own, others = (mark_departures(of, sweep.name, spec.seed) for of in runs_of_sweep(sweep, spec, folders, config))
-    runs = own + others
+    places = folders or [sweep.place([])]
+    found = runs_of_sweep(sweep, places, must_exist=bool(config["runs"]))
+    runs = mark_departures([run for run in found if not run.is_smoke], sweep.name, spec.seed)
+    small = [run for run in found if run.is_smoke]
     expected = planned(sweep)
-    groups = groups_of(spec, own)
-    sections = [build(spec, printed, groups, own, expected, config["confidence"], config["sweep"])] if printed else []
-    if runs and not any(group.values for group in groups.values()):  # beside each other, at least
-        label = f"{config['sweep']}-runs" if printed else config["sweep"]
-        sections.append(beside_each_other(runs, folders, spec, [] if printed else expected, label))
+    groups = groups_of(spec, runs)
+    claims = judge_claims(spec, printed, groups, config["confidence"])
     paper = published.read(spec.paper)
     paper = {**paper, **paper["tables"].get(block.get("table"), {})}  # a table may have a paper and link of its own
-    states = counted([status_of(run).state for run in runs]) if runs else "No run"
-    return Report(
-        title=config["sweep"],
-        subtitle=f"{paper['paper']}. {states} ({', '.join(map(str, folders))}).",
+    states = counted([status_of(run).state for run in found]) if found else "No run"
+    report = Report(
+        title=name,
+        subtitle=f"{paper['paper']}. {states} ({', '.join(map(str, places))}).",
+        sections=[],
+        csv={"report.csv": None, "claims.csv": claims_frame(claims)},
+        claims=claims,
+        pictures=[draw(plot, spec, runs, out) for plot in spec.figures],
+        log=found,
         link=paper.get("link", ""),
-        start=f"cse-train sweep={config['sweep']}",
-        printed=printed,
-        sections=sections,
-        pictures=[draw(plot, spec, own, out) for plot in spec.figures],
-        runs=runs,
-        claims=judge_claims(spec, printed, groups, runs, config["confidence"]),
+        start="" if any(run.status == "done" for run in found) else f"cse-train sweep={name}",
     )
+    if printed:
+        cells, section = paper_table(spec, printed, groups, runs, expected, config["confidence"])
+        report.sections.append(replace(section, label=name))
+        report.csv["report.csv"] = section.frame
+        report.columns, report.grid = printed.columns, as_printed(printed, cells)
+    if runs and not any(group.values for group in groups.values()):
+        label = f"{name}-runs" if printed else name
+        report.sections.append(beside_each_other(runs, places, spec, [] if printed else expected, label))
+    if small:
+        report.sections.append(beside_each_other(small, places, spec, [], ""))
+    return report
 
 
 def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected: list[Config], label: str) -> Section:
@@ -84,21 +92,23 @@ def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected
     metrics = [metric for plot in spec.figures for metric in plot.metrics if metric in known]
     begun = [run for run in runs if "config" in run.results or run.status == "running"]
     found = compare_runs(begun or runs, folders, metrics, spec.seed)
+    section = settings_section(found, label)
+    title = counted([status_of(run).state for run in found.runs])
+    if all(run.is_smoke for run in runs):
+        return replace(section, title=f"{title}{SMOKE}")
     said = deviations({}, [run for run in runs if run.status == "done"])
     missing = list(dict.fromkeys(missing_jobs(runs, expected)))
-    return replace(found.section(label), title=found.counted, notes=said + found.notes, missing=missing)
+    return replace(section, title=title, notes=said + notes_on_settings(found), missing=missing)
 
 
-def runs_of_sweep(sweep: jobs.Sweep, spec: Spec, folders: list[Path], config: Config) -> tuple[list[Run], list[Run]]:
+def runs_of_sweep(sweep: jobs.Sweep, folders: list[Path], must_exist: bool) -> list[Run]:
     """The sweep's own runs in the folders, which may hold other tables' too: of sweeps that share its folder, and of
-    its cases. And the others of which only a claim speaks, as it names their case, which the sweep has not.
+    its cases.
 
-    The sweep's own folder need not exist yet. Raises UserError for a named folder that does not exist.
+    Raises UserError for a folder that does not exist but must.
     """
-    exist = config["runs"] or folders[0].is_dir()
-    runs = [*read_runs(folders), *jobs_without_run(folders)] if exist else []
-    wheres = [place.get("where", {}) for claim in spec.claims for place in claim.places]
-    named = [where for where in wheres if "case" in where]
+    if not must_exist and not folders[0].is_dir():
+        return []
     folder_of, known = cache(lambda name: jobs.load_sweep(name).folder), choices("sweep")
 
     def is_own(run: Run) -> bool:
@@ -106,10 +116,15 @@ def runs_of_sweep(sweep: jobs.Sweep, spec: Spec, folders: list[Path], config: Co
         shares = name == sweep.name or name not in known or folder_of(name) == sweep.folder
         return shares and (not sweep.cases or run.get("case") in (None, *sweep.cases))
 
-    def is_named(run: Run) -> bool:
-        return run.get("case") not in sweep.cases and any(run.matches(where) for where in named)
+    return [run for run in [*read_runs(folders), *jobs_without_run(folders)] if is_own(run)]
 
-    return list(filter(is_own, runs)), [run for run in filterfalse(is_own, runs) if is_named(run)]
+
+class Facts(NamedTuple):
+    """values: each choice and setting of a sweep's job that a table's numbers depend on, by key. follow: the keys whose
+    values follow from others."""
+
+    values: Config
+    follow: set[str]
 
 
 def sweep_of(run: Run, otherwise: str) -> str:
@@ -164,7 +179,7 @@ def mark_departures(runs: list[Run], sweep: str, seed: str) -> list[Run]:
         choice = {key: run.choices[key] for key in chosen}
         other += [f"{key}={choice[key]}" for key in chosen if planned.values.get(key, choice[key]) != choice[key]]
         facts = own(name, case, tuple(f"{key}={choice[key]}" for key in chosen), held) if other else planned
-        return (*other, *differences(run, facts or planned, keys))
+        return (*other, *differences_to(facts or planned, run, keys))
 
     return [replace(run, departures=departures(run)) for run in runs]
 
@@ -198,16 +213,14 @@ def facts_of(sweep: str, case: str | None, groups: Sequence[str], axes: Sequence
     return Facts(facts, {key for key in told if "${" in str(texts[key])})
 
 
-def differences(run: Run, facts: Facts, typed: set[str]) -> list[str]:
+def differences_to(facts: Facts, run: Run, typed: set[str]) -> list[str]:
     """`KEY=VALUE` of the run for each of its sweep's facts that it has otherwise, and each typed one that its sweep has
-    not. A choice stands for its values; a folder of this machine says nothing, nor what follows from other values, nor
-    what a smoke test made small."""
+    not. A choice stands for its values; a folder of this machine says nothing, nor what follows from other values."""
     found: list[str] = []
     for key, value in facts.values.items():
         ours = run.get(key)
         is_place = is_verbatim(key) and any(str(one).startswith(("/", "~")) for one in (ours, value))
-        is_small = run.is_smoke and key != "smoke"
-        says_nothing = key not in typed and (is_place or is_small or key in facts.follow)
+        says_nothing = key not in typed and (is_place or key in facts.follow)
         if run.has(key) and not says_nothing and "${" not in str(ours) and not same(ours, value):
             found.append(key)
     groups, known = tuple(f"{key}." for key in found), "".join(f" {key}." for key in facts.values)

@@ -4,8 +4,9 @@ import pytest
 from run_folders import change_results
 
 from cse.lab.folder.runs import read_runs
-from cse.lab.report.chosen import with_evaluations, with_origin
-from cse.lab.report.comparison import compare_runs
+from cse.lab.report.compare import compare_runs
+from cse.lab.report.runs_report import notes_on_settings, score_text
+from cse.lab.report.which_runs import with_evaluations, with_origin
 
 DEV, TRANSFER = "dev/stsb/spearman", "test/transfer/average"
 
@@ -50,19 +51,20 @@ def test_the_scores_of_an_evaluation_are_those_of_its_run(trained, evaluate, joi
         evaluate(f"{number}", of, score=80.0 + number)
     found = joined()
     assert list(found.keys.values()) == ["lr"]  # neither the folder nor the checkpoint
-    assert found.scores[TRANSFER, "mean"].tolist() == [82.5, 80.5]
-    assert found.compared_by == TRANSFER
-    assert found.counted == "4 runs: 4 done"
-    assert found.runs["evaluations"].str.rpartition("/")[2].tolist() == ["0", "1", "2", "3"]
-    assert found.scores[DEV, "mean"].tolist() == [72.0, 71.0]  # their own, not those of the evaluations
-    assert [note for note in found.notes if f"2-1: {DEV} 71.00 (72.00)" in note]
+    assert [setting.scores[TRANSFER].mean for setting in found.ranked] == [82.5, 80.5]
+    assert found.scores.leading == TRANSFER
+    assert found.frame["state"].tolist() == ["done"] * 4
+    assert found.frame["evaluations"].str.rpartition("/")[2].tolist() == ["0", "1", "2", "3"]
+    means = [setting.scores[DEV].mean for setting in found.ranked]
+    assert means == [72.0, 71.0]  # their own, not those of the evaluations
+    assert [note for note in notes_on_settings(found) if f"2-1: {DEV} 71.00 (72.00)" in note]
 
 
 def test_a_run_that_lacks_an_evaluation_is_named_and_no_test_score_leads(trained, evaluate, joined):
     evaluate("0", "1-1")
     found = joined()
-    assert found.compared_by == DEV
-    assert "lr=1: only 1 of 2 seeds have test/transfer/average" in found.notes
+    assert found.scores.leading == DEV
+    assert "lr=1: only 1 of 2 seeds have test/transfer/average" in notes_on_settings(found)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_an_evaluation_that_changes_the_encoder_stays_by_itself(trained, evaluat
     evaluate("0", "1-1", more)
     found = joined()
     assert len(found.settings) == 3
-    assert found.scores[TRANSFER, "mean"].count() == 1
+    assert sum(TRANSFER in setting.scores for setting in found.settings) == 1
 
 
 def test_an_evaluation_of_other_weights_or_one_that_failed_is_not_its_runs(trained, evaluate, joined):
@@ -105,5 +107,5 @@ def test_an_odd_evaluation_harms_no_report(trained, evaluate, joined):
 def test_altered_data_of_an_evaluation_marks_its_scores_alone(trained, evaluate, joined):
     evaluate("0", "1-1", altered="test/transfer")
     found = joined()
-    texts = {metric: found.score_text(found.scores.index[1], metric) for metric in (DEV, TRANSFER)}
+    texts = {metric: score_text(found, found.ranked[1], metric) for metric in (DEV, TRANSFER)}
     assert ("†" in texts[TRANSFER], "†" in texts[DEV]) == (True, False)

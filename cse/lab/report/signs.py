@@ -9,6 +9,7 @@ PLUS_MINUS, TIED, NO_BETTER = "±", "≈", "‡"
 PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
 OTHER_SETTING, PUBLISHED_ONLY, NOT_RUN = "OTHER SETTING", "PUBLISHED ONLY", "NOT RUN"
 HOLDS, CONTRADICTED, NOT_SEEN, NOT_JUDGED = "HOLDS", "CONTRADICTED", "NOT SEEN", "NOT JUDGED"
+BY_EYE = "BY EYE"
 
 SIGNS = {
     PLUS_MINUS: "the sample standard deviation over (n) seeds",
@@ -32,6 +33,7 @@ VERDICTS = {
     CONTRADICTED: ("red", "they show that it is the other way round"),
     NOT_SEEN: ("yellow", "they cannot tell"),
     NOT_JUDGED: ("magenta", "these runs are no test of the claim, for the reason given"),
+    BY_EYE: ("bright_black", "of a claim about a figure: read it beside its curve"),
 }
 """The colour and the meaning of each verdict on a cell, which compares our mean with the printed number, or a claim."""
 

@@ -1,4 +1,8 @@
-"""Which runs a report is of: those in folders, or in what a glob names, with the settings that were asked for."""
+"""Which runs a report is of: those in folders, or in what a glob names, with the settings that were asked for.
+
+To read: `asked_for`. A glob is several places (`places`); a later cse-eval of a run's best/ gives the run its scores
+(`with_evaluations`); `where=` names settings as the report's tables do (`having`, `has`).
+"""
 
 import glob
 import re
@@ -7,9 +11,11 @@ from dataclasses import replace
 from functools import reduce
 from itertools import takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 from cse.errors import UserError
-from cse.lab.folder.runs import Run, same
+from cse.lab.folder.plan import jobs_without_run
+from cse.lab.folder.runs import Run, read_runs, same
 from cse.lab.folder.status import DONE
 from cse.lab.report.frame import OWN, differing, format_setting, short_names
 from cse.lab.settings.keys import is_verbatim
@@ -23,13 +29,41 @@ OUTSIDE = re.compile(r"(?:\[[^\]]*\]|\{[^}]*\}|(?<![^\[{,=\s])'(?:[^'\\]|\\.)*'|
 """What stands between the commas outside brackets and quotes. A quote within a word is an apostrophe."""
 
 
+class Asked(NamedTuple):
+    """What was asked for. jobs: planned, without a run; of a folder with jobs alone, these are the runs. folders: those
+    that were searched; first: the places of the first of several, else []."""
+
+    runs: list[Run]
+    jobs: list[Run]
+    folders: list[Path]
+    first: Sequence[Path]
+
+
+def asked_for(folders: Sequence[Path], where: str | None, seed: str) -> Asked:
+    """The runs in these folders, or in those that they name as globs. where: KEY=VALUE,...; seed: the key of seeds.
+
+    Raises UserError for a folder that does not exist, and if none of the runs has these settings.
+    """
+    named = {str(folder): places(folder) for folder in folders}
+    searched = [place for of in named.values() for place in of]
+    runs = with_evaluations(with_origin(read_runs(searched), named))
+    jobs = with_origin(jobs_without_run(searched), named)
+    if where and (runs or jobs):
+        chosen = having([*runs, *jobs], where, seed)
+        runs = [run for run in runs if run in chosen]
+        jobs = [job for job in jobs if job in chosen]
+    above = list(dict.fromkeys(map(folder_above, folders)))
+    first = named[str(folders[0])] if len(named) > 1 else []
+    return Asked(runs, jobs, above, first) if runs else Asked(jobs, [], above, first)
+
+
 def places(folder: Path) -> list[Path]:
     """The folder or, if there is none and its name is a glob, all that this names."""
     named = [] if folder.exists() else sorted(glob.glob(str(folder)))
     return list(map(Path, named)) or [folder]
 
 
-def above(folder: Path) -> Path:
+def folder_above(folder: Path) -> Path:
     """The folder in which a glob searches; the folder itself if its name is none."""
     if folder.exists():
         return folder
