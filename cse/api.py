@@ -26,7 +26,7 @@ from omegaconf import DictConfig
 from cse.errors import UserError
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run import resume, startup
-from cse.lab.run.build import build_evaluators
+from cse.lab.run.build import build_evaluators, complete_selection
 from cse.lab.run.job import Job, check_place, check_typed, fit, folder_of
 from cse.lab.run.launch import launched
 from cse.lab.run.logs import logging_to
@@ -312,4 +312,6 @@ def _composed(
         checked = validate(config, command)
         if runs:
             check_needs(asked(checked))
+        if command == "train":
+            complete_selection(checked)
         return checked, origin

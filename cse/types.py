@@ -250,8 +250,8 @@ class Evaluator(Part, ABC):
 
     splits: tuple[str, ...] = ("dev", "test")
     """The ones that it can score, of "dev" and "test"."""
-    selects: str = "..."
-    """The name of the score that best selects a step, for the message that asks for trainer.select."""
+    primary: str | None = None
+    """The name of its score that says most: `trainer.select=<key>` selects a step by `dev/<key>/<primary>`."""
 
     @abstractmethod
     def prepare(self) -> None:

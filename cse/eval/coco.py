@@ -43,6 +43,7 @@ class Coco(Evaluator):
     """
 
     splits = ("test",)
+    primary = "average"
 
     def __init__(
         self,

@@ -41,6 +41,7 @@ class Declutr(Evaluator):
     """
 
     splits = ("test", "dev")
+    primary = "average"
 
     def __init__(self, parts: dict[str, Evaluator | None]):
         self.parts = {name: part for name, part in parts.items() if part is not None}

@@ -26,7 +26,7 @@ class Demo(ScoredPairs):
     """Spearman x100 of cosines with human scores on each set, and the plain average of the three."""
 
     splits = ("dev",)
-    selects = "average"
+    primary = "average"
     statistics = ("spearman",)
     protocol = "Spearman x100 of cosines with human scores; average of 3"
 

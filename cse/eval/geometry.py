@@ -113,7 +113,7 @@ class Geometry(ScoredPairs):
     each vector of the sphere and 0 from another one of zeros.
     """
 
-    selects = "alignment"
+    primary = "alignment"
 
     def __init__(
         self,

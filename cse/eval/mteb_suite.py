@@ -51,6 +51,7 @@ class Mteb(Evaluator):
     """
 
     splits = ("test",)
+    primary = "average"
 
     def __init__(
         self,

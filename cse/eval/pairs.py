@@ -42,7 +42,7 @@ class Pairs(ScoredPairs):
         if len({*columns, score}) < 3:
             raise UserError(f"`columns`={columns} and `score`={score}: name three columns")
         super().__init__(DataFolder("pairs", "pairs", "", allow_partial=None, find=Path), (), widths)
-        self.splits, self.selects = tuple(self.files), f"{name_of_file(dev or test or '')}/spearman"
+        self.splits, self.primary = tuple(self.files), f"{name_of_file(dev or test or '')}/spearman"
         self.encoding = encoding
         self.columns: list[str | ScoreColumn] = [*columns, ScoreColumn(score, ends=None)]
 

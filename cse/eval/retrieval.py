@@ -50,7 +50,7 @@ class Retrieval(Evaluator):
     conf/eval/retrieval.yaml explains every value. The search goes along with the split `test`.
     """
 
-    selects = "recall@1"
+    primary = "recall@1"
 
     def __init__(
         self,

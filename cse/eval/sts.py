@@ -164,7 +164,7 @@ class Stsb(ScoredPairs):
     conf/eval/stsb.yaml explains every value.
     """
 
-    selects = "spearman"
+    primary = "spearman"
     protocol = "Spearman and Pearson x100 of cosines with gold scores"
     unnamed = "STS-B"
 
@@ -208,6 +208,7 @@ class Sts(ScoredPairs):
     """The tasks of SimCSE's tables: STS12..16 (all, mean, wmean), STS-B test, SICK-R test, and their average."""
 
     splits = ("test",)
+    primary = "average"
     protocol = "Spearman and Pearson x100 of cosines; headline `all`"
 
     def __init__(

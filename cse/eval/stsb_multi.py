@@ -48,7 +48,7 @@ class StsbMulti(ScoredPairs):
     stsb_multi: the folder of stsb-<language>-<split>.csv (sentence, sentence, score; no header); None: the hub's copy.
     """
 
-    selects = "average"
+    primary = "average"
     protocol = "Spearman and Pearson x100 of cosines with STS-B's human scores"
 
     def __init__(

@@ -140,7 +140,7 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
         return list(dict.fromkeys(trainer.watch))
     split, name, score = (*trainer.select.split("/", 2), "", "")[:3]
     if split != "dev" or name not in able or not score:
-        raise no_such_score(trainer.select, [f"dev/{name}/{evaluators[name].selects}" for name in able])
+        raise no_such_score(trainer.select, [f"dev/{name}/{evaluators[name].primary or '...'}" for name in able])
     return list(dict.fromkeys([name, *trainer.watch]))
 
 

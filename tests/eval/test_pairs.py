@@ -49,7 +49,7 @@ def test_each_split_has_its_file_and_a_folder_is_all_its_files(file, tmp_path, b
     for name in ("one.csv", "two.csv"):
         (folder / name).write_bytes(file.read_bytes())
     both = ready(pairs(dev=folder, test=file))
-    assert (both.splits, both.selects) == (("dev", "test"), "dev/spearman")
+    assert (both.splits, both.primary) == (("dev", "test"), "dev/spearman")
     assert both(bag_of_letters, "dev")[0].rows == 8
     assert len(both.source()["files"]) == 4  # the folder's sum of rows, its two files, and that of test
     assert pairs(dev=file).splits == ("dev",)

@@ -46,6 +46,7 @@ class Suite(Evaluator):
     """Base class of Transfer and Probing. mode: which of `classifiers` to use."""
 
     splits = ("test",)
+    primary = "average"
     averaged: tuple[str, ...]
     """The tasks of the average, which needs all of them."""
 

@@ -251,10 +251,24 @@ def make_evaluators(cfg: Mapping[Any, Any] | None) -> dict[str, Evaluator]:
     return {str(name): make(node) for name, node in (cfg or {}).items()}
 
 
+def complete_selection(cfg: DictConfig) -> None:
+    """Write the evaluator that trainer.select names as the name of its primary score, in place: stsb becomes
+    dev/stsb/spearman. Raises UserError for an evaluator that has none."""
+    name = cfg.trainer.select
+    if name is None or name not in (cfg.get("eval") or {}):  # a score's full name, or a wrong one
+        return
+    evaluator: Evaluator = make(cfg.eval[name])
+    if evaluator.primary is None:
+        instead = f"name one in full, dev/{name}/SCORE"
+        raise UserError(f"eval.{name} has no primary score", key="trainer.select", value=name, instead=instead)
+    cfg.trainer.select = f"dev/{name}/{evaluator.primary}"
+
+
 def check_selection(cfg: DictConfig) -> None:
-    """Raise UserError if no evaluator gives a score that trainer.select or trainer.watch names."""
+    """Raise UserError if no evaluator gives a score that trainer.select, completed, or trainer.watch names."""
     from cse.training.settings import watched
 
+    complete_selection(cfg)
     watched(make(cfg.trainer), make_evaluators(cfg.get("eval")))
 
 

@@ -16,6 +16,7 @@ from cse.lab.folder.facts import Change, changed_code, changed_files, changed_se
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import DONE, FAILED, RUNNING
+from cse.lab.run.build import complete_selection
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.words import shell_line, spell_word, texts_of
 from cse.lab.sweep import jobs
@@ -147,6 +148,8 @@ def differences(job: jobs.PlannedJob, run: Run) -> list[Change]:
     config = job.composed()
     if config.smoke:  # its settings were shrunk
         return changed_files(run)
+    if job.program == "cse-train":
+        complete_selection(config)
     changed = changed_settings(run.config, resolved(without_hydra(config)))
     if job.scores:  # a run's folder, which may have been moved with its sweep
         changed = [change for change in changed if change.name != "checkpoint"]

@@ -10,7 +10,11 @@ from run_folders import results_of
 from safetensors.torch import save_file
 
 from cse.errors import UserError
+from cse.lab.folder.runs import read_run
 from cse.lab.run import best
+from cse.lab.run.build import make_evaluators
+from cse.lab.settings.compose import composed
+from cse.lab.settings.groups import choices
 from cse.training.loop import Training
 from cse.training.settings import State
 from cse.training.watch import Watch
@@ -50,6 +54,25 @@ def test_the_best_step_is_the_lowest_of_a_score_that_is_better_when_lower(small_
     assert results["best_step"] == 1 + curve.index(min(curve))
     assert results["metrics"][select] == pytest.approx(min(curve), rel=1e-4)
     assert ("no better than untrained" in capsys.readouterr().out) == (min(untrained, *curve) == untrained)
+
+
+def test_an_evaluators_name_stands_for_its_primary_score(small_run, cse_train, tmp_path, capsys):
+    """A run records the full name, so that reports, a resumed run and an older one mean the same."""
+    assert cse_train([*small_run, "trainer.max_steps=2", "trainer.select=stsb"]) == 0
+    assert read_run(tmp_path / "run").config["trainer"]["select"] == "dev/stsb/spearman"
+    more = ["trainer.max_steps=4", f"resume={tmp_path / 'run'}"]
+    assert cse_train([*more, "trainer.select=stsb"]) == 0
+    assert cse_train([*more, "trainer.select=dev/stsb/spearman"]) == 0
+    capsys.readouterr()
+    assert cse_train([*small_run, "trainer.select=sts", f"hydra.run.dir={tmp_path}/other"]) == 2
+    assert "trainer.select=sts" in capsys.readouterr().err
+
+
+def test_every_evaluator_that_scores_dev_has_a_primary_score():
+    more = {"pairs": ["eval.pairs.dev=a.csv"]}
+    for name in choices("eval"):
+        (evaluator,) = make_evaluators(composed("train", [f"eval=[{name}]", *more.get(name, [])]).eval).values()
+        assert evaluator.primary
 
 
 def test_before_and_after_are_scored_in_one_precision(small_run, cse_train, tmp_path):
