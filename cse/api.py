@@ -247,7 +247,7 @@ def _job(command: str, words: Sequence[str], settings: dict[str, object], folder
         job = Job(without_hydra(config), typed, place)
         with logging_to(job.log_file):
             if origin is None:
-                fit(job.cfg, command, config.hydra.runtime.choices, given)
+                fit(job.cfg, command, config, given)
             job.check()
             yield job
 

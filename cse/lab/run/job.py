@@ -5,7 +5,7 @@ Imports no torch: sweeps are listed and refused with it.
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,14 +95,19 @@ class Job:
         return "nothing is saved yet"
 
 
-def fit(cfg: DictConfig, command: str, chosen: Mapping[str, str | None], words: Sequence[Word]) -> None:
+def fit(cfg: DictConfig, command: str, composition: DictConfig, words: Sequence[Word]) -> None:
     """Change a composed config in place into the one that the run uses: its values' sources, and smoke=true's sizes.
 
-    command: "train" or "evaluate". chosen: the choice of each group. words: the line's.
+    command: "train" or "evaluate". composition: the config with Hydra's node, which has the choice of each group and
+    the files of the user's own. words: the line's.
     """
+    chosen, files = composition.hydra.runtime.choices, own.own_files(composition)
     with open_dict(cfg):
         if command == "train":
-            cfg.sources = [*provenance.sources(chosen, words), *own.overridden(cfg, {word.key for word in words})]
+            cfg.sources = [
+                *provenance.sources(chosen, words),
+                *own.overridden(cfg, files, {word.key for word in words}),
+            ]
         cfg.choices = groups.chosen(command, chosen, texts_of(words), map(str, cfg.eval))
     smoke.fit(cfg, typed_keys(words))
 

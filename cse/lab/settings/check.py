@@ -102,7 +102,7 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
                 OmegaConf.update(cfg, typed_key(place + key, written), plain)
     if wrong:
         places = {
-            key: own.written_at(name, OmegaConf.select(cfg, name)) for key in wrong for name in [key.split("=")[0]]
+            key: own.written_at(cfg, name, OmegaConf.select(cfg, name)) for key in wrong for name in [key.split("=")[0]]
         }
         raise UserError("; ".join(f"{key}: {' or '.join(dict.fromkeys(wrong[key]))}{places[key]}" for key in wrong))
     return cfg

@@ -14,7 +14,7 @@ from omegaconf.basecontainer import BaseContainer
 
 from cse.errors import UserError
 from cse.lab.settings.dotted import Config
-from cse.lab.settings.groups import CONF_DIR, SWEEPS_DIR, choices
+from cse.lab.settings.groups import CONF_DIR, SWEEPS_DIR, choices, own_folders
 from cse.lab.settings.mistakes import explain, no_choice
 from cse.lab.settings.words import Word, parse_word
 
@@ -32,16 +32,22 @@ def composed(command: str, texts: Sequence[str]) -> DictConfig:
     """
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
+    from hydra.types import RunMode
 
     from cse.lab.settings import own
 
     refuse_words(texts)
-    own.read.clear()
     outer = GlobalHydra.instance().hydra  # of a notebook or a test
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(CONF_DIR, version_base="1.3"):
-            return compose(command, list(texts), return_hydra_config=True)
+            config = compose(command, list(texts), return_hydra_config=True)
+            if own_folders():
+                loader = GlobalHydra.instance().config_loader()
+                read = loader.compute_defaults_list(command, list(texts), RunMode.RUN).defaults
+                files = {str(one.path): one.package for one in own.find_own_files(read)}
+                OmegaConf.update(config, own.OWN_FILES, files, force_add=True)
+            return config
     finally:
         GlobalHydra.instance().hydra = outer
 

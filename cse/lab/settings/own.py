@@ -5,18 +5,19 @@ whether or not a `# @package` says so. Where there is such a comment, its place 
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import yaml
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra.core.default_element import ResultDefault
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.settings.dotted import Config, flattened
-from cse.lab.settings.groups import groups, text_of
+from cse.lab.settings.groups import CONF_DIR, groups, own_folders, text_of
 from cse.lab.settings.keys import is_of_line
 
 WHOLE = ("experiment", "variant", "recipe", "sweep")
@@ -39,19 +40,39 @@ READ_IN = {
 NOT_SETTINGS = ("defaults", "cases", "report", "same_runs_as", "search_each")
 """The keys that a file has beside settings."""
 
+OWN_FILES = "hydra.own_files"
+"""Where a composed config has the files of the user's own that it was composed of: {path: package}."""
+
 NOWHERE = object()
 
 
 class OwnFile(NamedTuple):
-    """A file that was read. package: where its settings lie in the config, "" at the top."""
+    """A file that a config was composed of. package: where its settings lie in the config, "" at the top."""
 
     path: Path
     package: str
-    content: Config
+
+    @property
+    def content(self) -> Config:
+        """Its settings."""
+        return OmegaConf.to_container(OmegaConf.load(self.path))  # type: ignore[return-value]
 
 
-read: list[OwnFile] = []
-"""The files of the config that was composed last."""
+def find_own_files(defaults: Iterable[ResultDefault]) -> list[OwnFile]:
+    """The files of the user's own in the defaults list that Hydra composes, in its order."""
+    found: list[OwnFile] = []
+    for one in defaults:
+        for folder in own_folders():
+            path = folder / f"{one.config_path}.yaml"
+            if path.is_file() and not Path(CONF_DIR, f"{one.config_path}.yaml").exists():
+                found.append(OwnFile(path, one.package or ""))
+    return found
+
+
+def own_files(config: DictConfig) -> list[OwnFile]:
+    """Those that `composed` found, which Hydra's node of a composed config has; [] without that node."""
+    recorded = OmegaConf.select(config, OWN_FILES) or {}
+    return [OwnFile(Path(path), package) for path, package in recorded.items()]
 
 
 class OwnSource(FileConfigSource):
@@ -73,7 +94,6 @@ class OwnSource(FileConfigSource):
         package = package_of(text, group, path.stem, content)
         plain: Config = OmegaConf.to_container(content)  # type: ignore[assignment]
         check(path, group.partition("/")[0], package, plain)
-        read.append(OwnFile(path, "" if package == "_global_" else package or group.replace("/", "."), plain))
         return ConfigResult(
             config=content, path=f"own://{self.path}", provider=self.provider, header={"package": package}
         )
@@ -134,9 +154,9 @@ def check_keys(path: Path, group: str, content: Config, known: set[str]) -> None
             raise UserError(f"{line_of(path, key.split('.'))}: {key} has no effect in a file: type it on the line")
 
 
-def written_at(key: str, value: object) -> str:
-    """` (FILE:LINE)` of the last own file that gives a key this value, or one inside it; "" if none does."""
-    for one in reversed(read):
+def written_at(config: DictConfig, key: str, value: object) -> str:
+    """` (FILE:LINE)` of the config's last own file that gives a key this value, or one inside it; "" if none does."""
+    for one in reversed(own_files(config)):
         if one.package and f"{one.package}.".startswith(f"{key}."):
             return f" ({one.path})"
         inside = key.removeprefix(f"{one.package}.") if one.package else key
@@ -148,10 +168,10 @@ def written_at(key: str, value: object) -> str:
     return ""
 
 
-def overridden(config: DictConfig, typed: Collection[str]) -> list[str]:
-    """A sentence for each value of the files read that a later file of ours replaces. typed: the line's keys."""
+def overridden(config: DictConfig, files: Sequence[OwnFile], typed: Collection[str]) -> list[str]:
+    """A sentence for each value of the files that a later file of ours replaces. typed: the line's keys."""
     told: dict[str, str] = {}
-    for one in read:
+    for one in files:
         for inside, value in flattened(one.content).items():
             key = f"{one.package}.{inside}".lstrip(".")
             now = OmegaConf.select(config, key)

@@ -93,23 +93,24 @@ def read_words(arguments: Sequence[str], command: str) -> list[Word]:
     Raises Hydra's error for a word that it cannot read, and UserError for one that has no effect or letters that would
     be lost.
     """
-    texts = [text.replace("=~/", f"={Path.home()}/").replace(",~/", f",{Path.home()}/") for text in as_meant(arguments)]
-    # + adds a key to a config, but nothing reads a key that conf/ lacks
-    texts = [text if key_of(text).startswith("hydra") else text.lstrip("+") for text in texts]
-    if unread := next((text for text in texts if key_of(text).replace("/", ".").startswith(UNREAD)), None):
-        raise UserError(
-            f"{unread} has no effect: leave it out; a run logs to its train.log and metrics.jsonl (every step with "
-            "trainer.log_every=1), in hydra.run.dir=FOLDER"
-        )
-    texts = name_evaluator(texts)
+    texts = name_evaluator([with_home(without_plus(text)) for text in as_meant(arguments)])
     for text in texts:
+        refuse_unread(text)
         parse_word(text)
     return replace_null(by_whom(texts), command)
 
 
 def recorded_words(texts: Sequence[str]) -> list[Word]:
-    """The words that a run or a plan wrote down, texts(words). Older ones lack the quotes that the grammar wants."""
-    return by_whom([text if is_one_value(text) else spell_word(*text.split("=", 1)) for text in texts])
+    """The words that a run or a plan wrote down. Older ones lack the quotes that the grammar wants; what is no word is
+    left out."""
+    read: list[str] = []
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if equals and not is_one_value(text):
+            text = spell_word(key, value)
+        if is_one_value(text):
+            read.append(text)
+    return by_whom(read)
 
 
 def by_whom(texts: Sequence[str]) -> list[Word]:
@@ -119,11 +120,9 @@ def by_whom(texts: Sequence[str]) -> list[Word]:
 
 
 def is_one_value(text: str) -> bool:
-    """Whether Hydra reads the text of a word as one value; a text without = is left as it is."""
+    """Whether Hydra reads a text as a word with one value."""
     from hydra.errors import HydraException
 
-    if "=" not in text:
-        return True
     try:
         return not parse_word(text).is_sweep_override()
     except HydraException:
@@ -194,6 +193,25 @@ def as_meant(arguments: Sequence[str]) -> list[str]:
 def is_agents(text: str) -> bool:
     """Whether a W&B agent may have written it: --KEY=VALUE, which is no flag of Hydra's."""
     return text.startswith("--") and "=" in text and key_of(text) not in WITH_VALUE
+
+
+def without_plus(text: str) -> str:
+    """The word without a +, which adds a key to a config: nothing reads a key that conf/ lacks, but Hydra does."""
+    return text if key_of(text).startswith("hydra") else text.lstrip("+")
+
+
+def with_home(text: str) -> str:
+    """The word with ~/ as shells expand it, which they do at the start of a word only."""
+    return text.replace("=~/", f"={Path.home()}/").replace(",~/", f",{Path.home()}/")
+
+
+def refuse_unread(text: str) -> None:
+    """Raise UserError for a key of Hydra's own runs and logs, which nothing here reads."""
+    if key_of(text).replace("/", ".").startswith(UNREAD):
+        raise UserError(
+            f"{text} has no effect: leave it out; a run logs to its train.log and metrics.jsonl (every step with "
+            "trainer.log_every=1), in hydra.run.dir=FOLDER"
+        )
 
 
 def check_letters(names: Sequence[str]) -> None:

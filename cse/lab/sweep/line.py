@@ -175,7 +175,7 @@ def options_of(words: Sequence[Word], sweep: Sweep | None) -> tuple[DictConfig, 
     texts += [f"sweep={sweep.name}"] if sweep else []
     with explaining(texts, "train"):
         config = composed("train", texts)
-        options = validate_keys(OmegaConf.masked_copy(config, list(Starting.__annotations__)), Starting)
+        options = validate_keys(OmegaConf.masked_copy(config, [*Starting.__annotations__, "hydra"]), Starting)
     if config.hydra.runtime.choices["hydra/sweeper"] == "basic":
         return options, None
     for key in ("n_trials", "batch"):

@@ -19,7 +19,7 @@ def fitted(*words: str, command: str = "train"):
     """The config of a run with these words."""
     composition = composed(command, words)
     config = without_hydra(composition)
-    fit(config, command, composition.hydra.runtime.choices, recorded_words(words))
+    fit(config, command, composition, recorded_words(words))
     return config
 
 

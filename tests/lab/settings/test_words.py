@@ -123,6 +123,10 @@ def test_a_word_that_an_older_edition_wrote_without_quotes_is_read(written, read
     assert Word(spell_word(word.key, read)) == word
 
 
+def test_what_a_damaged_run_wrote_is_no_word():
+    assert texts_of(recorded_words(["seed=1", "x", "a b=1", "~cases"])) == ["seed=1", "~cases"]
+
+
 def test_a_reference_reads_what_it_names():
     assert cse.compose("note=${seed}", "seed=7").note == "7"
     with pytest.raises(UserError, match="HOME"):

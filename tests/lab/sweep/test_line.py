@@ -97,7 +97,7 @@ def lasting(tmp_path, monkeypatch):
     def command(job, folder: Path) -> list[str]:
         config, of = job.composed(), CONFIGS[job.program]
         cfg = without_hydra(config)
-        fit(cfg, of, config.hydra.runtime.choices, job.words)
+        fit(cfg, of, config, job.words)
         scores = {"stsb": ["dev/stsb/spearman", "test/stsb/spearman"], "sts": ["test/sts/average"]}
         metrics = {name: 71.23 for evaluator in cfg.eval for name in scores[evaluator]}
         leave_run(folder, resolved(cfg), metrics, command=shell_line(job.program, *texts_of(job.words)))
