@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from cse.errors import MissingResource, first_line
+from cse.errors import MissingResource, first_line, naming
 from cse.files import file_lock, replaced_file, written_once
 from cse.needs import Need, Place
 from cse.sources import hub
@@ -26,10 +26,11 @@ log = logging.getLogger("cse")
 class DatasetNeed(Need):
     """A dataset of the catalogue, whose name may end in a language, after a colon, or another one of the hub.
 
-    copy: the place that its setting names, or None.
+    copy: the place that its setting names, or None. key: what the user types for that setting, once a config is asked.
     """
 
     copy: str | None = field(default=None, compare=False)
+    key: str = field(default="", compare=False, kw_only=True)
 
     @property
     def dataset(self) -> str:
@@ -44,7 +45,8 @@ class DatasetNeed(Need):
     def check(self) -> None:
         """See Need."""
         if self.about is not None and self.copy:
-            self.about.check_copy(self.copy)
+            with naming(copy=self.key or str(self.about.setting)):
+                self.about.check_copy(self.copy)
 
     def find(self) -> Place:
         """See Need."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.errors import MissingResource, UserError
-from cse.lab.commands.exits import as_set, exit_on_error, report_error, words_or_help
+from cse.lab.commands.exits import exit_on_error, report_error, words_or_help
 from cse.lab.run import startup
 from cse.lab.sections import in_columns
 from cse.lab.settings.compose import composed, resolved
@@ -61,7 +61,7 @@ def show(words: Sequence[str]) -> int:
     if all("=" not in word for word in words):
         for name, need in {about_of(need)[0]: need for need in needs}.items():
             place, wrong = look(need)
-            show_one(name, place, as_set(wrong))
+            show_one(name, place, wrong)
         return 0
     counts: Counter[str] = Counter()
     for need in needs:
@@ -71,7 +71,7 @@ def show(words: Sequence[str]) -> int:
         counts[state] += 1
         counts["fetched"] += state == "missing" and not wrong
         size = size_of(name) if about else ""
-        print(as_set(f"{state:<7}  {need.name}  {place or wrong or size}".rstrip()))
+        print(f"{state:<7}  {need.name}  {place or wrong or size}".rstrip())
     gets = f" ({shell_line('cse-data', 'fetch', *words)} gets them)" if counts["fetched"] else ""
     later = f", {counts['later']} when it is first scored" if counts["later"] else ""
     print(f"{counts['here']} here, {counts['missing']} missing{gets}{later}")

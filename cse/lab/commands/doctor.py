@@ -16,8 +16,9 @@ from typing import NamedTuple
 from omegaconf import DictConfig
 
 from cse.errors import UserError
-from cse.lab.commands.exits import as_set, exit_on_error, words_or_help
+from cse.lab.commands.exits import exit_on_error, words_or_help
 from cse.lab.run import startup
+from cse.lab.settings.typed import typed_in
 from cse.lab.settings.words import read_words, texts_of
 from cse.sources.hub import is_offline
 
@@ -62,7 +63,7 @@ def main() -> None:
         findings = {group: {name: one._asdict() for name, one in of.items()} for group, of in found.items()}
         print(json.dumps(findings, indent=2))
         return
-    print(as_set("\n".join(summary(found))))
+    print("\n".join(summary(found)))
 
 
 def summary(found: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
@@ -160,7 +161,8 @@ def paths(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:
             yield str(key), Finding("none", f"paths.{key}=FOLDER or CSE_{str(key).upper()}")
         else:
             exists = key == "cache" or Path(place).exists()
-            yield str(key), have(exists, place if exists else f"paths.{key}={place}: there is no such folder")
+            absent = f"{typed_in(cfg, f'paths.{key}')}={place}: there is no such folder"
+            yield str(key), have(exists, place if exists else absent)
 
 
 if __name__ == "__main__":

@@ -80,20 +80,12 @@ def wait_for_the_first() -> None:
     time.sleep(FIRST + int(os.environ.get("LOCAL_RANK", "0")))
 
 
-def as_set(text: str) -> str:
-    """The text, in which each folder that comes from the environment is named by its variable, not by paths.KEY."""
-    for name, value in os.environ.items():
-        if name.startswith("CSE_"):
-            text = text.replace(f"paths.{name.removeprefix('CSE_').lower()}={value}", f"{name}={value}")
-    return text
-
-
 def report_error(message: str, code: int) -> int:
     """Print one sentence on stderr. Returns the exit code.
 
     It is also written to the file from which torchrun and accelerate take it for their own report.
     """
-    sentence = f"{Path(sys.argv[0]).name}: {as_set(message)}"
+    sentence = f"{Path(sys.argv[0]).name}: {message}"
     if file := os.environ.get("TORCHELASTIC_ERROR_FILE"):
         failure = {"message": sentence, "extraInfo": {"timestamp": int(time.time())}}
         Path(file).write_text(json.dumps({"message": failure}), encoding="utf-8")

@@ -20,10 +20,12 @@ from cse.lab.run.job import folder_of
 from cse.lab.settings.compose import references, without_hydra
 from cse.lab.settings.dotted import flattened
 from cse.lab.settings.keys import keys_with
+from cse.lab.settings.typed import typed_in
 from cse.needs import FileNeed, Need, Part, Place, Settings
 from cse.ranges import Mark
 from cse.sources import hub
 from cse.sources.encoder import EncoderNeed, WeightsNeed, check_folder, locate
+from cse.sources.fetch import DatasetNeed
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def folders_referred_to(config: DictConfig) -> Iterator[tuple[str, Need]]:
     for key in sorted(references(flattened(written))):
         place = OmegaConf.select(config, key) if key.startswith("paths.") else None
         if place is not None and key != "paths.cache":  # which is made
-            yield "paths", FileNeed(place, key)
+            yield "paths", FileNeed(place, typed_in(config, key))
 
 
 def nested(key: str, settings: Settings) -> Iterator[tuple[str, Settings]]:
@@ -126,10 +128,15 @@ def plain(node: DictConfig) -> dict[str, Any]:
 
 
 def placed(need: Need, part: str, config: DictConfig) -> Need:
-    """The need of a part, found in the cache of a config, and with the whole key that names it. part: its key."""
+    """The need of a part, found in the cache of a config, and with the key that the user types for it.
+
+    part: its key.
+    """
     need = replace(need, cache=Path(config.paths.cache).expanduser())
-    if isinstance(need, FileNeed | WeightsNeed) and part:
-        return replace(need, key=f"{part}.{need.key}")
+    if isinstance(need, FileNeed | WeightsNeed):
+        return replace(need, key=typed_in(config, f"{part}.{need.key}".lstrip(".")))
+    if isinstance(need, DatasetNeed) and need.about is not None:
+        return replace(need, key=typed_in(config, str(need.about.setting)))
     return need
 
 

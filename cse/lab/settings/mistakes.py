@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from cse.errors import UserError
 from cse.lab.settings.groups import choices, file_of, groups, own_folders, text_of
 from cse.lab.settings.lookup import keys
 from cse.lab.settings.suggest import closest, meant, nearest, topic
@@ -29,8 +30,8 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
     from hydra.errors import OverrideParseException
 
     text = str(error).partition("Config search path")[0]
-    if refused := re.match("UserError raised while resolving interpolation: (.*)", text):
-        return refused[1]
+    if isinstance(error.__cause__, UserError):  # of a value from the environment
+        return str(error.__cause__)
     if match := re.search(r"(?:Could not override '|is not in struct\s+full_key: )([^'\s]+)", text):
         return no_key(match[1], words, command)
     if match := re.search(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'", text):

@@ -6,7 +6,7 @@ import re
 from contextlib import AbstractContextManager
 from typing import cast
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import Container, DictConfig, OmegaConf
 
 from cse.errors import renaming
 from cse.lab.settings.dotted import Config, flattened
@@ -17,13 +17,13 @@ VARIABLE = re.compile(r"\$\{oc\.env:(\w+)\b.*\}")
 
 def as_typed(node: DictConfig) -> AbstractContextManager[None]:
     """A block that calls a part with the settings of this node: its UserErrors name what the user typed for them."""
-    place = node._get_full_key(None)
+    place, config = node._get_full_key(None), node._get_root()
+    return renaming(lambda parameter: typed_in(config, f"{place}.{parameter}".lstrip(".")))
 
-    def name(parameter: str) -> str:
-        written = flattened(cast("Config", OmegaConf.to_container(node._get_root())))
-        return typed_key(f"{place}.{parameter}" if place else parameter, written)
 
-    return renaming(name)
+def typed_in(config: Container, key: str) -> str:
+    """What the user types for a key of this config."""
+    return typed_key(key, flattened(cast("Config", OmegaConf.to_container(config))))
 
 
 def typed_key(key: str, written: Config) -> str:
