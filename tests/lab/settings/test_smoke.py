@@ -33,8 +33,8 @@ def test_each_corpus_keeps_its_reader_and_columns(words, columns, tmp_path_facto
     if words != "data=openwebtext":  # its reader streams from the hub
         assert config.data.rows._target_ == whole.data.rows._target_
     text = instantiate(config.data)
-    text.prepare()
-    assert (len(text), text.num_columns) == (ROWS, columns)
+    rows = text.read()
+    assert (len(rows), text.num_columns) == (ROWS, columns)
 
 
 @pytest.mark.parametrize("word", [
@@ -104,7 +104,7 @@ def test_text_that_is_typed_is_read_and_cut(tmp_path, more, rows):
     (tmp_path / "mine.txt").write_text("".join(f"sentence {number}\n" for number in range(500)))
     words = ["smoke=true", "data=text", f"data.path={tmp_path}/mine.txt", *more]
     text = instantiate(fitted(*words, f"paths.cache={tmp_path}").data)
-    text.prepare()
+    rows = text.read()
     assert (len(text.chosen), text.text(0)) == (rows, "sentence 0")
 
 
