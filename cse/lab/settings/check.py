@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from inspect import Parameter, getmodule, isabstract, isclass, isfunction, signature
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_type_hints
 
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
@@ -31,12 +31,15 @@ from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import file_of
 from cse.lab.settings.schema import BASES, BESIDE, COMMANDS, PASSED
 from cse.lab.settings.suggest import nearest
-from cse.lab.settings.typed import typed_key
+from cse.lab.settings.typed import referred_key
 from cse.lab.settings.words import spell_value
 from cse.ranges import STRICT, no_word_for_null
 
 if TYPE_CHECKING:  # needs typing_extensions 4.13
     from typing_extensions import TypeForm
+
+Wrong = dict[str, list[str]]
+"""What is wrong with each setting, KEY=VALUE or KEY."""
 
 NESTED = object()  # stands for a nested part, which is checked by itself
 NOT_SET = "is not set"
@@ -67,45 +70,78 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
     a reference to a key that does not exist.
     """
     ours = without_hydra(cfg)
-    content, written = resolved(ours), flattened(OmegaConf.to_container(ours))  # type: ignore[arg-type]
-    followed = references(written)
-    read = followed | {f"paths.{key!s}" for key in OmegaConf.load(file_of("paths", "default"))}
-    helpers = {key.partition(".")[0] for key in followed} - keys.__annotations__.keys()
-    wrong = {key: [NOT_SET] for key in sorted(OmegaConf.missing_keys(ours))}
-    for place, node in [("", content), *parts(content, "")]:
+    content, written = resolved(ours), flattened(cast("Config", OmegaConf.to_container(ours)))
+    helpers = helper_keys(written, keys)
+    wrong: Wrong = {key: [NOT_SET] for key in sorted(OmegaConf.missing_keys(ours))}
+    wrong |= {key: [NOT_READ] for key in unread_keys(content, written, helpers)}
+    top = {key: value for key, value in content.items() if key not in helpers}
+    for place, node in [("", top), *parts(content, "")]:
+        target, settings = str(node.get("_target_")), without_parts(node)
         try:
-            types = types_of(str(node["_target_"]), BESIDE.get(place)) if place else validator(keys)
+            types = types_of(target, BESIDE.get(place)) if place else validator(keys)
         except (ImportError, ValueError, TypeError) as error:
-            wrong[f"{place}_target_={node['_target_']}"] = [not_imported(str(node["_target_"]), error)]
+            wrong[f"{place}_target_={target}"] = [not_imported(target, error)]
             continue
-        settings = {key: mask_parts(value) for key, value in node.items() if key not in HYDRAS_OWN}
-        if not place:
-            aside = flattened({key: settings.pop(key) for key in helpers & settings.keys()})
-            unread = (key for key in aside if not f"{key}.".startswith(tuple(f"{one}." for one in followed)))
-            wrong |= {f"{key}={spell_value(aside[key])}": [NOT_READ] for key in unread}
-            wrong |= {f"paths.{key}": [NOT_READ] for key in content.get("paths", ()) if f"paths.{key}" not in read}
         try:
             converted = types.validate_python(settings, strict=True)
         except ValidationError as refused:
-            known = signature(get_object(node["_target_"])).parameters if place else keys.__annotations__
-            for one in refused.errors():
-                if one["input"] != MISSING:
-                    key, value = setting_at(one, node)
-                    wrong.setdefault(typed_key(place + key, written) + value, []).append(in_words(one, list(known)))
+            known = signature(get_object(target)).parameters if place else keys.__annotations__
+            add_refused(wrong, refused, place, node, known=list(known), written=written)
             continue
         if place and (why := unmade(place, node)):
-            wrong[f"{place}_target_={node['_target_']}"] = [why]
-        before = flattened(settings)
-        for key, after in flattened(converted).items():
-            plain = list(after) if isinstance(after, tuple) else after
-            if plain != before[key]:
-                OmegaConf.update(cfg, typed_key(place + key, written), plain)
+            wrong[f"{place}_target_={target}"] = [why]
+        keep_converted(cfg, place, settings, converted, written)
     if wrong:
-        places = {
-            key: own.written_at(cfg, name, OmegaConf.select(cfg, name)) for key in wrong for name in [key.split("=")[0]]
-        }
-        raise UserError("; ".join(f"{key}: {' or '.join(dict.fromkeys(wrong[key]))}{places[key]}" for key in wrong))
+        raise UserError("; ".join(sentence_of(key, reasons, cfg) for key, reasons in wrong.items()))
     return cfg
+
+
+def helper_keys(written: Config, keys: type) -> set[str]:
+    """The keys at the top that only serve as what other values refer to."""
+    return {key.partition(".")[0] for key in references(written)} - keys.__annotations__.keys()
+
+
+def unread_keys(content: Config, written: Config, helpers: set[str]) -> Iterator[str]:
+    """The keys, with values, that no part takes and no value refers to: below helpers, and in `paths`."""
+    followed = references(written)
+    above = tuple(f"{key}." for key in followed)
+    for key, value in flattened({key: content[key] for key in helpers & content.keys()}).items():
+        if not f"{key}.".startswith(above):
+            yield f"{key}={spell_value(value)}"
+    ours = OmegaConf.load(file_of("paths", "default"))
+    for key in content.get("paths", ()):
+        if key not in ours and f"paths.{key}" not in followed:
+            yield f"paths.{key}"
+
+
+def without_parts(node: Config) -> Config:
+    """The settings of a node, with NESTED in place of every part in them."""
+    return {key: mask_parts(value) for key, value in node.items() if key not in HYDRAS_OWN}
+
+
+def add_refused(
+    wrong: Wrong, refused: ValidationError, place: str, node: Config, *, known: Sequence[str], written: Config
+) -> None:
+    """Add what pydantic refuses of a node, by the key that one types. known: the settings that there are."""
+    for error in refused.errors():
+        if error["input"] != MISSING:
+            key, value = setting_at(error, node)
+            wrong.setdefault(referred_key(place + key, written) + value, []).append(in_words(error, known))
+
+
+def keep_converted(cfg: DictConfig, place: str, settings: Config, converted: Config, written: Config) -> None:
+    """Write the values that pydantic converted into the config, where they were typed."""
+    before = flattened(settings)
+    for key, value in flattened(converted).items():
+        plain = list(value) if isinstance(value, tuple) else value
+        if plain != before[key]:
+            OmegaConf.update(cfg, referred_key(place + key, written), plain)
+
+
+def sentence_of(setting: str, reasons: Sequence[str], cfg: DictConfig) -> str:
+    """What is wrong with a setting, KEY=VALUE or KEY, and the place of the user's own file that sets it."""
+    key = setting.partition("=")[0]
+    return f"{setting}: {' or '.join(dict.fromkeys(reasons))}{own.written_at(cfg, key, OmegaConf.select(cfg, key))}"
 
 
 def not_imported(target: str, error: Exception) -> str:

@@ -27,10 +27,14 @@ def typed_in(config: Container, key: str) -> str:
 
 
 def typed_key(key: str, written: Config) -> str:
-    """The key that one types to set this one: of a value that is `${other}`, the other; of one that comes from the
-    environment, its variable. written: the config, unresolved."""
-    value = str(written.get(key))
-    if variable := VARIABLE.fullmatch(value):
-        return variable[1] if os.environ.get(variable[1]) else key
-    reference = REFERENCE.fullmatch(value)
-    return typed_key(reference[1], written) if reference else key
+    """What one types to set this key: that which its value refers to or, if it comes from the environment, the
+    variable. written: the config, unresolved."""
+    key = referred_key(key, written)
+    variable = VARIABLE.fullmatch(str(written.get(key)))
+    return variable[1] if variable and os.environ.get(variable[1]) else key
+
+
+def referred_key(key: str, written: Config) -> str:
+    """The key whose value this one has: of a value that is `${other}`, the other."""
+    reference = REFERENCE.fullmatch(str(written.get(key)))
+    return referred_key(reference[1], written) if reference else key

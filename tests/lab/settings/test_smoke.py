@@ -104,8 +104,8 @@ def test_text_that_is_typed_is_read_and_cut(tmp_path, more, rows):
     (tmp_path / "mine.txt").write_text("".join(f"sentence {number}\n" for number in range(500)))
     words = ["smoke=true", "data=text", f"data.path={tmp_path}/mine.txt", *more]
     text = instantiate(fitted(*words, f"paths.cache={tmp_path}").data)
-    rows = text.read()
-    assert (len(text.chosen), text.text(0)) == (rows, "sentence 0")
+    read = text.read()
+    assert (len(read), read.text(0)) == (rows, "sentence 0")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_text_of_ones_own_has_no_unknown_tokens(tmp_path):
 def test_a_column_that_the_corpus_lacks_fails_in_a_smoke_run_too(tmp_path):
     config = fitted("smoke=true", "data=nli", "data.columns=[sent0,hypothesis]", f"paths.cache={tmp_path}")
     with pytest.raises(UserError, match="hypothesis"):
-        instantiate(config.data).prepare()
+        instantiate(config.data).read()
 
 
 def test_an_encoder_that_records_its_pooling_has_one_in_cse_eval_too(tmp_path):
