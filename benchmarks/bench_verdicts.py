@@ -58,11 +58,11 @@ WORLDS = [
 
 
 def spec_of(blocks: Sequence[dict[str, object]]) -> Spec:
-    printed = published.table("whitenedcse", "table5")
+    printed = published.printed_table("whitenedcse", "table5")
     return parse(BLOCK | {"claims": list(blocks)}, printed, "bench_verdicts", tolerance=0.1)
 
 
-def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list[claims.Finding]:
+def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list[claims.JudgedClaim]:
     """The report's claims on one made-up table."""
     scores = np.array(world.means)[:, None] + rng.normal(size=(len(ARMS), seeds))
     if world.ties:
@@ -72,7 +72,7 @@ def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list
         for arm, of in zip(ARMS, scores, strict=True)
         for seed, score in enumerate(of)
     ]
-    printed = published.table("whitenedcse", "table5")
+    printed = published.printed_table("whitenedcse", "table5")
     return claims.judge_claims(spec, printed, groups_of(spec, runs), 0.95)
 
 
@@ -102,7 +102,7 @@ def false_alarms(world: World, seeds: int, tables: int) -> float:
     return float(np.mean([any_false(spec, draw(spec, world, seeds, rng), world) for _ in range(tables)]))
 
 
-def any_false(spec: Spec, judged: Sequence[claims.Finding], world: World) -> bool:
+def any_false(spec: Spec, judged: Sequence[claims.JudgedClaim], world: World) -> bool:
     """Whether a table has any false verdict."""
     both = zip(spec.claims, judged, strict=True)
     return any(is_false(claim, found.verdict, found.by_part, world) for claim, found in both)

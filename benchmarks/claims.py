@@ -15,8 +15,8 @@ import pandas as pd
 
 from cse.errors import UserError
 from cse.files import write_text
-from cse.lab.commands.report_settings import settings
-from cse.lab.report.claims import Finding, claim_lines, headline
+from cse.lab.commands.report_settings import reporting_settings
+from cse.lab.report.claims import JudgedClaim, claim_lines, headline
 from cse.lab.report.paper_report import report_of_sweep
 from cse.lab.report.signs import BY_EYE, NOT_JUDGED, NOT_RUN
 from cse.lab.sections import to_markdown
@@ -45,11 +45,11 @@ read beside its curve.
 """
 
 
-def findings_of(name: str, folder: Path, out: Path) -> list[Finding]:
+def findings_of(name: str, folder: Path, out: Path) -> list[JudgedClaim]:
     """A sweep's claims, judged from its runs in the folder, if there are any. Pictures are drawn into `out`."""
     place = folder / jobs.load_sweep(name).folder
     words = [f"sweep={name}", *([f"runs={place}"] if place.is_dir() else [])]
-    return report_of_sweep(settings(words), [place], out).claims
+    return report_of_sweep(reporting_settings(words), [place], out).claims
 
 
 def line(name: str, known: dict[str, str]) -> dict[str, str]:
@@ -66,7 +66,7 @@ def line(name: str, known: dict[str, str]) -> dict[str, str]:
     }
 
 
-def page(found: dict[str, list[Finding]]) -> str:
+def page(found: dict[str, list[JudgedClaim]]) -> str:
     """The page. found: the findings of each sweep, by its name."""
     every = [finding for claims in found.values() for finding in claims]
     table = pd.DataFrame([line(name, known) for name, claims in found.items() for known in claim_lines(claims)])

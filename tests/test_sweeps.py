@@ -85,7 +85,7 @@ def test_the_file_opens_with_its_command_and_names_published_rows(name):
     block = sweep(name).report
     assert block is not None
     assert block["paper"] == name.partition("/")[0]
-    table = published.table(block["paper"], block["table"]) if block.get("table") else None
+    table = published.printed_table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, table, str(file), 0.1)
     cases = set(sweep(name).cases)
     lines = [*spec.rows.values(), *spec.columns.values()]

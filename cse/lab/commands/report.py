@@ -41,15 +41,15 @@ def main() -> None:
     """The console script. Exit codes: 0 done, 1 a full disk, 2 the user's mistake."""
     with exit_on_error():
         words = words_or_help(HELP)
-        from cse.lab.commands.report_settings import settings
+        from cse.lab.commands.report_settings import reporting_settings
 
-        report(settings(words))
+        report(reporting_settings(words))
 
 
 def report(config: Config) -> None:
     """Read the runs, compare them, and print and write the report."""
     folders = [Path(folder) for folder in config["differ"] or config["runs"]]
-    out = Path(config["out"] or f"reports/{config['sweep'] or name_of(folders, config['where'])}")
+    out = Path(config["out"] or f"reports/{config['sweep'] or report_name(folders, config['where'])}")
     if config["differ"]:
         of_two(folders, out)
     elif config["sweep"]:
@@ -58,7 +58,7 @@ def report(config: Config) -> None:
         of_runs(folders, out, config)
 
 
-def name_of(folders: list[Path], where: str | None) -> str:
+def report_name(folders: list[Path], where: str | None) -> str:
     """A report's name: the shortest ends of the folders' paths that tell them apart, joined: A+B. That of a part of
     the runs goes on as a run's folder is named: A+B-lr_1e-5-0a1b2c3d."""
     from cse.lab.report.frame import short_names
@@ -102,13 +102,13 @@ def of_runs(folders: list[Path], out: Path, config: Config) -> None:
     from cse.lab.report.runs_report import report_of_runs
     from cse.lab.report.write import open_console, show_report, write_report
 
-    found = report_of_runs(config, folders, out.name)
-    show_report(found.report, open_console())
-    print(write_report(found.report, out))
-    if found.gate:
-        verdict = "passed" if found.gate.is_passed else "not passed"
-        print(f"gate={config['gate']:g}: {verdict}, by {found.leading}", *found.gate.lines.values(), sep="\n  ")
-        sys.exit(not found.gate.is_passed)
+    found, gate = report_of_runs(config, folders, out.name)
+    show_report(found, open_console())
+    print(write_report(found, out))
+    if gate:
+        verdict = "passed" if gate.is_passed else "not passed"
+        print(f"gate={config['gate']:g}: {verdict}, by {gate.score}", *gate.lines.values(), sep="\n  ")
+        sys.exit(not gate.is_passed)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class Reporting(TypedDict):
     tolerance: NonNegative
 
 
-def settings(arguments: list[str]) -> Config:
+def reporting_settings(arguments: list[str]) -> Config:
     """The settings of these arguments. They are not read by Hydra, which refuses an = in a folder's name.
 
     Raises UserError for an unknown key, for a value that the key cannot have, and if there is nothing to report.

@@ -15,8 +15,16 @@ from scipy import stats
 
 from cse.lab.folder.runs import Run, Where, described, same
 from cse.lab.folder.score_tables import ALTERED
-from cse.lab.report.groups import Group, Groups, compare, listed, other_setting, seed_spread
-from cse.lab.report.notes import deviations, missing_jobs, mixed, no_better, not_alike, retrieved, seen_in_training
+from cse.lab.report.groups import Group, Groups, compare, first_few, other_setting, seed_spread
+from cse.lab.report.notes import (
+    deviations,
+    missing_jobs,
+    mixed,
+    no_better_remarks,
+    not_alike,
+    retrieved,
+    seen_in_training,
+)
 from cse.lab.report.published import Published
 from cse.lab.report.signs import (
     DIFFERS,
@@ -102,7 +110,7 @@ def paper_table(
         if len(by_row) == len(spec.rows):
             spreads[column] = spread
         elif len(by_row) > 1:
-            spreads[f"{column} of {listed(list(by_row))}"] = spread
+            spreads[f"{column} of {first_few(list(by_row))}"] = spread
         seed_sd = spread.sd if spread else None
         tied = ties(by_row, seed_sd, confidence)
         for row, group in by_row.items():
@@ -286,7 +294,7 @@ def notes_on_cells(
     by_row = {row: [run for run in done if run.matches(line.where)] for row, line in spec.rows.items()}
     lines += retrieved({row: own[-1] for row, own in by_row.items() if own})
     for row, own in by_row.items():
-        lines += [f"{row}: {remark}" for remark in no_better(own) + seen_in_training(own)]
+        lines += [f"{row}: {remark}" for remark in no_better_remarks(own) + seen_in_training(own)]
     for column, spread in spreads.items():
         if spread and (words := spread.in_words(level)):
             lines.append(f"{column}: {words}")

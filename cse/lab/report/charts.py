@@ -17,7 +17,7 @@ from plotly.colors import sample_colorscale
 from cse.lab.folder.runs import number_in
 from cse.lab.report.compare import Comparison, Setting, folder_below, marks
 from cse.lab.report.frame import folded
-from cse.lab.report.groups import listed
+from cse.lab.report.groups import first_few
 from cse.lab.report.signs import PLUS_MINUS
 
 NO_METRICS = ["event", "time", "train/step", "train/epoch"]
@@ -71,7 +71,7 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
         drawn = others[:2]
         names = [escape(comparison.keys[key]) for key in drawn]
         joined = [escape(name) for key, name in comparison.keys.items() if key not in drawn]
-        title = f"Score by setting, over all {listed(joined)}" if joined else "Score by setting"
+        title = f"Score by setting, over all {first_few(joined)}" if joined else "Score by setting"
         charts[title] = with_menu(
             {name: by_setting(comparison, drawn, colours, name) for name in scored},
             xaxis={"title": names[0], "type": "category"},

@@ -13,8 +13,8 @@ is over all judged claims of the table at once. HOLDS and CONTRADICTED need p be
 the runs cannot tell. "HOLDS (1 of 3 parts)": the other two could not be judged. The printed numbers are held to the
 same claim, by their means alone. A claim that compares no cells of a table is of a figure, and read BY EYE.
 
-To read: `judge_claims` judges them all; a claim's parts (`parts_of`) are tested once each (`tested`), and one of them
-decides (`decide`). `claims_section` is the table of it.
+To read: `judge_claims` judges them all; a claim's parts (`claim_parts`) are tested once each (`test_part`), and one of
+them decides (`decide`). `claims_section` is the table of it.
 """
 
 import math
@@ -29,7 +29,7 @@ import pandas as pd
 
 from cse.errors import UserError
 from cse.lab.folder.score_tables import ALTERED, IS_ALTERED
-from cse.lab.report.groups import Group, Groups, compare, few_seeds, listed, other_setting
+from cse.lab.report.groups import Group, Groups, compare, few_seeds, first_few, other_setting
 from cse.lab.report.published import Published
 from cse.lab.report.signs import (
     BY_EYE,
@@ -50,7 +50,7 @@ ORDER = (BY_EYE, NOT_JUDGED, NOT_RUN, NOT_SEEN, HOLDS, CONTRADICTED)  # as the h
 
 
 @dataclass
-class Finding:
+class JudgedClaim:
     """A line of claims.csv: a claim and what the runs say of it.
 
     effect: positive if as claimed; of likeness, the difference. p: by Holm; p_raw: before. part: the one that decided.
@@ -79,7 +79,7 @@ class Finding:
     data: str = ""
 
 
-class Part(NamedTuple):
+class ClaimPart(NamedTuple):
     """One comparison. sides: the groups of both cells; lacks: the cells without scores; printed: the paper's left minus
     right; found: ours (p NaN: no test, as its `why` says)."""
 
@@ -90,11 +90,11 @@ class Part(NamedTuple):
     found: Effect = Effect()
 
 
-def judge_claims(spec: Spec, printed: Published | None, groups: Groups, confidence: float) -> list[Finding]:
+def judge_claims(spec: Spec, printed: Published | None, groups: Groups, confidence: float) -> list[JudgedClaim]:
     """What the runs say of each claim. printed: None, and groups empty, if the report has figures only."""
     level = 1 - confidence
     parts = {
-        claim.says: [tested(claim, part, spec, confidence) for part in parts_of(claim, spec, printed, groups)]
+        claim.says: [test_part(claim, part, spec, confidence) for part in claim_parts(claim, spec, printed, groups)]
         for claim in spec.claims
         if printed is not None and claim.places
     }
@@ -126,7 +126,7 @@ def word(claim: Claim, effect: float | None, p: float, level: float) -> str:
     return HOLDS if claim.is_borne_out(effect) else CONTRADICTED
 
 
-def words_of_parts(claim: Claim, parts: Sequence[Part], verdict: str, claims: int, level: float) -> list[str]:
+def words_of_parts(claim: Claim, parts: Sequence[ClaimPart], verdict: str, claims: int, level: float) -> list[str]:
     """The own verdict of each of several parts: as claimed if the claim holds, else by Holm's p within the claim, times
     the claims."""
     if len(parts) < 2:
@@ -137,10 +137,10 @@ def words_of_parts(claim: Claim, parts: Sequence[Part], verdict: str, claims: in
     return [f"{part.name}: {word(claim, part.found.effect, p, level)}" for part, p in zip(ran, p_values, strict=True)]
 
 
-def decide(claim: Claim, parts: Sequence[Part]) -> Finding:
+def decide(claim: Claim, parts: Sequence[ClaimPart]) -> JudgedClaim:
     """A claim's finding before any correction, by one of its parts: the surest one against the claim, with Bonferroni's
     p, or else the least sure one."""
-    finding = Finding(claim.says, claim.source, quantity=claim.quantity)
+    finding = JudgedClaim(claim.says, claim.source, quantity=claim.quantity)
     if not parts:
         return finding
     ran = [part for part in parts if part.found.effect is not None]
@@ -158,7 +158,7 @@ def decide(claim: Claim, parts: Sequence[Part]) -> Finding:
     finding.missing = "; ".join(dict.fromkeys(lack for part in parts for lack in part.lacks))
     finding.why_not_judged = "; ".join(dict.fromkeys(part.found.why for part in ran if part.found.why))
     if not claim.quantity:
-        finding.quantity = listed(
+        finding.quantity = first_few(
             list(dict.fromkeys(side.metric for part in parts for side in part.sides if side.metric))
         )
     if ran:
@@ -173,7 +173,7 @@ def decide(claim: Claim, parts: Sequence[Part]) -> Finding:
     return finding
 
 
-def parts_of(claim: Claim, spec: Spec, table: Published | None, groups: Groups) -> list[Part]:
+def claim_parts(claim: Claim, spec: Spec, table: Published | None, groups: Groups) -> list[ClaimPart]:
     """A claim's parts, not yet tested: the cells of both places in pairs. A single cell is compared with each of the
     other side's."""
     assert table is not None
@@ -190,7 +190,7 @@ def parts_of(claim: Claim, spec: Spec, table: Published | None, groups: Groups) 
             f"{cell.row} with {cell.column}" for cell, side in zip((left, right), sides, strict=True) if not side.values
         ]
         printed = ours.mean - theirs.mean if ours and theirs else None
-        parts.append(Part(left.name or right.name, sides, tuple(lacks), printed))
+        parts.append(ClaimPart(left.name or right.name, sides, tuple(lacks), printed))
     return parts
 
 
@@ -215,7 +215,7 @@ def cells_at(place: Place, spec: Spec) -> list[CellAt]:
     return cells
 
 
-def tested(claim: Claim, part: Part, spec: Spec, confidence: float) -> Part:
+def test_part(claim: Claim, part: ClaimPart, spec: Spec, confidence: float) -> ClaimPart:
     """The part with its effect and p (NaN, with a reason, if it is no test)."""
     if part.lacks:
         return part
@@ -250,17 +250,17 @@ def why_not(claim: Claim, sides: tuple[Group, Group], spec: Spec) -> str:
     if claim.within and not claim.control:
         return "the claim names no positive control: without one, runs may be alike because they learnt nothing"
     if others := other_setting([run for side in sides for run in side.runs], spec):
-        return f"another setting than the paper's: {listed(others)}"
+        return f"another setting than the paper's: {first_few(others)}"
     return few_seeds(sides)
 
 
-def claims_frame(found: Iterable[Finding]) -> pd.DataFrame:
+def claims_frame(found: Iterable[JudgedClaim]) -> pd.DataFrame:
     """claims.csv."""
-    columns = [field.name for field in fields(Finding)]
+    columns = [field.name for field in fields(JudgedClaim)]
     return pd.DataFrame([asdict(finding) for finding in found], columns=columns, dtype=object)
 
 
-def headline(found: Sequence[Finding]) -> str:
+def headline(found: Sequence[JudgedClaim]) -> str:
     """How many claims have each verdict, and what the mark of altered data means."""
     counts = Counter(finding.verdict.partition(" (")[0] for finding in found)
     parts = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
@@ -268,7 +268,7 @@ def headline(found: Sequence[Finding]) -> str:
     return f"{said} {IS_ALTERED}" if any(finding.data == "partial" for finding in found) else said
 
 
-def claim_lines(found: Iterable[Finding]) -> list[dict[str, str]]:
+def claim_lines(found: Iterable[JudgedClaim]) -> list[dict[str, str]]:
     """A line for each claim, as text; "" for what is not known."""
     return [
         {
@@ -291,14 +291,14 @@ def claim_lines(found: Iterable[Finding]) -> list[dict[str, str]]:
     ]
 
 
-def printed_so(finding: Finding) -> str:
+def printed_so(finding: JudgedClaim) -> str:
     """Whether the printed numbers are as claimed."""
     if finding.published_effect is None:
         return ""
     return {True: "yes", False: "NO", None: "a tie"}[finding.published_supports]
 
 
-def our_difference(finding: Finding) -> str:
+def our_difference(finding: JudgedClaim) -> str:
     """Our effect, with the part that decided, marked if it rests on altered data."""
     words = [signed(finding.effect, 2)]
     words += [f"({finding.part})"] if finding.part else []
@@ -306,7 +306,7 @@ def our_difference(finding: Finding) -> str:
     return " ".join(words)
 
 
-def claims_section(found: Sequence[Finding]) -> Section:
+def claims_section(found: Sequence[JudgedClaim]) -> Section:
     """The claims as a table of text, without empty columns."""
     table = pd.DataFrame(claim_lines(found))
     return Section("What the paper claims", table.loc[:, (table != "").any()], [headline(found)])

@@ -1,7 +1,7 @@
 """Settings beside each other: runs that differ in their seed alone are a setting; what each scored, and which is best.
 
 To read: `compare_runs` makes a `Comparison`, which has a `Setting` for each. Which scores there are, and which one
-ranks and leads, is `scores_of`; a search's best trial was picked for being high, so `count_runs` prefers seeds that
+ranks and leads, is `pick_scores`; a search's best trial was picked for being high, so `count_runs` prefers seeds that
 were trained since; `best_first` ranks. The names and the order of folders decide nothing.
 """
 
@@ -33,10 +33,10 @@ from cse.lab.report.frame import (
     value_in_words,
     words_of_case,
 )
-from cse.lab.report.groups import listed
+from cse.lab.report.groups import first_few
 from cse.lab.report.signs import NO_BETTER, format_of
 from cse.lab.report.statistics import Value
-from cse.lab.report.which_runs import folder_of
+from cse.lab.report.which_runs import innermost_folder
 from cse.lab.run.resume import functions_in
 from cse.lab.settings.groups import choices
 from cse.lab.settings.words import recorded_words, shell_line, spell_word, value_in, values_of
@@ -173,7 +173,7 @@ class Comparison:
 def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed: str) -> Comparison:
     """Compare runs. patterns: the scores that tables show (test/sts/*); []: all if they are few, else the averages."""
     begun = [run for run in runs if "config" in run.results] or list(runs)  # the others have not said anything yet
-    scores = scores_of([run for run in runs if run.status == "done"], patterns)
+    scores = pick_scores([run for run in runs if run.status == "done"], patterns)
     keys = short_names(differing(begun, seed), taken=OWN)
     columns = list(dict.fromkeys([*scores.shown, *scores.all]))
     frame = runs_frame(runs, list(dict.fromkeys([*keys, seed])), columns)
@@ -189,7 +189,7 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     return comparison
 
 
-def scores_of(done: Sequence[Run], patterns: Sequence[str]) -> Scores:
+def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> Scores:
     """The scores of finished runs. patterns: those that tables show (test/sts/*); []: all if they are few, else the
     averages, with the score that selects."""
     # a score without a split is not ours, and may have the name of a column of runs.csv
@@ -372,7 +372,7 @@ def marks(setting: Setting, name: str) -> str:
 
 def folder_below(run: Run, folders: Iterable[Path]) -> str:
     """A run's folder, below the one of these that was searched."""
-    above = folder_of(run, folders)
+    above = innermost_folder(run, folders)
     return str(run.folder.relative_to(above) if run.folder != above else above)
 
 
@@ -382,7 +382,7 @@ def folders_below(runs: Sequence[Run], folders: Sequence[Path]) -> str:
     begun = os.path.commonprefix(names)  # noqa: RUF071 (of characters)
     if len(names) == 1:
         return names[0]
-    return f"{begun}*" if begun else listed(names)
+    return f"{begun}*" if begun else first_few(names)
 
 
 def more_seeds(

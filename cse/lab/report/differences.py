@@ -29,7 +29,7 @@ from cse.lab.folder.facts import code_of
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import DONE, status_of
 from cse.lab.report.compare import Comparison, Setting
-from cse.lab.report.groups import OVER_ITEMS, Group, compare, few_seeds, group_of, listed, seed_spread
+from cse.lab.report.groups import OVER_ITEMS, Group, compare, few_seeds, first_few, group_of, seed_spread
 from cse.lab.report.notes import changed_texts, rest_on_other_data
 from cse.lab.report.signs import TIED, bounds, probability, signed
 from cse.lab.report.statistics import SeedSpread, compare_pairs, holm, likeness, seeds_for, smallest_difference
@@ -54,7 +54,7 @@ Pairs = Mapping[frozenset[Setting], str]
 """What a gate says of two settings."""
 
 
-def differences(
+def differences_section(
     comparison: Comparison,
     baseline: str | None,
     confidence: float,
@@ -78,7 +78,7 @@ def differences(
     base, *compared = groups = [scored(comparison, setting, score) for setting in [reference, *others]]
     frame = pd.DataFrame([setting.values for setting in others], columns=list(comparison.keys))
     frame = frame.assign(score=score, reference=reference.label)
-    frame = frame.join(tested(base, compared, confidence, within))
+    frame = frame.join(test_all(base, compared, confidence, within))
     spread, level = seed_spread(groups) or SeedSpread(0.0, 0), (1 - confidence) / len(others)
     sides = [(not base.only_scored) + (not group.only_scored) for group in compared]  # with seeds
     frame["seeds_to_tell"] = [
@@ -99,7 +99,9 @@ def differences(
     doubt = f"no verdict: {few}" if few else f"not told apart from {tied} of the others" if tied else ""
     section = Section(
         title,
-        text_of(frame, comparison.shown_keys, confidence, decimals(comparison.formats[score], frame["difference"])),
+        differences_table(
+            frame, comparison.shown_keys, confidence, digits_of(comparison.formats[score], frame["difference"])
+        ),
         [note for note in notes if note],
         about_tests(frame, within),
         words=len(comparison.shown_keys),
@@ -109,7 +111,7 @@ def differences(
     return section, doubt if of_best else ""
 
 
-def decimals(form: str, sizes: pd.Series) -> int | None:
+def digits_of(form: str, sizes: pd.Series) -> int | None:
     """The decimals of differences of a score that is shown in this format; None: as few as each needs."""
     if form == "z.2e":
         return None
@@ -126,7 +128,7 @@ def not_paired(seed: str, base: Group, others: Sequence[Group]) -> str:
     return f"Not paired where the sides have other seeds: {same} compares those that two of them share."
 
 
-def tested(base: Group, others: Sequence[Group], confidence: float, within: float | None) -> pd.DataFrame:
+def test_all(base: Group, others: Sequence[Group], confidence: float, within: float | None) -> pd.DataFrame:
     """A line for each of the others, against the base: by Welch's test and seed by seed, for a difference and for
     likeness. Beside each p stands that after Holm's correction over the lines."""
     rows = []
@@ -173,7 +175,9 @@ def likeness_in_words(p: float, low: float, high: float, within: float, level: f
     return "yes" if p < level else "no" if low > within or high < -within else "not shown"
 
 
-def text_of(frame: pd.DataFrame, keys: Mapping[str, str], confidence: float, digits: int | None) -> pd.DataFrame:
+def differences_table(
+    frame: pd.DataFrame, keys: Mapping[str, str], confidence: float, digits: int | None
+) -> pd.DataFrame:
     """A line for each compared setting, as text, without empty columns. keys: {dotted key: its short name}."""
     table = frame[list(keys)].rename(columns=keys)
     table["difference"] = frame["difference"].map(lambda size: signed(size, digits))
@@ -221,9 +225,10 @@ def seeds_to_tell(difference: float, sd: float, level: float, sides: int) -> str
 
 
 class Gate(NamedTuple):
-    """Whether a gate is passed, and what it says of each pair of settings."""
+    """Whether a gate is passed, by which score, and what it says of each pair of settings."""
 
     is_passed: bool
+    score: str | None
     lines: Pairs
 
 
@@ -238,14 +243,14 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
         raise UserError(f"gate={least:g}: which is to be better? runs=[A,B]: A; baseline=KEY=VALUE: the best of all")
     first = comparison.best
     if named:
-        first = the_one(comparison, settings_in(comparison, named), f"runs=[{named[0]},...]")
+        first = the_one(comparison, settings_below(comparison, named), f"runs=[{named[0]},...]")
     score = comparison.scores.leading
     if first is None:
         raise UserError(f"gate={least:g}: no dev score says which setting is the best: name it, runs=[A,B]")
     known = [setting_named(comparison, baseline)] if baseline else comparison.settings
     others = [setting for setting in known if setting is not first]
     if known == [first] and not named and len(comparison.settings) > 1:
-        return Gate(False, {frozenset(known): f"the best is the baseline itself: {first.label}"})
+        return Gate(False, score, {frozenset(known): f"the best is the baseline itself: {first.label}"})
     if score is None or not others:
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
     ours, *against = [scored(comparison, setting, score) for setting in [first, *others]]
@@ -268,7 +273,7 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
         lines[frozenset((first, setting))] = (
             f"{first.label} against {setting.label}: {gain}, {least:g} better: {result}"
         )
-    return Gate(is_passed, lines)
+    return Gate(is_passed, score, lines)
 
 
 def unlike(ours: Group, theirs: Group, score: str) -> str:
@@ -296,7 +301,7 @@ def without_score(setting: Setting, score: str, key: str) -> str:
         for seed, of in seeds.items()
         if not any(score in run.metrics for run in of if run.status == DONE)
     }
-    named = listed([f"seed {seed} ({state})" for seed, state in lost.items()])
+    named = first_few([f"seed {seed} ({state})" for seed, state in lost.items()])
     return f"{len(lost)} of {len(seeds)} seeds of {setting.label} have no {score}: {named}" if lost else ""
 
 
@@ -312,7 +317,7 @@ def setting_named(comparison: Comparison, name: str) -> Setting:
         keys = {short: key for key, short in comparison.keys.items()}
         asked = [(keys.get(key, key), values) for key, values in named_settings(name).items()]
         found = [one for one in comparison.settings if all(has(one.runs[0], key, values) for key, values in asked)]
-    return the_one(comparison, found or settings_in(comparison, [Path(name)]), f"baseline={name}")
+    return the_one(comparison, found or settings_below(comparison, [Path(name)]), f"baseline={name}")
 
 
 def in_shell(label: str) -> str:
@@ -321,7 +326,7 @@ def in_shell(label: str) -> str:
     return f"'{label}'" if PLAIN.fullmatch(label) else shlex.quote(label)
 
 
-def settings_in(comparison: Comparison, places: Sequence[Path]) -> list[Setting]:
+def settings_below(comparison: Comparison, places: Sequence[Path]) -> list[Setting]:
     """The settings of the runs at or below these places."""
     there = [place.resolve() for place in places]
     return [
@@ -335,5 +340,5 @@ def the_one(comparison: Comparison, found: Sequence[Setting], named: str) -> Set
     """The only setting that was found. Raises UserError if there is none, or several. named: what named it."""
     if len(found) == 1:
         return found[0]
-    known = listed([in_shell(setting.label) for setting in found or comparison.settings])
+    known = first_few([in_shell(setting.label) for setting in found or comparison.settings])
     raise UserError(f"{named} names {len(found)} settings instead of one; type one of these after =: {known}")

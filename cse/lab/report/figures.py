@@ -27,7 +27,7 @@ LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
 INSIDE = 6  # names that fit into the axes; a longer legend is put beside them
 
 
-def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
+def draw_figure(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
     """The figure, or None if no finished run has what it shows. Of each series, trials are left out as for a claim, and
     copies of a run count once.
 
@@ -50,9 +50,9 @@ def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
 
 def overlay(plot: Plot, paper: str) -> PublishedFigure | None:
     """The published figure, or None if the paper's YAML has none of this name."""
-    if plot.published is None and plot.name not in published.read(paper).get("figures", {}):
+    if plot.published is None and plot.name not in published.read_paper(paper).get("figures", {}):
         return None
-    return published.figure(paper, plot.published or plot.name)
+    return published.printed_figure(paper, plot.published or plot.name)
 
 
 def series_of(plot: Plot, spec: Spec, runs: list[Run]) -> Series:
@@ -90,7 +90,7 @@ def middle_of_bin(values: pd.Series, bins: int | None, log: bool) -> pd.Series:
     return pd.Series(10**middles if log else middles, values.index)
 
 
-def curve(plot: Plot, series: Series, printed: PublishedFigure | None) -> Figure | None:
+def draw_curve(plot: Plot, series: Series, printed: PublishedFigure | None) -> Figure | None:
     """A line for each series and statistic; means have standard deviations as error bars."""
     figure, axes = new()
     varied = False
@@ -115,11 +115,11 @@ def curve(plot: Plot, series: Series, printed: PublishedFigure | None) -> Figure
     axes.set_xscale("log" if plot.log else "linear")
     add_published(axes, printed)
     spread = ", ± sd over runs" if varied and plot.statistics == ("mean",) else ""
-    finish(figure, plot, series, words=printed.x if printed else "", spread=spread)
+    name_axes(figure, plot, series, words=printed.x if printed else "", spread=spread)
     return figure
 
 
-def heat(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
+def draw_heat(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
     """A panel for each series; each cell has the statistic of its runs written into it."""
     frame = frame_of(series, x=plot.x, y=plot.y, z=plot.z)
     if frame.empty:
@@ -140,7 +140,7 @@ def heat(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None
     return figure
 
 
-def scatter(plot: Plot, series: Series, printed: PublishedFigure | None) -> Figure | None:
+def draw_scatter(plot: Plot, series: Series, printed: PublishedFigure | None) -> Figure | None:
     """A dot for each series, the mean of its runs, and a star for each of the paper's points.
 
     Points are numbered, and their names are in the legend, as names beside the points would overlap. The paper's point
@@ -160,11 +160,11 @@ def scatter(plot: Plot, series: Series, printed: PublishedFigure | None) -> Figu
             axes.plot(x, y, marker, color=color, markersize=size, label=label)
             axes.annotate(str(number), (x, y), xytext=(5, 4), textcoords="offset points", fontsize=7, color=color)
     axes.margins(0.1)
-    finish(figure, plot, series, legend="dots: ours, stars: the paper's" if len(theirs) else "")
+    name_axes(figure, plot, series, legend="dots: ours, stars: the paper's" if len(theirs) else "")
     return figure
 
 
-def path(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
+def draw_path(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
     """A line for each run, in its series' colour; a ring marks its start."""
     figure, axes = new()
     for color, (name, runs) in enumerate(series.items()):
@@ -174,11 +174,11 @@ def path(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None
                 x, y = points[plot.x], points[plot.y]
                 axes.plot(x, y, marker=".", color=f"C{color}", label=name if number == 0 else None, alpha=0.7)
                 axes.scatter(x[:1], y[:1], facecolors="none", edgecolors=f"C{color}", s=60)
-    finish(figure, plot, series, legend="a ring: where training starts")
+    name_axes(figure, plot, series, legend="a ring: where training starts")
     return figure if axes.lines else None
 
 
-def cosines(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
+def draw_cosines(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
     """A column for each series, from its first run with cosines; a row for each bucket of gold scores. The axis names
     the evaluator's task."""
     columns, tasks = {}, set()
@@ -196,7 +196,7 @@ def cosines(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | N
     )
 
 
-def distribution(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
+def draw_distribution(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
     """A box of quartiles, and every score, at each x, which is a category."""
     figure, axes = new()
     boxes: dict[str, list[float]] = {}
@@ -209,18 +209,18 @@ def distribution(plot: Plot, series: Series, _: PublishedFigure | None) -> Figur
     axes.boxplot(list(boxes.values()), tick_labels=list(boxes), showfliers=False)
     for place, scores in enumerate(boxes.values(), 1):
         axes.plot([place] * len(scores), scores, "o", alpha=0.5, color="C0", markersize=4)
-    finish(figure, plot, series)
+    name_axes(figure, plot, series)
     axes.set_xlabel(", ".join(filter(None, (plot.series_key, plot.x))))
     return figure
 
 
 DRAW: dict[str, Callable[..., Figure | None]] = {
-    "curve": curve,
-    "heat": heat,
-    "scatter": scatter,
-    "path": path,
-    "cosines": cosines,
-    "distribution": distribution,
+    "curve": draw_curve,
+    "heat": draw_heat,
+    "scatter": draw_scatter,
+    "path": draw_path,
+    "cosines": draw_cosines,
+    "distribution": draw_distribution,
 }
 
 
@@ -234,7 +234,7 @@ def add_published(axes: Axes, printed: PublishedFigure | None) -> None:
         axes.annotate(f"paper: {line['label']}", place, xycoords=("axes fraction", "data"), fontsize=6, va="bottom")
 
 
-def finish(figure: Figure, plot: Plot, series: Series, legend: str = "", words: str = "", spread: str = "") -> None:
+def name_axes(figure: Figure, plot: Plot, series: Series, legend: str = "", words: str = "", spread: str = "") -> None:
     """Name the axes, with units and the paper's words above their names, and add a legend if anything drawn has a name.
 
     legend: its title, if not the key of the series. spread: what follows the name of y.

@@ -1,7 +1,7 @@
 """Runs as a frame, a row a run: `cse.runs` returns it, and runs.csv has it.
 
 To read: `runs_frame`; the settings in which runs differ (`differing`), their short names (`short_names`) and values as
-text (`format_settings`); the command that repeats a run elsewhere (`command_of`).
+text (`format_settings`); the command that repeats a run elsewhere (`repeat_command`).
 """
 
 import re
@@ -37,7 +37,7 @@ FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "g
 def varying(runs: Sequence[Run], seed: str) -> list[str]:
     """The keys in which the runs differ, except the seed; a group that differs stands for all its values."""
     known = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
-    keys = [key for key in known if key != seed and varies(runs, key, [])]
+    keys = [key for key in known if key != seed and differ_in(runs, key, [])]
     groups = tuple(f"{key}." for key in keys if any(key in run.choices for run in runs))
     return [key for key in keys if not key.startswith(groups)]
 
@@ -51,21 +51,21 @@ def differing(runs: Sequence[Run], seed: str) -> list[str]:
     """
     named = dict.fromkeys(["origin", *NAMES, *(word.key for run in runs for word in run.words)])
     axes, by_hand = other_axes(runs), typed_beside_cases(runs)
-    within = ["case"] if varies(runs, "case", []) and seed != "case" else []
-    if within and varies(runs, "sweep", [] if "sweep" in by_hand else within):
+    within = ["case"] if differ_in(runs, "case", []) and seed != "case" else []
+    if within and differ_in(runs, "sweep", [] if "sweep" in by_hand else within):
         within.append("sweep")  # cases of two sweeps may have one name
 
     def tells(key: str) -> bool:
         if not within or key in by_hand or key in ("origin", "case"):
-            return varies(runs, key, [])
+            return differ_in(runs, key, [])
         if key == "checkpoint":  # which names the run of each seed
-            return varies(runs, key, [*within, seed])
-        return varies(runs, key, [one for one in within if one != key])
+            return differ_in(runs, key, [*within, seed])
+        return differ_in(runs, key, [one for one in within if one != key])
 
     return [key for key in named if key != seed and (is_science(key) or key in (*NAMES, *axes)) and tells(key)]
 
 
-def varies(runs: Sequence[Run], key: str, within: Sequence[str]) -> bool:
+def differ_in(runs: Sequence[Run], key: str, within: Sequence[str]) -> bool:
     """Whether runs that are alike in the keys `within` have several values of a key."""
     values: dict[tuple[str, ...], set[str]] = {}
     for run in runs:
@@ -181,7 +181,7 @@ def runs_frame(runs: Sequence[Run], keys: list[str], metrics: list[str]) -> pd.D
             "partial": " ".join(sorted(run.altered)),
             "untrained": run.untrained,
             **{fact: run.results.get(fact) for fact in FACTS},
-            "command": command_of(run),
+            "command": repeat_command(run),
         }
         for run, status in zip(runs, map(status_of, runs), strict=True)
     ]
@@ -207,7 +207,7 @@ def words_of_case(sweep: str, case: str) -> list[str]:
     return found.set if found else []
 
 
-def command_of(run: Run) -> str:
+def repeat_command(run: Run) -> str:
     """The command that repeats the run elsewhere, quoted for a shell."""
     return shell_line(program_of(run), *own_choices(run), *typed_words(run))
 

@@ -82,7 +82,7 @@ def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed: str) -> lis
     for metric, number in having.items():
         partly.setdefault(number, []).append(metric)
     return [
-        f"only {n} of {len(seeds)} seeds have {listed(of)}" for n, of in sorted(partly.items()) if 0 < n < len(seeds)
+        f"only {n} of {len(seeds)} seeds have {first_few(of)}" for n, of in sorted(partly.items()) if 0 < n < len(seeds)
     ]
 
 
@@ -171,7 +171,7 @@ def few_seeds(sides: Sequence[Group]) -> str:
     return f"too few seeds ({' and '.join(map(str, seeds))}): each trained side needs {SEEDS}{instead}"
 
 
-def listed(words: Sequence[str]) -> str:
+def first_few(words: Sequence[str]) -> str:
     """The first few words, and how many more there are."""
     return ", ".join(words[:MANY]) + (f", {len(words) - MANY} more" if len(words) > MANY else "")
 
@@ -255,10 +255,10 @@ def checksum_of(gold_N: np.ndarray) -> int:
 def resample(items: Items, seed: int) -> np.ndarray:
     """The score (R,) on resamples of the items. The draws depend on the seed and on the items' truth."""
     rng = np.random.default_rng((seed, checksum_of(items.gold_N)))
-    return np.array([score_on(items, draw(items, rng)) for _ in range(RESAMPLES)])
+    return np.array([score_on(items, draw_items(items, rng)) for _ in range(RESAMPLES)])
 
 
-def draw(items: Items, rng: np.random.Generator) -> np.ndarray:
+def draw_items(items: Items, rng: np.random.Generator) -> np.ndarray:
     """The numbers of the items in one resample, each as often as it is drawn."""
     size = len(items.gold_N)
     if items.units_UN is None:

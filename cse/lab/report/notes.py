@@ -91,10 +91,10 @@ def remarks(runs: list[Run], seed: str) -> list[str]:
     if "None" not in seeds and len(runs) > len(seeds):
         many = "1 seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
         found.append(f"{len(runs)} runs of {many}, each of which counts once")
-    return found + mixed(runs, seed, settings=True) + no_better(runs) + seen_in_training(runs)
+    return found + mixed(runs, seed, settings=True) + no_better_remarks(runs) + seen_in_training(runs)
 
 
-def no_better(runs: list[Run]) -> list[str]:
+def no_better_remarks(runs: list[Run]) -> list[str]:
     """A line if runs kept a step that is no better than their encoder before training."""
     found = [in_short(run.untrained) for run in runs if run.no_better and run.untrained is not None]
     said = f"{len(found)} of {len(runs)} runs are no better than untrained"

@@ -1,8 +1,8 @@
 """The report of a sweep: its runs beside its paper's table or figures, and which of them are another experiment.
 
 To read: `report_of_sweep`. Which runs are the sweep's (`runs_of_sweep`), and how each departs from what the sweep plans
-(`mark_departures`: of each job that it composes to, `facts_of`, by `differences_to`). Runs that fill no printed cell,
-and smoke runs, stand beside each other in a table of their own.
+(`mark_departures`: of each job that it composes to, `facts_of`, by `differences_to`). Runs that fill no printed cell
+stand beside each other in a table of their own, and so do runs of made-up sizes.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from cse.lab.report.claims import claims_frame, judge_claims
 from cse.lab.report.compare import compare_runs
 from cse.lab.report.groups import groups_of
 from cse.lab.report.notes import deviations, missing_jobs
-from cse.lab.report.runs_report import SMOKE, notes_on_settings, settings_section
+from cse.lab.report.runs_report import notes_on_settings, settings_section, unranked_section
 from cse.lab.report.spec import Plot, Spec, parse
 from cse.lab.report.write import Picture, Report
 from cse.lab.sections import Section
@@ -50,16 +50,16 @@ def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     """
     name = config["sweep"]
     sweep, block, where = read_sweep(name)
-    printed = published.table(block["paper"], block["table"]) if block.get("table") else None
+    printed = published.printed_table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, printed, where, tolerance=config["tolerance"])
     places = folders or [sweep.place([])]
     found = runs_of_sweep(sweep, places, must_exist=bool(config["runs"]))
     runs = mark_departures([run for run in found if not run.is_smoke], sweep.name, spec.seed)
-    small = [run for run in found if run.is_smoke]
+    made_up = [run for run in found if run.is_smoke]
     expected = planned(sweep)
     groups = groups_of(spec, runs)
     claims = judge_claims(spec, printed, groups, config["confidence"])
-    paper = published.read(spec.paper)
+    paper = published.read_paper(spec.paper)
     paper = {**paper, **paper["tables"].get(block.get("table"), {})}  # a table may have a paper and link of its own
     states = counted([status_of(run).state for run in found]) if found else "No run"
     report = Report(
@@ -68,7 +68,7 @@ def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         sections=[],
         csv={"report.csv": None, "claims.csv": claims_frame(claims)},
         claims=claims,
-        pictures=[draw(plot, spec, runs, out) for plot in spec.figures],
+        pictures=[draw_into(plot, spec, runs, out) for plot in spec.figures],
         log=found,
         link=paper.get("link", ""),
         start="" if any(run.status == "done" for run in found) else f"cse-train sweep={name}",
@@ -81,24 +81,30 @@ def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     if runs and not any(group.values for group in groups.values()):
         label = f"{name}-runs" if printed else name
         report.sections.append(beside_each_other(runs, places, spec, [] if printed else expected, label))
-    if small:
-        report.sections.append(beside_each_other(small, places, spec, [], ""))
+    if made_up:
+        scores = scores_of_figures(spec, made_up)
+        report.sections.append(unranked_section(compare_runs(made_up, places, scores, spec.seed)))
     return report
 
 
 def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected: list[Config], label: str) -> Section:
     """A line for each setting of runs that fill no published table, with the scores of the figures."""
-    known = {name for run in runs for name in run.metrics}
-    metrics = [metric for plot in spec.figures for metric in plot.metrics if metric in known]
     begun = [run for run in runs if "config" in run.results or run.status == "running"]
-    found = compare_runs(begun or runs, folders, metrics, spec.seed)
-    section = settings_section(found, label)
-    title = counted([status_of(run).state for run in found.runs])
-    if all(run.is_smoke for run in runs):
-        return replace(section, title=f"{title}{SMOKE}")
+    found = compare_runs(begun or runs, folders, scores_of_figures(spec, runs), spec.seed)
     said = deviations({}, [run for run in runs if run.status == "done"])
-    missing = list(dict.fromkeys(missing_jobs(runs, expected)))
-    return replace(section, title=title, notes=said + notes_on_settings(found), missing=missing)
+    return replace(
+        settings_section(found, label),
+        title=counted([status_of(run).state for run in found.runs]),
+        notes=said + notes_on_settings(found),
+        missing=list(dict.fromkeys(missing_jobs(runs, expected))),
+        sortable=None,
+    )
+
+
+def scores_of_figures(spec: Spec, runs: list[Run]) -> list[str]:
+    """The scores of runs that are on the axes of the figures."""
+    known = {name for run in runs for name in run.metrics}
+    return [score for plot in spec.figures for score in plot.metrics if score in known]
 
 
 def runs_of_sweep(sweep: jobs.Sweep, folders: list[Path], must_exist: bool) -> list[Run]:
@@ -112,7 +118,7 @@ def runs_of_sweep(sweep: jobs.Sweep, folders: list[Path], must_exist: bool) -> l
     folder_of, known = cache(lambda name: jobs.load_sweep(name).folder), choices("sweep")
 
     def is_own(run: Run) -> bool:
-        name = sweep_of(run, sweep.name)
+        name = named_sweep(run, sweep.name)
         shares = name == sweep.name or name not in known or folder_of(name) == sweep.folder
         return shares and (not sweep.cases or run.get("case") in (None, *sweep.cases))
 
@@ -127,7 +133,7 @@ class Facts(NamedTuple):
     follow: set[str]
 
 
-def sweep_of(run: Run, otherwise: str) -> str:
+def named_sweep(run: Run, otherwise: str) -> str:
     """The sweep that its line named."""
     return next((word.value for word in run.words if word.key == "sweep"), otherwise)
 
@@ -162,7 +168,7 @@ def mark_departures(runs: list[Run], sweep: str, seed: str) -> list[Run]:
     read, own, known = cache(jobs.load_sweep), cache(facts_of), choices("sweep")
 
     def departures(run: Run) -> tuple[str, ...]:
-        name = sweep_of(run, sweep)
+        name = named_sweep(run, sweep)
         if name not in known:
             return (f"sweep={name}",)
         content, case = read(name), run.get("case")
@@ -228,10 +234,10 @@ def differences_to(facts: Facts, run: Run, typed: set[str]) -> list[str]:
     return [f"{key}={format_value(run.get(key))}" for key in [*found, *own] if not key.startswith(groups)]
 
 
-def draw(plot: Plot, spec: Spec, runs: list[Run], out: Path) -> Picture:
+def draw_into(plot: Plot, spec: Spec, runs: list[Run], out: Path) -> Picture:
     """Draw a figure into out/figures, with the paper's claims about it. Raises RunError if the disk refuses."""
     printed = figures.overlay(plot, spec.paper)
-    figure, path = figures.draw(plot, spec, runs), out / "figures" / f"{plot.name}.png"
+    figure, path = figures.draw_figure(plot, spec, runs), out / "figures" / f"{plot.name}.png"
     if figure is not None:
         save(figure, path)
     else:  # an earlier report may have drawn it

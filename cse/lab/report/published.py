@@ -71,10 +71,11 @@ class Published(BaseModel):
     @property
     def p_values(self) -> dict[tuple[str, str], str]:
         """As printed, by (row, column), of the test against the row's baseline."""
-        return {
-            (test["row"], test["column"]): "<" * ("p_below" in test) + probability(test.get("p", test.get("p_below")))
-            for test in self.tests
-        }
+        found = {}
+        for test in self.tests:
+            p = f"<{probability(test['p_below'])}" if "p_below" in test else probability(test["p"])
+            found[test["row"], test["column"]] = p
+        return found
 
     @property
     def notes(self) -> list[str]:
@@ -115,32 +116,32 @@ def papers() -> list[str]:
 
 
 @cache
-def read(paper: str) -> Json:
+def read_paper(paper: str) -> Json:
     """A paper's whole file. Raises UserError if it has none."""
     if paper not in papers():
         raise UserError(f"there are no published numbers of {paper!r}, only of {', '.join(papers())}")
     return yaml.safe_load((FOLDER / f"{paper}.yaml").read_text(encoding="utf-8"))
 
 
-def table(paper: str, name: str) -> Published:
+def printed_table(paper: str, name: str) -> Published:
     """A table by its key, e.g. ("whitenedcse", "table4"). Raises UserError for an unknown one."""
-    return Published.model_validate({**_entry(paper, "tables", name), "name": name})
+    return Published.model_validate({**entry_of(paper, "tables", name), "name": name})
 
 
-def figure(paper: str, name: str) -> PublishedFigure:
+def printed_figure(paper: str, name: str) -> PublishedFigure:
     """A figure by its key, with points from a table if it names one. Raises UserError for an unknown one."""
-    raw = _entry(paper, "figures", name)
+    raw = entry_of(paper, "figures", name)
     found = PublishedFigure.model_validate(raw)
     if source := raw.get("points_of"):
-        for row, cells in table(paper, source["table"]).cells.items():
+        for row, cells in printed_table(paper, source["table"]).cells.items():
             x, y = cells[source["x"]], cells[source["y"]]
             if x and y:
                 found.points.append({"x": x.mean, "y": y.mean, "label": row})
     return found
 
 
-def _entry(paper: str, kind: str, name: str) -> Json:
-    entries = read(paper).get(kind, {})
+def entry_of(paper: str, kind: str, name: str) -> Json:
+    entries = read_paper(paper).get(kind, {})
     if name not in entries:
         hint = nearest(name, [*entries]) or f"; there are {', '.join(entries)}"
         raise UserError(f"{paper} has no {kind[:-1]} {name!r}{hint}")

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import pandas as pd
 
@@ -28,9 +28,9 @@ from cse.lab.report.compare import (
     marks,
     more_seeds,
 )
-from cse.lab.report.differences import Gate, differences, gate
+from cse.lab.report.differences import Gate, differences_section, gate
 from cse.lab.report.frame import format_settings, program_of, runs_frame
-from cse.lab.report.groups import listed, partly_scored
+from cse.lab.report.groups import first_few, partly_scored
 from cse.lab.report.notes import data_problems, evaluated, not_alike, remarks, retrieved, selected_otherwise
 from cse.lab.report.signs import NO_BETTER, PLUS_MINUS, format_of, legend_of
 from cse.lab.report.which_runs import Asked, asked_for
@@ -43,33 +43,25 @@ ORDER = get_args(Kind)
 ABSENT = "-"
 
 
-class RunsReport(NamedTuple):
-    """A report, and what a gate says, if there is one."""
-
-    report: Report
-    gate: Gate | None
-    leading: str | None
-
-
-def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> RunsReport:
-    """Runs beside each other. name: of the report, in LaTeX's labels.
+def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> tuple[Report, Gate | None]:
+    """Runs beside each other, and what a gate says, if there is one. name: of the report, in LaTeX's labels.
 
     Raises UserError if no run is as asked for.
     """
     asked = asked_for(folders, config["where"], config["seed"])
-    check(asked, config)
+    check_asked(asked, config)
     small = [run for run in asked.runs if run.is_smoke]
     real = [run for run in asked.runs if not run.is_smoke]
     comparison = compare_runs(real or small, asked.folders, config["metrics"], config["seed"])
     if config["metrics"] and not comparison.scores.shown:
-        have = listed(sorted({score for run in asked.runs for score in run.scored})) or "none"
+        have = first_few(sorted({score for run in asked.runs for score in run.scored})) or "none"
         raise UserError(
             f"metrics={config['metrics']} are scores of none of the {len(asked.runs)} runs, which have {have}"
         )
     baseline, confidence, least = config["baseline"], config["confidence"], config["gate"]
     gated = None if least is None else gate(comparison, least, baseline, confidence, asked.first)
     label, lines = f"{name}-differences", gated.lines if gated else {}
-    gaps, doubt = differences(comparison, baseline, confidence, config["within"], label, lines)
+    gaps, doubt = differences_section(comparison, baseline, confidence, config["within"], label, lines)
     others = [gaps] if gaps else []
     runs = [comparison.frame]
     if real and small:
@@ -80,7 +72,7 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> RunsRe
     report.best = best_of(comparison, doubt, is_part=config["where"] is not None)
     report.csv["runs.csv"] = pd.concat([*runs, runs_frame(asked.jobs, [], [])])
     report.csv["differences.csv"] = gaps.frame if gaps else None
-    return RunsReport(report, gated, comparison.scores.leading)
+    return report, gated
 
 
 def report_of(comparison: Comparison, name: str, others: Sequence[Section] = (), jobs: Sequence[Run] = ()) -> Report:
@@ -100,7 +92,7 @@ def report_of(comparison: Comparison, name: str, others: Sequence[Section] = (),
     )
 
 
-def check(asked: Asked, config: Config) -> None:
+def check_asked(asked: Asked, config: Config) -> None:
     """Refuse a report of no runs, and a key of seeds that no run has."""
     if not asked.runs:
         raise UserError(f"runs={', '.join(map(str, asked.folders))} holds no run (no results.json in it)")

@@ -76,10 +76,10 @@ def with_origin(runs: Sequence[Run], named: Mapping[str, Sequence[Path]]) -> lis
     names = {place: name for name, places in named.items() for place in places}
     if len(named) < 2:
         return list(runs)
-    return [replace(run, config={"origin": names[folder_of(run, names)], **run.config}) for run in runs]
+    return [replace(run, config={"origin": names[innermost_folder(run, names)], **run.config}) for run in runs]
 
 
-def folder_of(run: Run, folders: Iterable[Path]) -> Path:
+def innermost_folder(run: Run, folders: Iterable[Path]) -> Path:
     """The innermost of these folders that holds the run."""
     return max((one for one in folders if run.folder.is_relative_to(one)), key=lambda folder: len(folder.parts))
 

@@ -25,7 +25,7 @@ from rich.text import Text
 from cse.files import make_folder, write_text
 from cse.lab.folder.heartbeat import clock
 from cse.lab.folder.runs import Run
-from cse.lab.report.claims import Finding, claim_lines, claims_section, headline
+from cse.lab.report.claims import JudgedClaim, claim_lines, claims_section, headline
 from cse.lab.report.frame import folded, runs_frame
 from cse.lab.report.signs import SIGNS, VERDICTS
 from cse.lab.sections import Section, latex, markdown
@@ -84,7 +84,7 @@ class Report:
     best: Best | None = None
     pending: Sequence[Unfinished] = ()
     hint: str = ""
-    claims: list[Finding] = field(default_factory=list)
+    claims: list[JudgedClaim] = field(default_factory=list)
     pictures: Sequence[Picture] = ()
     charts: Mapping[str, go.Figure] = field(default_factory=dict)
     runs: Section | None = None
@@ -182,7 +182,7 @@ def show_section(section: Section, console: Console) -> None:
         console.print(Text(line, style="dim"))
 
 
-def show_claims(claims: Sequence[Finding], console: Console) -> None:
+def show_claims(claims: Sequence[JudgedClaim], console: Console) -> None:
     """Print the claims: a short line for each, and its numbers below."""
     console.print(Text(headline(claims), style="bold"))
     for line in claim_lines(claims):

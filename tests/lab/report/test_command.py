@@ -1,5 +1,6 @@
 """cse-report as a person uses it: what it prints, writes and refuses."""
 
+import shutil
 from functools import partial
 from textwrap import indent
 
@@ -7,7 +8,7 @@ import pytest
 from made_up_tables import TABLE4
 from typed import exit_code
 
-from cse.lab.commands.report_settings import settings
+from cse.lab.commands.report_settings import reporting_settings
 from cse.lab.report import paper_report
 from cse.lab.settings import groups
 from cse.lab.sweep import jobs
@@ -117,7 +118,7 @@ def test_a_report_is_named_by_all_that_it_compares(three_of_eight):
 @pytest.mark.parametrize("key", ["gate", "confidence", "tolerance"])
 def test_every_number_may_have_an_exponent(key):
     """As in Hydra; for YAML 1.1, 1e-1 is text and 2026-01-01 a date."""
-    assert settings(["runs=[2026-01-01]", f"{key}=1e-1"])[key] == 0.1
+    assert reporting_settings(["runs=[2026-01-01]", f"{key}=1e-1"])[key] == 0.1
 
 
 def test_a_sweep_without_a_report_is_refused_by_its_files_name(folder, capsys):
@@ -175,6 +176,21 @@ def test_runs_with_smoke_stand_apart_and_are_never_the_best(mixed_runs, capsys):
     assert cse_report("runs=runs/x/smoke", "out=out") == 0  # alone they are headed the same
     for name in ("report.html", "report.md", "report.tex"):
         assert "(smoke runs" in (mixed_runs / "out" / name).read_text()
+
+
+def test_a_run_with_smoke_fills_no_row_of_a_papers_table(three_of_eight, leave, capsys):
+    config = {"objective.num_groups": 384, "objective.shuffle": True, "seed": 1, "smoke": True}
+    leave("small", config, {"test/sts/average": 99.0}, choices={"model": "bert"})
+    assert cse_report("sweep=whitenedcse/table4", "runs=runs") == 0
+    table, _, apart = capsys.readouterr().out.partition("(smoke runs")
+    assert "78.00 ≈ [1 of 2 runs]" in table
+    assert ("99.00" in table, "99.00" in apart) == (False, True)
+    csv = (three_of_eight / "reports/whitenedcse/table4/report.csv").read_text()
+    assert "99.0" not in csv
+    shutil.rmtree("runs")
+    leave("small", config, {"test/sts/average": 99.0}, choices={"model": "bert"})
+    assert cse_report("sweep=whitenedcse/table4", "runs=runs") == 0  # alone it fills none either
+    assert "(smoke runs" in (three_of_eight / "reports/whitenedcse/table4/report.md").read_text()
 
 
 def test_latex_says_once_what_names_of_scores_share_and_has_signs_for_hyphens(leave, folder):

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from cse.errors import UserError
 from cse.lab.folder.runs import read_runs
-from cse.lab.report.differences import differences
+from cse.lab.report.differences import differences_section
 from cse.lab.report.frame import format_setting
 from cse.lab.report.runs_report import (
     best_of,
@@ -164,7 +164,7 @@ def test_a_key_named_like_a_column_of_ours_keeps_its_longer_name(leave, compared
     assert settings_frame(found)["folder"].tolist() == ["2-*", "1-*"]
     latex = settings_section(found, "a").latex()
     assert "data.folder & augmentation.p & runs & x" in latex
-    other = differences(found, None, 0.95)[0].table
+    other = differences_section(found, None, 0.95)[0].table
     assert other[["data.folder", "augmentation.p"]].to_numpy().tolist() == [["1", "1"]]
     assert other["p"].tolist() != ["1"]
 
@@ -266,7 +266,7 @@ def test_seeds_trained_since_a_search_replace_the_score_that_picked_its_setting(
     assert [score_text(since, one, "dev/x") for one in since.ranked] == ["70.50 ± 0.71", "73.00"]
     assert since.best is since.ranked[0]  # not the trial with the highest score that is left
     assert list(settings_frame(since)["runs"]) == list(settings_frame(since)["done"]) == [2, 1]
-    section, _ = differences(since, None, 0.95)
+    section, _ = differences_section(since, None, 0.95)
     assert list(section.frame["difference"]) == [2.5]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from cse.lab.folder.runs import Run
 from cse.lab.report.cells import Cell, as_printed, as_section
-from cse.lab.report.claims import Finding
+from cse.lab.report.claims import JudgedClaim
 from cse.lab.report.published import Published
 from cse.lab.report.write import Picture, Report, page
 from cse.lab.sections import latex, markdown
@@ -93,7 +93,7 @@ def test_latex_escapes_and_keeps_its_columns(narrow):
 def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, run, tmp_path):
     (tmp_path / "f.png").write_bytes(b"\x89PNG")
     pictures = [Picture("f", tmp_path / "f.png", ["x < y"]), Picture("g", None)]
-    finding = Finding("a claim", "here", "HOLDS (1 of 2 parts)", effect=1.0, p=0.01, parts_measured=1)
+    finding = JudgedClaim("a claim", "here", "HOLDS (1 of 2 parts)", effect=1.0, p=0.01, parts_measured=1)
     report = Report("A & B", "sub", [narrow[1], wide[1]], {}, claims=[finding], pictures=pictures, log=[run])
     report.grid, report.columns = narrow[0], ["Avg."]
     text = page(report)

@@ -6,7 +6,7 @@ from scipy.stats import ttest_ind_from_stats
 from cse.errors import UserError
 from cse.lab.report import published
 
-TABLES = [(paper, name) for paper in published.papers() for name in published.read(paper)["tables"]]
+TABLES = [(paper, name) for paper in published.papers() for name in published.read_paper(paper)["tables"]]
 
 
 def number(cell):
@@ -14,7 +14,7 @@ def number(cell):
 
 
 def entries(paper, name):
-    raw = published.read(paper)["tables"][name]
+    raw = published.read_paper(paper)["tables"][name]
     rows = {row: dict(zip(raw["columns"], map(number, cells), strict=True)) for row, cells in raw["rows"].items()}
     excepted = {(e["row"], e["column"]): e for e in raw.get("exceptions", [])}
     return raw, rows, excepted
@@ -53,7 +53,7 @@ def category_means():
                     yield f"{row} {category}", printed[row][category], [rows[m][column] for m in members]
 
 
-def differences():
+def differences_section():
     for paper, name in TABLES:
         raw, rows, _ = entries(paper, name)
         for column, rule in raw.get("differences", {}).items():
@@ -93,7 +93,7 @@ def test_category_means_of_mteb():
 
 
 def test_a_published_difference_is_that_of_its_numbers():
-    for where, printed, change in differences():
+    for where, printed, change in differences_section():
         assert printed == pytest.approx(change, abs=0.01 + 1e-9), where
 
 
@@ -101,9 +101,9 @@ def test_every_table_reads_and_no_key_of_it_is_misspelt():
     known = {"title", "split", "columns", "rows", "others", "decimals", "averages", "category_means", "differences",
              "exceptions", "unreadable", "tests", "space", "column_decimals", "counts", "paper", "link"}  # fmt: skip
     for paper in published.papers():
-        assert set(published.read(paper)) - {"link"} == {"paper", "tables", "figures"}
+        assert set(published.read_paper(paper)) - {"link"} == {"paper", "tables", "figures"}
     for paper, name in TABLES:
-        found, raw = published.table(paper, name), published.read(paper)["tables"][name]
+        found, raw = published.printed_table(paper, name), published.read_paper(paper)["tables"][name]
         assert set(raw) <= known, name
         assert found.split in ("test", "dev", "none")
         assert found.others <= set(found.cells)
@@ -114,7 +114,7 @@ def test_every_table_reads_and_no_key_of_it_is_misspelt():
 
 def test_a_garbled_cell_says_so():
     """Table 4 prints "50.0 60.5" across two rows: a 9 read as a 0 in each, by the mean of the category in Table 2."""
-    cells = published.table("noncontrastive", "table4").cells
+    cells = published.printed_table("noncontrastive", "table4").cells
     assert cells["Banking77Classification"]["VICReg (dropout)"] == published.Value(77.3, note="printed 17.3")
     assert cells["SciDocsRR"]["SimCSE"] is None
     assert cells["ArguAna"]["SimCSE"].note == ""
@@ -124,8 +124,8 @@ def test_a_garbled_cell_says_so():
 
 
 def test_table3_gives_its_own_p():
-    raw = published.read("nonling")["tables"]["table3"]
-    cells = published.table("nonling", "table3").cells
+    raw = published.read_paper("nonling")["tables"]["table3"]
+    cells = published.printed_table("nonling", "table3").cells
     for test in raw["tests"]:
         ours, base = (cells[test[key]]["Avg."] for key in ("row", "baseline"))
         p = ttest_ind_from_stats(ours.mean, ours.sd, ours.n, base.mean, base.sd, base.n).pvalue
@@ -134,6 +134,6 @@ def test_table3_gives_its_own_p():
 
 def test_a_wrong_name_is_one_sentence():
     with pytest.raises(UserError, match=", ".join(published.papers())):
-        published.table("simcse", "table1")
+        published.printed_table("simcse", "table1")
     with pytest.raises(UserError, match="table4"):
-        published.table("whitenedcse", "tabel4")
+        published.printed_table("whitenedcse", "tabel4")

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from run_folders import leave_run
 from typed import exit_code, jobs_of
 
-from cse.lab.commands.report_settings import settings
+from cse.lab.commands.report_settings import reporting_settings
 from cse.lab.folder.runs import Run, read_runs
 from cse.lab.report.paper_report import is_of, mark_departures, report_of_sweep
 from cse.lab.settings.groups import SWEEPS_DIR, choices
@@ -85,7 +85,7 @@ def test_runs_of_other_sweeps_do_not_count(counted, others, tmp_path):
     for line in counted + others:
         leave(jobs_of(*line.split())[0], tmp_path / "runs" / line, {"test/sts/average": 60.0})
     words = [f"sweep={counted[0].split()[0]}", f"runs={tmp_path}"]
-    report = report_of_sweep(settings(words), [tmp_path], tmp_path)
+    report = report_of_sweep(reporting_settings(words), [tmp_path], tmp_path)
     assert [str(run.folder.relative_to(tmp_path / "runs")) for run in report.log] == counted
 
 

@@ -9,7 +9,7 @@ from run_folders import leave_run
 
 import cse
 from cse.lab.folder.runs import read_run
-from cse.lab.report.frame import command_of
+from cse.lab.report.frame import repeat_command
 from cse.lab.settings.words import words_of_settings
 
 BASE = ["data=text", "eval=pairs", "model=minilm"]
@@ -41,6 +41,6 @@ def test_a_printed_command_has_the_settings_that_were_given(tmp_path_factory, ch
     assert chosen_of(config) == chosen
     folder = tmp_path_factory.mktemp("run")
     run = read_run(leave_run(folder, OmegaConf.to_container(config, resolve=True), overrides=words))
-    program, *printed = shlex.split(command_of(run))
+    program, *printed = shlex.split(repeat_command(run))
     assert program == "cse-train"
     assert cse.compose(*printed) == config
