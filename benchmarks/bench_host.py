@@ -188,7 +188,7 @@ def checkpoint(repeats: int) -> str:
     with tempfile.TemporaryDirectory() as folder, saving.Saver(Path(folder)) as saver:
         for _ in range(repeats):
             started = time.perf_counter()
-            saver.save({"encoder": model}, {"adamw": optimizer}, [saving.random_state()], {})
+            saver.save({"encoder": model}, {"adamw": optimizer}, [saving.process_random_state()], {})
             stalls.append(time.perf_counter() - started)
             saver.wait()
             whole.append(time.perf_counter() - started)

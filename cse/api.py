@@ -177,7 +177,7 @@ def evaluate(
     (encode, split) -> {name: number}, or a list of both, ["stsb", "sts", {"mine": function}]. Raises UserError, for
     others too, or one MissingResource that names all missing data.
     """
-    from cse.eval.scoring import MemoizedEncode, checked, score
+    from cse.eval.scoring import MemoizedEncode, check_encode, score
     from cse.score import values
 
     if words and not (isinstance(words[0], str) and "=" in words[0]):
@@ -196,7 +196,7 @@ def evaluate(
         cfg = _composed("evaluate", given, own)[0]
         evaluators = build_evaluators(cfg.eval, cfg.splits)
         part = load(encoder) if isinstance(encoder, str | Path | TrainingRun) else encoder
-        memoized = MemoizedEncode(checked(part.encode if isinstance(part, Encodes) else part))
+        memoized = MemoizedEncode(check_encode(part.encode if isinstance(part, Encodes) else part))
         try:
             found = score(evaluators, memoized, level=logging.DEBUG)
         except UserError:

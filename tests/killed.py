@@ -49,7 +49,8 @@ def assert_same_tensors(one: Path, two: Path, file: str = "last/state.safetensor
 def assert_same_run(one: Path, two: Path) -> None:
     """Compare checkpoint, export, every logged number and the results, bit for bit."""
     assert_same_tensors(one, two)
-    abouts = [checkpoint.read(folder)[1] | {"seconds": 0.0} for folder in (one, two)]  # counters, watch, random states
+    # counters, watch, random states
+    abouts = [checkpoint.read_checkpoint(folder)[1] | {"seconds": 0.0} for folder in (one, two)]
     assert abouts[0] == abouts[1]
     assert (one / "best/model.safetensors").read_bytes() == (two / "best/model.safetensors").read_bytes()
     events = [

@@ -64,7 +64,7 @@ def test_through_a_proxy(toy_hub, environment):
     code = (
         "from cse.sources import hub\n"
         "repo = hub.Repo('lab/corpus', 'dataset', 'data=corpus', 'use data=text')\n"
-        "print(hub.file(repo, 'lines.txt').read_text())"
+        "print(hub.fetch_file(repo, 'lines.txt').read_text())"
     )
     proxied = environment | {"HF_ENDPOINT": "http://hub.invalid", "HTTP_PROXY": toy_hub.url}
     done = subprocess.run([sys.executable, "-c", code], env=proxied, capture_output=True, text=True)

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from cse.augmentation.wordnet import digest, find_wordnet, synonyms
+from cse.augmentation.wordnet import digest_wordnet, find_wordnet, synonyms
 from cse.needs import Need, Settings
 from cse.ranges import BelowOne, Cache, Folder, Share
 from cse.sources.fetch import DatasetNeed
@@ -36,7 +36,7 @@ FIRST = 1000  # rows in which letters are looked at
 Lookup = Callable[[str], tuple[str, ...]]
 
 
-def replace(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator) -> list[str]:
+def replace_synonyms(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator) -> list[str]:
     """SR: replace n distinct words that have synonyms and are not stop words, each wherever it occurs."""
     edited, replaced = list(words), 0
     distinct = list(dict.fromkeys(word for word in words if word.lower() not in STOP_WORDS))
@@ -117,7 +117,7 @@ class Eda(Augmentation):
 
     def inputs(self) -> dict[str, str]:
         """A digest of WordNet's content."""
-        return {"WordNet": digest(self.wordnet)}
+        return {"WordNet": digest_wordnet(self.wordnet)}
 
     def usable_rows(self, text: Rows) -> np.ndarray:
         """All rows; warns where the first have letters that the authors' cleaning drops."""
@@ -136,7 +136,7 @@ class Eda(Augmentation):
     def _edit(self, words: list[str], rng: np.random.Generator) -> list[str]:
         n = max(1, int(self.alpha * len(words)))
         operations: list[Callable[[list[str]], list[str]]] = [
-            lambda words: replace(words, n, self.synonyms, rng),
+            lambda words: replace_synonyms(words, n, self.synonyms, rng),
             lambda words: insert(words, n, self.synonyms, rng),
             lambda words: swap(words, n, rng),
             lambda words: delete(words, self.alpha, rng),

@@ -36,7 +36,7 @@ def find_wordnet(wordnet_dir: str | None, cache: Path) -> Path:
     )
 
 
-def digest(place: Path) -> str:
+def digest_wordnet(place: Path) -> str:
     """A digest of WordNet's files. Raises MissingResource if one is missing or damaged."""
     from nltk.corpus.reader.wordnet import WordNetError
 

@@ -77,7 +77,7 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
 
     instead = "give a ViT's folder, `weights`=FOLDER, or start from nothing, `init`=random"
     repo = hub.Repo(weights, "model", f"`weights`={weights}", instead)
-    source = Path(weights) if Path(weights).is_dir() else hub.model(repo)
+    source = Path(weights) if Path(weights).is_dir() else hub.fetch_model(repo)
     with hub.refusals(repo):
         check_files(Path(source))
         read: Any = ViTModel.from_pretrained(

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from cse.data.cache import cached_folder
-from cse.data.listing import listed
+from cse.data.listing import list_files
 from cse.data.readers import check_unchanged
 from cse.data.stream import Stream, by_class, check_depth, tell_unread
 from cse.data.usable import check_share
@@ -178,7 +178,7 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
     if not root.is_dir():
         why = "there is no such folder; it should hold one folder per speaker"
         raise MissingResource(why, key="folder", value=root)
-    found, others = listed(root, lambda file: file.suffix.lower() in ENDINGS and file.parent != root)
+    found, others = list_files(root, lambda file: file.suffix.lower() in ENDINGS and file.parent != root)
     if not found:
         why = f"it holds no folders of {', '.join(ENDINGS)} files; it needs one per speaker"
         raise UserError(why, key="folder", value=root)

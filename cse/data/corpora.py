@@ -45,8 +45,8 @@ def repo_of(corpus: str) -> hub.Repo:
 def check_available(corpus: str) -> None:
     """Raise MissingResource, which says what to use instead, unless a published corpus can be had. Takes a second."""
     file = DATASETS[corpus].file
-    if not (file and hub.cached(repo_of(corpus), file)):
-        hub.paths(repo_of(corpus))
+    if not (file and hub.find_file(repo_of(corpus), file)):
+        hub.list_repo(repo_of(corpus))
 
 
 def published(corpus: str) -> dict[str, str | None]:
@@ -55,7 +55,7 @@ def published(corpus: str) -> dict[str, str | None]:
     The checksum is None if the corpus is not a single file, or is no longer in the hub's cache.
     """
     about = DATASETS[corpus]
-    local = hub.cached(repo_of(corpus), about.file) if about.file else None
+    local = hub.find_file(repo_of(corpus), about.file) if about.file else None
     source = f"{about.repo}/{about.files[0] if about.files else ''}@{about.revision or 'main'}"
     return {"source": source, "sha256": sha256(local) if local else None}
 
@@ -125,9 +125,9 @@ def _files(corpus: str, copy: str | None) -> Iterator[Path]:
             files = files_of(Path(copy).expanduser())
         yield from files
     elif inside.endswith("/"):
-        yield from (hub.file(repo, path) for path in hub.paths(repo, inside))
+        yield from (hub.fetch_file(repo, path) for path in hub.list_repo(repo, inside))
     else:
-        yield hub.file(repo, inside)
+        yield hub.fetch_file(repo, inside)
 
 
 def _counter(tokenizer: str | None) -> Callable[[str], int]:

@@ -87,7 +87,7 @@ def class_subset(
     repo, folder = image_repo(name), folder_of_subset(name, *wanted, cache=cache)
 
     def write(temporary: Path) -> None:
-        rows = hub.stream(repo, None, split)
+        rows = hub.stream_split(repo, None, split)
         features = rows.features or {}
         for setting, column in (("image_column", image_column), ("label_column", label_column)):
             if column not in features:

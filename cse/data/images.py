@@ -19,7 +19,7 @@ from PIL import Image
 from torch import Tensor
 
 from cse.data import hub_images
-from cse.data.listing import listed
+from cse.data.listing import list_files
 from cse.data.pixels import PLAIN, rgb
 from cse.data.stream import Stream, by_class, check_depth, tell_unread
 from cse.data.usable import check_share
@@ -282,7 +282,7 @@ def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]
     if not root.is_dir():
         why = "there is no such folder; it should hold one folder per class"
         raise MissingResource(why, key="folder", value=folder)
-    found, others = listed(root, lambda file: file.suffix.lower() in ENDINGS and file.parent != root)
+    found, others = list_files(root, lambda file: file.suffix.lower() in ENDINGS and file.parent != root)
     if not found:
         raise UserError(
             f"it holds no folders of images ({', '.join(ENDINGS)}); it needs one per class, or one of all images for "

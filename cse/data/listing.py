@@ -18,7 +18,7 @@ SYSTEMS = ("$RECYCLE.BIN", "System Volume Information", "lost+found", "@eaDir", 
 """Folders that Windows, ext4, Synology's file servers and macOS's archives make: deleted files, thumbnails, copies."""
 
 
-def listed(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path], list[Path]]:
+def list_files(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path], list[Path]]:
     """(the files below a folder that are read, all others), each sorted; hidden ones are in neither.
 
     Raises UserError for a folder that cannot be listed, and for a file to read whose name is no UTF-8.
@@ -64,12 +64,12 @@ def unread_in_words(root: Path, others: Sequence[Path]) -> str:
     for file in others:
         of_ending[file.suffix].append(file.relative_to(root))
     most = sorted(of_ending, key=lambda ending: (-len(of_ending[ending]), ending))
-    kinds = [f"{ending or 'without an ending'} ({counted(of_ending[ending])})" for ending in most]
+    kinds = [f"{ending or 'without an ending'} ({count_in_words(of_ending[ending])})" for ending in most]
     verb = "file is" if len(others) == 1 else "files are"
     return f"{len(others):,} {verb} not read: {some(kinds)}"
 
 
-def counted(files: Sequence[Path]) -> str:
+def count_in_words(files: Sequence[Path]) -> str:
     """The file, or how many there are and the first."""
     return str(files[0]) if len(files) == 1 else f"{len(files):,}, the first: {files[0]}"
 

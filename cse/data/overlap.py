@@ -44,12 +44,12 @@ def overlap(text: TextRows, evaluators: Mapping[str, Evaluator]) -> Overlap:
     kept = text.cache / f"{content.hexdigest()[:32]}.overlap.json"
     if before := read_json(kept):  # {} if it is damaged
         return cast(Overlap, before)
-    found = counted(text, sets)
+    found = count_overlap(text, sets)
     write_json(kept, found)
     return found
 
 
-def counted(text: TextRows, sets: Mapping[str, set[bytes]]) -> Overlap:
+def count_overlap(text: TextRows, sets: Mapping[str, set[bytes]]) -> Overlap:
     """The counts, by two passes over the text. sets: normalised texts."""
     owners: dict[bytes, list[str]] = defaultdict(list)
     for name, texts in sets.items():
@@ -75,7 +75,7 @@ def normalised(text: bytes) -> bytes:
     return "".join(filter(str.isalnum, folded)).encode()
 
 
-def in_words(found: Overlap) -> str:
+def overlap_in_words(found: Overlap) -> str:
     """The counts in one line."""
     line = f"{found['found']:,} of {found['texts']:,} training texts occur in the evaluation sets"
     if sets := [f"{name} {count:,}" for name, count in found["sets"].items() if count]:

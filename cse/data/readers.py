@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from cse.data.listing import listed, unread_in_words
+from cse.data.listing import list_files, unread_in_words
 from cse.data.score_column import ScoreColumn
 from cse.errors import MissingResource, UserError, first_line, naming, within
 from cse.needs import FileNeed, Place
@@ -76,12 +76,12 @@ class TextNeed(FilesNeed):
 
     def find(self) -> Place:
         """See Need."""
-        return super().find() if self.repo is None else hub.prepared(self.name, self.subset or "default")
+        return super().find() if self.repo is None else hub.find_prepared(self.name, self.subset or "default")
 
     def fetch(self) -> Place:
         """See Need."""
         if self.repo is not None:
-            hub.dataset(self.repo, self.subset, self.split)
+            hub.fetch_split(self.repo, self.subset, self.split)
         return self.find()
 
 
@@ -108,7 +108,7 @@ def files_of(path: Path, *, tell: bool = True) -> list[Path]:
         raise MissingResource("there is no such file or folder", key="path", value=path)
     files = [path]
     if path.is_dir():
-        files, others = listed(path, lambda file: ending_of(file) in KINDS)
+        files, others = list_files(path, lambda file: ending_of(file) in KINDS)
         if others and tell:
             log.warning("%s: %s", path, unread_in_words(path, others))
     if not files:
@@ -138,7 +138,7 @@ def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
             raise UserError(why, key="columns", value=f"[{','.join(names_of(columns))}]")
         return ((line,) for _, line in lines_of(file, encoding) if line)
     read = check_columns(columns, header_of(file, encoding), str(file))
-    return (texts_of(row, read, f"{file}, {place}") for place, row in _rows_of(file, read, encoding))
+    return (cells_of_row(row, read, f"{file}, {place}") for place, row in _rows_of(file, read, encoding))
 
 
 def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> Columns:
@@ -303,7 +303,7 @@ def _parquet(file: Path, columns: list[str]) -> Iterator[Row]:
                 yield f"row {number}", row
 
 
-def texts_of(row: Mapping[str, object], columns: Columns, where: str) -> tuple[str, ...]:
+def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> tuple[str, ...]:
     """The cells of a row as text, " " for an empty one. where: the file and the row, for messages.
 
     Raises UserError for a missing cell, for anything but text (a number, a list, an object), and for half a surrogate
@@ -311,14 +311,17 @@ def texts_of(row: Mapping[str, object], columns: Columns, where: str) -> tuple[s
     """
     if missing := [name for name in names_of(columns) if name not in row]:
         raise UserError(f"{where}: there is no {', '.join(missing)}")
-    return tuple(
-        text_of(row[column], f"{where}: {column}") if isinstance(column, str) else column.cell(row[column.name], where)
-        for column in columns
-    )
+    cells = []
+    for column in columns:
+        if isinstance(column, str):
+            cells.append(text_of_cell(row[column], f"{where}: {column}"))
+        else:
+            cells.append(column.cell(row[column.name], where))
+    return tuple(cells)
 
 
-def text_of(cell: object, where: str) -> str:
-    """One cell of `texts_of`."""
+def text_of_cell(cell: object, where: str) -> str:
+    """One cell of `cells_of_row`."""
     if cell is None or cell == "":
         return EMPTY
     if not isinstance(cell, str):

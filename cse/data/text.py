@@ -23,6 +23,7 @@ from cse.data.noise import Noise, with_noise
 from cse.data.readers import (
     Columns,
     TextNeed,
+    cells_of_row,
     check_columns,
     check_unchanged,
     files_of,
@@ -30,7 +31,6 @@ from cse.data.readers import (
     names_typed,
     read_rows,
     reading,
-    texts_of,
 )
 from cse.data.rows import TextRows
 from cse.data.score_column import ScoreColumn
@@ -159,7 +159,7 @@ class Text(Part):
         found = self.open_source()
         if self.noise:
             noisy = with_noise(found.rows, self.noise, self.num_columns)
-            found = replace(found, rows=noisy, digest=digest_of(found.digest, sorted(self.noise.items())))
+            found = replace(found, rows=noisy, digest=key_of_parts(found.digest, sorted(self.noise.items())))
         if is_published(self.name) and self.copy is None and not (self.cache / found.digest).exists():
             check_available(self.name)
         return found
@@ -225,9 +225,9 @@ class Text(Part):
             checksums = checksums_of(files_of(Path(copy).expanduser())) if copy else {}
         about = self.identity, self.columns, *checksums.values(), *(self.scores or ())
         if is_published(self.name):  # of ours: its identity has its settings, and an error needs its traceback
-            return Found(self._checked(rows, checksums), digest_of(*about), copy, checksums)
+            return Found(self._checked(rows, checksums), key_of_parts(*about), copy, checksums)
         own = partial(rows_by, rows, f"data={self.name}")
-        return Found(self._checked(own, checksums), digest_of(*about, *version_of(rows)), copy, checksums)
+        return Found(self._checked(own, checksums), key_of_parts(*about, *version_of(rows)), copy, checksums)
 
     def _of_files(self, path: str) -> Found:
         """The rows of a file, or of the files of a folder."""
@@ -242,15 +242,15 @@ class Text(Part):
         files = files_of(Path(path).expanduser())
         checksums = checksums_of(files)
         parts = [read_rows(file, self.columns_to_read, self.encoding) for file in files]
-        digest = digest_of(*checksums.values(), self.columns, self.encoding, *(self.scores or ()))
+        digest = key_of_parts(*checksums.values(), self.columns, self.encoding, *(self.scores or ()))
         return Found(self._checked(lambda: chain.from_iterable(parts), checksums), digest, path, checksums)
 
     def _of_hub(self, name: str) -> Found:
         """The rows of a dataset of the hub."""
-        table = hub.dataset(repo_of_text(name), self.subset, self.split)
+        table = hub.fetch_split(repo_of_text(name), self.subset, self.split)
         columns = check_columns(self.columns_to_read or self.column_names, table.column_names, name)
-        rows = (texts_of(row, columns, f"{name}, row {number}") for number, row in enumerate(table, 1))
-        return Found(rows, digest_of(table._fingerprint, self.columns, *(self.scores or ())), name)
+        rows = (cells_of_row(row, columns, f"{name}, row {number}") for number, row in enumerate(table, 1))
+        return Found(rows, key_of_parts(table._fingerprint, self.columns, *(self.scores or ())), name)
 
     def _checked(self, rows: RowsFunction, checksums: dict[str, str]) -> Iterator[tuple[str, ...]]:
         """The rows, opened only when the first is read.
@@ -322,6 +322,6 @@ def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.nd
     return np.sort(np.random.default_rng(seed).permutation(rows)[:size])
 
 
-def digest_of(*parts: object) -> str:
+def key_of_parts(*parts: object) -> str:
     """A key of 32 hexadecimal digits, made of VERSION and the parts' repr."""
     return hashlib.sha256(repr((VERSION, *parts)).encode()).hexdigest()[:32]

@@ -58,7 +58,7 @@ def _rows(config: str) -> Iterator[Json]:
     """The rows of a dump, downloaded while they are read. Raises MissingResource, also if the connection breaks."""
     repo = repo_of("wikipedia")
     with hub.refusals(repo):
-        yield from hub.stream(repo, config)
+        yield from hub.stream_split(repo, config)
 
 
 def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units: int, unit: Unit) -> list[str]:

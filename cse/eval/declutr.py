@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from cse.errors import MissingResource, combine, within
-from cse.eval.items import parts_of
+from cse.eval.items import scores_behind
 from cse.eval.probing import FILES
 from cse.score import Average, Score, Source, values
 from cse.sources.senteval import SUBSETS
@@ -70,9 +70,9 @@ class Declutr(Evaluator):
         known = {one.name: one for one in self.last[1]}
         found = []
         for name, average in averaged(known, split).items():
-            of = [known[one] for one in parts_of(average)]
+            of = [known[one] for one in scores_behind(average)]
             rows, altered = sum(one.rows for one in of), any(one.altered for one in of)
-            value, items = mean(average, values(of)), average if split == "test" else None
+            value, items = average_of(average, values(of)), average if split == "test" else None
             found.append(Score(name, value, rows, "average of scores, points of 100", altered=altered, items=items))
         return [*known.values(), *found] if split == "test" else found
 
@@ -118,9 +118,9 @@ def averaged(scores: Iterable[str], split: str) -> dict[str, Average]:
     return result
 
 
-def mean(average: Average, scores: dict[str, float]) -> float:
+def average_of(average: Average, scores: dict[str, float]) -> float:
     """The mean of the named scores; an inner list counts as one."""
-    return float(np.mean([mean(one, scores) if isinstance(one, list) else scores[str(one)] for one in average]))
+    return float(np.mean([average_of(one, scores) if isinstance(one, list) else scores[str(one)] for one in average]))
 
 
 def _named(name: str, missing: set[str]) -> str:

@@ -42,7 +42,9 @@ class Demo(ScoredPairs):
 
     def readers(self, split: str) -> Readers:
         """One reader for each of the three sets."""
-        words = {name: [partial(read_words, name=file, official=rows)] for name, (file, rows) in WORD_PAIRS.items()}
+        words = {
+            name: [partial(read_word_pairs, name=file, official=rows)] for name, (file, rows) in WORD_PAIRS.items()
+        }
         return {"lee": [read_lee], **words}
 
 
@@ -56,7 +58,7 @@ def read_lee(folder: DataFolder) -> Examples:
     return Examples(sides, human_NN[left, right], units_UN=np.stack([left, right]))
 
 
-def read_words(folder: DataFolder, name: str, official: int) -> Examples:
+def read_word_pairs(folder: DataFolder, name: str, official: int) -> Examples:
     """Pairs of words, below two comment lines."""
 
     def convert(line: str) -> Row:

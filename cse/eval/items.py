@@ -77,9 +77,9 @@ def read_items(folder: Path) -> ItemScores:
     return items
 
 
-def parts_of(average: Average) -> list[str]:
+def scores_behind(average: Average) -> list[str]:
     """The names of all scores that an average is over, at any depth."""
-    return [part for one in average for part in ([one] if isinstance(one, str) else parts_of(one))]
+    return [part for one in average for part in ([one] if isinstance(one, str) else scores_behind(one))]
 
 
 def keep_cosines(folder: Path, when: Literal["before", "after"], scores: Iterable[Score]) -> None:

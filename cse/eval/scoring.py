@@ -78,7 +78,7 @@ class MemoizedEncode:
             )
 
 
-def finite(encode: Encode) -> Encode:
+def refuse_nan(encode: Encode) -> Encode:
     """The same `encode`, but it raises UserError for vectors with NaN or infinity, which no score can be of.
 
     Not for a run that trains, which says itself that it diverges.
@@ -93,7 +93,7 @@ def finite(encode: Encode) -> Encode:
     return vectors_of
 
 
-def checked(encode: Callable[[list[str]], Any]) -> Encode:
+def check_encode(encode: Callable[[list[str]], Any]) -> Encode:
     """An `encode` that somebody else wrote. It raises UserError unless it returns a vector of finite numbers for each
     text. For no text it is asked for one, and that row is left out."""
     if not callable(encode):
@@ -117,7 +117,7 @@ def checked(encode: Callable[[list[str]], Any]) -> Encode:
             )
         return rows
 
-    return finite(vectors_of)
+    return refuse_nan(vectors_of)
 
 
 def check_source(name: str, evaluator: Evaluator) -> None:
@@ -132,7 +132,7 @@ def check_source(name: str, evaluator: Evaluator) -> None:
         ) from error
 
 
-def check_scores(evaluator: str, found: object) -> None:
+def check_returned(evaluator: str, found: object) -> None:
     """Raise UserError unless an evaluator returned a list of scores, each with a number and a name of its own."""
     if not isinstance(found, list):
         raise UserError(f"{evaluator} must return a list of cse.score.Score, not {type(found).__name__}")
@@ -169,7 +169,7 @@ def score(
             except Exception as error:
                 error.add_note(f"(raised while eval.{name} scored {split})")
                 raise
-            check_scores(f"eval.{name}: {class_name(type(evaluator))}", found)
+            check_returned(f"eval.{name}: {class_name(type(evaluator))}", found)
             scores |= {one.name: one for one in (one.within(f"{split}/{name}/") for one in found)}
             if undefined := [one.name for one in found if not math.isfinite(one.value)]:
                 log.warning("%-10s %s: %s is not a finite number", name, split, ", ".join(undefined))

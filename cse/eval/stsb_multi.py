@@ -33,12 +33,12 @@ class LanguageNeed(DatasetNeed):
 
     def find(self) -> Place:
         """See Need."""
-        return Path(self.copy) if self.copy else hub.prepared(str(ABOUT.repo), self.language)
+        return Path(self.copy) if self.copy else hub.find_prepared(str(ABOUT.repo), self.language)
 
     def fetch(self) -> Place:
         """See Need."""
         for split in ("dev", "test"):
-            hub.dataset(repo_of_language(self.language, split), self.language, split)
+            hub.fetch_split(repo_of_language(self.language, split), self.language, split)
         return self.find()
 
 
@@ -99,7 +99,7 @@ def read_hub(folder: DataFolder, language: str, split: str) -> Examples:
     Raises MissingResource if the hub cannot deliver them.
     """
     name = f"{language}-{split}"
-    data = hub.dataset(repo_of_language(language, split), language, split)
+    data = hub.fetch_split(repo_of_language(language, split), language, split)
     rows = list(zip(*(data[column] for column in ABOUT.columns), strict=True))
     text = "".join(f"{first}\t{second}\t{score}\n" for first, second, score in rows)
     folder.files[name] = {"sha256": hashlib.sha256(text.encode()).hexdigest()}

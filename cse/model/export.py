@@ -21,7 +21,7 @@ from cse.files import Json, write_json, write_text
 from cse.model.architecture import DENSE_POOLERS
 from cse.model.encoder import Encoder
 from cse.model.heads import is_mlp_head
-from cse.model.lora import merged
+from cse.model.lora import merge_adapters
 from cse.model.pooling import TRAINABLE
 from cse.model.tokenizer import Tokenizer
 
@@ -62,7 +62,7 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
         write_mask_weights(encoder.tokenizer, folder / "1_WordWeights")
     write_json(folder / f"{len(kinds) - 1}_Pooling" / "config.json", pooling_config(encoder))
     for module in ends:
-        kinds.append(kind_of(module))
+        kinds.append(type_of_module(module))
         write_module(module, folder / f"{len(kinds) - 1}_{kinds[-1]}")
     kinds += ["Normalize"] * encoder.unit_length
     modules = [
@@ -136,7 +136,7 @@ def write_mask_weights(tokenizer: Tokenizer, folder: Path) -> None:
     save_file({"emb_layer.weight": weights}, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def kind_of(module: nn.Module) -> str:
+def type_of_module(module: nn.Module) -> str:
     """The name of the class of sentence-transformers that a module after the pooling is written as."""
     return type(module).__name__ if isinstance(module, nn.LayerNorm | nn.Dropout) else "Dense"
 
@@ -162,7 +162,7 @@ def write_module(module: nn.Module, folder: Path) -> None:
 def write_weights(encoder: Encoder, folder: Path, ends: Sequence[nn.Module]) -> None:
     """Write config.json and model.safetensors, and adapter/ where the encoder has one. ends: what is after pooling."""
     backbone = encoder.backbone
-    weights = merged(backbone) if encoder.lora else backbone.state_dict()
+    weights = merge_adapters(backbone) if encoder.lora else backbone.state_dict()
     state = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
     if backbone.config.model_type in DENSE_POOLERS:
         state |= {f"pooler.dense.{name}": value for name, value in pooler_of(encoder, ends).items()}

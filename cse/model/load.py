@@ -103,7 +103,7 @@ def load_encoder(
     return encoder.train()
 
 
-def width_of(name: str, pooling: str | None) -> int:
+def width_of_checkpoint(name: str, pooling: str | None) -> int:
     """The width of an encoder's embeddings, by its files alone, not its weights. Raises as load_encoder does."""
     from transformers import AutoConfig
 
@@ -133,7 +133,7 @@ def read_checkpoint(
     attention = weights["attn_implementation"]
     with integrity.loading(name, "" if attention is None else f"`attention`={attention} may be the cause; "):
         checkpoint = Path(local_folder(name))
-        ending = ending_of(name, checkpoint, pooling, unrecorded)
+        ending = ending_of_checkpoint(name, checkpoint, pooling, unrecorded)
         folder = checkpoint / ending.transformer
         integrity.check_files(folder)
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
@@ -170,7 +170,7 @@ def read_checkpoint(
     )
 
 
-def ending_of(name: str, folder: Path, pooling: str | None, unrecorded: str | None) -> Ending:
+def ending_of_checkpoint(name: str, folder: Path, pooling: str | None, unrecorded: str | None) -> Ending:
     """What a checkpoint's folder records, with `pooling` in place of its own, and a sentence about what that drops.
 
     Raises UserError for a folder that records no pooling, if there is no `unrecorded` one either.

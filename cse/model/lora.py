@@ -61,7 +61,7 @@ def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
             parameter.data = parameter.data.float()
 
 
-def merged(backbone: PreTrainedModel) -> dict[str, Tensor]:
+def merge_adapters(backbone: PreTrainedModel) -> dict[str, Tensor]:
     """The backbone's weights with the adapter's update added, by their names without an adapter, on the CPU. Adapted
     weights are float32, as the adapter: bfloat16 would round most of a small update away."""
     from peft.tuners.lora import Linear

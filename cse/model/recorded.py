@@ -74,7 +74,9 @@ def recorded_modules(folder: Path, pooling: str | None = None) -> Ending | None:
         if file.is_file() and b'"model2vec"' in file.read_bytes():
             raise UserError(f"{folder} is of model2vec, which averages word vectors, and has no transformer: {ANY}")
         return None
-    modules = [(kind_of(one["type"]), one["path"]) for one in json.loads((folder / "modules.json").read_bytes())]
+    modules = [
+        (class_of_module(one["type"]), one["path"]) for one in json.loads((folder / "modules.json").read_bytes())
+    ]
     kinds = [kind for kind, _ in modules]
     if kinds[:1] != ["Transformer"] or (pooling is None and not is_known(kinds)):
         reason = f", which {OTHERS[kinds[0]]}" if kinds and kinds[0] in OTHERS else ""
@@ -122,7 +124,7 @@ def is_known(kinds: Sequence[str]) -> bool:
     return list(kinds) == [*start, *middle, *end] and {*middle} <= {*AFTER}
 
 
-def kind_of(module: str) -> str:
+def class_of_module(module: str) -> str:
     """Pooling, of a class of sentence-transformers; the whole name of any other class."""
     return module.rpartition(".")[2] if module.startswith("sentence_transformers.") else module
 

@@ -98,7 +98,7 @@ def find_dataset(name: str, cache: Path, copy: str | None = None) -> Place:
         return None
     repo = about.hub_repo(name, "")
     if about.file:
-        return hub.cached(repo, about.file)
+        return hub.find_file(repo, about.file)
     folder = hub.cache_of(repo) / "snapshots" / (about.revision or "") / "".join(about.files)
     return folder if folder.exists() else None  # some of its files may be missing
 

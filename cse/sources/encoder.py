@@ -51,7 +51,7 @@ def local_folder(name: str) -> str:
     source = locate(name)
     if Path(source).is_dir():
         return source
-    return str(hub.model(hub.Repo(name, "model", f"`name`={name} is no folder here", WORKS_HERE)))
+    return str(hub.fetch_model(hub.Repo(name, "model", f"`name`={name} is no folder here", WORKS_HERE)))
 
 
 def check_folder(source: str) -> None:

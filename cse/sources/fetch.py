@@ -106,7 +106,9 @@ def from_hub(name: str) -> Path:
     """The dataset's file or folder in the hub's cache; a tar is unpacked."""
     about = DATASETS[name]
     repo = about.hub_repo(name, f"copy the dataset here (docs/offline.md), and name it with {about.setting}=PLACE")
-    files = [hub.file(repo, path) for path in ([about.file] if about.file else hub.paths(repo, about.files[0]))]
+    files = [
+        hub.fetch_file(repo, path) for path in ([about.file] if about.file else hub.list_repo(repo, about.files[0]))
+    ]
     if files[0].suffix == ".tar":
         return beside(files[0])
     return files[0] if about.file else files[0].parent
@@ -116,7 +118,7 @@ def senteval(asked: str) -> Path:
     """The hub's copy of SentEval's data, unpacked. asked: the setting that needs it, see hub.Repo."""
     about = DATASETS["senteval"]
     instead = "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)"
-    return beside(hub.file(about.hub_repo(asked, instead), about.files[0]))
+    return beside(hub.fetch_file(about.hub_repo(asked, instead), about.files[0]))
 
 
 def beside(tar: Path) -> Path:

@@ -47,7 +47,7 @@ class Repo:
         return f"{constants.ENDPOINT}/{'datasets/' if self.kind == 'dataset' else ''}{self.name}"
 
 
-def file(repo: Repo, path: str) -> Path:
+def fetch_file(repo: Repo, path: str) -> Path:
     """The local copy of one file: from the cache without asking the hub, or downloaded. Raises MissingResource.
 
     An interrupted download is continued. A file outside the repository is refused by the hub's client.
@@ -55,14 +55,14 @@ def file(repo: Repo, path: str) -> Path:
     from huggingface_hub import constants, hf_hub_download
 
     with refusals(repo):
-        if known := cached(repo, path):
+        if known := find_file(repo, path):
             return known
         if not constants.HF_HUB_OFFLINE:
             log.info("hub        %s: fetching %s", repo.name, path)
         return Path(hf_hub_download(repo.name, path, repo_type=repo.kind, revision=repo.revision))
 
 
-def cached(repo: Repo, path: str) -> Path | None:
+def find_file(repo: Repo, path: str) -> Path | None:
     """The local copy of a file, or None."""
     from huggingface_hub import try_to_load_from_cache
 
@@ -91,7 +91,7 @@ def cache_only() -> Iterator[None]:
         constants.HF_HUB_OFFLINE = before
 
 
-def paths(repo: Repo, folder: str = "") -> list[str]:
+def list_repo(repo: Repo, folder: str = "") -> list[str]:
     """The files in a folder of a repository, in the hub's order. Raises MissingResource."""
     from huggingface_hub import HfApi
 
@@ -103,7 +103,7 @@ def paths(repo: Repo, folder: str = "") -> list[str]:
     return [one.rfilename for one in info.siblings or [] if one.rfilename.startswith(folder)]
 
 
-def model(repo: Repo) -> Path:
+def fetch_model(repo: Repo) -> Path:
     """A folder with a model's weights, configuration and tokenizer: the hub's newest, or the cached ones if the hub
     does not answer. Raises MissingResource."""
     from huggingface_hub import snapshot_download
@@ -120,7 +120,7 @@ def model(repo: Repo) -> Path:
         raise LocalEntryNotFoundError(f"{folder} has no weights")
 
 
-def dataset(repo: Repo, config: str | None = None, split: str = "train") -> "Dataset":
+def fetch_split(repo: Repo, config: str | None = None, split: str = "train") -> "Dataset":
     """A split of a dataset, downloaded and cached by `datasets`. Raises MissingResource."""
     from datasets import load_dataset
 
@@ -129,7 +129,7 @@ def dataset(repo: Repo, config: str | None = None, split: str = "train") -> "Dat
         return load_dataset(repo.name, config, split=split, revision=repo.revision)
 
 
-def prepared(name: str, config: str) -> Path | None:
+def find_prepared(name: str, config: str) -> Path | None:
     """The folder in which `datasets` has cached a configuration of a dataset, or None."""
     from datasets import config as cache
 
@@ -137,7 +137,7 @@ def prepared(name: str, config: str) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def stream(repo: Repo, config: str | None = None, split: str = "train") -> "IterableDataset":
+def stream_split(repo: Repo, config: str | None = None, split: str = "train") -> "IterableDataset":
     """A split of a dataset, downloaded while it is read and not kept. Raises MissingResource."""
     from datasets import load_dataset
 

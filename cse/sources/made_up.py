@@ -20,7 +20,7 @@ def text_file(world: Path, columns: Sequence[str], scores: str | None = None) ->
     scores: one more column, of numbers from 0 to 1.
     """
     name = "-".join(["text", *columns, *([f"{scores}01"] if scores else [])])
-    folder = written_once(world / name, lambda folder: write_text(folder, columns, scores))
+    folder = written_once(world / name, lambda folder: write_rows(folder, columns, scores))
     return next(folder.iterdir())
 
 
@@ -69,7 +69,7 @@ def sentence(rng: random.Random, words: int) -> str:
     return " ".join(WORDS[(start + 5 * i) % len(WORDS)] for i in range(words))
 
 
-def write_text(folder: Path, columns: Sequence[str], scores: str | None) -> None:
+def write_rows(folder: Path, columns: Sequence[str], scores: str | None) -> None:
     """Write ROWS made-up sentences as text.txt, or as text.csv with these columns; see text_file."""
     rng = random.Random(0)
     rows = [[sentence(rng, WORDS_A_ROW) for _ in columns or [""]] for _ in range(ROWS)]

@@ -74,7 +74,7 @@ class Saver:
         self.wait()
         tensors = copy_to_host(modules, optimizers, random_states)
         about = about | {"python_random": [state["python"] for state in random_states]}
-        self.writing = self.thread.submit(write, self.folder, tensors, json.dumps(about))
+        self.writing = self.thread.submit(write_checkpoint, self.folder, tensors, json.dumps(about))
         self.saved = time.monotonic()
 
     def is_older_than(self, minutes: float | None) -> bool:
@@ -105,7 +105,7 @@ def copy_to_host(
     return {key: value.detach().to("cpu", copy=True, memory_format=plain) for key, value in tensors.items()}
 
 
-def write(folder: Path, tensors: dict[str, Tensor], about: str) -> None:
+def write_checkpoint(folder: Path, tensors: dict[str, Tensor], about: str) -> None:
     """Replace last/. Raises RunError where the disk refuses."""
     path = folder / FILE
     recover(path)
@@ -115,10 +115,10 @@ def write(folder: Path, tensors: dict[str, Tensor], about: str) -> None:
 
 def drop_tensors(folder: Path, state: State) -> None:
     """Leave of a finished run's last/ only the JSON, by which resume= and rerun= know it. state: the run's last."""
-    write(folder, {}, json.dumps(read_about(folder) | asdict(state)))
+    write_checkpoint(folder, {}, json.dumps(read_about(folder) | asdict(state)))
 
 
-def read(folder: Path) -> tuple[dict[str, Tensor], Json]:
+def read_checkpoint(folder: Path) -> tuple[dict[str, Tensor], Json]:
     """(tensors, about) of last/. Raises UserError for a damaged file."""
     with explain_damage(folder), safe_open(folder / FILE, "pt") as file:
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
@@ -147,7 +147,7 @@ def read_about(folder: Path) -> Json:
         return dict(json.loads(file.metadata()["about"]))
 
 
-def state_of(about: Json) -> State:
+def read_state(about: Json) -> State:
     """The State in the JSON of last/. Raises ValueError where that lacks something that a run needs to resume."""
     TypeAdapter(About).validate_python(about)
     return TypeAdapter(State).validate_python(about)
@@ -175,7 +175,7 @@ def frozen_names(module: nn.Module) -> set[str]:
     return {name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad}
 
 
-def random_state() -> Json:
+def process_random_state() -> Json:
     """This process's random states: torch's on CPU and GPU, numpy's global one, Python's."""
     tensors = device.random_state()
     legacy: Any = np.random.get_state()
@@ -183,7 +183,7 @@ def random_state() -> Json:
     return {"tensors": tensors, "python": [random.getstate(), legacy[2], legacy[3], legacy[4]]}
 
 
-def set_random_state(tensors: dict[str, Tensor], about: Json, rank: int) -> None:
+def set_process_random_state(tensors: dict[str, Tensor], about: Json, rank: int) -> None:
     """Restore what random_state() saved for the process of this rank."""
     mine = _under(tensors, f"random/{rank}")
     device.set_random_state(mine)

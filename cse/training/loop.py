@@ -100,8 +100,8 @@ class Training:
             set_seed(seed, device_specific=True)  # dropout differs between processes; the weights are already made
             return
         with checkpoint.explain_damage(self.folder):
-            tensors, about = checkpoint.read(self.folder)
-            self.state = state = checkpoint.state_of(about)
+            tensors, about = checkpoint.read_checkpoint(self.folder)
+            self.state = state = checkpoint.read_state(about)
             if not state.best_step <= state.step <= self.planned:
                 raise ValueError(f"step {state.step} of {self.planned}, the best {state.best_step}")
             if tensors:
@@ -121,7 +121,7 @@ class Training:
             self.accelerator.scaler.load_state_dict(about["scaler"])
         rank, saved = self.accelerator.process_index, len(about["python_random"])
         if rank < saved:
-            checkpoint.set_random_state(tensors, about, rank)
+            checkpoint.set_process_random_state(tensors, about, rank)
         else:  # fewer processes saved the run: this one draws its own numbers from here on
             set_seed(seed + self.state.step, device_specific=True)
         if saved != world_size():
@@ -284,7 +284,7 @@ class Training:
 
     def _save(self) -> None:
         """Start writing last/, with every process's random state."""
-        states = gather_objects(checkpoint.random_state())
+        states = gather_objects(checkpoint.process_random_state())
         if not self.accelerator.is_main_process:
             return
         scaler = self.accelerator.scaler

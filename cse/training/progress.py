@@ -33,17 +33,17 @@ def steps_shown(total: int, first: int) -> Iterator[Callable[[int, dict[str, flo
                 return
             latest.update(numbers)
             if task is not None:
-                bars.update(task, completed=step, description=in_words(latest))
+                bars.update(task, completed=step, description=numbers_in_words(latest))
             else:
-                left = (time.monotonic() - started) / (step - first) * (total - step) if step > first else None
-                log.info(
-                    "step %d/%d  %s%s", step, total, in_words(numbers), "" if left is None else f"  {left:.0f} s left"
-                )
+                left = ""
+                if step > first:
+                    left = f"  {(time.monotonic() - started) / (step - first) * (total - step):.0f} s left"
+                log.info("step %d/%d  %s%s", step, total, numbers_in_words(numbers), left)
 
         yield show
 
 
-def in_words(numbers: dict[str, float]) -> str:
+def numbers_in_words(numbers: dict[str, float]) -> str:
     """The numbers in one line, rounded: of training those in SHOWN, and dev scores."""
     names = [*(name for name in SHOWN if name in numbers), *(name for name in numbers if not name.startswith("train/"))]
     return "  ".join(SHOWN.get(name, f"{name} {{:.2f}}").format(numbers[name]) for name in names)

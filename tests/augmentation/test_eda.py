@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from cse.augmentation.eda import STOP_WORDS, Eda, clean, delete, insert, replace, swap
+from cse.augmentation.eda import STOP_WORDS, Eda, clean, delete, insert, replace_synonyms, swap
 
 SYNONYMS = {"dog": ("cad", "hound"), "house": ("family",), "runs": ("flows", "hunt down"), "the": ("a",)}
 WORDS = [f"w{chr(97 + i)}" for i in range(20)]  # twenty distinct words without synonyms
@@ -38,13 +38,13 @@ def test_replace_changes_n_words_wherever_they_occur():
     words = ["the", "dog", "wa", "runs", "the", "dog", "house"]
     seen = Counter()
     for seed in range(600):
-        out = replace(words, 1, synonyms, rng(seed))
+        out = replace_synonyms(words, 1, synonyms, rng(seed))
         ((word, new),) = {(old, new) for old, new in zip(words, out, strict=True) if old != new}
         assert out.count(new) == words.count(word)
         seen[word, new] += 1
     expected = {("dog", "cad"): 100, ("dog", "hound"): 100, ("runs", "flows"): 100, ("runs", "hunt down"): 100}
     assert dict(seen) == pytest.approx(expected | {("house", "family"): 200}, abs=45)
-    every = replace(words, 5, synonyms, rng())
+    every = replace_synonyms(words, 5, synonyms, rng())
     assert [every[i] == words[i] for i in range(7)] == [True, False, True, False, True, False, False]
 
 

@@ -10,7 +10,7 @@ import nltk.data
 import pytest
 
 from cse.augmentation import wordnet
-from cse.augmentation.wordnet import digest, find_wordnet, synonyms
+from cse.augmentation.wordnet import digest_wordnet, find_wordnet, synonyms
 from cse.errors import MissingResource
 
 SHARED = Path(__file__).parents[3] / "shared/data/nltk_data/corpora/wordnet.zip"
@@ -37,7 +37,7 @@ def test_places_are_searched_in_their_order(wordnet_folder, tmp_path, monkeypatc
             file.write(path, f"wordnet/{path.name}")
     assert find_wordnet(None, cache) == archive
     assert synonyms(archive, "house") == ("family",)
-    assert digest(archive) == digest(wordnet_folder)
+    assert digest_wordnet(archive) == digest_wordnet(wordnet_folder)
     fetched = cache / "datasets/wordnet/corpora/wordnet"
     fetched.mkdir(parents=True)
     assert find_wordnet(None, cache) == fetched
@@ -50,7 +50,7 @@ def test_a_given_place_without_a_whole_wordnet_is_named(name, tmp_path):
     (tmp_path / "half/data.noun").touch()
     (tmp_path / "broken.zip").write_bytes(b"PK")
     with pytest.raises(MissingResource, match=name):
-        digest(find_wordnet(str(tmp_path / name), tmp_path))
+        digest_wordnet(find_wordnet(str(tmp_path / name), tmp_path))
 
 
 @pytest.mark.parametrize("name", ["index.noun", "data.noun"])
@@ -63,7 +63,7 @@ def test_a_damaged_wordnet_is_refused_before_any_work(name, packed, wordnet_fold
         shutil.make_archive(str(tmp_path / "damaged"), "zip", tmp_path, "wordnet")
         place = tmp_path / "damaged.zip"
     with pytest.raises(MissingResource, match=place.name):
-        digest(place)
+        digest_wordnet(place)
 
 
 def test_an_archive_of_damaged_bytes_is_refused(wordnet_folder, tmp_path):
@@ -74,7 +74,7 @@ def test_an_archive_of_damaged_bytes_is_refused(wordnet_folder, tmp_path):
     for at in range(200, len(content), len(content) // 12):
         archive.write_bytes(content[:at] + bytes(40) + content[at + 40 :])
         with suppress(MissingResource):
-            digest(archive)
+            digest_wordnet(archive)
 
 
 def test_a_forked_worker_opens_wordnet_itself(wordnet_folder):

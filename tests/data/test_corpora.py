@@ -14,7 +14,7 @@ from cse.data.corpora import check_copy
 from cse.data.text import Text
 from cse.errors import MissingResource, UserError
 from cse.lab.run.build import make
-from cse.lab.run.needs import fetch_need, look
+from cse.lab.run.needs import fetch_need, look_for
 from cse.sources.catalogue import DATASETS
 
 CONF = Path(__file__).parents[2] / "conf/data"
@@ -149,8 +149,8 @@ def test_a_copy_of_another_number_of_rows_is_none(tmp_path, monkeypatch, name):
     with pytest.raises(UserError, match=rf"copy{ending} has {len(ROWS[name])} rows, but the published {name} has"):
         check_copy(name, str(copy))
     (need,) = Text.needs({"name": name, "rows": {"file": str(copy)}})
-    assert look(need)[0] is None
+    assert look_for(need)[0] is None
     with pytest.raises(UserError, match="rows, but"):
         fetch_need(need)
     monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], rows=(len(ROWS[name]),)))
-    assert look(need) == (copy, "")
+    assert look_for(need) == (copy, "")

@@ -12,7 +12,7 @@ from PIL import Image
 
 from cse.data.audio import files_of_speakers
 from cse.data.images import _from_folder
-from cse.data.listing import listed
+from cse.data.listing import list_files
 from cse.data.text import Text
 from cse.errors import UserError
 
@@ -31,7 +31,7 @@ def test_hidden_files_and_folders_are_in_neither_list(tmp_path):
     root = tmp_path / ".cache"  # a hidden folder that was named is read
     paths(root, *HIDDEN)
     seen = paths(root, "a.x", "b/a.x", "b/a.y", "c/d/e/a.x")
-    assert listed(root, lambda file: file.suffix == ".x") == ([seen[0], seen[1], seen[3]], [seen[2]])
+    assert list_files(root, lambda file: file.suffix == ".x") == ([seen[0], seen[1], seen[3]], [seen[2]])
 
 
 def test_a_systems_own_folders_are_no_classes(tmp_path, caplog):
@@ -50,7 +50,7 @@ def test_links_are_followed_unless_they_lead_back(tmp_path):
     for name, target in links.items():
         (tmp_path / "root" / name).symlink_to(target)
     (tmp_path / "elsewhere" / "self").symlink_to(".")
-    read, others = listed(tmp_path / "root", lambda file: file.suffix == ".x")
+    read, others = list_files(tmp_path / "root", lambda file: file.suffix == ".x")
     root = tmp_path / "root"
     assert read == [root / "b" / "a.x", root / "file.x", root / "linked" / "a.x"]
     assert others == [root / "again", root / "b" / "up", root / "linked" / "self"]
@@ -59,9 +59,9 @@ def test_links_are_followed_unless_they_lead_back(tmp_path):
 def test_a_name_that_is_no_utf8_is_refused_if_the_file_is_read(tmp_path):
     for ending in (b".y", b".x"):
         (tmp_path / os.fsdecode(b"l\xfc" + ending)).write_bytes(b"")
-    assert len(listed(tmp_path, lambda file: False)[1]) == 2
+    assert len(list_files(tmp_path, lambda file: False)[1]) == 2
     with pytest.raises(UserError, match=r"l\\xfc\.x.*rename it"):
-        listed(tmp_path, lambda file: file.suffix == ".x")
+        list_files(tmp_path, lambda file: file.suffix == ".x")
 
 
 def test_a_folder_of_text_names_what_is_not_read(tmp_path, caplog):

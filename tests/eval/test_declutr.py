@@ -3,7 +3,7 @@
 import pytest
 
 from cse.errors import MissingResource
-from cse.eval.declutr import DOWNSTREAM, PROBING, Declutr, averaged, mean
+from cse.eval.declutr import DOWNSTREAM, PROBING, Declutr, average_of, averaged
 from cse.score import Score, values
 from cse.types import Evaluator
 
@@ -38,7 +38,7 @@ def scores_of(downstream: list, probing: list, column: int = 0) -> dict[str, flo
 
 
 def averages(scores: dict[str, float], split: str) -> dict[str, float]:
-    return {name: mean(average, scores) for name, average in averaged(scores, split).items()}
+    return {name: average_of(average, scores) for name, average in averaged(scores, split).items()}
 
 
 @pytest.mark.parametrize("row", ROWS)

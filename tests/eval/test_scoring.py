@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cse.errors import UserError
-from cse.eval.scoring import MemoizedEncode, check_scores, check_source, checked, finite, mean_of, score
+from cse.eval.scoring import MemoizedEncode, check_encode, check_returned, check_source, mean_of, refuse_nan, score
 from cse.score import Items, Score
 from cse.types import Evaluator
 
@@ -50,7 +50,7 @@ def test_a_wrong_source_is_refused_by_class_and_key(source, key):
 )
 def test_scores_are_numbers_with_names_of_their_own(found, told):
     with pytest.raises(UserError, match=rf"^eval\.mine.*{told}"):
-        check_scores("eval.mine", found)
+        check_returned("eval.mine", found)
 
 
 def test_a_score_that_is_no_number_is_kept_and_warned_of(monkeypatch, caplog):
@@ -77,7 +77,7 @@ def test_each_text_is_encoded_once_unless_there_are_too_many_to_keep(limit, batc
 def test_vectors_that_are_no_numbers_are_not_scored(limit):
     found = np.array([[1.0, 2.0], [np.inf, 0.0], [0.0, 0.0]])
     with pytest.raises(UserError, match="infinity for 1 of 3 texts"):
-        MemoizedEncode(finite(lambda texts: found), limit)(["a", "b", "c"])
+        MemoizedEncode(refuse_nan(lambda texts: found), limit)(["a", "b", "c"])
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_mean_is_altered_with_any_of_its_scores():
 
 @pytest.mark.parametrize("limit", [None, 0])
 def test_no_texts_and_texts_of_any_kind_have_rows(limit):
-    vectors = MemoizedEncode(checked(lambda texts: [[len(text), 1.0] for text in texts]), limit)
+    vectors = MemoizedEncode(check_encode(lambda texts: [[len(text), 1.0] for text in texts]), limit)
     assert vectors([]).shape == (0, 2)
     assert vectors(text for text in ("a", "bb")).tolist() == vectors(np.array(["a", "bb"])).tolist() == [[1, 1], [2, 1]]
     assert vectors([]).shape == (0, 2)

@@ -140,10 +140,10 @@ def test_a_checkpoint(tmp_path):
     def save(step: int) -> None:
         nn.init.constant_(module.weight, step)
         with checkpoint.Saver(tmp_path) as saver:
-            saver.save({"encoder": module}, {}, [checkpoint.random_state()], {"step": step})
+            saver.save({"encoder": module}, {}, [checkpoint.process_random_state()], {"step": step})
 
     def check() -> None:
-        tensors, about = checkpoint.read(tmp_path)
+        tensors, about = checkpoint.read_checkpoint(tmp_path)
         assert about["step"] in (1, 2)
         assert torch.equal(tensors["encoder/weight"], torch.full((2, 3), float(about["step"])))
 

@@ -194,5 +194,5 @@ def test_a_tar_that_leads_out_of_its_folder_is_refused(tmp_path, member):
 def test_a_repository_whose_files_lie_outside_it_is_refused(toy_hub, tmp_path, name):
     toy_hub.add("datasets/lab/table", {"data/train-0.parquet": parquet(a=["x"]), name: b"x"})
     with pytest.raises(UserError, match=re.escape(name)):
-        hub.file(hub.Repo("lab/table", "dataset", "data.path=lab/table", "give a file"), name)
+        hub.fetch_file(hub.Repo("lab/table", "dataset", "data.path=lab/table", "give a file"), name)
     assert not toy_hub.downloads()

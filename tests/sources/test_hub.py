@@ -24,15 +24,15 @@ def corpus(name: str = "lab/corpus") -> hub.Repo:
 def test_a_file_comes_through_a_broken_connection_then_from_the_cache_then_offline(toy_hub, monkeypatch, caplog):
     toy_hub.add("datasets/lab/corpus", TEXTS)
     toy_hub.breaks = 1  # the client continues where the connection broke
-    first = hub.file(corpus(), "lines.txt")
+    first = hub.fetch_file(corpus(), "lines.txt")
     assert first.read_bytes() == TEXTS["lines.txt"]
     assert toy_hub.breaks == 0
     asked = len(toy_hub.requests)
-    assert hub.file(corpus(), "lines.txt") == first
+    assert hub.fetch_file(corpus(), "lines.txt") == first
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert hub.file(corpus(), "lines.txt") == first
+    assert hub.fetch_file(corpus(), "lines.txt") == first
     with caplog.at_level("INFO", "cse"), pytest.raises(MissingResource, match="cannot be reached"):
-        hub.file(corpus(), "README.md")
+        hub.fetch_file(corpus(), "README.md")
     assert "README.md" not in caplog.text  # nothing says that it is fetched
     assert len(toy_hub.requests) == asked
 
@@ -44,7 +44,7 @@ def test_every_refusal_of_the_hub_is_told_with_its_reason(toy_hub, monkeypatch):
 
     def told(repo: hub.Repo, path: str = "lines.txt") -> str:
         with pytest.raises(MissingResource) as raised:
-            hub.file(repo, path)
+            hub.fetch_file(repo, path)
         message = str(raised.value)
         assert message.startswith(f"data=corpus: the dataset {repo.name} ")
         assert message.endswith("; use data=text")
@@ -73,14 +73,14 @@ def test_hf_hub_offline_is_read_as_the_hubs_client_reads_it(word, offline, monke
 
 def test_a_dataset_is_loaded_streamed_or_refused_with_its_reason(toy_hub):
     toy_hub.add("datasets/lab/table", {"data/train-0.parquet": parquet(text=["one", "two", "three"])})
-    assert list(hub.dataset(corpus("lab/table"))["text"]) == ["one", "two", "three"]
-    assert [row["text"] for row in hub.stream(corpus("lab/table"))] == ["one", "two", "three"]
+    assert list(hub.fetch_split(corpus("lab/table"))["text"]) == ["one", "two", "three"]
+    assert [row["text"] for row in hub.stream_split(corpus("lab/table"))] == ["one", "two", "three"]
     toy_hub.add("datasets/lab/script", {"script.py": b"x = 1\n", "README.md": b"# about\n"})
     toy_hub.add("datasets/lab/gated", toy_hub.repos["datasets/lab/table"])
     toy_hub.gated.add("datasets/lab/gated")
     for name, said in (("script", "script"), ("nothing", "does not exist"), ("gated", "is gated")):
         with pytest.raises(MissingResource, match=f"the dataset lab/{name} .*{said}"):
-            hub.dataset(corpus(f"lab/{name}"))
+            hub.fetch_split(corpus(f"lab/{name}"))
 
 
 def model(name: str = "lab/tiny-bert") -> hub.Repo:
@@ -93,18 +93,18 @@ def test_a_model_is_fetched_in_one_format_without_extras_and_then_cached(toy_hub
               "onnx/model.onnx": b"x", "tf_model.h5": b"x", "onnx/config.json": b"{}"}  # fmt: skip
     needed = {"spm.model": b"x", "1_Pooling/config.json": b"{}"}  # a tokenizer, and sentence-transformers' pooling
     toy_hub.repos["models/lab/tiny-bert"] |= extras | needed
-    folder = hub.model(model())
+    folder = hub.fetch_model(model())
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert found == {p.name for p in Path(tiny_bert).iterdir()} | needed.keys()
     asked = len(toy_hub.downloads())
-    assert hub.model(model()) == folder
+    assert hub.fetch_model(model()) == folder
     assert len(toy_hub.downloads()) == asked
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert hub.model(model()) == folder
+    assert hub.fetch_model(model()) == folder
     (folder / "model.safetensors").unlink()
     for repo in (model("lab/other"), model()):
         with pytest.raises(MissingResource, match=f"{repo.name} is not in the cache"):
-            hub.model(repo)
+            hub.fetch_model(repo)
 
 
 def test_a_repository_with_only_pytorch_model_bin_and_vocab_txt_is_loaded(toy_hub, tiny_bert, tmp_path):

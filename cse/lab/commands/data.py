@@ -51,7 +51,7 @@ def main() -> None:
 
 def show(words: Sequence[str]) -> int:
     """Print all datasets, those that are named, or what a line reads. Returns 1 if a line lacks something."""
-    from cse.lab.run.needs import look
+    from cse.lab.run.needs import look_for
     from cse.lab.sweep.reads import needs_named
 
     if not words:
@@ -60,12 +60,12 @@ def show(words: Sequence[str]) -> int:
     needs = needs_named(words)
     if all("=" not in word for word in words):
         for name, need in {about_of(need)[0]: need for need in needs}.items():
-            place, wrong = look(need)
+            place, wrong = look_for(need)
             show_one(name, place, wrong)
         return 0
     counts: Counter[str] = Counter()
     for need in needs:
-        place, wrong = look(need)
+        place, wrong = look_for(need)
         name, about = about_of(need)
         state = "missing" if place is None else "later" if about and about.fetch == "later" else "here"
         counts[state] += 1

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from cse.data.overlap import in_words
+from cse.data.overlap import overlap_in_words
 from cse.errors import UserError
 from cse.files import Json
 from cse.lab.folder.score_tables import ALTERED, shown
@@ -152,7 +152,7 @@ def model_card(record: Json, scores: Collection[Score]) -> str:
         settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
         command=shareable(record["command"]),
         data=trained_on_in_words(config, record.get("training_data") or {}),
-        overlap=f" {in_words(found)}." if (found := record["overlap"])["found"] else "",
+        overlap=f" {overlap_in_words(found)}." if (found := record["overlap"])["found"] else "",
         rows=table_of(scores),
         untrained=untrained,
         vectors=vectors_in_words(record["vectors"]),
@@ -245,7 +245,7 @@ def read_license_and_language(name: str) -> Json:
     try:
         place = Path(locate(name))
         repo = hub.Repo(name, "model", f"`name`={name}", "")
-        about = metadata_load(place / "README.md" if place.is_dir() else hub.file(repo, "README.md"))
+        about = metadata_load(place / "README.md" if place.is_dir() else hub.fetch_file(repo, "README.md"))
     except (UserError, OSError, ValueError, yaml.YAMLError):
         return {}
     known = {key: about.get(key) for key in ("license", "language")} if isinstance(about, dict) else {}

@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 
 from cse.data.duplicates import met
 from cse.data.loader import Batches
-from cse.data.overlap import Overlap, in_words
+from cse.data.overlap import Overlap, overlap_in_words
 from cse.data.rows import TextRows
 from cse.data.text import Text
 from cse.device import computes_bf16, device_name, is_gpu, total_memory
@@ -45,7 +45,7 @@ def announce(config: Config, training: Training, found: Overlap) -> None:
         cut=cut_in_words(parts.batches),
         views=views_in_words(parts.batches, config["choices"]["augmentation"]),
         duplicates=duplicates_in_words(parts, found["duplicates"]),
-        overlap=in_words(found) if parts.evaluators else "",
+        overlap=overlap_in_words(found) if parts.evaluators else "",
         selection=selection_in_words(parts.trainer.select, parts.evaluators, parts.evaluators),
         partial=partial_in_words(parts.evaluators),
         schedule=schedule_in_words(f"{training.steps:,}", parts.trainer, training),

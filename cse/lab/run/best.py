@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from cse.device import peak_memory
 from cse.errors import UserError
 from cse.eval.items import keep_cosines, keep_items
-from cse.eval.scoring import MemoizedEncode, finite, score
+from cse.eval.scoring import MemoizedEncode, refuse_nan, score
 from cse.files import checksum, read_json, recover, replaced_folder, write_json, write_text
 from cse.lab.folder.card import base_model, copy_mteb, model_card
 from cse.lab.folder.plots import draw
@@ -102,7 +102,7 @@ def score_best(
 
     known: vectors of texts by the encoder that was exported. If a sample of them agrees with best/, all are reused.
     """
-    encode = MemoizedEncode(finite(load_encoder(str(record.folder / "best"), pooling=None).to(device).encode))
+    encode = MemoizedEncode(refuse_nan(load_encoder(str(record.folder / "best"), pooling=None).to(device).encode))
     sample = list(known)[:SAMPLE]
     if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=ALIKE):
         encode.rows.update(known)

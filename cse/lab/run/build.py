@@ -341,11 +341,11 @@ def rehearse(cfg: DictConfig) -> None:
     """
     from accelerate import init_empty_weights
 
-    from cse.model.load import width_of
+    from cse.model.load import width_of_checkpoint
 
     of_text(cfg, Attempts())
     with suppress(MissingResource), cache_only():
-        width = width_of(cfg.model.name, cfg.model.pooling)
+        width = width_of_checkpoint(cfg.model.name, cfg.model.pooling)
         with init_empty_weights():
             make_objective(cfg.objective, width)
         check_scored_widths(cfg.get("eval"), width)

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from omegaconf import DictConfig
 
-from cse.data.overlap import Overlap, in_words, overlap
+from cse.data.overlap import Overlap, overlap, overlap_in_words
 from cse.data.readers import ending_of, files_of, is_on_hub, lines_of
 from cse.data.text import Text
 from cse.device import default_device
 from cse.errors import MissingResource, UserError, naming
 from cse.eval.items import keep_cosines, keep_items
-from cse.eval.scoring import MemoizedEncode, finite, score
+from cse.eval.scoring import MemoizedEncode, refuse_nan, score
 from cse.lab.folder import score_tables
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import Run, read_run
@@ -74,7 +74,7 @@ def score_into(job: Job, subject: Subject, evaluators: dict[str, Evaluator]) -> 
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
         run = run_of(cfg)
         found_in_training = None if run is None else told_of_training(run.folder, evaluators)
-        encode = MemoizedEncode(finite(subject.encode))
+        encode = MemoizedEncode(refuse_nan(subject.encode))
         found = list(score(evaluators, encode, into=record.scores).values())
         encode.warn_of_zeros()
         keep_cosines(folder, "after", found)
@@ -136,7 +136,7 @@ def told_of_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | N
         log.info("overlap    not known: %s", error)
         return None
     found = overlap(rows, evaluators)
-    print_fields(overlap=in_words(found), selection=selection_in_words(select, choosers, evaluators))
+    print_fields(overlap=overlap_in_words(found), selection=selection_in_words(select, choosers, evaluators))
     return found
 
 

@@ -57,7 +57,7 @@ def asked_quickly(config: DictConfig) -> Iterator[tuple[str, Need]]:
     """What can be known without an import of torch, of a config that may be unchecked: encoders and text."""
     if config.smoke:
         return
-    encoders = keys_with(Mark.ENCODER, plain(without_hydra(config)))
+    encoders = keys_with(Mark.ENCODER, plain_settings(without_hydra(config)))
     for key in sorted(encoders, key=part_of_key):  # the encoder before its teachers
         name, part = encoders[key], part_of_key(key)
         if isinstance(name, str) and part != "aux_modality":  # which says itself whose weights they are
@@ -66,7 +66,7 @@ def asked_quickly(config: DictConfig) -> Iterator[tuple[str, Need]]:
     if isinstance(file := OmegaConf.select(config, "whitening.fit"), str):
         yield "whitening", placed(FilesNeed(file, "fit"), "whitening", config)
     if "data" in config:
-        for need in class_named_in(settings := plain(config.data)).needs(settings):
+        for need in class_named_in(settings := plain_settings(config.data)).needs(settings):
             yield "data", placed(need, "data", config)
 
 
@@ -80,7 +80,7 @@ def part_settings(config: DictConfig) -> Iterator[tuple[str, Settings]]:
     neither trains nor scores."""
     for key, node in part_nodes(config):
         if key != "data":
-            yield from nested(key, plain(node))
+            yield from nested(key, plain_settings(node))
 
 
 def part_nodes(config: DictConfig) -> Iterator[tuple[str, DictConfig]]:
@@ -121,7 +121,7 @@ def class_named_in(settings: Settings) -> type[Part]:
     return kind if isinstance(kind, type) and issubclass(kind, Part) else Part
 
 
-def plain(node: DictConfig) -> dict[str, Any]:
+def plain_settings(node: DictConfig) -> dict[str, Any]:
     """A node as plain values, without what is not set."""
     found = cast("dict[str, Any]", OmegaConf.to_container(node, resolve=True))
     return {key: value for key, value in found.items() if value != "???"}
@@ -140,7 +140,7 @@ def placed(need: Need, part: str, config: DictConfig) -> Need:
     return need
 
 
-def look(need: Need) -> tuple[Place, str]:
+def look_for(need: Need) -> tuple[Place, str]:
     """Where something is, without asking the hub; and of a named place that is not there, what is wrong with it."""
     with hub.cache_only():
         try:
@@ -156,7 +156,7 @@ def look(need: Need) -> tuple[Place, str]:
 def fetch_need(need: Need) -> Place:
     """Where something is, where runs look for it; fetched if it is not there. Raises UserError."""
     need.check()
-    place, wrong = look(need)
+    place, wrong = look_for(need)
     if wrong:
         raise UserError(wrong)
     return place or need.fetch()
@@ -177,4 +177,4 @@ def check_needs(needs: Iterable[tuple[str, Need]]) -> None:
 
 def lacking(config: DictConfig) -> list[str]:
     """The names of what a config reads that is not here."""
-    return [need.name for need in needs_of(config) if look(need)[0] is None]
+    return [need.name for need in needs_of(config) if look_for(need)[0] is None]

@@ -325,11 +325,11 @@ def decisive(config: Config) -> Config:
 
 def read_last(folder: Path) -> Json:
     """What last/ records beside its tensors; {} where there is no last/. Raises UserError for a damaged file."""
-    from cse.training.checkpoint import explain_damage, read_about, state_of
+    from cse.training.checkpoint import explain_damage, read_about, read_state
 
     if about := read_about(folder):
         with explain_damage(folder):
-            state_of(about)
+            read_state(about)
     return about
 
 

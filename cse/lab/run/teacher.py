@@ -11,7 +11,7 @@ import torch
 
 from cse.data.cache import cache_columns
 from cse.data.rows import TextRows
-from cse.data.text import digest_of
+from cse.data.text import key_of_parts
 from cse.errors import UserError, naming
 from cse.files import sha256
 from cse.model.load import load_encoder
@@ -69,7 +69,7 @@ def identity_of(name: str, pooling: str | None) -> str:
     folder = folder_of(name)
     names = sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
     names = [name for name in names if not name.startswith(OF_CARD)]
-    return digest_of([(name, sha256(folder / name)) for name in names], pooling)
+    return key_of_parts([(name, sha256(folder / name)) for name in names], pooling)
 
 
 def table_of(
@@ -79,7 +79,7 @@ def table_of(
     shape = (text.num_columns, len(text))
     rows = hashlib.sha256(text.chosen.tobytes()).hexdigest()
     reads = ["its cut and its prompt"] if pooling and (folder_of(name) / "modules.json").is_file() else []
-    folder = text.cache.parent / "teachers" / digest_of(identity, text.digest, text.content, rows, *reads)
+    folder = text.cache.parent / "teachers" / key_of_parts(identity, text.digest, text.content, rows, *reads)
     if dry and not folder.exists():
         log.info("teacher    %s has %s texts to read before the first step", name, f"{math.prod(shape):,}")
         return np.zeros((*shape, 1), np.float32)

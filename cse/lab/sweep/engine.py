@@ -126,7 +126,7 @@ def run_grid(planned: Sequence[PlannedJob], start: Start, run: Runner) -> None:
 def show_plan(line: Line, planned: Sequence[PlannedJob]) -> int:
     """Print each planned job (of each search, one for example) with its steps, and what is missing. Returns what the
     run would: 1 if a job would be refused. Raises the first refusal if all would be."""
-    from cse.lab.run.needs import look
+    from cse.lab.run.needs import look_for
     from cse.lab.sweep.reads import configs_of, needs_of_jobs, refusals_of
 
     refused = refusals_of(planned)
@@ -147,7 +147,7 @@ def show_plan(line: Line, planned: Sequence[PlannedJob]) -> int:
     print(f"{line.title}: {jobs}{times}, in {line.folder}")
     if line.search:
         print(f"each trial has values of {search_in_words(memory_of(line, line.rows[0]).ranges)}")
-    looked = [(need.name, *look(need)) for need in needs_of_jobs(configs)]
+    looked = [(need.name, *look_for(need)) for need in needs_of_jobs(configs)]
     if missing := [name for name, place, wrong in looked if place is None and not wrong]:
         of_sweep = [f"sweep={line.title}"] if line.sweep else []
         of_program = ["cse-eval"] if line.program == "cse-eval" else of_sweep

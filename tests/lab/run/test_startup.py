@@ -55,5 +55,5 @@ def test_the_hubs_clients_log_nothing(toy_hub, caplog):
     caplog.set_level(logging.INFO)
     startup.quiet()
     toy_hub.add("datasets/lab/corpus", {"lines.txt": b"a line\n"})
-    hub.file(hub.Repo("lab/corpus", "dataset", "data=corpus", "use data=text"), "lines.txt")
+    hub.fetch_file(hub.Repo("lab/corpus", "dataset", "data=corpus", "use data=text"), "lines.txt")
     assert {record.name for record in caplog.records} == {"cse.sources.hub"}
