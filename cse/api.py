@@ -27,7 +27,7 @@ from cse.errors import UserError
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run import resume, startup
 from cse.lab.run.build import build_evaluators, complete_selection
-from cse.lab.run.job import Job, check_place, check_typed, fit, folder_of
+from cse.lab.run.job import Job, check_place, check_typed, encoder_folder, fit_settings
 from cse.lab.run.launch import launched
 from cse.lab.run.logs import logging_to
 from cse.lab.run.needs import asked, check_needs, check_quickly
@@ -140,7 +140,7 @@ def evaluate_into(*words: str, folder: str | Path | None = None, **settings: obj
     with _job("evaluate", words, settings, folder) as job:
         from cse.lab.run import evaluation
 
-        evaluation.evaluate(job)
+        evaluation.run_evaluation(job)
     return job.folder
 
 
@@ -161,7 +161,7 @@ def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> E
     with startup.environment_kept():
         startup.settle_hub()
         startup.quiet()
-        return load_encoder(folder_of(name), pooling).eval()
+        return load_encoder(encoder_folder(name), pooling).eval()
 
 
 def evaluate(
@@ -247,7 +247,7 @@ def _job(command: str, words: Sequence[str], settings: dict[str, object], folder
         job = Job(without_hydra(config), typed, place)
         with logging_to(job.log_file):
             if origin is None:
-                fit(job.cfg, command, config, given)
+                fit_settings(job.cfg, command, config, given)
             job.check()
             yield job
 

@@ -91,7 +91,7 @@ def _as_if_alone():
 def _no_pictures(request, monkeypatch):
     """Runs draw no pictures, which take longer than their six steps, but in tests marked `nightly` or `pictures`."""
     if not any(map(request.node.get_closest_marker, ("nightly", "pictures"))):
-        monkeypatch.setattr("cse.lab.run.best.draw", lambda *_: {})
+        monkeypatch.setattr("cse.lab.run.best.draw_plots", lambda *_: {})
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 from tiny_encoders import exported
 
 from cse.errors import UserError
-from cse.lab.run.evaluation import folder_of
+from cse.lab.run.job import encoder_folder
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.model.recorded import recorded_modules
@@ -208,7 +208,7 @@ def test_a_package_is_found_without_running_it(checkpoint, tmp_path, monkeypatch
         load_encoder(f"package://{name}/model", "cls")
     checkpoint({}).rename(tmp_path / "stranger" / "weights")
     assert load_encoder("package://stranger/weights", "cls").dim == 32
-    assert folder_of("package://stranger/weights") == "package://stranger/weights"
+    assert encoder_folder("package://stranger/weights") == "package://stranger/weights"
     assert not ran.exists()
 
 

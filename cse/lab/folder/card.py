@@ -18,7 +18,7 @@ import yaml
 from cse.data.overlap import overlap_in_words
 from cse.errors import UserError
 from cse.files import Json
-from cse.lab.folder.score_tables import ALTERED, shown
+from cse.lab.folder.score_tables import ALTERED, marked_name
 from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import PACKAGE_DIR
 from cse.lab.settings.keys import changes_a_table, is_verbatim, repeats_a_run
@@ -125,7 +125,7 @@ def model_card(record: Json, scores: Collection[Score]) -> str:
 
     config, weights = record["config"], record.get("weights") or {}
     methods, base = methods_of(config), base_model(config)
-    title = f"{name_of(methods)} from {base or config['model']['name'].rpartition('/')[2]}"
+    title = f"{method_name(methods)} from {base or config['model']['name'].rpartition('/')[2]}"
     data = DATASETS.get(config["data"]["name"])
     select = str(config["trainer"].get("select"))
     untrained = ""
@@ -153,7 +153,7 @@ def model_card(record: Json, scores: Collection[Score]) -> str:
         command=shareable(record["command"]),
         data=trained_on_in_words(config, record.get("training_data") or {}),
         overlap=f" {overlap_in_words(found)}." if (found := record["overlap"])["found"] else "",
-        rows=table_of(scores),
+        rows=score_lines(scores),
         untrained=untrained,
         vectors=vectors_in_words(record["vectors"]),
         citation=CITATION.format("\n".join(map(bibtex, works))) if (works := cited(methods)) else "",
@@ -178,17 +178,17 @@ def methods_of(config: Config) -> list[str]:
     return [one for one in chosen if one not in (None, "none")]
 
 
-def name_of(methods: Sequence[str]) -> str:
+def method_name(methods: Sequence[str]) -> str:
     """The methods as their papers write them; SimCSE beside images or sound is what VisualCSE and AudioCSE are."""
     names = [NAMES.get(one, one) for one in methods]
     second = {"VisualCSE", "AudioCSE"} & {*names}
     return " + ".join(one for one in names if not (second and one.endswith(" SimCSE")))
 
 
-def table_of(scores: Collection[Score]) -> str:
+def score_lines(scores: Collection[Score]) -> str:
     """The lines of the card's table, without a score that is no number, and what their mark means, if one has it."""
     finite = [score for score in scores if math.isfinite(score.value)]
-    table = "".join(f"| {shown(score)} | {in_short(score.value)} |\n" for score in finite)
+    table = "".join(f"| {marked_name(score)} | {in_short(score.value)} |\n" for score in finite)
     return f"{table}{FOOTNOTE}" if ALTERED in table else table
 
 
@@ -309,10 +309,10 @@ def vectors_in_words(about: Json) -> str:
 
 def cited(methods: Sequence[str]) -> Sequence[Json]:
     """The works in CITATION.cff that describe the methods."""
-    return [entry for entry in references() if set(methods) & set(entry.get("keywords", []))]
+    return [entry for entry in known_works() if set(methods) & set(entry.get("keywords", []))]
 
 
-def references() -> Sequence[Json]:
+def known_works() -> Sequence[Json]:
     """The references in CITATION.cff, which is in the package or, in a checkout, beside it."""
     inside, beside = PACKAGE_DIR / "CITATION.cff", PACKAGE_DIR.parent / "CITATION.cff"
     return yaml.safe_load((inside if inside.is_file() else beside).read_text(encoding="utf-8"))["references"]

@@ -22,8 +22,7 @@ from typing import Literal, NamedTuple
 from cse.data.readers import files_of
 from cse.files import Json, checksum, read_once, sha256
 from cse.lab.folder.runs import Run, plain
-from cse.lab.folder.score_tables import LIBRARIES
-from cse.lab.folder.score_tables import checksum as data_checksum
+from cse.lab.folder.score_tables import LIBRARIES, data_digest
 from cse.lab.settings.dotted import Config, flattened, format_value
 from cse.lab.settings.groups import CONF_DIR, PACKAGE_DIR
 from cse.lab.settings.keys import changes_a_table, identity, is_science, keys_with, protocol, purpose_of
@@ -70,7 +69,7 @@ def changes(before: Facts, now: Facts) -> list[Change]:
     return [change for change in found if repr(plain(change.before)) != repr(plain(change.now))]
 
 
-def listed(changed: Sequence[object], most: int = 3) -> str:
+def changes_in_words(changed: Sequence[object], most: int = 3) -> str:
     """Changes in words, the first few of them."""
     named = ", ".join(map(str, changed[:most]))
     return f"{named} and {len(changed) - most} more" if len(changed) > most else named
@@ -100,7 +99,7 @@ def _recorded(run: Run) -> Iterator[tuple[Kind, str, object]]:
             yield "data", name, value
     trained = results.get("training_data")
     if isinstance(trained, dict):
-        for name, value in flattened(trained | {"sha256": contents_of(trained)}).items():
+        for name, value in flattened(trained | {"sha256": content_digests(trained)}).items():
             if value != run.get("data.path"):  # which is a setting, and listed there
                 yield "data", f"training data: {name}", value
     for name, digest in (results.get("inputs") or {}).items():
@@ -150,7 +149,7 @@ def scoring(run: Run) -> dict[str, str]:
         if key.startswith("eval.") and not str(value).startswith("/"):  # a folder, whose files' checksum tells
             known[key] = format_value(value)
     for evaluator, source in (run.results.get("data") or {}).items():
-        known[f"data of {evaluator}"] = data_checksum(source)[:8]
+        known[f"data of {evaluator}"] = data_digest(source)[:8]
         known[f"protocol of {evaluator}"] = format_value(source.get("protocol"))
     return known
 
@@ -158,14 +157,14 @@ def scoring(run: Run) -> dict[str, str]:
 def trained_on(run: Run) -> Iterator[tuple[str, str, str]]:
     """The training data of a run: its name, the settings that name its files, and their checksums."""
     about = run.results.get("training_data")
-    if isinstance(about, dict) and (contents := contents_of(about)):
+    if isinstance(about, dict) and (contents := content_digests(about)):
         yield f"data={about.get('name')}", str(run.get("data.path")), contents
     if isinstance(about, dict) and isinstance(second := about.get("aux_modality"), dict):
         keys = [key for key in flattened(run.config) if key.startswith("aux_modality.data.") and is_science(key)]
         yield "aux_modality", str([run.get(key) for key in keys]), str(second.get("digest"))
 
 
-def contents_of(about: Json) -> str | None:
+def content_digests(about: Json) -> str | None:
     """The checksums of training data's files, whatever these are called; None if there are none."""
     sums = about.get("sha256")
     return (", ".join(sorted(map(str, sums.values()))) if isinstance(sums, dict) else str(sums)) if sums else None

@@ -82,14 +82,14 @@ def planned_in(folder: Path) -> dict[Path, dict[str, Any]]:
 def of_job(folder: Path, line: Mapping[str, Any]) -> Run:
     """A planned job as a run that has told nothing. line: of the plan; {} if there is none."""
     words = recorded_words(line.get("words", []))
-    config, choices = settings_in(words)
+    config, choices = settings_in_words(words)
     if line.get("program") == "cse-train":
         config.setdefault("trainer", {})
-    status, why = state_of(folder, line)
+    status, why = job_state(folder, line)
     return Run(folder, status, config, choices, {}, {"status": status, "error": why}, tuple(words))
 
 
-def state_of(folder: Path, line: Mapping[str, Any]) -> tuple[str, str]:
+def job_state(folder: Path, line: Mapping[str, Any]) -> tuple[str, str]:
     """(status, why) of a job without a run: as its start recorded it, else as its log and its heartbeat tell."""
     state, why = str(line.get("state", "")), str(line.get("why", ""))
     beat = read_beat(folder)
@@ -107,7 +107,7 @@ def state_of(folder: Path, line: Mapping[str, Any]) -> tuple[str, str]:
     return "interrupted", "killed before its first line of work"
 
 
-def settings_in(words: Sequence[Word]) -> tuple[Config, dict[str, str]]:
+def settings_in_words(words: Sequence[Word]) -> tuple[Config, dict[str, str]]:
     """(config, choices) of what the words themselves say."""
     config: Config = {}
     choices: dict[str, str] = {}

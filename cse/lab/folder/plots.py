@@ -15,14 +15,14 @@ from cse.lab.folder.runs import read_cosines
 BUCKETS = 5  # of the gold score
 
 
-def draw(folder: Path, select: str | None, best_step: int, seed: int) -> dict[str, Path]:
+def draw_plots(folder: Path, select: str | None, best_step: int, seed: int) -> dict[str, Path]:
     """Draw every figure that has data into folder/plots, as PNG and SVG. Returns the PNG files by name.
 
     select: the selection metric, drawn first; best_step: the step that was kept; seed: for the titles. Raises RunError
     if the disk refuses.
     """
-    curve = scores(metric_events(folder), select, best_step)
-    figures = ({} if curve is None else {"scores": curve}) | cosines(folder)
+    curve = draw_curve(metric_events(folder), select, best_step)
+    figures = ({} if curve is None else {"scores": curve}) | draw_cosines(folder)
     files = {name: folder / "plots" / f"{name}.png" for name in figures}
     for name, figure in figures.items():
         title = figure.get_suptitle() or name.replace("_", " and ")
@@ -40,7 +40,7 @@ def save(figure: Figure, path: Path) -> None:
             figure.savefig(temporary, dpi=200, format=file.suffix[1:])
 
 
-def scores(events: list[Event], select: str | None, best_step: int) -> Figure | None:
+def draw_curve(events: list[Event], select: str | None, best_step: int) -> Figure | None:
     """The selection metric and every Spearman score on dev, step by step."""
     names = dict.fromkeys(name for event in events for name in event)
     spearman = [name for name in names if name.startswith("dev/") and "spearman" in name.split("/")[-1]]
@@ -58,7 +58,7 @@ def scores(events: list[Event], select: str | None, best_step: int) -> Figure | 
     return figure
 
 
-def cosines(folder: Path) -> dict[str, Figure]:
+def draw_cosines(folder: Path) -> dict[str, Figure]:
     """Cosines by gold score before and after training: a figure for each task and split that has both."""
     before, after = read_cosines(folder, "before"), read_cosines(folder, "after")
     figures: dict[str, Figure] = {}

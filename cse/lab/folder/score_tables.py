@@ -18,7 +18,7 @@ IS_ALTERED = f"{ALTERED}: on incomplete or altered data (allow_partial), or by S
 LIBRARIES = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # whose versions may change a score
 
 
-def shown(score: Score) -> str:
+def marked_name(score: Score) -> str:
     """Its name, marked if its data is altered."""
     return f"{score.name} {ALTERED}" if score.altered else score.name
 
@@ -36,12 +36,12 @@ def to_frame(
     rows = []
     for score in scores:
         source = sources[score.name.split("/")[1]]
-        data = {"sha256": checksum(source), "protocol": source["protocol"]}
+        data = {"sha256": data_digest(source), "protocol": source["protocol"]}
         rows.append({"name": score.name, "value": score.value, **score.about(), **data})
     return pd.DataFrame(rows).assign(dtype=dtype, encoder=encoder, versions=libraries)
 
 
-def checksum(source: Source) -> str:
+def data_digest(source: Source) -> str:
     """One sha256 for all data of an evaluator: that of the sorted lines "<sha256>  <name>", as `sha256sum` prints them.
 
     A dataset without files has a line with its revision. "" without any line.
@@ -68,7 +68,9 @@ def footnotes(frame: "pd.DataFrame") -> list[str]:
     return [*of_data, f"encoder: {first['encoder']}", f"{first['dtype']}; {first['versions']}", *marked]
 
 
-def write(folder: Path, scores: Sequence[Score], frame: "pd.DataFrame", notes: Sequence[str], label: str = "") -> None:
+def write_tables(
+    folder: Path, scores: Sequence[Score], frame: "pd.DataFrame", notes: Sequence[str], label: str = ""
+) -> None:
     """Write scores.csv and scores.md with all scores, and scores.tex with a table for each suite of the headlines.
 
     label: the name of the encoder's row in scores.tex; "": the encoder's own.
@@ -76,7 +78,7 @@ def write(folder: Path, scores: Sequence[Score], frame: "pd.DataFrame", notes: S
     import pandas as pd
 
     write_text(folder / "scores.csv", frame.to_csv(index=False, float_format="%.4f"))
-    table = pd.DataFrame([(shown(one), f"{one.value:.4f}", one.rows or "") for one in scores], columns=COLUMNS)
+    table = pd.DataFrame([(marked_name(one), f"{one.value:.4f}", one.rows or "") for one in scores], columns=COLUMNS)
     write_text(folder / "scores.md", Section("", table.astype(str), notes).markdown())
     encoder, legend = frame["encoder"].iloc[0], [IS_ALTERED] if frame["altered"].any() else []
     tables = [
@@ -116,5 +118,5 @@ def suites(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFrame]":
 
 def to_table(scores: Iterable[Score], notes: Sequence[str]) -> str:
     """The table for the terminal, with the notes below."""
-    lines = [COLUMNS, *((shown(one), in_short(one.value), str(one.rows or "")) for one in scores)]
+    lines = [COLUMNS, *((marked_name(one), in_short(one.value), str(one.rows or "")) for one in scores)]
     return "\n".join([in_columns(lines, right=(1, 2)), "", *notes])

@@ -19,8 +19,8 @@ from cse.eval.items import keep_cosines, keep_items
 from cse.eval.scoring import MemoizedEncode, refuse_nan, score
 from cse.files import checksum, read_json, recover, replaced_folder, write_json, write_text
 from cse.lab.folder.card import base_model, copy_mteb, model_card
-from cse.lab.folder.plots import draw
-from cse.lab.folder.score_tables import IS_ALTERED, shown
+from cse.lab.folder.plots import draw_plots
+from cse.lab.folder.score_tables import IS_ALTERED, marked_name
 from cse.lab.run.record import Record
 from cse.lab.sections import in_columns
 from cse.model.export import save_encoder
@@ -84,7 +84,7 @@ def save_best(record: Record, parts: Parts, step: int, scores: Scores) -> str:
         return checksum(temporary / "model.safetensors")
 
 
-def finish(record: Record, training: Training, state: State) -> None:
+def finish_run(record: Record, training: Training, state: State) -> None:
     """Score best/, and write what a finished run leaves. A run in which nothing selects keeps its last step."""
     parts, device = training.parts, training.accelerator.device
     if state.best_step == 0:
@@ -130,7 +130,7 @@ def leave_results(record: Record, parts: Parts, state: State) -> None:
     copy_mteb(folder / "best", record.results)
     if test := {name: score for name, score in metrics.items() if name.startswith("test/")}:
         trackers.log(test, best_step)  # dashboards draw a curve of one point
-    for name, path in draw(folder, parts.trainer.select, best_step, record.results["seed"]).items():
+    for name, path in draw_plots(folder, parts.trainer.select, best_step, record.results["seed"]).items():
         trackers.image(f"plots/{name}", path, state.step)
     print_scores(record, before)
     kept = f"{best_step} of {state.step}"
@@ -166,9 +166,9 @@ def headline_in_words(one: Score, before: float | None) -> tuple[str, str, str, 
     """(name, before training, after, change), as printed; "" for what is not known, or no number."""
     after = "" if math.isnan(one.value) else in_short(one.value)
     if before is None or math.isnan(before):
-        return shown(one), "", after, ""
+        return marked_name(one), "", after, ""
     if not after:
-        return shown(one), in_short(before), "", ""
+        return marked_name(one), in_short(before), "", ""
     places = decimals(one.value)
     change = f"{round(one.value, places) - round(before, places):+z.{places}f}"
-    return shown(one), in_short(before), after, change
+    return marked_name(one), in_short(before), after, change

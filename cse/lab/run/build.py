@@ -1,4 +1,8 @@
-"""From a composed config to live parts. Every part is tried first, so that one error names all that is missing."""
+"""From a composed config to live parts: `build`, then how each part is made, in its order.
+
+Every part is tried first, so that one error names all that is missing. What does not fit together is refused by
+cse.lab.run.compatible, before anything is downloaded or read where that can be known.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,15 @@ from omegaconf import DictConfig, open_dict
 
 from cse.errors import MissingResource, UserError, combine
 from cse.lab.run.compatible import (
-    check_dropout,
+    check_aux,
     check_memory,
+    check_objective,
     check_rows,
+    check_score_column,
     check_scored_widths,
-    check_scores,
+    check_settings,
     check_views,
+    check_with_encoder,
 )
 from cse.lab.settings.typed import as_typed
 from cse.sources.hub import cache_only
@@ -64,50 +71,161 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     from cse.training.settings import Parts
 
     attempt = Attempts()
-    trainer, augmentation, text = of_text(cfg, attempt)
-    encoder, objective = attempt(lambda: encoder_and_objective(cfg, augmentation)) or (None, None)
-    evaluators, aux = {}, None
-    if not cfg.data.preview:  # a preview neither trains nor scores
-        evaluators = attempt(lambda: build_evaluators(cfg.get("eval")))  # eval=[] leaves no key
-    if encoder is not None and objective is not None:
-        encoder.tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
-        if augmentation is not None:
-            check_dropout(cfg.model.name, encoder, augmentation, text, objective)
-        check_scored_widths(cfg.get("eval"), encoder.vector_length)
-        if not cfg.data.preview:
-            aux = attempt(lambda: build_aux(cfg, encoder, objective))
+    trainer, augmentation, text = parts_before_encoder(cfg, attempt)
+    pair = attempt(lambda: encoder_and_objective(cfg, augmentation))
+    scores = None if cfg.data.preview else cfg.get("eval")  # eval=[] leaves no key
+    evaluators = attempt(lambda: build_evaluators(scores))
+    aux = None
+    if pair is not None:
+        check_with_encoder(cfg, *pair, augmentation, text=text)
+        if not cfg.data.preview:  # a preview neither trains nor scores
+            aux = attempt(lambda: build_aux(cfg, *pair))
     found = attempt(lambda: call(cfg.data, text.find))
     attempt.check()
-    assert encoder is not None
-    assert objective is not None
+    encoder, objective = pair
     rows = call(cfg.data, partial(text.read, found))  # a corpus may be many gigabytes
     batches = make_batches(cfg, encoder, objective, augmentation, text=rows, accelerator=accelerator)
     return Parts(trainer, encoder, objective, augmentation, batches, aux, evaluators)
 
 
-def of_text(cfg: DictConfig, attempt: Attempts) -> tuple[Trainer, Augmentation, Text]:
+def parts_before_encoder(cfg: DictConfig, attempt: Attempts) -> tuple[Trainer, Augmentation, Text]:
     """The parts that need no encoder, each with the others. Raises UserError before anything is downloaded or read."""
     from hydra.utils import get_class
 
-    from cse.model.export import check_exportable
-
-    if cfg.trainer.chunk is not None and cfg.trainer.chunk_tokens is not None:
-        raise UserError("trainer.chunk and trainer.chunk_tokens both cut a batch: leave one of them null")
-    if cfg.model.pooling is not None:
-        call(cfg.model, partial(check_exportable, cfg.model.pooling))
-    if cfg.aux_modality and "_target_" not in cfg.aux_modality:  # of variant=released without the modality it varies
-        raise UserError(f"aux_modality=none has no {', '.join(cfg.aux_modality)}: choose aux_modality=visual or audio")
-    if cfg.trainer.accumulate > 1:
-        log.warning("trainer.accumulate averages batches: it adds no negatives or statistics; trainer.chunk does")
+    check_settings(cfg)
     trainer: Trainer = make(cfg.trainer)
     augmentation: Augmentation = attempt(lambda: make(cfg.augmentation))
     text: Text = make(cfg.data)
     kind: type[Objective] = get_class(cfg.objective._target_)
     check_rows(trainer.batch_size, kind)
-    check_scores(text, kind)
+    check_score_column(text, kind)
     if augmentation is not None:
         check_views(augmentation, text, kind, cfg.objective)
     return trainer, augmentation, text
+
+
+def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) -> tuple[Encoder, Objective]:
+    """Make the two parts that need each other: the objective's width is the encoder's, and whether the encoder has a
+    language-model head depends on the objective. If that masks, both are made again, the encoder now with its head.
+    """
+    dropout = None if augmentation is None else augmentation.model_dropout
+    encoder, objective = make_pair(cfg, dropout, mlm=False)
+    if objective.masking != "none":
+        encoder, objective = make_pair(cfg, dropout, mlm=True)
+    kept = objective.test_head()
+    if kept is not None and kept is objective.head:
+        take_over_head(encoder, kept)
+    return encoder, objective
+
+
+def make_pair(cfg: DictConfig, dropout: float | None, mlm: bool) -> tuple[Encoder, Objective]:
+    """An encoder, and an objective for its width. dropout: of the encoder in training, None for its own. mlm: whether
+    it has its language-model head."""
+    from accelerate.utils import set_seed
+
+    set_seed(cfg.seed)  # the same new weights (heads, projectors, patch embeddings) in every process
+    encoder: Encoder = make(cfg.model, dropout=dropout, mlm=mlm, unrecorded=UNRECORDED)
+    objective = make_objective(cfg.objective, encoder.dim)
+    check_objective(objective, encoder, lm_head=bool(cfg.model.get("lm_head")))
+    return encoder, objective
+
+
+def make_objective(node: DictConfig, dim: int) -> Objective:
+    """The objective for an encoder `dim` wide; at several widths if objective.widths is set."""
+    from cse.objective.matryoshka import Matryoshka
+
+    own = node.copy()
+    with open_dict(own):
+        widths, weights = own.pop("widths", None), own.pop("width_weights", None)
+    if widths is None and weights is not None:
+        raise UserError(f"objective.width_weights={weights} needs objective.widths")
+    if widths is None:
+        return make(own, dim=dim)
+    return call(node, partial(Matryoshka, dim, partial(make, own), widths, weights))
+
+
+def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
+    """Give a head that the objective keeps the weights of the one that the checkpoint ends in, if both are SimCSE's: a
+    run that continues another starts where that ended, and does not put a second head on the first."""
+    from torch import nn
+
+    from cse.model.export import linear_of
+    from cse.model.heads import MLPHead, is_mlp_head
+
+    if encoder.head is not None and isinstance(kept, MLPHead) and is_mlp_head(encoder.head[-1], encoder.dim):
+        kept.linear.load_state_dict(linear_of(encoder.head[-1]).state_dict())
+        kept.is_trained = True
+        rest = [*encoder.head][:-1]
+        encoder.head = nn.Sequential(*rest) if rest else None
+        log.info("head       of the checkpoint: it is trained on as the objective's own, and kept")
+
+
+def build_evaluators(cfg: Mapping[Any, Any] | None, splits: Sequence[str] | None = None) -> dict[str, Evaluator]:
+    """The evaluators by config key, with their data found and checked. One MissingResource names all that is missing.
+
+    splits: those to score (None: all). An evaluator that has none of them is left out; raises UserError if all are.
+    """
+    from cse.eval.scoring import check_source
+
+    def prepare(name: str, part: Evaluator) -> None:
+        call(nodes[name], part.prepare)
+        check_source(name, part)
+
+    nodes: Mapping[Any, Any] = cfg or {}
+    every, attempt = make_evaluators(nodes), Attempts()
+    chosen: dict[str, Evaluator] = {}
+    for name, part in every.items():
+        own, part.splits = part.splits, tuple(split for split in part.splits if splits is None or split in splits)
+        if part.splits:
+            chosen[name] = part
+            attempt(partial(prepare, name, part))
+        else:
+            log.warning("%s has only the split %s, which splits= leaves out", name, ", ".join(own))
+    if every and not chosen:
+        raise UserError(f"splits=[{','.join(splits or [])}]: none of them is a split of {', '.join(every)}")
+    attempt.check()
+    return chosen
+
+
+def make_evaluators(cfg: Mapping[Any, Any] | None) -> dict[str, Evaluator]:
+    """The evaluators by config key, without their data."""
+    return {str(name): make(node) for name, node in (cfg or {}).items()}
+
+
+def complete_selection(cfg: DictConfig) -> None:
+    """Write the evaluator that trainer.select names as the name of its primary score, in place: stsb becomes
+    dev/stsb/spearman. Raises UserError for an evaluator that has none."""
+    name = cfg.trainer.select
+    if name is None or name not in (cfg.get("eval") or {}):  # a score's full name, or a wrong one
+        return
+    evaluator: Evaluator = make(cfg.eval[name])
+    if evaluator.primary is None:
+        instead = f"name one in full, dev/{name}/SCORE"
+        raise UserError(f"eval.{name} has no primary score", key="trainer.select", value=name, instead=instead)
+    cfg.trainer.select = f"dev/{name}/{evaluator.primary}"
+
+
+def check_selection(cfg: DictConfig) -> None:
+    """Raise UserError if no evaluator gives a score that trainer.select, completed, or trainer.watch names."""
+    from cse.training.settings import watched
+
+    complete_selection(cfg)
+    watched(make(cfg.trainer), make_evaluators(cfg.get("eval")))
+
+
+def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModality | None:
+    """The second modality, bound to the objective's head in case it shares it; None for text alone."""
+    if not cfg.aux_modality:
+        return None
+    check_aux(cfg.model.name, encoder)
+    aux: AuxModality = make(cfg.aux_modality, dim=encoder.dim)
+    if aux.needs_dropout and encoder.dropout == 0:
+        log.warning(
+            "aux        both views of a clip are equal: only dropout makes them differ, and the encoder trains without "
+            "(augmentation.model_dropout=0.1)"
+        )
+    call(cfg.aux_modality, partial(aux.bind, text_head=objective.head))
+    return aux
 
 
 def make_batches(
@@ -158,70 +276,6 @@ def make_batches(
     return batches
 
 
-def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) -> tuple[Encoder, Objective]:
-    """Make the two parts that need each other: the objective's width is the encoder's, and whether the encoder has a
-    language-model head depends on the objective. If that masks, both are made again, the encoder now with its head.
-    """
-    from accelerate.utils import set_seed
-
-    from cse.lab.run.teacher import check_teachers
-    from cse.model.export import check_head
-
-    dropout = None if augmentation is None else augmentation.model_dropout
-    for masks in (False, True):
-        set_seed(cfg.seed)  # the same new weights (heads, projectors, patch embeddings) in every process
-        encoder = make(cfg.model, dropout=dropout, mlm=masks, unrecorded=UNRECORDED)
-        objective = make_objective(cfg.objective, encoder.dim)
-        if (kept := objective.test_head()) is not None:
-            check_head(kept, encoder.dim)
-        check_teachers(objective)
-        if objective.masking == "first" and encoder.pooling == "mask":
-            raise UserError(
-                "model.pooling=mask: the loss masks tokens in the very rows whose mask token is the embedding"
-            )
-        if encoder.denoising is not None and objective.test_head() is not None:
-            raise UserError(
-                "model.denoise applies in training only, and its head was trained with it: objective.keep_head=false"
-            )
-        if objective.masking == "none":
-            break
-    if kept is not None and kept is objective.head:
-        take_over_head(encoder, kept)
-    if objective.masking == "none" and cfg.model.get("lm_head"):
-        raise UserError("model.lm_head: the objective masks nothing here (objective.mlm_weight=0.1 makes SimCSE mask)")
-    return encoder, objective
-
-
-def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
-    """Give a head that the objective keeps the weights of the one that the checkpoint ends in, if both are SimCSE's: a
-    run that continues another starts where that ended, and does not put a second head on the first."""
-    from torch import nn
-
-    from cse.model.export import linear_of
-    from cse.model.heads import MLPHead, is_mlp_head
-
-    if encoder.head is not None and isinstance(kept, MLPHead) and is_mlp_head(encoder.head[-1], encoder.dim):
-        kept.linear.load_state_dict(linear_of(encoder.head[-1]).state_dict())
-        kept.is_trained = True
-        rest = [*encoder.head][:-1]
-        encoder.head = nn.Sequential(*rest) if rest else None
-        log.info("head       of the checkpoint: it is trained on as the objective's own, and kept")
-
-
-def make_objective(node: DictConfig, dim: int) -> Objective:
-    """The objective for an encoder `dim` wide; at several widths if objective.widths is set."""
-    from cse.objective.matryoshka import Matryoshka
-
-    own = node.copy()
-    with open_dict(own):
-        widths, weights = own.pop("widths", None), own.pop("width_weights", None)
-    if widths is None and weights is not None:
-        raise UserError(f"objective.width_weights={weights} needs objective.widths")
-    if widths is None:
-        return make(own, dim=dim)
-    return call(node, partial(Matryoshka, dim, partial(make, own), widths, weights))
-
-
 def make(node: DictConfig, **more: object) -> Any:
     """Call Hydra's instantiate, but raise a UserError as it is instead of Hydra's wrapper around it, with the keys of
     this node for the part's parameters. A part in it is made first, for the same reason."""
@@ -246,82 +300,6 @@ def call(node: DictConfig, method: Callable[[], T]) -> T:
         return method()
 
 
-def make_evaluators(cfg: Mapping[Any, Any] | None) -> dict[str, Evaluator]:
-    """The evaluators by config key, without their data."""
-    return {str(name): make(node) for name, node in (cfg or {}).items()}
-
-
-def complete_selection(cfg: DictConfig) -> None:
-    """Write the evaluator that trainer.select names as the name of its primary score, in place: stsb becomes
-    dev/stsb/spearman. Raises UserError for an evaluator that has none."""
-    name = cfg.trainer.select
-    if name is None or name not in (cfg.get("eval") or {}):  # a score's full name, or a wrong one
-        return
-    evaluator: Evaluator = make(cfg.eval[name])
-    if evaluator.primary is None:
-        instead = f"name one in full, dev/{name}/SCORE"
-        raise UserError(f"eval.{name} has no primary score", key="trainer.select", value=name, instead=instead)
-    cfg.trainer.select = f"dev/{name}/{evaluator.primary}"
-
-
-def check_selection(cfg: DictConfig) -> None:
-    """Raise UserError if no evaluator gives a score that trainer.select, completed, or trainer.watch names."""
-    from cse.training.settings import watched
-
-    complete_selection(cfg)
-    watched(make(cfg.trainer), make_evaluators(cfg.get("eval")))
-
-
-def build_evaluators(cfg: Mapping[Any, Any] | None, splits: Sequence[str] | None = None) -> dict[str, Evaluator]:
-    """The evaluators by config key, with their data found and checked. One MissingResource names all that is missing.
-
-    splits: those to score (None: all). An evaluator that has none of them is left out; raises UserError if all are.
-    """
-    from cse.eval.scoring import check_source
-
-    def prepare(name: str, part: Evaluator) -> None:
-        call(nodes[name], part.prepare)
-        check_source(name, part)
-
-    nodes: Mapping[Any, Any] = cfg or {}
-    every, attempt = make_evaluators(nodes), Attempts()
-    chosen: dict[str, Evaluator] = {}
-    for name, part in every.items():
-        own, part.splits = part.splits, tuple(split for split in part.splits if splits is None or split in splits)
-        if part.splits:
-            chosen[name] = part
-            attempt(partial(prepare, name, part))
-        else:
-            log.warning("%s has only the split %s, which splits= leaves out", name, ", ".join(own))
-    if every and not chosen:
-        raise UserError(f"splits=[{','.join(splits or [])}]: none of them is a split of {', '.join(every)}")
-    attempt.check()
-    return chosen
-
-
-def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModality | None:
-    """The second modality, bound to the objective's head in case it shares it; None for text alone."""
-    if not cfg.aux_modality:
-        return None
-    if not encoder.takes_embeddings:
-        raise UserError(
-            f"model.name={cfg.model.name}: its layers take no embeddings of images or sound: use another model"
-        )
-    if encoder.dim != encoder.width:
-        raise UserError(
-            f"model.name={cfg.model.name}: its dense head makes {encoder.dim} numbers of {encoder.width}, and a second "
-            "modality enters as wide as it leaves: set model.pooling, which drops the head"
-        )
-    aux: AuxModality = make(cfg.aux_modality, dim=encoder.dim)
-    if aux.needs_dropout and encoder.dropout == 0:
-        log.warning(
-            "aux        both views of a clip are equal: only dropout makes them differ, and the encoder trains without "
-            "(augmentation.model_dropout=0.1)"
-        )
-    call(cfg.aux_modality, partial(aux.bind, text_head=objective.head))
-    return aux
-
-
 def precision_of(asked: str) -> str:
     """What trainer.precision means here. auto: bf16 where the device computes in it, else fp32. Raises UserError."""
     from cse.device import computes_bf16, count_gpus
@@ -343,7 +321,7 @@ def rehearse(cfg: DictConfig) -> None:
 
     from cse.model.load import width_of_checkpoint
 
-    of_text(cfg, Attempts())
+    parts_before_encoder(cfg, Attempts())
     with suppress(MissingResource), cache_only():
         width = width_of_checkpoint(cfg.model.name, cfg.model.pooling)
         with init_empty_weights():

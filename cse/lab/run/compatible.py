@@ -1,4 +1,4 @@
-"""Refuse parts that do not fit each other, before any work."""
+"""Refuse settings and parts that do not fit each other, before any work: in the order in which `build` knows them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.errors import UserError, within
+from cse.lab.settings.typed import as_typed
 from cse.sources.catalogue import DATASETS
 
 if TYPE_CHECKING:
@@ -20,13 +21,28 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+def check_settings(cfg: DictConfig) -> None:
+    """Refuse settings that contradict each other, and warn of one that does less than its name says."""
+    from cse.model.export import check_exportable
+
+    if cfg.trainer.chunk is not None and cfg.trainer.chunk_tokens is not None:
+        raise UserError("trainer.chunk and trainer.chunk_tokens both cut a batch: leave one of them null")
+    if cfg.model.pooling is not None:
+        with as_typed(cfg.model):
+            check_exportable(cfg.model.pooling)
+    if cfg.aux_modality and "_target_" not in cfg.aux_modality:  # of variant=released without the modality it varies
+        raise UserError(f"aux_modality=none has no {', '.join(cfg.aux_modality)}: choose aux_modality=visual or audio")
+    if cfg.trainer.accumulate > 1:
+        log.warning("trainer.accumulate averages batches: it adds no negatives or statistics; trainer.chunk does")
+
+
 def check_rows(batch_size: int, objective: type[Objective]) -> None:
     """Refuse a batch of fewer rows than the loss compares, or takes statistics over."""
     if batch_size < objective.min_rows:
         raise UserError(f"trainer.batch_size={batch_size}: {objective.__name__} compares {objective.min_rows} or more")
 
 
-def check_scores(text: Text, objective: type[Objective]) -> None:
+def check_score_column(text: Text, objective: type[Objective]) -> None:
     """Refuse text without scores for an objective that learns from them, and scores for one that would ignore them."""
     if not objective.reads_scores and text.scores is not None:
         raise UserError(
@@ -85,6 +101,47 @@ def needs_columns(augmentation: Augmentation, objective: type[Objective], wanted
     return "", ""
 
 
+def check_objective(objective: Objective, encoder: Encoder, lm_head: bool) -> None:
+    """Refuse an objective whose head, teachers or masks the encoder cannot have. lm_head: whether model.lm_head names a
+    language-model head."""
+    from cse.lab.run.teacher import check_teachers
+    from cse.model.export import check_head
+
+    kept = objective.test_head()
+    if kept is not None:
+        check_head(kept, encoder.dim)
+    check_teachers(objective)
+    if objective.masking == "first" and encoder.pooling == "mask":
+        raise UserError("model.pooling=mask: the loss masks tokens in the very rows whose mask token is the embedding")
+    if encoder.denoising is not None and kept is not None:
+        raise UserError(
+            "model.denoise applies in training only, and its head was trained with it: objective.keep_head=false"
+        )
+    if objective.masking == "none" and lm_head:
+        raise UserError("model.lm_head: the objective masks nothing here (objective.mlm_weight=0.1 makes SimCSE mask)")
+
+
+def check_aux(name: str, encoder: Encoder) -> None:
+    """Refuse an encoder into which no images or sound can enter. name: model.name."""
+    if not encoder.takes_embeddings:
+        raise UserError(f"model.name={name}: its layers take no embeddings of images or sound: use another model")
+    if encoder.dim != encoder.width:
+        raise UserError(
+            f"model.name={name}: its dense head makes {encoder.dim} numbers of {encoder.width}, and a second modality "
+            "enters as wide as it leaves: set model.pooling, which drops the head"
+        )
+
+
+def check_with_encoder(
+    cfg: DictConfig, encoder: Encoder, objective: Objective, augmentation: Augmentation | None, *, text: Text
+) -> None:
+    """Refuse what this encoder does not allow: a length, equal views, widths. augmentation: None if it is missing."""
+    encoder.tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
+    if augmentation is not None:
+        check_dropout(cfg.model.name, encoder, augmentation, text, objective)
+    check_scored_widths(cfg.get("eval"), encoder.vector_length)
+
+
 def check_dropout(name: str, encoder: Encoder, augmentation: Augmentation, text: Text, objective: Objective) -> None:
     """Refuse equal views: the same unchanged text, through an encoder without dropout."""
     unchanged = augmentation.keeps_text and text.num_columns == 1
@@ -93,6 +150,14 @@ def check_dropout(name: str, encoder: Encoder, augmentation: Augmentation, text:
             f"model.name={name} trains without dropout, so the views of a sentence would be equal: set "
             "augmentation=dropout augmentation.p=0.1, or an augmentation that changes the text (augmentation=shuffle)"
         )
+
+
+def check_scored_widths(evaluators: DictConfig | None, dim: int) -> None:
+    """Refuse eval.NAME.widths above the embeddings' own, which would otherwise fail at the very end of a run."""
+    for name, node in (evaluators or {}).items():
+        widths = node.get("widths") or []
+        if max(widths, default=0) > dim:
+            raise UserError(f"eval.{name!s}.widths={[*widths]}: the embeddings are only {dim} wide")
 
 
 def check_memory(objective: Objective, batches: Batches, epochs: float) -> None:
@@ -106,11 +171,3 @@ def check_memory(objective: Objective, batches: Batches, epochs: float) -> None:
     if objective.memory_size > (most := (rows - batch) * kept):
         log.warning("objective.memory_size=%d is more than an epoch of %d rows: from the second on, %s; %d holds none",
                     objective.memory_size, rows, what, most)  # fmt: skip
-
-
-def check_scored_widths(evaluators: DictConfig | None, dim: int) -> None:
-    """Refuse eval.NAME.widths above the embeddings' own, which would otherwise fail at the very end of a run."""
-    for name, node in (evaluators or {}).items():
-        widths = node.get("widths") or []
-        if max(widths, default=0) > dim:
-            raise UserError(f"eval.{name!s}.widths={[*widths]}: the embeddings are only {dim} wide")

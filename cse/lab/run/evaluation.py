@@ -24,7 +24,7 @@ from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run import build
 from cse.lab.run.compatible import check_scored_widths
-from cse.lab.run.job import Job, folder_of
+from cse.lab.run.job import Job, encoder_folder
 from cse.lab.run.record import Record, begin_folder
 from cse.lab.settings.compose import resolved
 from cse.model.encoder import Encoder
@@ -47,12 +47,12 @@ class Subject(NamedTuple):
     device: str
 
 
-def evaluate(job: Job) -> None:
+def run_evaluation(job: Job) -> None:
     """Build everything, with one error for all that is missing; then make the folder, and score into it."""
     cfg = job.cfg
     with Heartbeat(job.folder) as heartbeat:
         attempt = build.Attempts()
-        subject = attempt(lambda: load(cfg))
+        subject = attempt(lambda: load_subject(cfg))
         evaluators = attempt(lambda: build.build_evaluators(cfg.eval, cfg.splits)) or {}
         sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
         attempt.check()
@@ -73,7 +73,7 @@ def score_into(job: Job, subject: Subject, evaluators: dict[str, Evaluator]) -> 
     with record:
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
         run = run_of(cfg)
-        found_in_training = None if run is None else told_of_training(run.folder, evaluators)
+        found_in_training = None if run is None else overlap_with_training(run.folder, evaluators)
         encode = MemoizedEncode(refuse_nan(subject.encode))
         found = list(score(evaluators, encode, into=record.scores).values())
         encode.warn_of_zeros()
@@ -93,7 +93,7 @@ def score_into(job: Job, subject: Subject, evaluators: dict[str, Evaluator]) -> 
         notes = score_tables.footnotes(frame)
         undefined = [f"{one.name} is not a number" for one in found if math.isnan(one.value)]
         problems = score_tables.problems_of(sources) + undefined
-        score_tables.write(folder, found, frame, [*notes, *problems], cfg.label or "")
+        score_tables.write_tables(folder, found, frame, [*notes, *problems], cfg.label or "")
         numbers = values(found)
         record.trackers.log(numbers, 0)
         record.trackers.table("scores", list(frame.columns), frame.to_numpy().tolist())
@@ -111,7 +111,7 @@ def run_of(cfg: DictConfig) -> Run | None:
     return run if "config" in run.results else None
 
 
-def told_of_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:
+def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:
     """Log how many texts that the run learned from are scored now, and how many pairs that chose its step.
 
     Returns the former; None where the run's text is no longer in the cache.
@@ -140,7 +140,7 @@ def told_of_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | N
     return found
 
 
-def load(cfg: DictConfig) -> Subject:
+def load_subject(cfg: DictConfig) -> Subject:
     """The encoder or word vectors that checkpoint= or model= names. Raises UserError or MissingResource."""
     if str(cfg.checkpoint).endswith(VECTORS):
         return load_vectors(cfg)
@@ -152,7 +152,7 @@ def load(cfg: DictConfig) -> Subject:
         if cfg.model.pooling != cfg.pooling:
             raise UserError(f"model.pooling={cfg.model.pooling} is of model=; beside checkpoint= it is pooling=")
         with naming(name="checkpoint"):
-            encoder = load_encoder(folder_of(cfg.checkpoint), cfg.pooling)
+            encoder = load_encoder(encoder_folder(cfg.checkpoint), cfg.pooling)
     if cfg.max_length is not None:
         encoder.tokenizer.check_length("max_length", cfg.max_length)
         encoder.tokenizer.longest = cfg.max_length + encoder.tokenizer.template_length

@@ -95,7 +95,7 @@ class Job:
         return "nothing is saved yet"
 
 
-def fit(cfg: DictConfig, command: str, composition: DictConfig, words: Sequence[Word]) -> None:
+def fit_settings(cfg: DictConfig, command: str, composition: DictConfig, words: Sequence[Word]) -> None:
     """Change a composed config in place into the one that the run uses: its values' sources, and smoke=true's sizes.
 
     command: "train" or "evaluate". composition: the config with Hydra's node, which has the choice of each group and
@@ -130,7 +130,7 @@ def check_evaluation(cfg: DictConfig) -> None:
         raise UserError("whitening needs both: whitening.kind=pca (or zca) and whitening.fit=FILE, a file of sentences")
 
 
-def folder_of(name: str | Path) -> str:
+def encoder_folder(name: str | Path) -> str:
     """A run's best/, or the name as it is: a folder of weights, package://MODULE/PATH or a hub name."""
     if str(name).startswith(PACKAGE):
         return str(name)
@@ -160,14 +160,14 @@ def check_place(folder: Path) -> None:
 
 def steps_in_words(cfg: DictConfig) -> str:
     """How many steps a composed cse-train config makes: at most max_steps, or ?, where only reading tells the rows."""
-    trainer, rows = cfg.trainer, rows_of(cfg.data)
+    trainer, rows = cfg.trainer, expected_rows(cfg.data)
     if rows is None:
         return f"at most {trainer.max_steps:,}" if trainer.max_steps else "?"
     planned = max(1, round(trainer.epochs * (rows // trainer.batch_size) / trainer.accumulate))
     return f"{min(trainer.max_steps or planned, planned):,}"
 
 
-def rows_of(data: DictConfig) -> int | None:
+def expected_rows(data: DictConfig) -> int | None:
     """The rows requested, or those of a published corpus as its paper counts them; None for the user's own text."""
     published = DATASETS.get(data.name)
     rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")

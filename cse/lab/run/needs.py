@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from cse.data.readers import FilesNeed
 from cse.errors import MissingResource, UserError
 from cse.lab.run.build import Attempts
-from cse.lab.run.job import folder_of
+from cse.lab.run.job import encoder_folder
 from cse.lab.settings.compose import references, without_hydra
 from cse.lab.settings.dotted import flattened
 from cse.lab.settings.keys import keys_with
@@ -34,7 +34,7 @@ class CheckpointNeed(EncoderNeed):
 
     def check_place(self) -> None:
         """See WeightsNeed."""
-        check_folder(locate(folder_of(self.name)))
+        check_folder(locate(encoder_folder(self.name)))
 
 
 def needs_of(config: DictConfig) -> list[Need]:

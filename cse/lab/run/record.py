@@ -104,7 +104,7 @@ class Record:
     def conclude(self, status: Literal["done", "interrupted", "failed"], **more: object) -> None:
         """Write the final status, the scores, and more."""
         seconds = round(time.monotonic() - self.started, 1)
-        self.write(status=status, wall_seconds=seconds, **scores_of(self.scores), **more)
+        self.write(status=status, wall_seconds=seconds, **scores_as_json(self.scores), **more)
 
     def log(self, step: int, metrics: dict[str, float], lower_is_better: Collection[str] = ()) -> None:
         """Send a step's numbers to every tracker; see Tracker.log."""
@@ -131,7 +131,7 @@ def first_results(config: Config, command: str, device: str, precision: str) -> 
     }
 
 
-def scores_of(scores: Mapping[str, Score]) -> Json:
+def scores_as_json(scores: Mapping[str, Score]) -> Json:
     """The scores as results.json has them: their values in `metrics`, and what each is in `scores`."""
     about = {name: one.about() for name, one in scores.items()}
     return {"metrics": {name: one.value for name, one in scores.items()}, "scores": about}

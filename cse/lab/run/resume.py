@@ -20,7 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
 from cse.files import Json
-from cse.lab.folder.facts import Change, as_facts, changed_code, changed_inputs, changes, listed
+from cse.lab.folder.facts import Change, as_facts, changed_code, changed_inputs, changes, changes_in_words
 from cse.lab.folder.runs import RUN, newest_run, read_run, read_run_file
 from cse.lab.settings.compose import composed, explaining, is_group, resolved, without_hydra
 from cse.lab.settings.dotted import Config, flattened
@@ -266,8 +266,8 @@ def check_continues(training: "Training") -> None:
             changed.append(change)
     if changed:
         raise UserError(
-            f"{training.folder} was started with other settings or data: {listed(changed)}; resume with those; "
-            f"rerun={training.folder} instead of resume= makes a new run with what you typed"
+            f"{training.folder} was started with other settings or data: {changes_in_words(changed)}; "
+            f"resume with those; rerun={training.folder} instead of resume= makes a new run with what you typed"
         )
 
 
@@ -284,13 +284,13 @@ def check_repeats(folder: Path, config: Config, training: "Training") -> None:
             "rerun      %s does not record what it learned from (no last/): its inputs are not compared", folder
         )
         return
-    then, now = (as_facts("science", decisive(one)) for one in (settings_of(Origin("rerun", folder)), config))
+    then, now = (as_facts("science", science_in(one)) for one in (settings_of(Origin("rerun", folder)), config))
     typed = {change.name.partition(".")[0] for change in changes(then, now)}
     found = changed_inputs(about, training.inputs, training.dev_data)
     if changed := [change for change in found if not is_asked_for(change, typed)]:
         raise UserError(
-            f"rerun={folder}: that run had other data: {listed(changed)}; put back what was there, name a copy of it "
-            "(data.path=COPY), or start a new run"
+            f"rerun={folder}: that run had other data: {changes_in_words(changed)}; put back what was there, name a "
+            "copy of it (data.path=COPY), or start a new run"
         )
     read = set(training.inputs.values())
     other = [name for name, digest in about["inputs"].items() if digest not in read]
@@ -318,7 +318,7 @@ def is_asked_for(change: Change, typed: set[str]) -> bool:
     return any(group in typed and part in change.name for group, part in DIGESTED.items())
 
 
-def decisive(config: Config) -> Config:
+def science_in(config: Config) -> Config:
     """The settings that decide what is learned and scored, by dotted key."""
     return {key: value for key, value in flattened(config).items() if is_science(key)}
 

@@ -37,7 +37,7 @@ class Teachers:
         self.weights = [math.sqrt(weight) for weight in objective.teachers.values()]
         self.identities = {name: identity_of(name, objective.teacher_pooling) for name in objective.teachers}
         self.tables_CNE = [
-            table_of(name, identity, text, pooling=objective.teacher_pooling, device=device, dry=dry)
+            teacher_table(name, identity, text, pooling=objective.teacher_pooling, device=device, dry=dry)
             for name, identity in self.identities.items()
         ]
 
@@ -54,11 +54,11 @@ class Teachers:
 def check_teachers(objective: Objective) -> None:
     """Raise MissingResource for a teacher that is missing, UserError for one whose pooling is not known."""
     for name in objective.teachers:
-        if recorded_modules(folder_of(name)) is None and objective.teacher_pooling is None:
+        if recorded_modules(teacher_folder(name)) is None and objective.teacher_pooling is None:
             raise UserError(f"objective.teacher={name} records no pooling: give objective.teacher_pooling=mean, or cls")
 
 
-def folder_of(name: str) -> Path:
+def teacher_folder(name: str) -> Path:
     """A teacher's folder; a hub's is downloaded. Raises MissingResource."""
     with naming(name="objective.teacher"):
         return Path(local_folder(name))
@@ -66,19 +66,19 @@ def folder_of(name: str) -> Path:
 
 def identity_of(name: str, pooling: str | None) -> str:
     """A digest of a checkpoint's files (weights, tokenizer, recorded pooling) and of the pooling that is set."""
-    folder = folder_of(name)
+    folder = teacher_folder(name)
     names = sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
     names = [name for name in names if not name.startswith(OF_CARD)]
     return key_of_parts([(name, sha256(folder / name)) for name in names], pooling)
 
 
-def table_of(
+def teacher_table(
     name: str, identity: str, text: TextRows, *, pooling: str | None, device: torch.device, dry: bool
 ) -> np.ndarray:
     """(columns, rows in use, E) float32 unit vectors, memory-mapped. Raises UserError if the teacher changes."""
     shape = (text.num_columns, len(text))
     rows = hashlib.sha256(text.chosen.tobytes()).hexdigest()
-    reads = ["its cut and its prompt"] if pooling and (folder_of(name) / "modules.json").is_file() else []
+    reads = ["its cut and its prompt"] if pooling and (teacher_folder(name) / "modules.json").is_file() else []
     folder = text.cache.parent / "teachers" / key_of_parts(identity, text.digest, text.content, rows, *reads)
     if dry and not folder.exists():
         log.info("teacher    %s has %s texts to read before the first step", name, f"{math.prod(shape):,}")

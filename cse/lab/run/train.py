@@ -6,7 +6,7 @@
     forecast      (dry_run) its time and memory, measured; ends here
     open_folder   take the folder, start or resume, and begin its record; the first write
     training.run  the steps (cse.training.loop); best/ and last/ are saved on the way
-    finish        score best/ and write what a finished run leaves
+    finish_run    score best/ and write what a finished run leaves
 
 Imports torch, so import it only when there is work: --help answers without.
 """
@@ -31,7 +31,7 @@ from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import read_run
 from cse.lab.run import slurm
 from cse.lab.run.announce import announce, print_forecast, print_plan, print_rows
-from cse.lab.run.best import finish, recover_best, save_best
+from cse.lab.run.best import finish_run, recover_best, save_best
 from cse.lab.run.build import build, make, precision_of
 from cse.lab.run.job import Job
 from cse.lab.run.needs import lacking
@@ -71,7 +71,7 @@ def run(job: Job) -> None:
                 keep_best = partial(save_best, record, parts)
                 state = training.run(on_best=keep_best, log=record.log, signals=signals)
                 if is_first:
-                    finish(record, training, state)
+                    finish_run(record, training, state)
     leave_processes()  # skipped after a failure, when the others may be inside a collective
 
 
@@ -167,13 +167,13 @@ def open_folder(job: Job, training: Training, found: Overlap | None, heartbeat: 
         resumed_at=training.state.step or None,
         writes=is_first,
     )
-    record.results |= described(training) | {"overlap": found}
+    record.results |= encoder_and_inputs(training) | {"overlap": found}
     if is_first:
         record.results |= kept_of_before(config, training)
     return record
 
 
-def described(training: Training) -> Json:
+def encoder_and_inputs(training: Training) -> Json:
     """What results.json says of the encoder and of what it learns from."""
     encoder, objective = training.parts.encoder, training.parts.objective
     layers = encoder.backbone.config.num_hidden_layers

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cse.errors import RunError, UserError
 from cse.files import make_folder
-from cse.lab.folder.facts import Change, changed_code, changed_files, changed_settings, listed
+from cse.lab.folder.facts import Change, changed_code, changed_files, changed_settings, changes_in_words
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import DONE, FAILED, RUNNING
@@ -83,7 +83,7 @@ def known_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
         changed = differences(job, before)
         if not changed:
             return Outcome(job.name, DONE_BEFORE, score_of(before), detail=doubts_about(before))
-        detail = f"{folder} is done, with {listed(changed)}: move it away to run the job again"
+        detail = f"{folder} is done, with {changes_in_words(changed)}: move it away to run the job again"
         return Outcome(job.name, FAILED, detail=detail)
     if job.scores and read_run(job.scores[0]).status != DONE:
         shown = [word.text for word in job.scores[1].words if word.key in ("sweep", "case", "seed", "smoke")]

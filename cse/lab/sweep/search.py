@@ -20,7 +20,7 @@ from omegaconf import DictConfig
 
 from cse.errors import UserError
 from cse.files import json_line, json_lines
-from cse.lab.folder.facts import as_facts, changes, listed
+from cse.lab.folder.facts import as_facts, changes, changes_in_words
 from cse.lab.settings.keys import names_a_job
 from cse.lab.settings.words import Word, merged, parse_word, texts_of
 from cse.lab.sweep.grid import digest, first_values, is_interval
@@ -63,8 +63,8 @@ class Memory:
             defaults = dict.fromkeys(theirs | ours, "its default")
             if changed := changes(as_facts("science", defaults | theirs), as_facts("science", defaults | ours)):
                 raise UserError(
-                    f"{self.file.parent.parent} has a search with {listed(changed)}: type what it had to continue it, "
-                    "or hydra.sweep.dir=FOLDER for a new one"
+                    f"{self.file.parent.parent} has a search with {changes_in_words(changed)}: type what it had to "
+                    "continue it, or hydra.sweep.dir=FOLDER for a new one"
                 )
 
     def add(self, point: Point) -> None:

@@ -14,8 +14,8 @@ from run_folders import results_of
 from scipy.stats import spearmanr
 
 from cse.eval.items import read_items
-from cse.lab.folder.score_tables import checksum
-from cse.lab.run.evaluation import load
+from cse.lab.folder.score_tables import data_digest
+from cse.lab.run.evaluation import load_subject
 from cse.lab.settings.compose import composed
 from cse.score import in_short
 
@@ -114,7 +114,7 @@ def test_all_files_and_the_terminal_have_the_same_scores(cse_eval, tiny_bert, tm
         kept = {key: str(value) for key, value in content["scores"][name].items()}
         assert {key: row[key] for key in kept} == kept
         assert (row["altered"], row["dtype"], row["protocol"]) == ("True", "fp32", source["protocol"])
-        assert row["sha256"] == checksum(source)
+        assert row["sha256"] == data_digest(source)
         assert f"torch={content['versions']['torch']}" in row["versions"]
         assert f"| {name} † | {row['value']} | {row['rows']} |" in page
         shown = f"{name} † {in_short(metrics[name])} {row['rows']}"
@@ -170,7 +170,7 @@ def test_data_of_splits_that_are_not_chosen_is_not_needed(cse_eval, word_vectors
 def test_half_precision_leaves_rotary_frequencies_in_float32(tiny, kind):
     """As transformers' from_pretrained(dtype=...) does: rounded, positions of long texts would be off."""
     cfg = composed("evaluate", [f"checkpoint={tiny(kind)}", "pooling=mean", "dtype=bf16", "eval=[]"])
-    backbone = load(cfg).encode.func.__self__.backbone
+    backbone = load_subject(cfg).encode.func.__self__.backbone
     assert {weight.dtype for weight in backbone.parameters()} == {torch.bfloat16}
     assert {one.dtype for name, one in backbone.named_buffers() if "inv_freq" in name} == {torch.float32}
 

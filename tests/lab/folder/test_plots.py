@@ -15,18 +15,18 @@ EVENTS = [
 def test_every_figure_that_has_data_is_drawn(tmp_path):
     events = tmp_path / "metrics.jsonl"
     events.write_text("")
-    assert plots.draw(tmp_path, select=None, best_step=0, seed=3) == {}
+    assert plots.draw_plots(tmp_path, select=None, best_step=0, seed=3) == {}
     events.write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
     (tmp_path / "plots").mkdir()
     for when in ("before", "after"):
         (tmp_path / "plots" / f"cosines_{when}.json").write_text('{"it/first": {"dev": [[0.1, 0.2, 0.9], [0, 1, 5]]}}')
-    files = plots.draw(tmp_path, select="dev/stsb/spearman", best_step=2, seed=3)
+    files = plots.draw_plots(tmp_path, select="dev/stsb/spearman", best_step=2, seed=3)
     assert list(files) == ["scores", "cosines_it_first_dev"]
     assert all(file.read_bytes()[:4] == b"\x89PNG" for file in files.values())
     scores = files["scores"].with_suffix(".svg").read_text()
     assert "<svg" in scores
     assert f"{tmp_path.name}, seed 3" in scores
-    (figure,) = plots.cosines(tmp_path).values()
+    (figure,) = plots.draw_cosines(tmp_path).values()
     assert figure.get_suptitle().startswith("it/first dev")
     counts = [axes.patches[0].get_data().values.sum() for axes in figure.axes]
     assert counts == [1, 1, 1, 1, 0, 0, 0, 0, 1, 1]  # two columns, five rows from 0 to 5

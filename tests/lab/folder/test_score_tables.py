@@ -6,17 +6,17 @@ from cse.score import Score
 
 def test_the_checksum_of_the_hubs_data_follows_their_revisions():
     first, second = ({"revisions": {"STS12": revision}} for revision in ("a1", "b2"))
-    assert score_tables.checksum(first) != score_tables.checksum(second)
-    assert score_tables.checksum({"files": {}}) == ""
+    assert score_tables.data_digest(first) != score_tables.data_digest(second)
+    assert score_tables.data_digest({"files": {}}) == ""
     # printf 'aa  x.txt\nbb  y.txt\n' | sha256sum
     files = {"files": {"y.txt": {"sha256": "bb"}, "x.txt": {"sha256": "aa"}, "x.txt + y.txt": {"rows": 2}}}
-    assert score_tables.checksum(files) == "3d6ca651ba2d032dcf64f44154e405b76624af6fed229900c8211d242fabea39"
+    assert score_tables.data_digest(files) == "3d6ca651ba2d032dcf64f44154e405b76624af6fed229900c8211d242fabea39"
 
 
 def test_altered_scores_are_marked_in_every_file(tmp_path):
     found = [Score("test/sts/STS12/spearman", 70.0, rows=3, altered=True), Score("test/sts/average", 0.5, rows=9)]
     frame = score_tables.to_frame(found, {"sts": {"protocol": "mine"}}, "fp32", "an encoder", {"torch": "2"})
-    score_tables.write(tmp_path, found, frame, score_tables.footnotes(frame), "Ours, 1%")
+    score_tables.write_tables(tmp_path, found, frame, score_tables.footnotes(frame), "Ours, 1%")
     lines = (tmp_path / "scores.csv").read_text().splitlines()
     assert lines[0].startswith("name,value,rows,unit,lower_is_better,altered,")
     assert lines[1].startswith("test/sts/STS12/spearman,70.0000,3,,False,True,")

@@ -9,7 +9,7 @@ from toys import composed, toy_of
 
 from cse.errors import UserError
 from cse.lab.run.build import make_objective
-from cse.lab.run.compatible import check_scores, check_views
+from cse.lab.run.compatible import check_score_column, check_views
 from cse.lab.settings.groups import choices
 from cse.sources.catalogue import DATASETS
 
@@ -72,9 +72,9 @@ def test_a_loss_that_reads_scores_needs_a_column_of_them_and_no_other_may_have_o
     data = composed("data=text", "data.path=x.csv", "data.columns=[a,b]").data
     reads = kind.reads_scores
     with pytest.raises(UserError, match=r"data\.scores=COLUMN") if reads else nullcontext():
-        check_scores(instantiate(data), kind)
+        check_score_column(instantiate(data), kind)
     with nullcontext() if reads else pytest.raises(UserError, match=r"data\.scores=c"):
-        check_scores(instantiate(data, scores="c"), kind)
+        check_score_column(instantiate(data, scores="c"), kind)
 
 
 @pytest.mark.parametrize(("line", "named"), [

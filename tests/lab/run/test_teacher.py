@@ -14,7 +14,7 @@ from toys import composed
 
 from cse.errors import UserError
 from cse.lab.run.build import make
-from cse.lab.run.teacher import Teachers, identity_of, table_of
+from cse.lab.run.teacher import Teachers, identity_of, teacher_table
 from cse.model.load import load_encoder
 from cse.objective.rankcse import Rankcse
 
@@ -91,7 +91,7 @@ def test_two_starts_at_the_same_time_make_one_table(taught, teacher, monkeypatch
     about = {"pooling": "mean", "device": torch.device("cpu"), "dry": False}
     with ThreadPoolExecutor(2) as threads:
         one, other = threads.map(
-            lambda _: table_of(str(teacher), identity_of(str(teacher), "mean"), text, **about), range(2)
+            lambda _: teacher_table(str(teacher), identity_of(str(teacher), "mean"), text, **about), range(2)
         )
     assert sum("once (kept in" in message for message in caplog.messages) == 1
     np.testing.assert_array_equal(one, other)

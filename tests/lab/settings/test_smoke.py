@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 from transformers import AutoTokenizer
 
 from cse.errors import UserError
-from cse.lab.run.job import fit
+from cse.lab.run.job import fit_settings
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.words import recorded_words, spell_value
 from cse.sources import made_up
@@ -19,7 +19,7 @@ def fitted(*words: str, command: str = "train"):
     """The config of a run with these words."""
     composition = composed(command, words)
     config = without_hydra(composition)
-    fit(config, command, composition, recorded_words(words))
+    fit_settings(config, command, composition, recorded_words(words))
     return config
 
 

@@ -11,7 +11,7 @@ from run_folders import leave_run
 from typed import exit_code
 
 from cse.errors import MissingResource
-from cse.lab.run.job import fit
+from cse.lab.run.job import fit_settings
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.groups import OWN
 from cse.lab.settings.words import Word, read_words, shell_line, split_flags, texts_of
@@ -97,7 +97,7 @@ def lasting(tmp_path, monkeypatch):
     def command(job, folder: Path) -> list[str]:
         config, of = job.composed(), CONFIGS[job.program]
         cfg = without_hydra(config)
-        fit(cfg, of, config, job.words)
+        fit_settings(cfg, of, config, job.words)
         scores = {"stsb": ["dev/stsb/spearman", "test/stsb/spearman"], "sts": ["test/sts/average"]}
         metrics = {name: 71.23 for evaluator in cfg.eval for name in scores[evaluator]}
         leave_run(folder, resolved(cfg), metrics, command=shell_line(job.program, *texts_of(job.words)))
