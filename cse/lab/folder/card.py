@@ -22,6 +22,7 @@ from cse.lab.folder.score_tables import ALTERED, marked_name
 from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import PACKAGE_DIR
 from cse.lab.settings.keys import changes_a_table, is_verbatim, repeats_a_run
+from cse.lab.settings.words import shell_line
 from cse.score import Score, in_short, no_better
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
@@ -228,7 +229,7 @@ def program_in_words(record: Json) -> str:
 
 def shareable(command: str) -> str:
     """The command without the folders, trackers and schedulers of the machine that ran it; of paths, the last part."""
-    return shlex.join(LOCAL.sub("", word) for word in shlex.split(command) if repeats_a_run(word))
+    return shell_line(*(LOCAL.sub("", word) for word in shlex.split(command) if repeats_a_run(word)))
 
 
 def base_model(config: Config) -> str | None:

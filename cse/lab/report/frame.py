@@ -18,8 +18,8 @@ from cse.lab.folder.status import status_of
 from cse.lab.settings.compose import is_group
 from cse.lab.settings.dotted import flattened, format_value
 from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import is_science, is_verbatim, key_of, purpose_of, repeats_a_run
-from cse.lab.settings.words import RUN_ALONE, quoted, shell_line, texts_of, typed_keys, values_of
+from cse.lab.settings.keys import is_science, is_verbatim, purpose_of, repeats_a_run
+from cse.lab.settings.words import RUN_ALONE, key_of, quoted, shell_line, texts_of, typed_keys, values_of
 from cse.lab.sweep.jobs import load_sweep
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")

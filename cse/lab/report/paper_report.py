@@ -32,9 +32,9 @@ from cse.lab.sections import Section
 from cse.lab.settings.compose import SINGLE, explaining, is_group, resolved, without_hydra
 from cse.lab.settings.dotted import Config, flattened, format_value
 from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import changes_a_table, is_verbatim, key_of
+from cse.lab.settings.keys import changes_a_table, is_verbatim
 from cse.lab.settings.suggest import nearest
-from cse.lab.settings.words import Word, texts_of, values_of
+from cse.lab.settings.words import Word, key_of, texts_of, values_of
 from cse.lab.sweep import jobs
 from cse.lab.sweep.grid import grid, is_interval, one_by_one
 from cse.lab.sweep.jobs import CONFIGS

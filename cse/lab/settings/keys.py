@@ -19,6 +19,7 @@ from cse import ranges
 from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import folders_of, text_of
 from cse.lab.settings.signatures import annotations_of, classes_of
+from cse.lab.settings.words import key_of
 from cse.ranges import Mark
 
 Purpose = Literal["science", "machine", "logging", "bookkeeping"]
@@ -137,11 +138,6 @@ def marks_in(annotation: str) -> Marks:
     return frozenset(found)
 
 
-def key_of(word: str) -> str:
-    """The key of a word of a command line: `trainer.lr` of `trainer.lr=1e-5`, `++trainer.lr=1e-5` and `~trainer.lr`."""
-    return word.partition("=")[0].lstrip("+~")
-
-
 def purpose_of(key: str, settings: Settings | None = None) -> Purpose:
     """What a key is for. science: what is learned and scored. machine: where data lies and what the work runs on.
     logging: what is logged, and where. bookkeeping: how the run is started, and where its folder is."""
@@ -184,9 +180,9 @@ def changes_a_table(key: str, settings: Settings | None = None) -> bool:
     return is_science(key, settings) and Mark.HARMLESS not in marks_of(key, settings)
 
 
-def names_a_job(word: str) -> bool:
-    """Whether the hash of a job's folder depends on a word, whose key then may not change between two starts."""
-    return is_science(key_of(word)) or Mark.NAMED in marks_of(key_of(word))
+def names_a_job(key: str) -> bool:
+    """Whether the hash of a job's folder depends on a key, whose value then may not change between two starts."""
+    return is_science(key) or Mark.NAMED in marks_of(key)
 
 
 def repeats_a_run(word: str) -> bool:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cse.errors import UserError
 from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import key_of
 
 if TYPE_CHECKING:  # hydra is imported only to read a word
     from hydra.core.override_parser.types import Override
@@ -58,7 +57,7 @@ class Word:
 
     @property
     def key(self) -> str:
-        """`trainer.lr` of `trainer.lr=1e-5`, `++trainer.lr=1e-5` and `~trainer.lr`."""
+        """What it sets: `trainer.lr` of `trainer.lr=1e-5`."""
         return key_of(self.text)
 
     @property
@@ -170,6 +169,11 @@ def parse_word(text: str) -> "Override":
 
 
 # What was typed
+
+
+def key_of(text: str) -> str:
+    """`trainer.lr` of `trainer.lr=1e-5`, `++trainer.lr=1e-5` and `~trainer.lr`."""
+    return text.partition("=")[0].lstrip("+~")
 
 
 def as_meant(arguments: Sequence[str]) -> list[str]:

@@ -9,9 +9,9 @@ from cse.lab.run.build import check_selection, rehearse
 from cse.lab.run.needs import needs_of
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import composed, explaining, is_group
-from cse.lab.settings.keys import is_encoder, key_of
+from cse.lab.settings.keys import is_encoder
 from cse.lab.settings.suggest import nearest
-from cse.lab.settings.words import Word
+from cse.lab.settings.words import Word, key_of
 from cse.lab.sweep.jobs import CONFIGS, PlannedJob
 from cse.lab.sweep.line import read_line
 from cse.needs import Need
