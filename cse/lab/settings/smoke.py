@@ -1,8 +1,8 @@
 """smoke=true: any run in seconds, on a CPU, with made-up data, to show that all parts fit together.
 
-Every key that nobody typed gets a small value, and a typed key keeps its own, but for those that need real weights or
-data, which a log line names. `replaced` keeps the line's own value of every key that conf/smoke.yaml changes; by it a
-report finds the row that the run stands for.
+`fit` makes up what a run reads, makes its sizes small (conf/smoke.yaml), and lays what was typed over both. What cannot
+be kept, because it needs real weights or data, a log line names. `replaced` keeps the line's own value of every key
+that was changed; by it a report finds the row that the run stands for.
 """
 
 import logging
@@ -22,9 +22,7 @@ from cse.sources.catalogue import DATASETS
 
 log = logging.getLogger("cse")
 
-KEPT = ("limit", "limit_seed", "noise", "cache_dir", "preview")  # the settings of a replaced text that stay
-OWN_TEXT = {"data.path", "data.rows.file", "data.rows.folder"}
-OWN_IMAGES_OR_SOUND = {"paths.images", "paths.audio", "aux_modality.data.folder"}
+SCORED = ("stsb", "sts")  # the evaluators whose data is made up; others are left out
 
 
 def fit(cfg: DictConfig, typed: Iterable[str] = ()) -> None:
@@ -33,19 +31,20 @@ def fit(cfg: DictConfig, typed: Iterable[str] = ()) -> None:
         return
     asked = {key: value_at(cfg, key) for key in typed if not is_group(key)}
     usable = {key: value for key, value in asked.items() if not is_encoder(key, cfg) or is_here(value)}
+    sizes, world = OmegaConf.load(Path(CONF_DIR) / "smoke.yaml"), Path(cfg.paths.cache) / "smoke"
     with open_dict(cfg):
         cfg.replaced = {}
-        shrink(cfg, OmegaConf.load(Path(CONF_DIR) / "smoke.yaml"), usable)
-        for key, value in usable.items():
-            part = key.rpartition(".")[0]
-            if not part or OmegaConf.select(cfg, part) is not None:  # else what it belongs to is left out
-                OmegaConf.update(cfg, key, possible(cfg, key, value), merge=False)
-        for key, value in asked.items():
-            if (now := value_at(cfg, key)) == value:
-                cfg.replaced.pop(key, None)
-            else:
-                said = (key, *(spell_value(one, quotes=False) for one in (value, now)))
-                log.info("smoke      %s=%s needs real weights or data; with what is made up it is %s", *said)
+        make_up_encoder(cfg, world, usable)
+        make_up_scores(cfg, world, usable)
+        if "trainer" in cfg:
+            shrink_text(cfg, sizes, world, usable)
+            shrink_trainer(cfg, sizes, usable)
+            shrink_objective(cfg, sizes, world, usable)
+            shrink_aux(cfg, sizes, world, usable)
+        else:
+            shrink_evaluation(cfg, sizes, world)
+        lay_over(cfg, usable)
+        tell_replaced(cfg, asked)
 
 
 def value_at(cfg: DictConfig, key: str) -> Any:
@@ -59,16 +58,146 @@ def is_here(name: object) -> bool:
     return name is None or str(name).startswith("package://") or Path(str(name)).expanduser().exists()
 
 
+def replace(cfg: DictConfig, group: str, **values: object) -> None:
+    """Set values of a group, or at the top for "", and keep the old ones in `replaced`."""
+    for name, value in values.items():
+        key = f"{group}.{name}".lstrip(".")
+        before = value_at(cfg, key)
+        if before != value:
+            cfg.replaced[key] = before
+            OmegaConf.update(cfg, key, value, merge=False)
+
+
+def make_up_encoder(cfg: DictConfig, world: Path, typed: Mapping[str, Any]) -> None:
+    """A made-up encoder of the family and width of the real one, unless that is typed and here.
+
+    It is bidirectional whatever the real one is, does not record what that records, and has a token for each byte.
+    """
+    if "name" not in cfg.model or "model.name" in typed:
+        return
+    pooling = cfg.model.pooling
+    if "trainer" not in cfg:  # cse-eval takes no pooling for granted
+        pooling = pooling or "mean"
+    name = made_up.encoder(world, cfg.model.name)
+    replace(cfg, "model", name=name, num_layers=None, bidirectional=False, pooling=pooling, prefix=None)
+
+
+def make_up_scores(cfg: DictConfig, world: Path, typed: Mapping[str, Any]) -> None:
+    """The evaluators of SCORED that are chosen, on made-up score sets unless a folder is typed. STS-B selects a step,
+    so it stands in for any other evaluator."""
+    chosen = sorted(cfg.eval)
+    if left_out := [name for name in chosen if name not in SCORED]:
+        log.info("smoke      eval=%s left out", ",".join(left_out))
+        cfg.replaced["eval"] = list(cfg.eval)
+    senteval = cfg.paths.senteval
+    if "paths.senteval" not in typed:
+        senteval = str(written_once(world / "senteval2", made_up.write_senteval))
+    shared = {"senteval": senteval, "allow_partial": True}
+    widths = {name: value_at(cfg, f"eval.{name}.widths") or [] for name in SCORED}
+    evaluators = {}
+    if chosen:
+        evaluators["stsb"] = {
+            "_target_": "cse.eval.sts.Stsb",
+            "with_sickr": False,
+            "widths": widths["stsb"],
+            **shared,
+        }
+    if "sts" in chosen:
+        evaluators["sts"] = {"_target_": "cse.eval.sts.Sts", "widths": widths["sts"], **shared}
+    cfg.eval = evaluators
+
+
+def shrink_evaluation(cfg: DictConfig, sizes: Any, world: Path) -> None:
+    """A made-up checkpoint for cse-eval, unless it is here, as a run of another smoke test is; and its whitening."""
+    if not is_here(cfg.checkpoint):
+        replace(cfg, "", checkpoint=made_up.encoder(world, cfg.checkpoint), pooling=cfg.pooling or "mean")
+    if cfg.whitening.kind:
+        replace(cfg, "whitening", fit=str(made_up.text_file(world, ())), components=sizes.components)
+
+
+def shrink_text(cfg: DictConfig, sizes: Any, world: Path, typed: Mapping[str, Any]) -> None:
+    """Cut text that is typed; made-up text stands for any other. A corpus that is one file keeps its reader and its
+    columns."""
+    named = (value_at(cfg, f"data.{key}") for key in ("path", "rows.file", "rows.folder"))
+    if any(place is not None and place in typed.values() for place in named):
+        rows = max(sizes.rows, typed.get("trainer.batch_size", 0))
+        limit = cfg.data.limit
+        replace(cfg, "data", limit=min(limit, rows) if isinstance(limit, int) else rows)
+        return
+    corpus = DATASETS.get(cfg.data.name)
+    cfg.replaced["data.name"] = cfg.data.name
+    if corpus and "file" in cfg.data.rows:
+        file = made_up.text_file(world, corpus.columns)
+        cfg.data.update(name="smoke", identity=f"smoke/{cfg.data.name}")
+        cfg.data.rows.file = str(file)
+        return
+    file = made_up.text_file(world, cfg.data.get("columns") or (), cfg.data.get("scores"))
+    made = {"_target_": "cse.data.text.Text", "name": "smoke", "path": str(file), "score_range": None}
+    kept = ("columns", "empty", "scores", "limit", "limit_seed", "noise", "cache_dir", "preview")
+    cfg.data = made | {key: cfg.data.get(key) for key in kept}
+
+
+def shrink_trainer(cfg: DictConfig, sizes: Any, typed: Mapping[str, Any]) -> None:
+    """Two steps of small batches, and a selection by STS-B."""
+    limits = {key: min(cfg.trainer[key], sizes[key]) for key in ("batch_size", "max_length")}
+    select = cfg.trainer.select and "dev/stsb/spearman"
+    replace(cfg, "trainer", **{**sizes.trainer, **limits, "select": select})
+    if isinstance(steps := typed.get("trainer.max_steps"), int):
+        replace(cfg, "trainer", epochs=max(1, steps))  # of a step or more each: enough for what is typed
+
+
+def shrink_objective(cfg: DictConfig, sizes: Any, world: Path, typed: Mapping[str, Any]) -> None:
+    """Made-up teachers, a narrow projector, and short spans."""
+    if "teacher" in cfg.objective and "objective.teacher" not in typed:
+        replace(cfg, "objective", teacher=made_up.encoder(world, "minilm"), teacher_pooling="mean")
+    if "second_teacher" in cfg.objective:
+        replace(cfg, "objective", second_teacher=None)
+    if value_at(cfg, "objective.head.hidden"):
+        replace(cfg, "objective.head", hidden=sizes.projector, out=sizes.projector)
+    if "min_length" in cfg.augmentation:  # DeCLUTR's spans
+        replace(cfg, "augmentation", min_length=sizes.span[0], max_length=sizes.span[1])
+
+
+def shrink_aux(cfg: DictConfig, sizes: Any, world: Path, typed: Mapping[str, Any]) -> None:
+    """Shrink images or sound, which are made up unless their folder is typed."""
+    if "data" not in cfg.aux_modality:
+        return
+    if typed.get("aux_modality.weights") is None:
+        replace(cfg, "aux_modality", init="random", weights=None)
+    data = cfg.aux_modality.data
+    is_own = data.folder is not None and data.folder in typed.values()
+    replace(cfg, "aux_modality.data", batch_size=sizes.aux_batch, workers=0)
+    if "size" in data:
+        replace(cfg, "aux_modality.data", size=sizes.image_size)
+    if is_own:
+        limits = {key: min(data[key] or limit, limit) for key, limit in sizes.aux_limits.items() if key in data}
+        replace(cfg, "aux_modality.data", **limits)
+    elif "size" in data:
+        folder = str(written_once(world / "images", made_up.write_images))
+        replace(cfg, "aux_modality.data", folder=folder, files=None)
+    else:
+        replace(cfg, "aux_modality.data", folder=str(written_once(world / "audio", made_up.write_audio)))
+
+
+def lay_over(cfg: DictConfig, typed: Mapping[str, Any]) -> None:
+    """Set what was typed, as far as the shrunk config can have it; not where what it belongs to is left out."""
+    for key, value in typed.items():
+        part = key.rpartition(".")[0]
+        if not part or OmegaConf.select(cfg, part) is not None:
+            OmegaConf.update(cfg, key, possible(cfg, key, value), merge=False)
+
+
 def possible(cfg: DictConfig, key: str, value: Any) -> Any:
     """A typed value, or what comes next to it in a shrunk config."""
+    is_made_up_text, is_made_up_encoder = "data.name" in cfg.replaced, "model.name" in cfg.replaced
     match key:
-        case "trainer.batch_size" if "data.name" in cfg.replaced:
+        case "trainer.batch_size" if is_made_up_text:
             return min(value, made_up.ROWS)
-        case "augmentation.min_length" | "augmentation.max_length" if "data.name" in cfg.replaced:
+        case "augmentation.min_length" | "augmentation.max_length" if is_made_up_text:
             return min(value, cfg.augmentation.max_length)  # a made-up row has no room for longer spans
         case "aux_modality.data.batch_size" if "aux_modality.data.folder" in cfg.replaced:
             return min(value, made_up.FILES)
-        case "model.num_layers" | "model.bidirectional" if "model.name" in cfg.replaced:
+        case "model.num_layers" | "model.bidirectional" if is_made_up_encoder:
             return value_at(cfg, key)
         case "aux_modality.init" if cfg.aux_modality.weights is None:
             return "random"
@@ -79,96 +208,12 @@ def possible(cfg: DictConfig, key: str, value: Any) -> Any:
     return value
 
 
-def replace(cfg: DictConfig, group: str, **values: object) -> None:
-    """Set values of a group, or at the top for "", and keep the old ones in `replaced`."""
-    for name, value in values.items():
-        key = f"{group}.{name}" if group else name
-        before = value_at(cfg, key)
-        if before != value:
-            cfg.replaced[key] = before
-            OmegaConf.update(cfg, key, value, merge=False)
-
-
-def shrink(cfg: DictConfig, sizes: Any, typed: Mapping[str, Any]) -> None:
-    """A made-up encoder, text and score sets, and two steps. sizes: conf/smoke.yaml. typed: what the line has."""
-    world = Path(cfg.paths.cache) / "smoke"
-    if "name" in cfg.model and "model.name" not in typed:
-        name, pooling = made_up.encoder(world, cfg.model.name), cfg.model.pooling
-        if "trainer" not in cfg:  # cse-eval takes no pooling for granted
-            pooling = pooling or "mean"
-        # it is bidirectional whatever the real one is, does not record what that records, and has a token for each byte
-        replace(cfg, "model", name=name, num_layers=None, bidirectional=False, pooling=pooling, prefix=None)
-    if left_out := sorted(set(cfg.eval) - {"stsb", "sts"}):
-        log.info("smoke      eval=%s left out", ",".join(left_out))
-        cfg.replaced["eval"] = list(cfg.eval)
-    senteval = cfg.paths.senteval
-    if "paths.senteval" not in typed:
-        senteval = str(written_once(world / "senteval2", made_up.write_senteval))
-    score_sets = {"senteval": senteval, "allow_partial": True}
-    widths = {name: OmegaConf.select(cfg, f"eval.{name}.widths") or [] for name in ("stsb", "sts")}
-    stsb = {"_target_": "cse.eval.sts.Stsb", "with_sickr": False, "widths": widths["stsb"], **score_sets}
-    sts = {"_target_": "cse.eval.sts.Sts", "widths": widths["sts"], **score_sets}
-    cfg.eval = {**({"stsb": stsb} if cfg.eval else {}), **({"sts": sts} if "sts" in cfg.eval else {})}
-    if "trainer" not in cfg:
-        if not is_here(cfg.checkpoint):  # a run of another smoke test is
-            replace(cfg, "", checkpoint=made_up.encoder(world, cfg.checkpoint), pooling=cfg.pooling or "mean")
-        if cfg.whitening.kind:
-            replace(cfg, "whitening", fit=str(made_up.text_file(world, ())), components=sizes.components)
-        return
-    if OWN_TEXT & typed.keys():
-        rows = max(sizes.rows, typed.get("trainer.batch_size", 0))
-        replace(cfg, "data", limit=min(limit, rows) if isinstance(limit := cfg.data.limit, int) else rows)
-    else:
-        shrink_text(cfg, world)
-    shrink_training(cfg, sizes, world, typed)
-    if "data" in cfg.aux_modality:
-        shrink_aux(cfg, sizes, world, typed)
-
-
-def shrink_text(cfg: DictConfig, world: Path) -> None:
-    """Replace the text by made-up text. A corpus that is a single file keeps its reader and its columns."""
-    corpus = DATASETS.get(cfg.data.name)
-    cfg.replaced["data.name"] = cfg.data.name
-    if corpus and "file" in cfg.data.rows:
-        file = made_up.text_file(world, corpus.columns)
-        cfg.data.update(name="smoke", identity=f"smoke/{cfg.data.name}")
-        cfg.data.rows.file = str(file)
-    else:
-        file = made_up.text_file(world, cfg.data.get("columns") or (), cfg.data.get("scores"))
-        kept = {key: cfg.data.get(key) for key in ("columns", "empty", "scores", *KEPT)}
-        cfg.data = {"_target_": "cse.data.text.Text", "name": "smoke", "path": str(file), **kept, "score_range": None}
-
-
-def shrink_training(cfg: DictConfig, sizes: Any, world: Path, typed: Mapping[str, Any]) -> None:
-    """Shrink the trainer, an objective's teachers and projector, and spans."""
-    limits = {key: min(cfg.trainer[key], sizes[key]) for key in ("batch_size", "max_length")}
-    select = cfg.trainer.select and "dev/stsb/spearman"
-    replace(cfg, "trainer", **{**sizes.trainer, **limits, "select": select})
-    if isinstance(steps := typed.get("trainer.max_steps"), int):
-        replace(cfg, "trainer", epochs=max(1, steps))  # of a step or more each: enough for what is typed
-    if "teacher" in cfg.objective and "objective.teacher" not in typed:
-        replace(cfg, "objective", teacher=made_up.encoder(world, "minilm"), teacher_pooling="mean")
-    if "second_teacher" in cfg.objective:
-        replace(cfg, "objective", second_teacher=None)
-    if "min_length" in cfg.augmentation:  # DeCLUTR's spans
-        replace(cfg, "augmentation", min_length=sizes.span[0], max_length=sizes.span[1])
-    if OmegaConf.select(cfg, "objective.head.hidden"):
-        replace(cfg, "objective.head", hidden=sizes.projector, out=sizes.projector)
-
-
-def shrink_aux(cfg: DictConfig, sizes: Any, world: Path, typed: Mapping[str, Any]) -> None:
-    """Shrink images or sound, which are made up unless their folder is the user's own."""
-    if typed.get("aux_modality.weights") is None:
-        replace(cfg, "aux_modality", init="random", weights=None)
-    data, is_own = cfg.aux_modality.data, bool(OWN_IMAGES_OR_SOUND & typed.keys())
-    replace(cfg, "aux_modality.data", batch_size=sizes.aux_batch, workers=0)
-    if is_own:
-        limits = {key: min(data[key] or limit, limit) for key, limit in sizes.aux_limits.items() if key in data}
-        replace(cfg, "aux_modality.data", **limits)
-    if "size" in data:
-        replace(cfg, "aux_modality.data", size=sizes.image_size)
-        if not is_own:
-            folder = str(written_once(world / "images", made_up.write_images))
-            replace(cfg, "aux_modality.data", folder=folder, files=None)
-    elif not is_own:
-        replace(cfg, "aux_modality.data", folder=str(written_once(world / "audio", made_up.write_audio)))
+def tell_replaced(cfg: DictConfig, asked: Mapping[str, Any]) -> None:
+    """Log each typed value that could not be kept. asked: the typed values by key."""
+    for key, value in asked.items():
+        now = value_at(cfg, key)
+        if now == value:
+            cfg.replaced.pop(key, None)
+        else:
+            said = (key, *(spell_value(one, quotes=False) for one in (value, now)))
+            log.info("smoke      %s=%s needs real weights or data; with what is made up it is %s", *said)
