@@ -49,21 +49,6 @@ def grid_of_runs(leave):
                 leave(f"lr={lr},t={temperature},seed={seed}", config, overrides=overrides, **ended)
 
 
-def test_settings_are_ranked_by_what_selects_and_seeds_are_folded(grid_of_runs, compared):
-    comparison = compared()
-    assert comparison.keys == {"trainer.lr": "lr", "objective.temperature": "temperature"}
-    assert comparison.scores.best_by == "dev/stsb/spearman"
-    table = settings_section(comparison, "").table
-    assert list(table) == ["", "lr", "temperature", "runs", "test/sts/average", "dev/stsb/spearman", "folder"]
-    assert table.to_numpy().tolist() == [
-        ["*", "3e-05", "0.1", "2", "74.15 ± 0.07", "74.15 ± 0.07", "lr=3e-05,t=0.1,seed=*"],
-        ["", "3e-05", "0.05", "2", "73.65 ± 0.07", "73.65 ± 0.07", "lr=3e-05,t=0.05,seed=*"],
-        ["", "1e-05", "0.1", "1 of 2", "72.10", "72.10", "lr=1e-05,t=0.1,seed=*"],
-        ["", "1e-05", "0.05", "2", "71.65 ± 0.07", "71.65 ± 0.07", "lr=1e-05,t=0.05,seed=*"],
-    ]
-    assert report_of(comparison, "").subtitle == "8 runs: 7 done, 1 failed."
-
-
 def test_a_copy_of_a_run_is_no_further_seed(leave, compared):
     for name, seed, score in (("a", 1, 70.0), ("a copy", 1, 70.0), ("b", 2, 73.0)):
         leave(name, {"trainer.lr": 1e-5, "seed": seed}, {"dev/stsb/spearman": score})

@@ -197,3 +197,15 @@ def test_a_papers_figure(leave, shown):
             about = {"choices": {"sweep": "whitenedcse/figure3", "model": "bert"}, "overrides": words}
             leave(f"{case}-{seed}", config, last | {SELECT: 80.0 + seed}, events=events, **about)
     assert shown("sweep=whitenedcse/figure3", "runs=runs") == 0
+
+
+def test_a_papers_table_of_seeds(papers, shown):
+    """NonLing-CSE's Table 3: its p as printed, and three of its five seeds."""
+    jobs = {"case=simcse_bert": (75.0, 75.6, 75.3), "case=visual_bert": (76.8, 76.2, 76.5)}
+    papers("nonling/table3", jobs, objective="simcse", data="wiki1m")
+    assert shown("sweep=nonling/table3", "runs=runs") == 0
+
+
+def test_a_paper_of_which_nothing_has_run(shown, tmp_path):
+    (tmp_path / "runs").mkdir()
+    assert shown("sweep=noncontrastive/figure2", "runs=runs") == 0

@@ -49,27 +49,6 @@ def wide():
     return table_of(*(cell | {"column": name, "published": 70.0 + i, "ours": 60.0 + i} for i, name in columns))
 
 
-def test_up_to_two_columns_lie_side_by_side(narrow):
-    found = narrow[1].table
-    assert list(found) == ["", "score", "published", "ours", "difference", "interval", "gain", "its interval",
-                            "gain as printed", "p Student", "p Welch", "verdict"]  # fmt: skip
-    assert found.to_numpy().tolist() == [
-        ["A & B_1", "Avg. (test)", "76.96 ± 0.38 (5)", "76.75 ± 0.35 (2) [2 of 5 runs]", "-0.21", "[-3.39, +2.97]",
-         "+1.30", "[+0.10, +2.50]", "+1.22", ".0235", "<.0001", "PASS"],
-        ["<other>", "Avg. (test)", "72.00*", "", "", "", "", "", "", "", "", "PUBLISHED ONLY"],
-    ]  # fmt: skip
-
-
-def test_more_columns_are_blocks_and_every_header_names_the_split(wide):
-    found = wide[1].table
-    assert list(found) == ["", "", "STS12 (test)", "STS13 (test)", "Avg. (test)"]
-    assert found.to_numpy().tolist() == [
-        ["row", "published", "70.00", "71.00", "72.00"],
-        ["", "ours", "60.00", "61.00", "62.00"],
-        ["", "verdict", "DIFFERS", "DIFFERS", "DIFFERS"],
-    ]
-
-
 def test_a_table_of_captions_has_no_column():
     """NonLing-CSE's Table C.1: what its models retrieved stands in the notes."""
     assert as_section(Published(title="Captions", split="none", columns=[]), {}).table.empty
