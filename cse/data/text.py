@@ -5,9 +5,11 @@ content.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from inspect import getmodule, isclass, isroutine
 from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
@@ -18,7 +20,6 @@ from annotated_types import MinLen
 
 from cse.data.cache import cache_columns
 from cse.data.corpora import CorpusNeed, check_available, is_published
-from cse.data.function import RowsFunction, check_row, rows_by, version_of
 from cse.data.noise import Noise, with_noise
 from cse.data.readers import (
     Columns,
@@ -35,7 +36,7 @@ from cse.data.readers import (
 from cse.data.rows import TextRows
 from cse.data.score_column import ScoreColumn
 from cse.data.usable import Empty, Notes, note_faults, usable_rows
-from cse.errors import UserError, naming
+from cse.errors import RunError, UserError, class_name, in_short, naming
 from cse.files import sha256
 from cse.needs import FileNeed, Need, Part, Place, Settings
 from cse.progress import showing, track
@@ -44,6 +45,9 @@ from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 
 VERSION = 3  # of what the readers, `fault` and `tokenized` make of the same bytes: change it with them, for the caches
+
+
+RowsFunction = Callable[[], Iterator[tuple[str, ...]]]
 
 
 @dataclass(frozen=True)
@@ -325,3 +329,49 @@ def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.nd
 def key_of_parts(*parts: object) -> str:
     """A key of 32 hexadecimal digits, made of VERSION and the parts' repr."""
     return hashlib.sha256(repr((VERSION, *parts)).encode()).hexdigest()[:32]
+
+
+def made_by(function: RowsFunction) -> Callable[..., object]:
+    """The function or class that was named: without its settings, or of an object that is called."""
+    named = function.func if isinstance(function, partial) else function
+    return named if isroutine(named) or isclass(named) else type(named)
+
+
+def version_of(function: RowsFunction) -> tuple[str, str, str]:
+    """What the rows of a function follow from beside its data: its name, a checksum of its file, and its settings."""
+    named = made_by(function)
+    given = (function.args, function.keywords) if isinstance(function, partial) else ()
+    module = getmodule(named)
+    file = vars(module).get("__file__") if module else None  # none of what is built into Python
+    settings = json.dumps(given, sort_keys=True, default=lambda value: class_name(type(value)))
+    return class_name(named), sha256(Path(file)) if file else "", settings
+
+
+def rows_by(function: RowsFunction, where: str) -> Iterator[tuple[str, ...]]:
+    """What a function of the user's own (data.rows) yields, unchecked; whatever it raises becomes a UserError."""
+    if not callable(function):
+        raise UserError(f"{where}: `rows` is called later: its YAML needs _partial_: true")
+    name, count = class_name(made_by(function)), 0
+    try:
+        made = function()
+        if not isinstance(made, Iterable):
+            raise UserError(f"{where}: {name} must yield rows, each a tuple of texts, not return {made!r:.40}")
+        for row in made:
+            yield row
+            count += 1
+    except (UserError, RunError):
+        raise
+    except Exception as error:
+        raise UserError(f"{where}, after row {count}: {name} raised {in_short(error)}: mend it, or its data") from error
+
+
+def check_row(row: object, names: Sequence[str], where: str) -> None:
+    """Raise UserError unless a row has a text for each column. names: of the columns."""
+    if not isinstance(row, tuple | list):
+        raise UserError(f"{where}: {row!r:.40} is {type(row).__name__}, not a tuple with a text for each column")
+    if len(row) != len(names):
+        asked = f"`columns`=[{','.join(names)}] asks for {len(names)}"
+        raise UserError(f"{where}: a {type(row).__name__} of {len(row)}, where {asked}")
+    for name, cell in zip(names, row, strict=True):
+        if not isinstance(cell, str):
+            raise UserError(f"{where}: {name} is {cell!r:.40}, of type {type(cell).__name__}, not text")

@@ -12,14 +12,20 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
+import httpx2
+
 from cse.errors import MissingResource, first_line, naming
 from cse.files import file_lock, replaced_file, written_once
 from cse.needs import Need, Place
+from cse.progress import showing, track
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS, Dataset, find_dataset
-from cse.sources.web import download
 
 log = logging.getLogger("cse")
+
+
+PATIENCE = 20  # seconds without a byte
+MEGABYTE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -185,3 +191,38 @@ def write_captions(url: str, target: Path) -> None:
     lines = [f"{image}\t{n}\t{caption.strip()}\n" for image, *five in rows for n, caption in enumerate(five)]
     with replaced_file(target) as temporary:
         temporary.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
+
+
+def download(url: str, target: Path) -> Path:
+    """The file, fetched unless it is there; continues what an earlier call left in NAME.part. Processes that want it at
+    the same time fetch it once.
+
+    Raises MissingResource if the server cannot be reached or refuses; the part that came is kept.
+    """
+    if target.exists():
+        return target
+    with file_lock(target):
+        if target.exists():
+            return target
+        part = target.with_name(f"{target.name}.part")
+        try:
+            _receive(url, part)
+        except httpx2.HTTPError as error:
+            raise MissingResource(f"{url}: download failed ({first_line(error)}); run it again to continue") from error
+        return part.replace(target)
+
+
+def _receive(url: str, part: Path) -> None:
+    """Append what is missing to the part, or write all of it if the server cannot continue. Raises HTTPError."""
+    came = part.stat().st_size if part.exists() else 0
+    headers = {"Range": f"bytes={came}-"} if came else {}
+    with httpx2.stream("GET", url, headers=headers, timeout=PATIENCE, follow_redirects=True) as answer:
+        if answer.status_code == httpx2.codes.RANGE_NOT_SATISFIABLE:  # it is complete already
+            return
+        answer.raise_for_status()
+        continued = answer.status_code == httpx2.codes.PARTIAL_CONTENT
+        log.info("web        %s: fetching %s", part.stem, "the rest" if continued else url)
+        megabytes = -(-int(answer.headers.get("Content-Length", 0)) // MEGABYTE) or None
+        with part.open("ab" if continued else "wb") as file, showing(f"fetching {part.stem}"):
+            for block in track(answer.iter_bytes(MEGABYTE), "MB", megabytes):
+                file.write(block)

@@ -19,8 +19,7 @@ from cse.errors import MissingResource, UserError
 from cse.lab.settings import groups
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS, find_dataset
-from cse.sources.fetch import fetch_dataset, unpacked
-from cse.sources.web import download
+from cse.sources.fetch import download, fetch_dataset, unpacked
 
 CLIPS = {"84/121123/0000.flac": b"one", "174/50561/0000.flac": random.Random(0).randbytes(5_000_000)}
 SENTENCES = b"sent0,sent1,hard_neg\na,b,c\nd,e,f\n"
