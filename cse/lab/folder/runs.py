@@ -114,13 +114,7 @@ class Run:
         return frozenset(name for name, score in self.scored.items() if score.altered)
 
     def get(self, key: str) -> Any:
-        """The value at a dotted key, or for a group the YAML chosen in it; None if there is neither.
-
-        Where smoke=true replaced a typed value, this is the typed one.
-        """
-        stood_for = self.config.get("replaced")
-        if isinstance(stood_for, dict) and key in stood_for:
-            return stood_for[key]
+        """The value at a dotted key, or for a group the YAML chosen in it; None if there is neither."""
         found = self._at(key)
         is_group = isinstance(found, dict) and "." not in key
         return self.choices.get(key) if found is None or is_group or found is NOWHERE else found

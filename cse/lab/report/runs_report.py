@@ -69,7 +69,9 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> tuple[
         others.append(unranked_section(apart))
         runs.append(apart.frame)
     report = report_of(comparison, name, others, asked.jobs)
-    report.best = best_of(comparison, doubt, is_part=config["where"] is not None)
+    if report.best:
+        is_part = config["where"] is not None  # which may lack some of its seeds
+        report.best = report.best._replace(doubt=doubt, again="" if is_part else report.best.again)
     report.csv["runs.csv"] = pd.concat([*runs, runs_frame(asked.jobs, [], [])])
     report.csv["differences.csv"] = gaps.frame if gaps else None
     return report, gated
@@ -243,15 +245,15 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     return found
 
 
-def best_of(comparison: Comparison, doubt: str = "", is_part: bool = False) -> Best | None:
-    """The best setting; None without a dev score. is_part: the folders have other runs too, maybe of this setting."""
+def best_of(comparison: Comparison) -> Best | None:
+    """The best setting; None without a dev score."""
     setting, scores = comparison.best, comparison.scores
     if setting is None:
         return None
     seeds = [seed for run in comparison.runs if isinstance(seed := run.get(comparison.seed), int)]
-    again = "" if is_part else more_seeds(setting.runs, comparison.seed, seeds, comparison.folders, comparison.keys)
+    again = more_seeds(setting.runs, comparison.seed, seeds, comparison.folders, comparison.keys)
     shown = score_text(comparison, setting, str(scores.leading))
-    return Best(setting.label, str(scores.best_by), str(scores.leading), shown, doubt, again)
+    return Best(setting.label, str(scores.best_by), str(scores.leading), shown, again=again)
 
 
 def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[Unfinished]:

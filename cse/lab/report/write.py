@@ -49,14 +49,14 @@ class Picture:
 
 class Best(NamedTuple):
     """The best setting. by: the score that chose it; leading: the score that is shown of it; doubt: why it has not won;
-    again: the command that trains more seeds of it. "" for none."""
+    again: the command that trains more seeds of it."""
 
     setting: str
     by: str
     leading: str
     score: str
-    doubt: str
-    again: str
+    doubt: str = ""
+    again: str = ""
 
 
 class Unfinished(NamedTuple):
