@@ -126,7 +126,7 @@ def add_refused(
     for error in refused.errors():
         if error["input"] != MISSING:
             key, value = setting_at(error, node)
-            wrong.setdefault(referred_key(place + key, written) + value, []).append(in_words(error, known))
+            wrong.setdefault(referred_key(place + key, written) + value, []).append(refusal_in_words(error, known))
 
 
 def keep_converted(cfg: DictConfig, place: str, settings: Config, converted: Config, written: Config) -> None:
@@ -205,7 +205,7 @@ def wrong_attribute(part: type, base: type) -> str:
             if not isinstance(own, property):
                 TypeAdapter(hints[name]).validate_python(own, strict=True)
         except ValidationError as refused:
-            return f"its {name}={own!r} {in_words(refused.errors()[0], [])}"
+            return f"its {name}={own!r} {refusal_in_words(refused.errors()[0], [])}"
     return ""
 
 
@@ -234,7 +234,7 @@ def setting_at(error: ErrorDetails, node: Config) -> tuple[str, str]:
     return ".".join(path), f"={text}"
 
 
-def in_words(error: ErrorDetails, known: Sequence[str]) -> str:
+def refusal_in_words(error: ErrorDetails, known: Sequence[str]) -> str:
     """Pydantic's text for an error, or our own. known: the settings that there are."""
     if error["input"] is NESTED:
         return f"is one part where several may be: its YAML opens with # @package {error['loc'][0]}.NAME"

@@ -66,7 +66,7 @@ def marks_of(key: str, settings: Settings | None = None) -> Marks:
 def marks_by_choices(key: str, folders: tuple[Path, ...]) -> Marks:
     """The marks of a key in the first choice of its group that has it. folders: the group's."""
     said: list[str | None] = []
-    for content in contents_of(key.partition(".")[0], folders):
+    for content in contents_by_file(key.partition(".")[0], folders):
         said = annotations_to(key, content)
         if said[-1] is not None:
             break
@@ -74,7 +74,7 @@ def marks_by_choices(key: str, folders: tuple[Path, ...]) -> Marks:
 
 
 @cache
-def contents_of(group: str, folders: tuple[Path, ...]) -> list[Config]:
+def contents_by_file(group: str, folders: tuple[Path, ...]) -> list[Config]:
     """What each file of a group would give a config."""
     found: list[Config] = []
     here = [folder for folder in folders if os.path.isdir(folder)]  # False, too, for a name that is too long

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from cse.errors import UserError
 from cse.lab.settings.groups import CONF_DIR, choices, file_of, first_comment, groups, included, text_of
-from cse.lab.settings.suggest import meant, nearest, topic
+from cse.lab.settings.suggest import by_other_trainers, nearest, topic
 
 KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
 """A line of YAML: indentation, key, value, comment."""
@@ -59,7 +59,7 @@ def by_name(known: list[Setting], word: str) -> list[Setting]:
     """Those whose name, or a part of it, begins with the word, and the one that other trainers give this name."""
     joined = re.sub(r"[\s-]+", "_", word.strip("-"))
     name = re.compile(rf"(^|[._]){re.escape(joined)}", re.IGNORECASE)
-    ours = meant(word, [one.key for one in known]) or word
+    ours = by_other_trainers(word, [one.key for one in known]) or word
     inside = f"{ours}." if "." in ours else ""  # a whole group means its choices, not their keys
     return [one for one in known if name.search(one.name) or one.key == ours or (inside and one.key.startswith(inside))]
 
@@ -99,15 +99,17 @@ def keys(config_name: str) -> dict[str, list[str]]:
 
 def settings(config_name: str) -> Iterator[Setting]:
     """Every setting of a command and of every choice of its groups."""
-    yield from read(Path(CONF_DIR, f"{config_name}.yaml"), "", "")
+    yield from settings_of_file(Path(CONF_DIR, f"{config_name}.yaml"), "", "")
     for group in groups(config_name):
         for choice in choices(group) if group not in NO_SETTINGS else ():
             name = "" if choice == "default" else f"{group}={choice}"
-            last = {one.key: one for file in included(file_of(group, choice)) for one in read(file, group, name)}
+            last = {
+                one.key: one for file in included(file_of(group, choice)) for one in settings_of_file(file, group, name)
+            }
             yield from last.values()
 
 
-def read(file: Path, group: str, choice: str) -> Iterator[Setting]:
+def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Setting]:
     """The settings of one file, in order. A comment may be beside its key, continue below it, or be above it."""
     whole = not group or "# @package _global_" in text_of(file)
     inside = "" if whole else f"eval.{file.stem}." if group == "eval" else f"{group}."

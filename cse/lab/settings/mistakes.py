@@ -8,7 +8,7 @@ from itertools import pairwise
 from cse.errors import UserError
 from cse.lab.settings.groups import choices, file_of, groups, own_folders, text_of
 from cse.lab.settings.lookup import keys
-from cse.lab.settings.suggest import closest, meant, nearest, topic
+from cse.lab.settings.suggest import meant, nearest, topic
 from cse.lab.settings.words import recorded_words, shell_word, spell_word, values_of
 
 INSTEAD = {
@@ -87,8 +87,8 @@ def no_key(key: str, words: Sequence[str], command: str) -> str:
     alike = re.compile(rf"eval\.\w+\.{re.escape(key.rpartition('.')[2])}")
     if key.startswith("eval.") and (own := list(filter(alike.fullmatch, known))):
         return f"there is no key {key}; there is {', '.join(own)}"
-    ours = key if key in known else meant(key, known) or closest(key, list(known))
-    near = closest(key, of_line)
+    ours = key if key in known else meant(key, list(known))
+    near = meant(key, of_line)
     if key not in known and (ours in of_line or near.rpartition(".")[2] == ours.rpartition(".")[2]):
         return f"there is no key {key}{nearest(key, of_line)}"
     return f"there is no key {key}; {ours} belongs to {', '.join(known[ours])}"

@@ -61,28 +61,33 @@ def topic(word: str) -> str | None:
     return TOPICS.get(word.lower().replace("-", "_").replace("license", "licence"))
 
 
-def meant(name: str, keys: Collection[str]) -> str | None:
-    """The setting among `keys` that another trainer calls by this name, or None."""
+def by_other_trainers(name: str, known: Collection[str]) -> str | None:
+    """The known setting that another trainer calls by this name, or None."""
     ours = SYNONYMS.get(name.rpartition(".")[2].lower().replace(" ", "_"))
-    return ours if ours in keys else None
+    return ours if ours in known else None
+
+
+def meant(name: str, known: Sequence[str]) -> str:
+    """The known name that a word meant: what another trainer calls so; else what is spelled most like it, or whose last
+    part is, or what alone begins so. "" if none is near."""
+    if ours := by_other_trainers(name, known):
+        return ours
+    name = name.lower()
+    last = name.rpartition(".")[2]
+    by_last = {one.rpartition(".")[2]: one for one in known}
+    same = [one for one in known if one.rpartition(".")[2] == last]
+    begun = [one for one in known if one.startswith(name)]
+    if len(same) == 1:
+        return same[0]
+    if len(begun) == 1:
+        return begun[0]
+    if close := difflib.get_close_matches(name, known, 1, 0.6):
+        return close[0]
+    return "".join(by_last[end] for end in difflib.get_close_matches(last, list(by_last), 1, 0.7))
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """` (did you mean KEY?)` with the known name that is closest to this one, or ""."""
-    if ours := meant(name, known):
-        return f" (did you mean {ours}?)"
-    if inside := [one for one in known if one.endswith((f"/{name}", f"={name}"))]:  # TABLE of PAPER/TABLE
-        return f" (did you mean {' or '.join(inside)}?)"
-    close = closest(name, known)
-    return f" (did you mean {close}?)" if close else ""
-
-
-def closest(name: str, known: Sequence[str]) -> str:
-    """The known name that is spelled most like this one, or whose last part is, or that alone begins so; "" if none is
-    near."""
-    name, last = name.lower(), {one.rpartition(".")[2]: one for one in known}
-    same = [one for one in known if one.rpartition(".")[2] == name.rpartition(".")[2]]
-    begun = [one for one in known if one.startswith(name)]
-    close = same if len(same) == 1 else begun if len(begun) == 1 else difflib.get_close_matches(name, known, 1, 0.6)
-    close = close or [last[end] for end in difflib.get_close_matches(name.rpartition(".")[2], list(last), 1, 0.7)]
-    return "".join(close)
+    """` (did you mean KEY?)` with the known name that a word meant, or ""."""
+    inside = [one for one in known if one.endswith((f"/{name}", f"={name}"))]  # TABLE of PAPER/TABLE
+    guess = by_other_trainers(name, known) or " or ".join(inside) or meant(name, known)
+    return f" (did you mean {guess}?)" if guess else ""
