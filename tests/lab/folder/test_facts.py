@@ -44,3 +44,23 @@ def test_facts_have_a_kind_and_leave_out_what_a_run_does_not_say(leave, runs):
     assert known["machine", "trainer.workers"] == 2
     assert known["versions", "code"] == "abcd"
     assert None not in known.values()
+
+
+def test_changes_are_told_in_the_same_words_by_kind():
+    before = facts.as_facts("science", {"trainer.lr": 1e-4, "seed": 1, "smoke": False})
+    now = facts.as_facts("science", {"trainer.lr": 3e-5, "seed": 1.0, "smoke": None})
+    changed = facts.changes(before, now)
+    assert list(map(str, changed)) == ["trainer.lr=0.0001 (now 3e-05)", "smoke=false (now null)"]
+    assert facts.changes_in_words(changed, most=1) == "trainer.lr=0.0001 (now 3e-05) and 1 more"
+
+
+def test_inputs_changed_if_a_digest_did_or_one_of_them_is_gone():
+    """Of evaluators, the files that last/ names, of those that both have."""
+    last = {"inputs": {"a.txt": "1", "b.txt": "2", "c.txt": "3"}, "dev_data": {"stsb": {"dev.csv": {"sha256": "4"}}}}
+    found = facts.changed_inputs(last, {"a.txt": "1", "b.txt": "5", "d.txt": "6"}, {"stsb": {}, "sts": {"x": {}}})
+    assert list(map(str, found)) == [
+        "other content of b.txt",
+        "c.txt, which is not there now",
+        "dev.csv of eval=stsb, which is not there now",
+        "d.txt, which was not there",
+    ]
