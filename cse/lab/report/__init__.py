@@ -4,7 +4,7 @@ A report is a list of sections, each a table with notes, that one writer puts on
 and a page. To read, from top to bottom:
 
 runs_report   the report of any runs; paper_report: of a sweep. Both end in a `Report`, which write.py writes
-which_runs    the runs that are asked for
+which_runs    the runs that are asked for; departures: which of a sweep's runs are another experiment
 frame         a row a run: the settings in which runs differ, their scores, the command that repeats each
 compare       runs that differ in their seed alone are a `Setting`; which one is best
 differences   how far settings are apart, and gates

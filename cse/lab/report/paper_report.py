@@ -1,46 +1,38 @@
-"""The report of a sweep: its runs beside its paper's table or figures, and which of them are another experiment.
+"""The report of a sweep: its runs beside its paper's table or figures.
 
-To read: `report_of_sweep`. Which runs are the sweep's (`runs_of_sweep`), and how each departs from what the sweep plans
-(`mark_departures`: of each job that it composes to, `facts_of`, by `differences_to`). Runs that fill no printed cell
-stand beside each other in a table of their own, and so do runs of made-up sizes.
+To read: `report_of_sweep`. Which runs are the sweep's says `runs_of_sweep`, and how each departs from what the sweep
+plans departures.py. Runs that fill no printed cell stand beside each other in a table of their own, and so do runs of
+made-up sizes.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, cast
 
 import yaml
-from omegaconf import OmegaConf
 
 from cse.errors import UserError
 from cse.lab.folder.plan import jobs_without_run
 from cse.lab.folder.plots import save
-from cse.lab.folder.runs import Run, plain, read_runs, same
+from cse.lab.folder.runs import Run, read_runs
 from cse.lab.folder.status import counted, status_of
 from cse.lab.report import figures, published
 from cse.lab.report.cells import as_printed, paper_table
 from cse.lab.report.claims import claims_frame, judge_claims
 from cse.lab.report.compare import compare_runs
+from cse.lab.report.departures import mark_departures, named_sweep
 from cse.lab.report.groups import groups_of
 from cse.lab.report.notes import deviations, missing_jobs
 from cse.lab.report.runs_report import notes_on_settings, settings_section, unranked_section
 from cse.lab.report.spec import Plot, Spec, parse
 from cse.lab.report.write import Picture, Report
 from cse.lab.sections import Section
-from cse.lab.settings.compose import SINGLE, explaining, is_group, resolved, without_hydra
-from cse.lab.settings.dotted import Config, flattened, format_value
+from cse.lab.settings.dotted import Config
 from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import changes_a_table, is_verbatim
 from cse.lab.settings.suggest import nearest
-from cse.lab.settings.words import Word, key_of, texts_of, values_of
+from cse.lab.settings.words import values_of
 from cse.lab.sweep import jobs
-from cse.lab.sweep.grid import grid, is_interval, one_by_one
-from cse.lab.sweep.jobs import CONFIGS
-
-CHOSEN = (*SINGLE, "data")
-"""The groups whose choices make a run's experiment."""
+from cse.lab.sweep.grid import grid
 
 
 def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
@@ -125,19 +117,6 @@ def runs_of_sweep(sweep: jobs.Sweep, folders: list[Path], must_exist: bool) -> l
     return [run for run in [*read_runs(folders), *jobs_without_run(folders)] if is_own(run)]
 
 
-class Facts(NamedTuple):
-    """values: each choice and setting of a sweep's job that a table's numbers depend on, by key. follow: the keys whose
-    values follow from others."""
-
-    values: Config
-    follow: set[str]
-
-
-def named_sweep(run: Run, otherwise: str) -> str:
-    """The sweep that its line named."""
-    return next((word.value for word in run.words if word.key == "sweep"), otherwise)
-
-
 def read_sweep(sweep: str) -> tuple[jobs.Sweep, Config, str]:
     """(the sweep, its `report:` block, the file's name) of sweeps/<sweep>.yaml. Raises UserError without either."""
     known = choices("sweep")
@@ -161,77 +140,6 @@ def planned(sweep: jobs.Sweep) -> list[Config]:
         if values and values not in combinations:
             combinations.append(values)
     return combinations
-
-
-def mark_departures(runs: list[Run], sweep: str, seed: str) -> list[Run]:
-    """The runs, each with the settings by which it departs from its sweep, as run. Further seeds are no departure."""
-    read, own, known = cache(jobs.load_sweep), cache(facts_of), choices("sweep")
-
-    def departures(run: Run) -> tuple[str, ...]:
-        name = named_sweep(run, sweep)
-        if name not in known:
-            return (f"sweep={name}",)
-        content, case = read(name), run.get("case")
-        typed = [word.text for word in content.departures(run.words) if word.key != seed]
-        if case is not None and case not in content.cases:
-            return tuple(typed)
-        axes = {key: run.get(key) for key in content.params if key != seed and run.has(key)}
-        other = [f"{key}={format_value(value)}" for key, value in axes.items() if not is_of(content.params[key], value)]
-        keys, held = set(map(key_of, typed)), (*content.params, seed)
-        planned = own(name, case, tuple(f"{key}={run.choices[key]}" for key in axes if key in run.choices), held)
-        if planned is None:
-            return (*other, *typed)
-        chosen = [key for key in CHOSEN if key in run.choices and (key in keys or key in axes)]
-        choice = {key: run.choices[key] for key in chosen}
-        other += [f"{key}={choice[key]}" for key in chosen if planned.values.get(key, choice[key]) != choice[key]]
-        facts = own(name, case, tuple(f"{key}={choice[key]}" for key in chosen), held) if other else planned
-        return (*other, *differences_to(facts or planned, run, keys))
-
-    return [replace(run, departures=departures(run)) for run in runs]
-
-
-def is_of(values: str, value: object) -> bool:
-    """Whether a value is one of an axis, or in its interval. values: in Hydra's notation."""
-    axis = Word(f"axis={values}")
-    if is_interval(axis):
-        ends: Any = axis.parsed
-        number = plain(value)
-        return isinstance(number, float) and ends.start - 1e-9 <= number <= ends.end + 1e-9
-    return any(same(value, one.parsed) for one in one_by_one(axis))
-
-
-def facts_of(sweep: str, case: str | None, groups: Sequence[str], axes: Sequence[str]) -> Facts | None:
-    """What a sweep's job is composed to, of a case (None: of a sweep without cases) and these choices of its axes, but
-    for the axes. None for a case that trains nothing, and for a choice that is gone."""
-    job = jobs.load_sweep(sweep).job([*([Word(f"case={case}")] if case else []), *map(Word, groups)])
-    if job.program != "cse-train":
-        return None
-    try:
-        with explaining(texts_of(job.words), CONFIGS[job.program]):
-            config = job.composed()
-    except UserError:
-        return None
-    settings = without_hydra(config)
-    texts, values = flattened(cast("Config", OmegaConf.to_container(settings))), flattened(resolved(settings))
-    told = [key for key in values if changes_a_table(key) and key not in axes and key != "case"]
-    chosen = {key: choice for key, choice in config.hydra.runtime.choices.items() if key in CHOSEN and key not in axes}
-    facts = chosen | {key: values[key] for key in told if values[key] != "auto"}  # which the machine decides
-    return Facts(facts, {key for key in told if "${" in str(texts[key])})
-
-
-def differences_to(facts: Facts, run: Run, typed: set[str]) -> list[str]:
-    """`KEY=VALUE` of the run for each of its sweep's facts that it has otherwise, and each typed one that its sweep has
-    not. A choice stands for its values; a folder of this machine says nothing, nor what follows from other values."""
-    found: list[str] = []
-    for key, value in facts.values.items():
-        ours = run.get(key)
-        is_place = is_verbatim(key) and any(str(one).startswith(("/", "~")) for one in (ours, value))
-        says_nothing = key not in typed and (is_place or key in facts.follow)
-        if run.has(key) and not says_nothing and "${" not in str(ours) and not same(ours, value):
-            found.append(key)
-    groups, known = tuple(f"{key}." for key in found), "".join(f" {key}." for key in facts.values)
-    own = [key for key in sorted(typed) if f" {key}." not in known and not is_group(key) and run.get(key) is not None]
-    return [f"{key}={format_value(run.get(key))}" for key in [*found, *own] if not key.startswith(groups)]
 
 
 def draw_into(plot: Plot, spec: Spec, runs: list[Run], out: Path) -> Picture:
