@@ -164,9 +164,9 @@ def fill(cell: Cell, group: Group) -> None:
     """Put into a cell what our runs give."""
     cell.metric, cell.aggregate = group.metric or "", group.aggregate
     cell.seeds, cell.runs = len(group.values), len(group.runs)
-    cell.values = " ".join(map(repr, group.values.values()))
+    cell.values = " ".join(map(repr, group.values))
     if group.values:
-        ours = summary(group.values.values())
+        ours = summary(group.values)
         cell.ours, cell.ours_sd = ours.mean, ours.sd
         cell.data = "partial" if group.altered else "whole"
         cell.no_better = group.no_better
@@ -182,7 +182,7 @@ def number_of_jobs(where: Where, expected: list[Where]) -> int | None:
 def beside_printed(cell: Cell, group: Group, printed: Value | None, confidence: float) -> None:
     """Say how far our mean is from the printed number, with its t interval over seeds."""
     if group.values and printed is not None:
-        found = compare_seeds(group.values, {"None": printed.mean}, confidence)
+        found = compare_seeds(group.scores, printed.mean, confidence)
         cell.difference, cell.difference_low, cell.difference_high = found.effect, found.low, found.high
 
 
@@ -197,11 +197,11 @@ def over_baseline(
     if ours and theirs:
         cell.gain_published = ours.mean - theirs.mean
     if group.values and base.values:
-        found = compare_seeds(group.values, base.values, confidence)
+        found = compare_seeds(group.scores, base.scores, confidence)
         cell.gain = found.effect
         if found.test == "Welch":
             cell.gain_low, cell.gain_high, cell.p_welch = found.low, found.high, found.p
-            both = [list(side.values.values()) for side in (group, base)]
+            both = [side.values for side in (group, base)]
             cell.p_student = float(stats.ttest_ind(*both).pvalue)
 
 
@@ -218,7 +218,7 @@ def judge(
         return ""
     if other_setting(group.runs, spec):
         return OTHER_SETTING
-    ours, line = summary(group.values.values()), spec.columns[column]
+    ours, line = summary(group.values), spec.columns[column]
     if line.config:
         return PASS if same(ours.mean, printed.mean) else DIFFERS
     tolerance = spec.tolerance if line.tolerance is None else line.tolerance
@@ -245,7 +245,7 @@ def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) 
     filled = {row: group for row, group in groups.items() if group.values and group.metric}
     if len(filled) < 2:
         return []
-    of = {row: summary(group.values.values()) for row, group in filled.items()}
+    of = {row: summary(group.values) for row, group in filled.items()}
     first = next(iter(filled.values()))
     sign = 1 if described(first.runs, first.metric).lower_is_better else -1
     best = min(of, key=lambda row: sign * of[row].mean)

@@ -116,7 +116,7 @@ def by_number(comparison: Comparison, values: Mapping[Setting, float], colours: 
     """A point for each setting and seed over a key that has many numbers."""
     x, y, about, points = [], [], [], []
     for setting in comparison.settings:
-        for mean in setting.by_seed.get(score, {}).values():
+        for mean in seed_means(setting, score):
             x.append(values[setting])
             y.append(mean)
             about.append(escape(setting.label) + marks(setting, score))
@@ -124,6 +124,11 @@ def by_number(comparison: Comparison, values: Mapping[Setting, float], colours: 
     style = {"mode": "markers", "marker": {"color": points, "size": 9}}
     hover = f"%{{text}}<br>%{{y:{comparison.formats[score].removeprefix('z')}}}<extra></extra>"
     return [go.Scatter(x=x, y=y, text=about, hovertemplate=hover, **style)]
+
+
+def seed_means(setting: Setting, score: str) -> list[float]:
+    """A setting's value for each seed; [] without the score."""
+    return setting.groups[score].values if score in setting.groups else []
 
 
 def best_so_far(comparison: Comparison, score: str) -> list:
@@ -168,7 +173,7 @@ def by_setting(comparison: Comparison, keys: Sequence[str], colours: Colours, sc
     rows = [
         [setting, mean, marks(setting, score), *(setting.values[key] for key in keys)]
         for setting in comparison.settings
-        for mean in setting.by_seed.get(score, {}).values()
+        for mean in seed_means(setting, score)
     ]
     scores = pd.DataFrame(rows, columns=["setting", "score", "mark", *keys])
     for key in keys:

@@ -33,9 +33,9 @@ from cse.lab.report.frame import (
     value_in_words,
     words_of_case,
 )
-from cse.lab.report.groups import first_few
+from cse.lab.report.groups import Group, first_few, mean_groups
 from cse.lab.report.signs import NO_BETTER, format_of
-from cse.lab.report.statistics import Value
+from cse.lab.report.statistics import Value, summary
 from cse.lab.report.which_runs import innermost_folder
 from cse.lab.run.resume import functions_in
 from cse.lab.settings.groups import choices
@@ -76,8 +76,7 @@ class Setting:
     runs: all of them. counted: the finished ones whose scores count; of a search's setting only the seeds trained
     since, if there are any, as its trial may have been picked for its score. values: of each key that differs, as text,
     by dotted key. label: few of these that tell it apart, as `baseline=` reads them: lr=3e-05, model=bert; all if there
-    are no keys. by_seed: {score: {seed: mean of its counted runs, as a copy is no further seed}}; scores: the means
-    over these.
+    are no keys. groups: of each score, its counted runs and their value for each seed.
     """
 
     runs: list[Run]
@@ -85,8 +84,12 @@ class Setting:
     counted: list[Run] = field(default_factory=list)
     values: dict[str, str] = field(default_factory=dict)
     label: str = "all"
-    by_seed: dict[str, dict[str, float]] = field(default_factory=dict)
-    scores: dict[str, Value] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
+
+    @cached_property
+    def scores(self) -> dict[str, Value]:
+        """Each score's mean and deviation over seeds."""
+        return {score: summary(group.values) for score, group in self.groups.items()}
 
     @property
     def done(self) -> list[Run]:
@@ -165,6 +168,11 @@ class Comparison:
         named = [{run.get("checkpoint") for run in setting.runs} - {None} for setting in self.settings]
         return max(map(len, named)) <= 1
 
+    def group_of(self, setting: Setting, score: str) -> Group:
+        """A setting as a side of a comparison. A single checkpoint is compared as it is, whatever seed it has."""
+        group = setting.groups[score]
+        return group.without_seeds() if self.of_encoders else group
+
     def lower_is_better(self, score: str | None) -> bool:
         """Whether a lower score is better."""
         return described(self.runs, score).lower_is_better
@@ -182,7 +190,8 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
         alike.setdefault(tuple(value_in_words(run, key) for key in keys), []).append(run)
     settings = [Setting(of) for of in alike.values()]
     count_runs(settings, seed)
-    average(settings, scores.all, seed)
+    for setting in settings:
+        setting.groups = mean_groups(setting.counted, scores.all, seed)
     ranked = best_first(settings, runs, scores.best_by or scores.leading, list(keys))
     comparison = Comparison(list(folders), list(runs), frame, seed, keys, scores, settings, ranked)
     name_settings(comparison)
@@ -299,30 +308,6 @@ def search_of(trial: Run) -> str:
 def searched_each(sweep: str) -> tuple[str, ...]:
     """The keys of each of whose values a sweep has a search."""
     return tuple(load_sweep(sweep).search_each)
-
-
-def average(settings: Sequence[Setting], metrics: Sequence[str], seed: str) -> None:
-    """Put into each setting its scores: of each seed the mean of its counted runs, and the mean and deviation of
-    these."""
-    if not metrics:
-        return
-    rows = [
-        [number, str(run.get(seed)), *(run.metrics.get(metric) for metric in metrics)]
-        for number, setting in enumerate(settings)
-        for run in setting.counted
-    ]
-    scored = pd.DataFrame(rows, columns=["setting", "seed", *metrics]).astype(dict.fromkeys(metrics, float))
-    by_seed = scored.groupby(["setting", "seed"])[list(metrics)].mean()
-    means = by_seed.groupby(level=0).agg(["mean", "std"])
-    for number, setting in enumerate(settings):
-        if not setting.counted:
-            continue
-        for metric in metrics:
-            seeds = by_seed.loc[number, metric].dropna()
-            mean, sd = means.loc[number, metric]
-            if len(seeds):
-                setting.by_seed[metric] = {str(seed): float(score) for seed, score in seeds.items()}
-                setting.scores[metric] = Value(float(mean), float(sd) if len(seeds) > 1 else None, len(seeds))
 
 
 def best_first(settings: Sequence[Setting], runs: Sequence[Run], by: str | None, keys: Sequence[str]) -> list[Setting]:

@@ -21,15 +21,14 @@ from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from cse.errors import UserError
 from cse.lab.folder.facts import code_of
-from cse.lab.folder.runs import Run
+from cse.lab.folder.runs import grouped
 from cse.lab.folder.status import DONE, status_of
 from cse.lab.report.compare import Comparison, Setting
-from cse.lab.report.groups import OVER_ITEMS, Group, compare, few_seeds, first_few, group_of, seed_spread
+from cse.lab.report.groups import OVER_ITEMS, Group, compare, few_seeds, first_few, seed_spread
 from cse.lab.report.notes import changed_texts, rest_on_other_data
 from cse.lab.report.signs import TIED, bounds, probability, signed
 from cse.lab.report.statistics import SeedSpread, compare_pairs, holm, likeness, seeds_for, smallest_difference
@@ -75,7 +74,7 @@ def differences_section(
     others = [setting for setting in ranked[:MOST] if setting is not reference]
     if reference not in ranked or not others:
         return None, ""
-    base, *compared = groups = [scored(comparison, setting, score) for setting in [reference, *others]]
+    base, *compared = groups = [comparison.group_of(setting, score) for setting in [reference, *others]]
     frame = pd.DataFrame([setting.values for setting in others], columns=list(comparison.keys))
     frame = frame.assign(score=score, reference=reference.label)
     frame = frame.join(test_all(base, compared, confidence, within))
@@ -120,7 +119,7 @@ def digits_of(form: str, sizes: pd.Series) -> int | None:
 
 def not_paired(seed: str, base: Group, others: Sequence[Group]) -> str:
     """A line where sides have other seeds; "" if all have the same. seed: the key of seeds."""
-    shared = [base.values.keys() & group.values.keys() for group in others if group.values.keys() != base.values.keys()]
+    shared = [base.seeds.keys() & group.seeds.keys() for group in others if group.seeds.keys() != base.seeds.keys()]
     most = max(shared, key=len, default=set())
     if len(most) < 2:
         return ""
@@ -133,7 +132,7 @@ def test_all(base: Group, others: Sequence[Group], confidence: float, within: fl
     likeness. Beside each p stands that after Holm's correction over the lines."""
     rows = []
     for group in others:
-        tests = {"": partial(compare, group, base), "paired_": partial(compare_pairs, group.values, base.values)}
+        tests = {"": partial(compare, group, base), "paired_": partial(compare_pairs, group.scores, base.scores)}
         found = {kind: test(confidence) for kind, test in tests.items()}
         row = {"difference": found[""].effect, "of": found[""].n, "test": found[""].test}
         for kind, one in found.items():
@@ -193,15 +192,6 @@ def differences_table(
     return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
 
 
-def scored(comparison: Comparison, setting: Setting, score: str) -> Group:
-    """The finished runs of a setting that have the score. An encoder that is only scored has no seeds, though the run
-    that it is from had one."""
-    group = group_of(setting.counted, score, comparison.seed)
-    if comparison.of_encoders and group.values:
-        return group._replace(values={"None": float(np.mean(list(group.values.values())))})
-    return group
-
-
 def without_verdict(base: Group, others: Sequence[Group]) -> tuple[list[bool], str]:
     """Which of the others have, or are compared with, too few seeds for a verdict, and a line that says so."""
     without = [bool(few_seeds([base, group])) for group in others]
@@ -253,9 +243,9 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
         return Gate(False, score, {frozenset(known): f"the best is the baseline itself: {first.label}"})
     if score is None or not others:
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
-    ours, *against = [scored(comparison, setting, score) for setting in [first, *others]]
-    if not all(group.values for group in (ours, *against)):
+    if not all(score in setting.scores for setting in (first, *others)):
         raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
+    ours, *against = [comparison.group_of(setting, score) for setting in (first, *others)]
     sign = -1 if comparison.lower_is_better(score) else 1
     found = [compare(ours, group, confidence, sign * least) for group in against]
     lines, is_passed = {}, True
@@ -293,9 +283,7 @@ def unlike(ours: Group, theirs: Group, score: str) -> str:
 def without_score(setting: Setting, score: str, key: str) -> str:
     """A line for the seeds of a setting that have no such score, as they failed, diverged or are not done: what the
     others score is not what the setting does. "" if all have it. key: of seeds."""
-    seeds: dict[str, list[Run]] = {}
-    for run in setting.runs:
-        seeds.setdefault(str(run.get(key)), []).append(run)
+    seeds = grouped(setting.runs, key)
     lost = {
         seed: ", ".join(dict.fromkeys(status_of(run).state for run in of))
         for seed, of in seeds.items()

@@ -8,8 +8,8 @@ R resamples, N items.
 
 import math
 import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from cse.lab.folder.runs import Run, Where, grouped, plain
 from cse.lab.report.frame import varying
 from cse.lab.report.notes import departures
 from cse.lab.report.spec import Spec
-from cse.lab.report.statistics import STATISTICS, Effect, SeedSpread, compare_seeds, pooled_sd
+from cse.lab.report.statistics import STATISTICS, Effect, Scores, SeedSpread, compare_seeds, pooled_sd
 from cse.lab.settings.keys import changes_a_table
 from cse.score import Items, ItemScores, digest_of
 
@@ -31,17 +31,30 @@ SEEDS = 3  # on each trained side of a comparison that is judged
 MANY = 4  # names in a list; further ones are counted
 
 
-class Group(NamedTuple):
-    """Runs, and one value for each of their seeds, by its name ("None": of an encoder that is only scored).
+@dataclass(frozen=True)
+class Group:
+    """Runs, and the number that they make: one for each of their seeds.
 
+    seeds: {seed: value}; alone: the one value of an encoder that is only scored, and so has no seeds; None: it has.
     metric: None for values of a config key. unscored: the number of finished runs left out for want of the metric.
     """
 
     runs: list[Run]
-    values: dict[str, float]
+    seeds: Mapping[str, float]
+    alone: float | None = None
     metric: str | None = None
     aggregate: str = "mean"
     unscored: int = 0
+
+    @property
+    def scores(self) -> Scores:
+        """As a side of a comparison."""
+        return self.seeds if self.alone is None else self.alone
+
+    @property
+    def values(self) -> list[float]:
+        """The value of each seed, or the one without."""
+        return list(self.seeds.values()) if self.alone is None else [self.alone]
 
     @property
     def altered(self) -> bool:
@@ -56,7 +69,11 @@ class Group(NamedTuple):
     @property
     def only_scored(self) -> bool:
         """Whether its encoder was not trained, and so has no seeds."""
-        return list(self.values) == ["None"]
+        return self.alone is not None
+
+    def without_seeds(self) -> "Group":
+        """The same, of one encoder alone: its value is the mean."""
+        return replace(self, seeds={}, alone=float(np.mean(self.values)))
 
 
 Groups = dict[tuple[str, str], Group]
@@ -66,12 +83,36 @@ Groups = dict[tuple[str, str], Group]
 def group_of(runs: Sequence[Run], metric: str | None, seed: str, aggregate: str = "mean", select: str = "") -> Group:
     """The runs that have the metric. seed: the key of seeds; select: the score by which `best` picks a seed's run."""
     scored = [run for run in runs if metric in run.metrics]
-    values = {}
-    for name, of in grouped(scored, seed).items():
-        counted = [best_run(of, select)] if aggregate == "best" else of
-        scores = [run.metrics[str(metric)] for run in once_each(counted, seed)]
-        values[name] = float(STATISTICS.get(aggregate, np.mean)(scores))
-    return Group(scored, values, metric, aggregate, len(runs) - len(scored))
+    if aggregate == "best":
+        counted = [best_run(of, select) for of in grouped(scored, seed).values()]
+    else:
+        counted = once_each(scored, seed)
+    return group_over(runs, counted, metric, seed, aggregate)
+
+
+def mean_groups(runs: Sequence[Run], metrics: Sequence[str], seed: str) -> dict[str, Group]:
+    """The group of each of the metrics that a run has. seed: the key of seeds."""
+    counted = once_each(runs, seed)
+    groups = {metric: group_over(runs, counted, metric, seed, "mean") for metric in metrics}
+    return {metric: group for metric, group in groups.items() if group.values}
+
+
+def group_over(runs: Sequence[Run], counted: Sequence[Run], metric: str | None, seed: str, aggregate: str) -> Group:
+    """The runs that have the metric, and a value for each seed: a statistic of those that count. seed: the key of
+    seeds."""
+    scored = [run for run in runs if metric in run.metrics]
+    statistic = STATISTICS.get(aggregate, np.mean)
+    values = {
+        name: float(statistic([run.metrics[str(metric)] for run in of]))
+        for name, of in grouped([run for run in counted if metric in run.metrics], seed).items()
+    }
+    group = Group(scored, values, metric=metric, aggregate=aggregate, unscored=len(runs) - len(scored))
+    return group.without_seeds() if has_no_seeds(scored, seed) else group
+
+
+def has_no_seeds(runs: Sequence[Run], seed: str) -> bool:
+    """Whether these are runs of an encoder that is only scored, and so has no seeds. seed: the key of seeds."""
+    return bool(runs) and all(run.get(seed) is None for run in runs)
 
 
 def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed: str) -> list[str]:
@@ -110,13 +151,19 @@ def groups_of(spec: Spec, runs: list[Run]) -> Groups:
         for name, column in spec.columns.items():
             finished, select = finished_runs({**line.where, **column.where}, spec, runs), spec.select or ""
             if column.config:
-                best = {seed: best_run(of, select) for seed, of in grouped(finished, spec.seed).items()}
-                values = {seed: float(run.get(column.config)) for seed, run in best.items()}
-                groups[row, name] = Group(finished, values, aggregate="best")
+                groups[row, name] = group_of_key(finished, column.config, spec.seed, select)
             else:
                 metric, aggregate = spec.metric_of(row, name), spec.aggregate_of(row, name)
                 groups[row, name] = group_of(finished, metric, spec.seed, aggregate, select)
     return groups
+
+
+def group_of_key(runs: list[Run], key: str, seed: str, select: str) -> Group:
+    """The runs, and of each seed's best run the value of a config key. seed: the key of seeds."""
+    best = {name: best_run(of, select) for name, of in grouped(runs, seed).items()}
+    values = {name: float(run.get(key)) for name, run in best.items()}
+    group = Group(runs, values, aggregate="best")
+    return group.without_seeds() if has_no_seeds(runs, seed) else group
 
 
 def finished_runs(where: Where, spec: Spec, runs: list[Run]) -> list[Run]:
@@ -141,7 +188,7 @@ def best_run(runs: Sequence[Run], select: str) -> Run:
 def compare(left: Group, right: Group, confidence: float, shift: float = 0.0) -> Effect:
     """Left minus right, tested over seeds, or for two encoders that are only scored, which have none, over test items
     if their runs kept them."""
-    found = compare_seeds(left.values, right.values, confidence, shift)
+    found = compare_seeds(left.scores, right.scores, confidence, shift)
     if not (left.only_scored and right.only_scored and left.metric and right.metric):
         return found
     if not left.aggregate == right.aggregate == "mean":
@@ -157,7 +204,7 @@ def other_setting(runs: Iterable[Run], spec: Spec) -> list[str]:
 
 def seed_spread(groups: Iterable[Group]) -> SeedSpread | None:
     """How much seeds vary in the groups that have several; None without such a group."""
-    several = [list(group.values.values()) for group in groups if len(group.values) > 1]
+    several = [group.values for group in groups if len(group.values) > 1]
     each = [pooled_sd([values]) for values in several]
     return SeedSpread(pooled_sd(several), min(map(len, several)), each) if several else None
 

@@ -88,7 +88,7 @@ def remarks(runs: list[Run], seed: str) -> list[str]:
     """What a reader must know of the runs that one setting's scores are means of. seed: the key of seeds."""
     seeds = grouped(runs, seed)
     found = []
-    if "None" not in seeds and len(runs) > len(seeds):
+    if all(run.get(seed) is not None for run in runs) and len(runs) > len(seeds):
         many = "1 seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
         found.append(f"{len(runs)} runs of {many}, each of which counts once")
     return found + mixed(runs, seed, settings=True) + no_better_remarks(runs) + seen_in_training(runs)

@@ -73,42 +73,73 @@ def reach_of_noise(ours: Value, published_n: int, seed_sd: float | None, confide
     return float(stats.t.ppf((1 + confidence) / 2, ours.n - 1) * ours.sd * spread)
 
 
-def compare_seeds(
-    ours: Mapping[str, float], theirs: Mapping[str, float], confidence: float, shift: float = 0.0
-) -> Effect:
-    """Mean of `ours` minus mean of `theirs`, each by seed, tested two-sided against a difference of `shift`.
+Scores = Mapping[str, float] | float
+"""Scores by their seeds, or the one score of what has no seeds: of an encoder that is only scored, or a printed one."""
+
+
+def compare_seeds(ours: Scores, theirs: Scores, confidence: float, shift: float = 0.0) -> Effect:
+    """Mean of `ours` minus mean of `theirs`, tested two-sided against a difference of `shift`.
 
     Welch's test even where the seeds are the same: two methods share nothing but a seed's number, and pairing would
-    halve the degrees of freedom. Against one value without a seed ("None": an encoder that is only scored) it is a
-    one-sample t test. With one run a side, or values that do not vary, there is no test.
+    halve the degrees of freedom. Against one score without seeds it is a one-sample t test. With one run a side, or
+    scores that do not vary, there is no test.
     """
-    a, b = np.array(list(ours.values())), np.array(list(theirs.values()))
-    effect, of_one = float(a.mean() - b.mean()), ["None"] in (list(ours), list(theirs)) and max(len(a), len(b)) > 1
-    n = f"{max(len(a), len(b))} seeds against one score" if of_one else f"{len(a)} and {len(b)}"
-    if not of_one and min(len(a), len(b)) < 2:
-        return Effect(effect, n=n, test="none", why="too few seeds")
-    n = n if of_one else f"{n} seeds"
-    if not (varies(a) or varies(b)):
-        return Effect(effect, n=n, test="none", why="the scores do not vary")
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # one side does not vary
-        tested = stats.ttest_1samp(a - b - shift, 0) if of_one else stats.ttest_ind(a - shift, b, equal_var=False)
-    low, high = (float(bound) + shift for bound in tested.confidence_interval(confidence))
-    return Effect(effect, low, high, n, "one-sample t" if of_one else "Welch", float(tested.pvalue))
+    a, b = scores_in(ours), scores_in(theirs)
+    if len(a) > 1 and len(b) > 1:
+        return welch(a, b, confidence, shift)
+    is_one_alone = not (isinstance(ours, Mapping) and isinstance(theirs, Mapping))
+    if is_one_alone and len(a) != len(b):
+        return one_sample(a, b, confidence, shift)
+    return Effect(float(a.mean() - b.mean()), n=f"{len(a)} and {len(b)}", test="none", why="too few seeds")
 
 
-def compare_pairs(
-    ours: Mapping[str, float], theirs: Mapping[str, float], confidence: float, shift: float = 0.0
-) -> Effect:
+def compare_pairs(ours: Scores, theirs: Scores, confidence: float, shift: float = 0.0) -> Effect:
     """The mean difference of the same seeds, by a paired t test; an empty effect if the sides have not the same seeds.
 
     Right where nothing but one setting differs, such as the precision: what a seed decides is then in both and cancels.
     """
+    if not (isinstance(ours, Mapping) and isinstance(theirs, Mapping)):
+        return Effect()
     if ours.keys() != theirs.keys() or len(ours) < 2:
         return Effect()
-    gaps, n = {seed: ours[seed] - theirs[seed] for seed in ours}, f"{len(ours)} pairs"
-    if not varies(list(gaps.values()), max(map(abs, [*ours.values(), *theirs.values()]))):
-        return Effect(float(np.mean(list(gaps.values()))), n=n, test="none", why="the differences do not vary")
-    return compare_seeds(gaps, {"None": 0.0}, confidence, shift)._replace(n=n)
+    return paired(np.array(list(ours.values())), np.array([theirs[seed] for seed in ours]), confidence, shift)
+
+
+def scores_in(side: Scores) -> np.ndarray:
+    """The scores of a side, without their seeds."""
+    return np.array(list(side.values()) if isinstance(side, Mapping) else [side])
+
+
+def welch(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
+    """Welch's test of two samples, whose variances may differ."""
+    effect = Effect(float(a.mean() - b.mean()), n=f"{len(a)} and {len(b)} seeds")
+    if not (varies(a) or varies(b)):
+        return effect._replace(test="none", why="the scores do not vary")
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # one side does not vary
+        tested = stats.ttest_ind(a - shift, b, equal_var=False)
+    low, high = tested.confidence_interval(confidence)
+    low, high = float(low) + shift, float(high) + shift
+    return effect._replace(low=low, high=high, test="Welch", p=float(tested.pvalue))
+
+
+def one_sample(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
+    """A one-sample t test of several scores against one, which is either side."""
+    effect = Effect(float(a.mean() - b.mean()), n=f"{max(len(a), len(b))} seeds against one score")
+    if not (varies(a) or varies(b)):
+        return effect._replace(test="none", why="the scores do not vary")
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # they hardly vary
+        tested = stats.ttest_1samp(a - b - shift, 0)
+    low, high = tested.confidence_interval(confidence)
+    low, high = float(low) + shift, float(high) + shift
+    return effect._replace(low=low, high=high, test="one-sample t", p=float(tested.pvalue))
+
+
+def paired(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
+    """A paired t test: a one-sample test of the differences, each of one seed."""
+    gaps, n = a - b, f"{len(a)} pairs"
+    if not varies(gaps, float(np.max(np.abs([a, b])))):
+        return Effect(float(gaps.mean()), n=n, test="none", why="the differences do not vary")
+    return one_sample(gaps, np.zeros(1), confidence, shift)._replace(n=n)
 
 
 def varies(values: Sequence[float] | np.ndarray, size: float | None = None) -> bool:

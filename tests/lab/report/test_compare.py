@@ -57,6 +57,21 @@ def test_a_copy_of_a_run_is_no_further_seed(leave, compared):
     assert [note for note in notes_on_settings(comparison) if "3 runs of 2 seeds" in note]
 
 
+def test_a_copy_weighs_nothing_beside_another_run_of_its_seed(leave, compared):
+    """The table of settings and the differences have one mean of a seed: of its settings, each counted once."""
+    made = [("a", 1e-5, 1, 60.0, 1), ("a copy", 1e-5, 1, 60.0, 1), ("a again", 1e-5, 1, 66.0, 2),
+            ("b", 1e-5, 2, 62.0, 1), ("c", 3e-5, 1, 60.0, 1), ("d", 3e-5, 2, 60.0, 1)]  # fmt: skip
+    for name, lr, seed, score, clip in made:
+        config = {"trainer.lr": lr, "trainer.grad_clip": clip, "seed": seed}
+        leave(name, config, {"dev/x": score}, overrides=[f"trainer.lr={lr}", f"seed={seed}"])
+    found = compared()
+    of = found.ranked[0]
+    assert of.scores["dev/x"].mean == 62.5
+    assert of.scores["dev/x"].sd == pytest.approx(0.5**0.5)
+    (row,) = differences_section(found, None, 0.95)[0].frame.to_dict("records")
+    assert row["difference"] == -2.5
+
+
 def test_a_score_that_a_seed_lacks_says_over_how_many_seeds_its_mean_is(leave, compared):
     for seed, score in ((1, 70.0), (2, 71.0), (3, None)):
         leave(f"{seed}", {"trainer.lr": 1e-5, "seed": seed}, {"dev/x": 60.0 + seed, "test/y": score})

@@ -26,7 +26,7 @@ from cse.lab.report.statistics import (
 def test_summary_and_t_interval_by_hand():
     assert summary([1.0, 2.0, 6.0]) == Value(3.0, pytest.approx(math.sqrt((4 + 1 + 9) / 2)), 3)
     assert summary([4.0]) == Value(4.0, None, 1)
-    found = statistics.compare_seeds({"1": 1.0, "2": 2.0, "3": 6.0}, {"None": 1.5}, 0.95)
+    found = statistics.compare_seeds({"1": 1.0, "2": 2.0, "3": 6.0}, 1.5, 0.95)
     assert (found.low + found.high) / 2 == pytest.approx(1.5) == found.effect
     assert (found.high - found.low) / 2 == pytest.approx(4.302653 * math.sqrt(7) / math.sqrt(3), rel=1e-6)  # t_2(.975)
 
@@ -72,7 +72,7 @@ def test_seeds_are_two_samples_whether_they_are_shared_or_not():
 
 
 def test_an_encoder_without_a_seed_is_one_number_on_either_side():
-    seeds, one = {"0": 71.0, "1": 72.0, "2": 71.5}, {"None": 70.0}
+    seeds, one = {"0": 71.0, "1": 72.0, "2": 71.5}, 70.0
     above, below = statistics.compare_seeds(seeds, one, 0.95), statistics.compare_seeds(one, seeds, 0.95)
     assert (above.effect, below.effect) == (1.5, -1.5)
     assert above.test == below.test == "one-sample t"
