@@ -38,16 +38,6 @@ def values(cell):
     return [float(value) for value in cell["values"].split()]
 
 
-TABLE4 = """
-paper: whitenedcse
-table: table4
-rows: objective.num_groups
-metric: test/sts/average
-columns:
-  shuffled: {where: {objective.shuffle: true}}
-  w/o shuffled: {where: {objective.shuffle: false}}
-"""
-
 TABLE3 = """
 paper: nonling
 table: table3

@@ -14,7 +14,7 @@ from damaged import unchanged
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from killed import assert_same_run, train_to
-from run_folders import results_of
+from run_folders import logged_of, results_of
 from toys import toy_of
 
 from cse.errors import UserError
@@ -38,16 +38,11 @@ def test_a_resumed_run_ends_with_the_same_bits(small_run, tmp_path, cse_train):
     check()
 
 
-def losses_of(folder) -> dict[int, float]:
-    lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
-    return {line["train/step"]: line["train/loss"] for line in lines if "train/loss" in line}
-
-
 def test_a_logged_loss_is_the_mean_since_the_last_line_and_survives_a_resume(small_run, tmp_path, cse_train):
     line = [*small_run, "objective=simcse", "objective.mlm_weight=0.1", "trainer.lr=1e-3", "trainer.epochs=1"]
-    every = losses_of(train_to(cse_train, line, tmp_path / "every", 8))
-    straight = losses_of(train_to(cse_train, [*line, "trainer.log_every=3"], tmp_path / "straight", 8))
-    paused = losses_of(train_to(cse_train, [*line, "trainer.log_every=3"], tmp_path / "paused", 4, 8))
+    every = dict(logged_of(train_to(cse_train, line, tmp_path / "every", 8)))
+    straight = dict(logged_of(train_to(cse_train, [*line, "trainer.log_every=3"], tmp_path / "straight", 8)))
+    paused = dict(logged_of(train_to(cse_train, [*line, "trainer.log_every=3"], tmp_path / "paused", 4, 8)))
     for step, own in {3: [1, 2, 3], 6: [4, 5, 6], 8: [7, 8]}.items():
         assert straight[step] == pytest.approx(sum(every[one] for one in own) / len(own), rel=1e-6)
     assert paused == straight | {4: every[4]}  # the last step of a run has a line
