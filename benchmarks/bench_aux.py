@@ -107,7 +107,7 @@ def neighbours(arguments: list[str], folder: Path, work: Path) -> dict[str, list
         return 100 * held.float().mean().item(), 100 * unseen.float().mean().item()
 
     before = accuracies()
-    tensors, _ = checkpoint.read_checkpoint(folder)
+    tensors, _ = checkpoint.read_last(folder)
     checkpoint.restore(tensors, {"encoder": encoder, "aux": aux}, {})
     return dict(zip(("held", "unseen"), map(list, zip(before, accuracies(), strict=True)), strict=True))
 

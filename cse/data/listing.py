@@ -64,12 +64,12 @@ def unread_in_words(root: Path, others: Sequence[Path]) -> str:
     for file in others:
         of_ending[file.suffix].append(file.relative_to(root))
     most = sorted(of_ending, key=lambda ending: (-len(of_ending[ending]), ending))
-    kinds = [f"{ending or 'without an ending'} ({count_in_words(of_ending[ending])})" for ending in most]
+    kinds = [f"{ending or 'without an ending'} ({files_in_words(of_ending[ending])})" for ending in most]
     verb = "file is" if len(others) == 1 else "files are"
     return f"{len(others):,} {verb} not read: {some(kinds)}"
 
 
-def count_in_words(files: Sequence[Path]) -> str:
+def files_in_words(files: Sequence[Path]) -> str:
     """The file, or how many there are and the first."""
     return str(files[0]) if len(files) == 1 else f"{len(files):,}, the first: {files[0]}"
 

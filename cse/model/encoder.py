@@ -33,7 +33,7 @@ LONG = 512  # tokens: a batch of longer texts has fewer of them, so that it take
 TOKENS = 2**12  # a batch in bf16 is filled up to so many, padding included; with 2**15 a CPU was slower than in fp32
 
 
-def texts_of(sentences: str | Iterable[str]) -> list[str]:
+def as_texts(sentences: str | Iterable[str]) -> list[str]:
     """One text or several, as a list. Raises TypeError for what is no text, and for a table of several columns."""
     if isinstance(sentences, Mapping) or getattr(sentences, "ndim", 1) > 1:  # list() gives the names of its columns
         raise TypeError(f"sentences is a {type(sentences).__name__}: give one column's texts, sentences['text']")
@@ -230,7 +230,7 @@ class Encoder(nn.Module):
         normalize_embeddings: to length 1, whatever `unit_length` is. show_progress_bar: on a terminal or in a notebook.
         Raises TypeError for what is no text, ValueError for a batch_size below 1 or any other precision.
         """
-        texts = texts_of(sentences)
+        texts = as_texts(sentences)
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be at least 1")
         if precision not in get_args(Precision):

@@ -74,7 +74,7 @@ class Saver:
         self.wait()
         tensors = copy_to_host(modules, optimizers, random_states)
         about = about | {"python_random": [state["python"] for state in random_states]}
-        self.writing = self.thread.submit(write_checkpoint, self.folder, tensors, json.dumps(about))
+        self.writing = self.thread.submit(write_last, self.folder, tensors, json.dumps(about))
         self.saved = time.monotonic()
 
     def is_older_than(self, minutes: float | None) -> bool:
@@ -105,7 +105,7 @@ def copy_to_host(
     return {key: value.detach().to("cpu", copy=True, memory_format=plain) for key, value in tensors.items()}
 
 
-def write_checkpoint(folder: Path, tensors: dict[str, Tensor], about: str) -> None:
+def write_last(folder: Path, tensors: dict[str, Tensor], about: str) -> None:
     """Replace last/. Raises RunError where the disk refuses."""
     path = folder / FILE
     recover(path)
@@ -115,10 +115,10 @@ def write_checkpoint(folder: Path, tensors: dict[str, Tensor], about: str) -> No
 
 def drop_tensors(folder: Path, state: State) -> None:
     """Leave of a finished run's last/ only the JSON, by which resume= and rerun= know it. state: the run's last."""
-    write_checkpoint(folder, {}, json.dumps(read_about(folder) | asdict(state)))
+    write_last(folder, {}, json.dumps(read_about(folder) | asdict(state)))
 
 
-def read_checkpoint(folder: Path) -> tuple[dict[str, Tensor], Json]:
+def read_last(folder: Path) -> tuple[dict[str, Tensor], Json]:
     """(tensors, about) of last/. Raises UserError for a damaged file."""
     with explain_damage(folder), safe_open(folder / FILE, "pt") as file:
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118

@@ -100,7 +100,7 @@ class Training:
             set_seed(seed, device_specific=True)  # dropout differs between processes; the weights are already made
             return
         with checkpoint.explain_damage(self.folder):
-            tensors, about = checkpoint.read_checkpoint(self.folder)
+            tensors, about = checkpoint.read_last(self.folder)
             self.state = state = checkpoint.read_state(about)
             if not state.best_step <= state.step <= self.planned:
                 raise ValueError(f"step {state.step} of {self.planned}, the best {state.best_step}")

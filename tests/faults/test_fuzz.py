@@ -62,7 +62,7 @@ READERS = {  # {file: (valid content, its reader)}
         b"3 2\none 0.5 1\ntwo 1 2\nthree 3 4\n",
         lambda path: WordVectors(path, lowercase=False).encode(["one two", "three"]),
     ),
-    checkpoint.FILE: (saved(), lambda path: checkpoint.read_checkpoint(path.parents[1])),
+    checkpoint.FILE: (saved(), lambda path: checkpoint.read_last(path.parents[1])),
     "results.json": (
         b'{"status": "done", "config": {"seed": 1}, "metrics": {"test/x": 1.0}}',
         lambda path: read_run(path.parent).matches({"seed": 1}),

@@ -52,7 +52,7 @@ def test_a_logged_loss_is_the_mean_since_the_last_line_and_survives_a_resume(sma
 def test_a_finished_run_keeps_its_checkpoint_without_tensors(small_run, tmp_path, cse_train, capsys, select):
     """It is scored again when it is resumed, and says what more steps need."""
     run = train_to(cse_train, [*small_run, select, "trainer.keep_last=false"], tmp_path / "run", 4)
-    tensors, about = checkpoint.read_checkpoint(run)
+    tensors, about = checkpoint.read_last(run)
     assert (tensors, about["step"]) == ({}, 4)
     best, results = ((run / name).read_bytes() for name in ("best/model.safetensors", "results.json"))
     assert cse_train([f"resume={run}"]) == 0
@@ -73,8 +73,8 @@ def test_another_protocol_of_the_score_that_selects_is_refused(small_run, tmp_pa
 
 
 def test_training_goes_on_while_last_is_written(tmp_path, monkeypatch):
-    write, go_on = checkpoint.write_checkpoint, threading.Event()
-    monkeypatch.setattr(checkpoint, "write_checkpoint", lambda *given: go_on.wait(60) and write(*given))
+    write, go_on = checkpoint.write_last, threading.Event()
+    monkeypatch.setattr(checkpoint, "write_last", lambda *given: go_on.wait(60) and write(*given))
     module = torch.nn.Linear(2, 2)
     saved = module.weight.detach().clone()
     with checkpoint.Saver(tmp_path) as saver:
@@ -82,7 +82,7 @@ def test_training_goes_on_while_last_is_written(tmp_path, monkeypatch):
         torch.nn.init.zeros_(module.weight)
         assert not (tmp_path / checkpoint.FILE).exists()
         go_on.set()
-    assert torch.equal(checkpoint.read_checkpoint(tmp_path)[0]["encoder/weight"], saved)
+    assert torch.equal(checkpoint.read_last(tmp_path)[0]["encoder/weight"], saved)
 
 
 def test_a_failed_write_of_last_is_raised_by_the_next_save(tmp_path):
@@ -94,13 +94,13 @@ def test_a_failed_write_of_last_is_raised_by_the_next_save(tmp_path):
 
 
 def test_save_minutes_saves_between_the_steps_of_save_every(small_run, tmp_path, cse_train, monkeypatch):
-    write, steps = checkpoint.write_checkpoint, []
+    write, steps = checkpoint.write_last, []
 
     def noted(*given):
         steps.append(json.loads(given[2])["step"])
         return write(*given)
 
-    monkeypatch.setattr(checkpoint, "write_checkpoint", noted)
+    monkeypatch.setattr(checkpoint, "write_last", noted)
     assert cse_train([*small_run, "trainer.save_every=1000", "trainer.save_minutes=1e-9"]) == 0
     assert steps == list(range(1, len(steps) + 1))
     assert len(steps) > 2
@@ -131,5 +131,5 @@ def test_every_random_generator_of_every_process_is_restored(tmp_path):
     with checkpoint.Saver(tmp_path) as saver:
         saver.save({}, {}, states, {})
     for rank in range(2):
-        checkpoint.set_process_random_state(*checkpoint.read_checkpoint(tmp_path), rank)
+        checkpoint.set_process_random_state(*checkpoint.read_last(tmp_path), rank)
         assert [draws() for _ in range(3)] == expected[rank]

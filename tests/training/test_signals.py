@@ -132,7 +132,7 @@ def test_a_stopped_run_is_saved_and_resumes_with_the_same_bits(small_run, tmp_pa
     assert cse_train([*common, f"hydra.run.dir={two}"]) == 143
     assert capsys.readouterr().err.strip().endswith(f"cse-train resume={two}")
     assert results_of(two)["status"] == "interrupted"
-    assert checkpoint.read_checkpoint(two)[1]["step"] == len(calls) == 4
+    assert checkpoint.read_last(two)[1]["step"] == len(calls) == 4
     assert cse_train([f"resume={two}"]) == 0
     assert_same_run(one, two)
 
