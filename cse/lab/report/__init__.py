@@ -7,6 +7,7 @@ runs_report   the report of any runs; paper_report: of a sweep. Both end in a `R
 which_runs    the runs that are asked for; departures: which of a sweep's runs are another experiment
 frame         a row a run: the settings in which runs differ, their scores, the command that repeats each
 compare       runs that differ in their seed alone are a `Setting`; which one is best
+trials        which runs of a search count
 differences   how far settings are apart, and gates
 cells         a `Cell` of the paper's table, its verdict; claims: what the runs say of a paper's claims
 spec          the `report:` block of a sweep; published: the papers' own numbers

@@ -1,23 +1,23 @@
 """Settings beside each other: runs that differ in their seed alone are a setting; what each scored, and which is best.
 
 To read: `compare_runs` makes a `Comparison`, which has a `Setting` for each. Which scores there are, and which one
-ranks and leads, is `pick_scores`; a search's best trial was picked for being high, so `count_runs` prefers seeds that
-were trained since; `best_first` ranks. The names and the order of folders decide nothing.
+ranks and leads, is `pick_scores`; which runs of a search count is cse.lab.report.trials; `best_first` ranks. The names
+and the order of folders decide nothing.
 """
 
 import math
 import os
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import count, islice
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
-from cse.lab.folder.runs import Run, described, plain, same
+from cse.lab.folder.runs import Run, described, plain
 from cse.lab.folder.score_tables import ALTERED
 from cse.lab.report.frame import (
     OWN,
@@ -36,12 +36,10 @@ from cse.lab.report.frame import (
 from cse.lab.report.groups import Group, first_few, mean_groups
 from cse.lab.report.signs import NO_BETTER, format_of
 from cse.lab.report.statistics import Value, summary
+from cse.lab.report.trials import Trial, first_trials, is_trial, seeds_that_count
 from cse.lab.report.which_runs import innermost_folder
 from cse.lab.run.resume import functions_in
-from cse.lab.settings.groups import choices
-from cse.lab.settings.words import recorded_words, shell_line, spell_word, value_in, values_of
-from cse.lab.sweep.jobs import load_sweep
-from cse.lab.sweep.search import Search, searches_in
+from cse.lab.settings.words import shell_line, spell_word, values_of
 
 FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
 MANY_KEYS = 6  # columns of keys; of more, tables of text have those that tell the settings apart
@@ -61,40 +59,28 @@ class Scores(NamedTuple):
     leading: str | None
 
 
-class Trial(NamedTuple):
-    """A search's first finished run of a setting. number: its place among the search's trials, as they began."""
-
-    run: Run
-    search: str
-    number: int
-
-
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Setting:
     """What runs have in common that differ in their seed alone.
 
-    runs: all of them. counted: the finished ones whose scores count; of a search's setting only the seeds trained
-    since, if there are any, as its trial may have been picked for its score. values: of each key that differs, as text,
-    by dotted key. label: few of these that tell it apart, as `baseline=` reads them: lr=3e-05, model=bert; all if there
-    are no keys. groups: of each score, its counted runs and their value for each seed.
+    runs: all of them; done: the finished ones; counted: those whose scores count (see `seeds_that_count`). values: of
+    each key that differs, as text, by dotted key. label: few of these that tell it apart, as `baseline=` reads them:
+    lr=3e-05, model=bert; all if there are no keys. trial: a search's, of this setting. groups: of each score, the
+    counted runs and their value for each seed.
     """
 
     runs: list[Run]
-    trial: Trial | None = None
-    counted: list[Run] = field(default_factory=list)
-    values: dict[str, str] = field(default_factory=dict)
-    label: str = "all"
-    groups: dict[str, Group] = field(default_factory=dict)
+    done: list[Run]
+    counted: list[Run]
+    values: dict[str, str]
+    label: str
+    trial: Trial | None
+    groups: dict[str, Group]
 
     @cached_property
     def scores(self) -> dict[str, Value]:
         """Each score's mean and deviation over seeds."""
         return {score: summary(group.values) for score, group in self.groups.items()}
-
-    @property
-    def done(self) -> list[Run]:
-        """Its finished runs."""
-        return [run for run in self.runs if run.status == "done"]
 
     @property
     def is_trained_since(self) -> bool:
@@ -116,8 +102,8 @@ class Setting:
 class Comparison:
     """folders: those that were searched. runs: all, in the order of `frame`, which is runs.csv. seed: the key of seeds.
 
-    keys: {dotted key that differs: its short name}. settings: in the order in which they appear; ranked: the best
-    first.
+    keys: {dotted key that differs: its short name}; label_keys: few of them that tell the settings apart. settings: in
+    the order in which they appear; ranked: the best first.
     """
 
     folders: list[Path]
@@ -125,6 +111,7 @@ class Comparison:
     frame: pd.DataFrame
     seed: str
     keys: dict[str, str]
+    label_keys: list[str]
     scores: Scores
     settings: list[Setting]
     ranked: list[Setting]
@@ -134,11 +121,6 @@ class Comparison:
         """The best setting; None if no run has a dev score."""
         by = self.scores.best_by
         return self.ranked[0] if by and any(by in setting.scores for setting in self.settings) else None
-
-    @cached_property
-    def label_keys(self) -> list[str]:
-        """Few keys that tell the settings apart."""
-        return telling_apart(pd.DataFrame([setting.values for setting in self.settings], columns=list(self.keys)))
 
     @property
     def shown_keys(self) -> dict[str, str]:
@@ -185,17 +167,33 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     keys = short_names(differing(begun, seed), taken=OWN)
     columns = list(dict.fromkeys([*scores.shown, *scores.all]))
     frame = runs_frame(runs, list(dict.fromkeys([*keys, seed])), columns)
+    alike = runs_by_setting(runs, list(keys))
+    done = [[run for run in own if run.status == "done"] for own in alike]
+    values = values_as_text([own[0] for own in alike], list(keys))
+    label_keys = telling_apart(values)
+    named_by = {key: keys[key] for key in label_keys}
+    settings = []
+    for own, finished, trial, texts in zip(alike, done, first_trials(done), values.to_dict("records"), strict=True):
+        counted = seeds_that_count(finished, trial, seed)
+        label = label_of(own[0], named_by, texts)
+        groups = mean_groups(counted, scores.all, seed)
+        settings.append(Setting(own, finished, counted, texts, label, trial, groups))
+    by = scores.best_by or scores.leading
+    ranked = list(settings) if by is None else best_first(settings, by, described(runs, by).lower_is_better, list(keys))
+    return Comparison(list(folders), list(runs), frame, seed, keys, label_keys, scores, settings, ranked)
+
+
+def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]:
+    """The runs of each setting. keys: in which settings differ."""
     alike: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
         alike.setdefault(tuple(value_in_words(run, key) for key in keys), []).append(run)
-    settings = [Setting(of) for of in alike.values()]
-    count_runs(settings, seed)
-    for setting in settings:
-        setting.groups = mean_groups(setting.counted, scores.all, seed)
-    ranked = best_first(settings, runs, scores.best_by or scores.leading, list(keys))
-    comparison = Comparison(list(folders), list(runs), frame, seed, keys, scores, settings, ranked)
-    name_settings(comparison)
-    return comparison
+    return list(alike.values())
+
+
+def values_as_text(runs: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
+    """The value of each key as text, a row for each of these runs."""
+    return pd.DataFrame({key: format_settings(runs, key) for key in keys}, index=range(len(runs)), dtype=object)
 
 
 def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> Scores:
@@ -248,105 +246,39 @@ def in_order(names: Sequence[str], runs: Sequence[Run], patterns: Sequence[str])
     return sorted(names, key=standing)
 
 
-def count_runs(settings: Sequence[Setting], seed: str) -> None:
-    """Say of each setting which of its finished runs count, and which one is a search's trial.
+def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys: Sequence[str]) -> list[Setting]:
+    """The settings, the best by a score first; of equal ones by what they are.
 
-    The first trial of a setting may have been picked for its score. If other seeds were trained since, it does not
-    count, nor do copies of it.
+    A setting of a search that has only its trial comes after the best of the search's settings that have seeds trained
+    since: a trial may have been picked for being lucky.
     """
-    first: list[tuple[float, Setting, Run]] = []
+    sign = 1 if lower_is_better else -1
+    own = {setting: math.inf for setting in settings}  # the less, the better; of those without the score no less
     for setting in settings:
-        if trials := [run for run in setting.done if is_trial(run)]:
-            one = min(trials, key=lambda run: run.begun)
-            first.append((one.begun, setting, one))
-    numbers: dict[str, int] = {}
-    for _, setting, run in sorted(first, key=lambda one: one[0]):
-        search = search_of(run)
-        numbers[search] = numbers.get(search, 0) + 1
-        setting.trial = Trial(run, search, numbers[search])
-    for setting in settings:
-        trial = setting.trial
-        since = [run for run in setting.done if trial is None or str(run.get(seed)) != str(trial.run.get(seed))]
-        setting.counted = since or setting.done
-
-
-def is_trial(run: Run) -> bool:
-    """Whether the run is of a point that a search beside it asked for, with the search's own settings. Beside a search
-    that keeps no points, every run is."""
-    if not (run.folder.parent / ".smac").is_dir():
-        return False
-    searches = searches_in(run.folder.parent)
-    return not searches or any(is_of_search(run, search) for search in searches)
-
-
-def is_of_search(run: Run, search: Search) -> bool:
-    """Whether a search asked for the run's point, with the run's other settings."""
-    typed_here = values_of(run.words)
-    fixed = values_of(recorded_words([f"{key}={value}" for key, value in search.fixed.items()]))
-    own = all(typed_here.get(key, value) == value for key, value in fixed.items())
-    asked = any(all(is_near(run.get(key), value) for key, value in point.items()) for point in search.points)
-    return own and asked and not (fixed and "seed" in typed_here.keys() - fixed.keys())
-
-
-def is_near(value: object, asked: object) -> bool:
-    """Whether a run's value is a point's: a choice as Hydra writes it (True, [a,b]), or a number, of which a word has
-    six digits."""
-    if isinstance(asked, str):
-        return same(value, value_in(asked))
-    ours = plain(value)
-    return isinstance(ours, float) and math.isclose(ours, float(str(asked)), rel_tol=1e-5)
-
-
-def search_of(trial: Run) -> str:
-    """The search of a trial, as text: those of one folder differ in what their sweep searches each value of."""
-    name = values_of(trial.words).get("sweep")
-    each = searched_each(name) if name in choices("sweep") else ()
-    return repr([str(trial.folder.parent), *map(trial.get, each)])
-
-
-@cache
-def searched_each(sweep: str) -> tuple[str, ...]:
-    """The keys of each of whose values a sweep has a search."""
-    return tuple(load_sweep(sweep).search_each)
-
-
-def best_first(settings: Sequence[Setting], runs: Sequence[Run], by: str | None, keys: Sequence[str]) -> list[Setting]:
-    """The settings, the best first; of equal ones by what they are. A search's setting that has only its trial comes
-    after the best of those of the search whose seeds were trained since. by: the score; None: as they are."""
-    if by is None:
-        return list(settings)
-    sign = 1 if described(runs, by).lower_is_better else -1
-
-    def own(setting: Setting) -> float:
-        return (
-            float(f"{sign * setting.scores[by].mean:.12g}") if by in setting.scores else math.inf
-        )  # rounding is no best
-
+        if by in setting.scores:
+            own[setting] = float(f"{sign * setting.scores[by].mean:.12g}")  # rounding is no best
     reached: dict[str, float] = {}  # by the seeds of a search that were trained since
-    for setting in settings:
+    for setting, cost in own.items():
         if setting.trial and setting.is_trained_since:
-            search = setting.trial.search
-            reached[search] = min(own(setting), reached.get(search, math.inf))
+            reached[setting.trial.search] = min(cost, reached.get(setting.trial.search, math.inf))
+
+    def limited_by_search(setting: Setting) -> float:
+        if setting.trial is None or setting.is_trained_since:
+            return own[setting]
+        return max(own[setting], reached.get(setting.trial.search, own[setting]))
 
     def place(setting: Setting) -> tuple[float, bool, float, str]:
-        is_trial_alone = setting.trial is not None and not setting.is_trained_since
-        limit = reached.get(setting.trial.search, -math.inf) if setting.trial and is_trial_alone else -math.inf
         named = repr([plain(setting.runs[0].get(key)) for key in keys])
-        return max(own(setting), limit), not setting.is_trained_since, own(setting), named
+        return limited_by_search(setting), not setting.is_trained_since, own[setting], named
 
     return sorted(settings, key=place)
 
 
-def name_settings(comparison: Comparison) -> None:
-    """Put into each setting its values as text, and its label."""
-    first = [setting.runs[0] for setting in comparison.settings]
-    for key in comparison.keys:
-        for setting, text in zip(comparison.settings, format_settings(first, key), strict=True):
-            setting.values[key] = text
-    for setting in comparison.settings:
-        texts = {key: setting.values[key] for key in comparison.label_keys if setting.values[key] != ""}
-        words = [f"{comparison.keys[key]}={in_label(setting.runs[0].get(key), text)}" for key, text in texts.items()]
-        setting.label = ", ".join(words) or "all"
+def label_of(run: Run, keys: Mapping[str, str], texts: Mapping[str, str]) -> str:
+    """A setting by its values: lr=3e-05, model=bert. run: one of its own; keys: {dotted key: its short name}; texts: by
+    dotted key, "" where it has none."""
+    words = [f"{name}={in_label(run.get(key), texts[key])}" for key, name in keys.items() if texts[key] != ""]
+    return ", ".join(words) or "all"
 
 
 def marks(setting: Setting, name: str) -> str:

@@ -1,0 +1,92 @@
+"""The trials of a search among runs: a search's best trial was picked for its score, so seeds that were trained since
+count instead of it.
+
+To read: `first_trials` finds the trial of each setting, `seeds_that_count` which of its runs count, and `is_trial`
+whether a run is of a point that its search asked for.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+from cse.lab.folder.runs import Run, plain, same
+from cse.lab.settings.groups import choices
+from cse.lab.settings.words import recorded_words, value_in, values_of
+from cse.lab.sweep.jobs import load_sweep
+from cse.lab.sweep.search import Search, searches_in
+
+
+class Trial(NamedTuple):
+    """A search's first finished run of a setting. number: its place among the search's trials, as they began."""
+
+    run: Run
+    search: str
+    number: int
+
+
+def first_trials(settings: Sequence[Sequence[Run]]) -> list[Trial | None]:
+    """The trial of each setting, whose finished runs are given; None for a setting of no search."""
+    found: dict[int, Run] = {}
+    for place, done in enumerate(settings):
+        trials = [run for run in done if is_trial(run)]
+        if trials:
+            found[place] = min(trials, key=lambda run: run.begun)
+    numbered: dict[int, Trial] = {}
+    numbers: dict[str, int] = {}
+    for place, run in sorted(found.items(), key=lambda one: one[1].begun):
+        search = search_of(run)
+        numbers[search] = numbers.get(search, 0) + 1
+        numbered[place] = Trial(run, search, numbers[search])
+    return [numbered.get(place) for place in range(len(settings))]
+
+
+def seeds_that_count(done: Sequence[Run], trial: Trial | None, seed: str) -> list[Run]:
+    """Which of a setting's finished runs count: neither its trial nor copies of it, if other seeds were trained since.
+
+    seed: the key of seeds.
+    """
+    if trial is None:
+        return list(done)
+    since = [run for run in done if str(run.get(seed)) != str(trial.run.get(seed))]
+    return since or list(done)
+
+
+def is_trial(run: Run) -> bool:
+    """Whether the run is of a point that a search beside it asked for, with the search's own settings. Beside a search
+    that keeps no points, every run is."""
+    if not (run.folder.parent / ".smac").is_dir():
+        return False
+    searches = searches_in(run.folder.parent)
+    return not searches or any(is_of_search(run, search) for search in searches)
+
+
+def is_of_search(run: Run, search: Search) -> bool:
+    """Whether a search asked for the run's point, with the run's other settings."""
+    typed_here = values_of(run.words)
+    fixed = values_of(recorded_words([f"{key}={value}" for key, value in search.fixed.items()]))
+    own = all(typed_here.get(key, value) == value for key, value in fixed.items())
+    asked = any(all(is_near(run.get(key), value) for key, value in point.items()) for point in search.points)
+    return own and asked and not (fixed and "seed" in typed_here.keys() - fixed.keys())
+
+
+def is_near(value: object, asked: object) -> bool:
+    """Whether a run's value is a point's: a choice as Hydra writes it (True, [a,b]), or a number, of which a word has
+    six digits."""
+    if isinstance(asked, str):
+        return same(value, value_in(asked))
+    ours = plain(value)
+    return isinstance(ours, float) and math.isclose(ours, float(str(asked)), rel_tol=1e-5)
+
+
+def search_of(trial: Run) -> str:
+    """The search of a trial, as text: those of one folder differ in what their sweep searches each value of."""
+    name = values_of(trial.words).get("sweep")
+    each = searched_each(name) if name in choices("sweep") else ()
+    return repr([str(trial.folder.parent), *map(trial.get, each)])
+
+
+@cache  # a folder may have hundreds of trials of one sweep
+def searched_each(sweep: str) -> tuple[str, ...]:
+    """The keys of each of whose values a sweep has a search."""
+    return tuple(load_sweep(sweep).search_each)
