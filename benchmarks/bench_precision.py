@@ -27,7 +27,6 @@ from benchmarks.peers import PACKAGE, PRECISIONS, reset_precision, save_model, s
 from benchmarks.results import SHARED, real_data, spread, table, where, write_section
 from cse.eval.sts import Sts, Stsb
 from cse.lab.folder.runs import read_run
-from cse.lab.folder.status import DONE
 from cse.lab.run.build import build, precision_of
 from cse.lab.settings.compose import composed
 from cse.model.load import load_encoder
@@ -100,7 +99,7 @@ def gradients(arms: list[str], models: list[str], seeds: int, shared: Path, work
 
 def is_finished(folder: Path) -> bool:
     """Whether the run there ended, so that it is not made again."""
-    return read_run(folder).status == DONE
+    return read_run(folder).is_done
 
 
 def runs(arms: list[str], models: list[str], seeds: int, shared: Path, work: Path, steps: int) -> str:

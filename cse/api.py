@@ -61,11 +61,16 @@ class TrainingRun(Run):
 
     def __repr__(self) -> str:
         """The folder, and of a finished run the score that chose its step."""
-        if self.status != "done":
+        if not self.is_done:
             return f"TrainingRun({str(self.folder)!r}, not finished)"
         select = self.get("trainer.select")
         chosen = f", {select} {self.metrics[select]:.2f}" if select in self.metrics else ""
         return f"TrainingRun({str(self.folder)!r}, step {self.results['best_step']}{chosen})"
+
+    @property
+    def status(self) -> str:
+        """done, failed, interrupted or running, as results.json says; broken if it cannot be read."""
+        return str(self.results["status"])
 
     @property
     def scores(self) -> dict[str, float]:
@@ -90,7 +95,7 @@ class TrainingRun(Run):
         return load(self.best)
 
     def _check_finished(self) -> None:
-        if self.status != "done":
+        if not self.is_done:
             found = self.status if (self.folder / "results.json").exists() else "not there"
             raise UserError(f"{self.folder} holds no finished run (results.json: {found})")
 

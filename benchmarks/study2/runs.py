@@ -89,7 +89,7 @@ def row_of(run: Run) -> dict[str, Any]:
     scores = {column: run.metrics.get(key) for column, key in SCORES.items()}
     about = {key: run.results.get(key) for key in ("precision", "steps", "seconds", "git_commit")}
     values = [arm, role, seed, rate, Path(name).parts[-2], digest(name), about["precision"], about["steps"],
-              *scores.values(), about["seconds"], about["git_commit"], run.status]  # fmt: skip
+              *scores.values(), about["seconds"], about["git_commit"], run.results["status"]]  # fmt: skip
     return dict(zip(COLUMNS, values, strict=True))
 
 

@@ -64,7 +64,7 @@ def test_a_clock_that_goes_back(small_run, cse_train, tmp_path, monkeypatch):
     assert cse_train([*small_run, "trainer.max_steps=4"]) == 0
     assert cse_train([f"resume={tmp_path}/run", "trainer.max_steps=6"]) == 0
     run = read_run(tmp_path / "run")
-    assert run.status == "done"
+    assert run.is_done
     assert 0 <= run.results["wall_seconds"] < 600
     assert 0 <= run.results["seconds"] < 600
     logged = [event["step"] for event in run.events() if "train/loss" in event]

@@ -17,13 +17,12 @@ from typing import Any
 from cse.files import cannot_write, json_line, json_lines
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import RUN, Run
+from cse.lab.folder.status import FAILED, INTERRUPTED, KILLED, NOT_STARTED, STOPPED, Status, at_work
 from cse.lab.settings.compose import is_group
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.words import Word, recorded_words
 
 PLAN, LOG = "jobs.jsonl", "job.log"
-STOPPED = ("killed", "interrupted")
-"""The states of a job's outcome that its next start continues."""
 
 
 def add(folder: Path, lines: Iterable[Mapping[str, object]]) -> None:
@@ -85,26 +84,29 @@ def of_job(folder: Path, line: Mapping[str, Any]) -> Run:
     config, choices = settings_in_words(words)
     if line.get("program") == "cse-train":
         config.setdefault("trainer", {})
-    status, why = job_state(folder, line)
-    return Run(folder, status, config, choices, {}, {"status": status, "error": why}, tuple(words))
+    status = status_of_job(folder, line)
+    return Run(folder, status.state, config, choices, {}, {}, tuple(words), why=status.why)
 
 
-def job_state(folder: Path, line: Mapping[str, Any]) -> tuple[str, str]:
-    """(status, why) of a job without a run: as its start recorded it, else as its log and its heartbeat tell."""
-    state, why = str(line.get("state", "")), str(line.get("why", ""))
+def status_of_job(folder: Path, line: Mapping[str, Any]) -> Status:
+    """The state of a job without a run: as its heartbeat tells, as its start recorded it, or as its log tells."""
     beat = read_beat(folder)
     if beat is not None and beat.is_alive(time.time()):
-        return "running", ""
-    if state == "failed" or state in STOPPED:
-        return "interrupted" if state in STOPPED else "failed", why
-    log = folder / LOG
-    text = log.read_text(encoding="utf-8", errors="replace").strip() if log.is_file() else ""
-    if not text or state:
-        return "planned", why
+        return at_work(folder, {}, beat)
+    state, why = line.get("state"), " ".join(str(line.get("why", "")).split())
+    if state == FAILED:
+        return Status(FAILED, why or "it does not say why")
+    if state in (KILLED, INTERRUPTED):  # its next start goes on
+        return Status(STOPPED, why)
+    text = ""
+    if state is None and (folder / LOG).is_file():
+        text = (folder / LOG).read_text(encoding="utf-8", errors="replace").strip()
+    if not text:
+        return Status(NOT_STARTED, why)
     last = text.splitlines()[-1]
     if last.startswith(("cse-train: ", "cse-eval: ")) or "Traceback (most recent call last)" in text:
-        return "failed", f"{last.partition(': ')[2] or last} ({log})"
-    return "interrupted", "killed before its first line of work"
+        return Status(FAILED, f"{last.partition(': ')[2] or last} ({folder / LOG})")
+    return Status(STOPPED, "killed before its first line of work")
 
 
 def settings_in_words(words: Sequence[Word]) -> tuple[Config, dict[str, str]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, Required, TypeVar
+from typing import Annotated, Any, Literal, NotRequired, Required, TypeVar, cast
 
 import yaml
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, with_config
@@ -22,6 +22,8 @@ from typing_extensions import TypedDict  # typing's can be checked by pydantic f
 from cse.errors import UserError
 from cse.files import Json
 from cse.lab.folder.events import Event, metric_events
+from cse.lab.folder.heartbeat import read_beat
+from cse.lab.folder.status import DONE, status_of
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.words import Word, recorded_words, split_flags
 from cse.score import Score, no_better
@@ -67,20 +69,26 @@ Where = Config
 
 @dataclass(frozen=True)
 class Run:
-    """A run. status: done, failed, interrupted, running (or killed), broken (its results cannot be read), or planned (a
-    job of which nothing tells but its line's plan).
+    """A run, or a planned job of which nothing tells but its line's plan, as it was when it was read.
 
-    words: the settings of its command line; departures: those that contradict its sweep.
+    state, why: see cse.lab.folder.status. words: the settings of its command line; departures: those that contradict
+    its sweep.
     """
 
     folder: Path
-    status: str
+    state: str
     config: Config
     choices: dict[str, str]
     metrics: dict[str, float]
     results: Json
     words: tuple[Word, ...] = ()
     departures: tuple[str, ...] = ()
+    why: str = ""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it finished."""
+        return self.state == DONE
 
     @property
     def versions(self) -> Json:
@@ -171,19 +179,13 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
 
 
 def read_run(folder: Path) -> Run:
-    """A run. Without results.json, it was killed before its first line of work.
-
-    If its results.json is damaged or another program's, the run is "broken" and left out of every table, with a
+    """A run. If its results.json is damaged or another program's, it has failed and is left out of every table, with a
     warning. A damaged file beside it is read as empty.
     """
-    results: Json = {"status": "running"}
-    try:
-        results = read_checked(RESULTS, folder / "results.json")
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError) as error:
-        log.warning("%s: the run is left out (%s)", folder / "results.json", error)
-        results = {"status": "broken"}
+    results, beat = read_results(folder), read_beat(folder)
+    if results["status"] == "running" and beat is None:
+        results = read_results(folder)  # it may have ended between the two
+    status = status_of(folder, results, beat)
     start: RunFile = {"config": {}}
     if "config" not in results:
         start = _read(read_run_file, folder / RUN, start)
@@ -193,13 +195,26 @@ def read_run(folder: Path) -> Run:
         config = {"seed": results["seed"], **config}
     return Run(
         folder=folder,
-        status=results["status"],
+        state=status.state,
         config=config,
         choices={group: str(choice) for group, choice in choices.items()},
         metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
         results=results,
         words=tuple(recorded_words(_words(folder, results) if "command" in results else start.get("words", []))),
+        why=status.why,
     )
+
+
+def read_results(folder: Path) -> Json:
+    """results.json; {"status": "broken"}, with a warning, if it cannot be read. A run that has none is yet to write it,
+    or was killed before its first line of work."""
+    try:
+        return cast("Json", read_checked(RESULTS, folder / "results.json"))
+    except FileNotFoundError:
+        return {"status": "running"}
+    except (OSError, ValueError) as error:
+        log.warning("%s: the run is left out (%s)", folder / "results.json", error)
+        return {"status": "broken"}
 
 
 def read_run_file(file: Path) -> RunFile:

@@ -290,7 +290,7 @@ def notes_on_cells(
     that are not alike."""
     every = [run for group in groups.values() for run in group.runs]
     lines = deviations(spec.setting, every)
-    done = [run for run in runs if run.status == "done"]
+    done = [run for run in runs if run.is_done]
     by_row = {row: [run for run in done if run.matches(line.where)] for row, line in spec.rows.items()}
     lines += retrieved({row: own[-1] for row, own in by_row.items() if own})
     for row, own in by_row.items():

@@ -163,12 +163,12 @@ class Comparison:
 def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed: str) -> Comparison:
     """Compare runs. patterns: the scores that tables show (test/sts/*); []: all if they are few, else the averages."""
     begun = [run for run in runs if "config" in run.results] or list(runs)  # the others have not said anything yet
-    scores = pick_scores([run for run in runs if run.status == "done"], patterns)
+    scores = pick_scores([run for run in runs if run.is_done], patterns)
     keys = short_names(differing(begun, seed), taken=OWN)
     columns = list(dict.fromkeys([*scores.shown, *scores.all]))
     frame = runs_frame(runs, list(dict.fromkeys([*keys, seed])), columns)
     alike = runs_by_setting(runs, list(keys))
-    done = [[run for run in own if run.status == "done"] for own in alike]
+    done = [[run for run in own if run.is_done] for own in alike]
     values = values_as_text([own[0] for own in alike], list(keys))
     label_keys = telling_apart(values)
     named_by = {key: keys[key] for key in label_keys}

@@ -26,7 +26,6 @@ import pandas as pd
 from cse.errors import UserError
 from cse.lab.folder.facts import code_of
 from cse.lab.folder.runs import grouped
-from cse.lab.folder.status import DONE, status_of
 from cse.lab.report.compare import Comparison, Setting
 from cse.lab.report.groups import OVER_ITEMS, Group, compare, few_seeds, first_few, seed_spread
 from cse.lab.report.notes import changed_texts, rest_on_other_data
@@ -285,9 +284,9 @@ def without_score(setting: Setting, score: str, key: str) -> str:
     others score is not what the setting does. "" if all have it. key: of seeds."""
     seeds = grouped(setting.runs, key)
     lost = {
-        seed: ", ".join(dict.fromkeys(status_of(run).state for run in of))
+        seed: ", ".join(dict.fromkeys(run.state for run in of))
         for seed, of in seeds.items()
-        if not any(score in run.metrics for run in of if run.status == DONE)
+        if not any(score in run.metrics for run in of if run.is_done)
     }
     named = first_few([f"seed {seed} ({state})" for seed, state in lost.items()])
     return f"{len(lost)} of {len(seeds)} seeds of {setting.label} have no {score}: {named}" if lost else ""

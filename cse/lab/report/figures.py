@@ -36,7 +36,7 @@ def draw_figure(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
     printed = overlay(plot, spec.paper)
     if printed:
         plot.check_split(printed.split)
-    done = [run for run in runs if run.status == "done" and run.matches(plot.where)]
+    done = [run for run in runs if run.is_done and run.matches(plot.where)]
     series = {name: without_trials(of, spec) for name, of in series_of(plot, spec, done).items() if of}
     counted = {name: once_each(of, spec.seed) for name, of in series.items()}
     figure = DRAW[plot.kind](plot, counted, printed) if series else None

@@ -14,7 +14,6 @@ from pathlib import Path
 import pandas as pd
 
 from cse.lab.folder.runs import Run, number_in, plain
-from cse.lab.folder.status import status_of
 from cse.lab.settings.compose import is_group
 from cse.lab.settings.dotted import flattened, format_value
 from cse.lab.settings.groups import choices
@@ -174,8 +173,8 @@ def runs_frame(runs: Sequence[Run], keys: list[str], metrics: list[str]) -> pd.D
     rows = [
         {
             "folder": str(run.folder),
-            "state": status.state,
-            "why": status.detail,
+            "state": run.state,
+            "why": run.why,
             **{key: run.get(key) for key in keys},
             **{metric: run.metrics.get(metric) for metric in metrics},
             "partial": " ".join(sorted(run.altered)),
@@ -183,7 +182,7 @@ def runs_frame(runs: Sequence[Run], keys: list[str], metrics: list[str]) -> pd.D
             **{fact: run.results.get(fact) for fact in FACTS},
             "command": repeat_command(run),
         }
-        for run, status in zip(runs, map(status_of, runs), strict=True)
+        for run in runs
     ]
     columns = ["folder", "state", "why", *keys, *metrics, "partial", "untrained", *FACTS, "command"]
     return pd.DataFrame(rows, columns=columns, dtype=object)

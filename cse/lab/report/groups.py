@@ -168,7 +168,7 @@ def group_of_key(runs: list[Run], key: str, seed: str, select: str) -> Group:
 
 def finished_runs(where: Where, spec: Spec, runs: list[Run]) -> list[Run]:
     """The finished runs that match, without trials."""
-    return without_trials([run for run in runs if run.status == "done" and run.matches(where)], spec)
+    return without_trials([run for run in runs if run.is_done and run.matches(where)], spec)
 
 
 def without_trials(runs: list[Run], spec: Spec) -> list[Run]:

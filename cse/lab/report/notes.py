@@ -5,20 +5,15 @@ from collections import Counter
 from cse.lab.folder.facts import scoring, trained_on
 from cse.lab.folder.runs import Run, Where, grouped, same
 from cse.lab.folder.score_tables import problems_of
-from cse.lab.folder.status import DONE, FAILED, NOT_STARTED, RUNNING, STOPPED, Status, status_of
+from cse.lab.folder.status import DONE, FAILED, NOT_STARTED, RUNNING, STOPPED, Status
 from cse.lab.report.frame import varying
 from cse.lab.settings.dotted import format_value
 from cse.lab.settings.keys import is_science
 from cse.score import in_short
 
 SINGLY = 12  # jobs, or problems, that are named one by one; of more jobs each group is counted
-FURTHEST_FIRST = (
-    DONE,
-    RUNNING,
-    STOPPED,
-    FAILED,
-    NOT_STARTED,
-)  # the state of a job with several runs is the first of these
+FURTHEST_FIRST = (DONE, RUNNING, STOPPED, FAILED, NOT_STARTED)
+"""The state of a job with several runs is the first of these."""
 
 
 def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
@@ -27,24 +22,24 @@ def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
     A running one has its progress. (What resumes a stopped one is its sweep's own command.)
     """
     own = [run for run in runs if not run.departures] or runs
-    known = [([run.folder.name], status_of(run)) for run in own]
+    known = [([run.folder.name], Status(run.state, run.why)) for run in own]
     if expected:
         texts = [[f"{key}={format_value(value)}" for key, value in job.items()] for job in expected]
-        known = list(zip(texts, (status_of_job(job, own) for job in expected), strict=True))
+        known = list(zip(texts, (furthest_status(job, own) for job in expected), strict=True))
     missing = [(settings, status) for settings, status in known if status.state != DONE]
     if expected and len(missing) > SINGLY:
         groups = Counter((settings[0], status.state) for settings, status in missing)
         return [f"{setting}: {count} jobs {state}" for (setting, state), count in groups.items()]
     lines = []
     for settings, status in missing:
-        progress = f", {status.detail}" if status.state == RUNNING else ""
+        progress = f", {status.why}" if status.state == RUNNING else ""
         lines.append(f"{', '.join(settings)}: {status.state}{progress}")
     return lines
 
 
-def status_of_job(job: Where, runs: list[Run]) -> Status:
+def furthest_status(job: Where, runs: list[Run]) -> Status:
     """How far a planned job got."""
-    statuses = [status_of(run) for run in runs if run.matches(job)]
+    statuses = [Status(run.state, run.why) for run in runs if run.matches(job)]
     return min(statuses, key=lambda status: FURTHEST_FIRST.index(status.state), default=Status(NOT_STARTED))
 
 

@@ -15,7 +15,7 @@ from cse.errors import UserError
 from cse.lab.folder.plan import jobs_without_run
 from cse.lab.folder.plots import save
 from cse.lab.folder.runs import Run, read_runs
-from cse.lab.folder.status import counted, status_of
+from cse.lab.folder.status import RUNNING, STOPPED, counted
 from cse.lab.report import figures, published
 from cse.lab.report.cells import as_printed, paper_table
 from cse.lab.report.claims import claims_frame, judge_claims
@@ -53,7 +53,7 @@ def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     claims = judge_claims(spec, printed, groups, config["confidence"])
     paper = published.read_paper(spec.paper)
     paper = {**paper, **paper["tables"].get(block.get("table"), {})}  # a table may have a paper and link of its own
-    states = counted([status_of(run).state for run in found]) if found else "No run"
+    states = counted([run.state for run in found]) if found else "No run"
     report = Report(
         title=name,
         subtitle=f"{paper['paper']}. {states} ({', '.join(map(str, places))}).",
@@ -63,7 +63,7 @@ def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         pictures=[draw_into(plot, spec, runs, out) for plot in spec.figures],
         log=found,
         link=paper.get("link", ""),
-        start="" if any(run.status == "done" for run in found) else f"cse-train sweep={name}",
+        start="" if any(run.is_done for run in found) else f"cse-train sweep={name}",
     )
     if printed:
         cells, section = paper_table(spec, printed, groups, runs, expected, config["confidence"])
@@ -81,12 +81,12 @@ def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
 
 def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected: list[Config], label: str) -> Section:
     """A line for each setting of runs that fill no published table, with the scores of the figures."""
-    begun = [run for run in runs if "config" in run.results or run.status == "running"]
+    begun = [run for run in runs if "config" in run.results or run.state in (RUNNING, STOPPED)]
     found = compare_runs(begun or runs, folders, scores_of_figures(spec, runs), spec.seed)
-    said = deviations({}, [run for run in runs if run.status == "done"])
+    said = deviations({}, [run for run in runs if run.is_done])
     return replace(
         settings_section(found, label),
-        title=counted([status_of(run).state for run in found.runs]),
+        title=counted([run.state for run in found.runs]),
         notes=said + notes_on_settings(found),
         missing=list(dict.fromkeys(missing_jobs(runs, expected))),
         sortable=None,

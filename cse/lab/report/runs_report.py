@@ -17,7 +17,7 @@ from cse.errors import UserError
 from cse.lab.folder.facts import Kind, facts
 from cse.lab.folder.runs import Run, newest_run, plain, read_run
 from cse.lab.folder.score_tables import ALTERED
-from cse.lab.folder.status import STATES, counted, status_of
+from cse.lab.folder.status import STATES, counted
 from cse.lab.report.charts import colours_of, draw_charts
 from cse.lab.report.compare import (
     Comparison,
@@ -80,7 +80,7 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> tuple[
 def report_of(comparison: Comparison, name: str, others: Sequence[Section] = (), jobs: Sequence[Run] = ()) -> Report:
     """The report of a comparison. others: the sections below its settings; jobs: planned, without a run."""
     settings = settings_section(comparison, name)
-    states = [status_of(run).state for run in [*comparison.runs, *jobs]]
+    states = [run.state for run in [*comparison.runs, *jobs]]
     return Report(
         title=", ".join(map(str, comparison.folders)) + smoke_words(comparison),
         subtitle=f"{counted(states)}.",
@@ -143,7 +143,7 @@ def settings_section(comparison: Comparison, label: str) -> Section:
 def unranked_section(comparison: Comparison) -> Section:
     """The settings of smoke runs that lie beside others."""
     section = settings_section(comparison, "")
-    states = [status_of(run).state for run in comparison.runs]
+    states = [run.state for run in comparison.runs]
     return replace(section, title=f"{counted(states)}{SMOKE}", table=section.table.assign(**{"": ""}), sortable=None)
 
 
@@ -258,11 +258,8 @@ def best_of(comparison: Comparison) -> Best | None:
 
 def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[Unfinished]:
     """The unfinished runs and the planned jobs without one, in the order of STATES."""
-    found = []
-    for run in [*comparison.runs, *jobs]:
-        if run.status != "done":
-            status = status_of(run)
-            found.append(Unfinished(status.state, folder_below(run, comparison.folders), status.detail))
+    not_done = [run for run in [*comparison.runs, *jobs] if not run.is_done]
+    found = [Unfinished(run.state, folder_below(run, comparison.folders), run.why) for run in not_done]
     return sorted(found, key=lambda one: STATES.index(one.state))
 
 

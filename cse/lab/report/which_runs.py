@@ -16,7 +16,6 @@ from typing import NamedTuple
 from cse.errors import UserError
 from cse.lab.folder.plan import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs, same
-from cse.lab.folder.status import DONE
 from cse.lab.report.frame import OWN, differing, format_setting, short_names
 from cse.lab.settings.keys import is_verbatim
 from cse.lab.settings.words import value_in
@@ -90,7 +89,7 @@ def with_evaluations(runs: Sequence[Run]) -> list[Run]:
 
     An evaluation stays by itself if it changes the encoder: whitened, another pooling or dtype, other lengths.
     """
-    trained = [run for run in runs if run.status == DONE and not run.get("checkpoint")]
+    trained = [run for run in runs if run.is_done and not run.get("checkpoint")]
     found: dict[Path, list[Run]] = {}
     for evaluation in runs:
         if run := scored_by(evaluation, trained):
@@ -104,7 +103,7 @@ def scored_by(evaluation: Run, trained: Sequence[Run]) -> Run | None:
     one with the same weights, as a folder may have been moved. None if there is none."""
     name, weights = str(evaluation.get("checkpoint") or ""), evaluation.results.get("weights_sum")
     as_it_is = evaluation.get("dtype") in (None, "fp32") and not any(map(evaluation.get, CHANGING))
-    if not (name and as_it_is and evaluation.status == DONE):
+    if not (name and as_it_is and evaluation.is_done):
         return None
     sums = {run.folder: run.results.get("weights_sum") for run in trained}
     place = Path(name.removesuffix("/best")).expanduser().resolve()

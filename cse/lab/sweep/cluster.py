@@ -16,12 +16,12 @@ from submitit.helpers import Checkpointable
 
 from cse.errors import UserError
 from cse.lab.folder.runs import read_run
-from cse.lab.folder.status import RUNNING, status_of
+from cse.lab.folder.status import KILLED, NOT_RUN, RUNNING
 from cse.lab.run import slurm
 from cse.lab.sweep import process
 from cse.lab.sweep.jobs import PlannedJob
 from cse.lab.sweep.line import Line
-from cse.lab.sweep.process import KILLED, NOT_RUN, Outcome
+from cse.lab.sweep.process import Outcome
 from cse.lab.sweep.start import Start
 from cse.training.signals import SignalForwarder
 
@@ -79,7 +79,7 @@ def run_on_cluster(planned: Sequence[PlannedJob], start: Start, executor: SlurmE
                 start.record(Outcome(name, NOT_RUN, detail=f"jobs.fail_fast=true, and {start.failure.job} failed"))
         time.sleep(POLL)
     for name, one in waiting.items():
-        state = RUNNING if status_of(read_run(folders[name])).state == RUNNING else NOT_RUN
+        state = RUNNING if read_run(folders[name]).state == RUNNING else NOT_RUN
         start.record(Outcome(name, state, detail=f"the cluster has it, as job {one.job_id}"))
     return [start.outcomes[job.name] for job in planned]
 

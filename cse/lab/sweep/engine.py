@@ -11,7 +11,6 @@ from functools import partial
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.lab.folder.runs import read_run
-from cse.lab.folder.status import DONE
 from cse.lab.run.job import steps_in_words
 from cse.lab.sections import in_columns
 from cse.lab.settings.compose import explaining, is_group
@@ -52,7 +51,7 @@ def main(arguments: Sequence[str], program: str = "cse-train") -> int:
         else:
             start.plan(planned)
             run_grid(planned, start, run)
-        done = [one for name in start.outcomes if (one := read_run(line.folder / name)).status == DONE]
+        done = [one for name in start.outcomes if (one := read_run(line.folder / name)).is_done]
         names = [] if line.search else [job.name for job in planned]
         if asks_for_smoke(line.words):
             print("smoke tests: made-up data, and a score means nothing")

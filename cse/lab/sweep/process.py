@@ -15,7 +15,7 @@ from cse.files import make_folder
 from cse.lab.folder.facts import Change, changed_code, changed_files, changed_settings, changes_in_words
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run, read_run
-from cse.lab.folder.status import DONE, FAILED, RUNNING
+from cse.lab.folder.status import DONE, FAILED, INTERRUPTED, KILLED, RUNNING
 from cse.lab.run.build import complete_selection
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.words import shell_line, spell_word, texts_of
@@ -24,7 +24,7 @@ from cse.lab.sweep.grid import digest
 from cse.score import Score
 from cse.training.signals import SIGNALS, SignalForwarder
 
-DONE_BEFORE, KILLED, INTERRUPTED, NOT_RUN = "done before", "killed", "interrupted", "not run"
+DONE_BEFORE = "done before"
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,13 @@ def known_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
     if running := running_outcome(job, folder):
         return running
     before = read_run(folder)
-    if before.status == DONE:
+    if before.is_done:
         changed = differences(job, before)
         if not changed:
             return Outcome(job.name, DONE_BEFORE, score_of(before), detail=doubts_about(before))
         detail = f"{folder} is done, with {changes_in_words(changed)}: move it away to run the job again"
         return Outcome(job.name, FAILED, detail=detail)
-    if job.scores and read_run(job.scores[0]).status != DONE:
+    if job.scores and not read_run(job.scores[0]).is_done:
         shown = [word.text for word in job.scores[1].words if word.key in ("sweep", "case", "seed", "smoke")]
         maker = shell_line("cse-train", *shown)
         return Outcome(job.name, FAILED, detail=f"it scores {job.scores[0]}, which is not done: {maker}")
@@ -103,7 +103,7 @@ def doubts_about(run: Run) -> str:
 def final_outcome(job: jobs.PlannedJob, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:
     """The outcome of a job whose process ended with `code`. stopped: whether a signal was forwarded to it."""
     run = read_run(folder)
-    if code == 0 and run.status == DONE:
+    if code == 0 and run.is_done:
         return Outcome(job.name, DONE, score_of(run), detail=doubts_about(run), seconds=seconds)
     if code > 128 or (stopped and -code in SIGNALS):  # it handled the signal, or died of it before it could
         return Outcome(job.name, INTERRUPTED, detail="run the same line again to continue")

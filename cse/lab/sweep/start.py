@@ -14,12 +14,12 @@ from omegaconf import OmegaConf
 
 from cse.errors import UserError
 from cse.lab.folder import plan
-from cse.lab.folder.status import DONE, FAILED, RUNNING
+from cse.lab.folder.status import DONE, FAILED, INTERRUPTED, KILLED, NOT_RUN, RUNNING
 from cse.lab.sections import in_columns
 from cse.lab.settings.words import texts_of, typed_keys
 from cse.lab.sweep import process
 from cse.lab.sweep.jobs import PlannedJob
-from cse.lab.sweep.process import DONE_BEFORE, INTERRUPTED, KILLED, NOT_RUN, Outcome
+from cse.lab.sweep.process import DONE_BEFORE, Outcome
 from cse.lab.tracking.wandb import has_key, sync_line
 from cse.score import Score, in_short
 from cse.training.signals import SignalForwarder

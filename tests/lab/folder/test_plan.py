@@ -5,7 +5,7 @@ from run_folders import leave_run
 
 from cse.lab.folder import plan
 from cse.lab.folder.plan import jobs_without_run
-from cse.lab.folder.status import counted, status_of
+from cse.lab.folder.status import counted
 
 
 @pytest.fixture
@@ -24,14 +24,14 @@ def sweep(tmp_path):
 
 
 def states(*folders):
-    return {job.folder.name: status_of(job).state for job in jobs_without_run(folders)}
+    return {job.folder.name: job.state for job in jobs_without_run(folders)}
 
 
 def test_each_planned_job_without_a_run_has_its_state(sweep):
     assert states(sweep) == states(sweep.parent) == {"b": "failed", "c": "stopped", "d": "failed", "e": "not started"}
     jobs = jobs_without_run([sweep])
-    assert status_of(jobs[2]).detail.startswith("data.path: there is no such file")
-    assert counted([status_of(job).state for job in jobs]) == "4 runs: 1 not started, 1 stopped, 2 failed"
+    assert jobs[2].why.startswith("data.path: there is no such file")
+    assert counted([job.state for job in jobs]) == "4 runs: 1 not started, 1 stopped, 2 failed"
 
 
 def test_a_planned_job_has_the_settings_of_its_words(sweep):

@@ -30,8 +30,8 @@ def test_runs_come_back_with_their_state(leave, tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "scandir", gone)
     found = read_runs([tmp_path / "runs", tmp_path / "runs/a"])
-    states = {"a": "done", "b": "failed", "c": "running", "d": "broken"}
-    assert {run.folder.name: run.status for run in found} == states
+    states = {"a": "done", "b": "failed", "c": "stopped", "d": "failed"}
+    assert {run.folder.name: run.state for run in found} == states
     assert found[0].metrics == {"test/sts/average": 70.0}
     assert found[2].get("seed") == 3  # from run.yaml
     with pytest.raises(UserError, match="nowhere"):
@@ -104,7 +104,8 @@ def test_damaged_files_leave_the_other_runs(leave, runs, caplog, name, content, 
     assert all(isinstance(value, float) for value in damaged.metrics.values())
     damaged.events()
     if name == "results.json":
-        assert (damaged.status, damaged.metrics) == ("broken", {})
+        assert (damaged.state, damaged.metrics) == ("failed", {})
+        assert damaged.why == "its results.json cannot be read"
         (line,) = (record.getMessage() for record in caplog.records)
         assert line.startswith(str(folder / name))
         assert key in line

@@ -5,10 +5,16 @@ import time
 import pytest
 from run_folders import change_results, leave_heartbeat
 
-from cse.lab.folder.runs import read_run
+from cse.lab.folder import runs
+from cse.lab.folder.heartbeat import read_beat
+from cse.lab.folder.runs import read_results, read_run
 from cse.lab.folder.status import Status, status_of
 
 NOW = 1_800_000_000.0
+
+
+def state_at(folder, now=NOW):
+    return status_of(folder, read_results(folder), read_beat(folder), now)
 
 
 @pytest.fixture
@@ -25,22 +31,27 @@ def beating(leave):
 
 
 def test_a_run_with_a_fresh_heartbeat_is_running_and_says_how_far(beating):
-    found = status_of(read_run(beating(30.0)), NOW)
+    found = state_at(beating(30.0))
     assert found == Status("running", "step 50 of 150, 2 min left, elsewhere, process 7")
 
 
 def test_a_run_that_was_silent_for_long_was_killed_and_says_how_to_resume(beating):
     folder = beating(300.0)
     (folder / "last").mkdir()
-    found = status_of(read_run(folder), NOW)
+    found = state_at(folder)
     assert found.state == "stopped"
-    assert f"cse-train resume={folder}" in found.detail
+    assert f"cse-train resume={folder}" in found.why
 
 
-def test_a_run_that_ends_after_it_was_read_was_not_killed(leave):
-    run = read_run(leave("a", {}, status="running"))
-    change_results(run.folder, status="done")
-    assert status_of(run).state == "running"
+def test_a_run_that_ends_while_it_is_read_was_not_killed(leave, monkeypatch):
+    """Its heartbeat is gone before its end was read."""
+    folder = leave("a", {}, status="running")
+
+    def no_beat(folder):
+        change_results(folder, status="done")
+
+    monkeypatch.setattr(runs, "read_beat", no_beat)
+    assert read_run(folder).is_done
 
 
 @pytest.mark.parametrize(
@@ -54,4 +65,7 @@ def test_a_run_that_ends_after_it_was_read_was_not_killed(leave):
     ],
 )
 def test_a_run_that_ended_says_how(leave, status, error, expected):
-    assert status_of(read_run(leave("a", {"seed": 1}, status=status, error=error)), NOW) == expected
+    folder = leave("a", {"seed": 1}, status=status, error=error)
+    assert state_at(folder) == expected
+    run = read_run(folder)
+    assert (run.state, run.why) == expected

@@ -67,7 +67,7 @@ def test_what_a_run_wrote_is_read_back(tmp_path_factory, chosen, scores, losses)
         record.scores = {name: Score(name, value, altered=altered) for name, (value, altered) in scores.items()}
         record.conclude("done")
     run = read_run(folder)
-    assert (run.status, run.config) == ("done", config)
+    assert (run.state, run.config) == ("done", config)
     assert run.choices == CONFIG["choices"]
     assert run.scored == record.scores
     assert [(event["step"], event["train/loss"]) for event in run.events()] == list(enumerate(losses))

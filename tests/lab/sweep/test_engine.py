@@ -16,7 +16,6 @@ from typed import jobs_of
 from cse.errors import Interrupted, UserError
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.plan import jobs_without_run
-from cse.lab.folder.status import status_of
 from cse.lab.settings.words import values_of
 from cse.lab.sweep import engine, line, process, start
 from cse.score import Score
@@ -272,7 +271,7 @@ def test_a_search_of_whole_numbers_has_whole_numbers(many, words):
 
 def test_what_a_line_was_to_run_stands_in_its_folder(many, tmp_path):
     many("-m seed=1,2,3 jobs.fail_fast=yes hydra.sweep.dir=here", "fail seed_2")
-    left = {job.get("seed"): status_of(job).state for job in jobs_without_run([tmp_path])}
+    left = {job.get("seed"): job.state for job in jobs_without_run([tmp_path])}
     assert left == {2: "failed", 3: "not started"}
     assert many("-m seed=1,2,3 hydra.sweep.dir=here")[0] == 0
     assert not jobs_without_run([tmp_path])
