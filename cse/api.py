@@ -223,13 +223,14 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     """
     from cse.lab.folder.plan import jobs_without_run
     from cse.lab.folder.runs import read_runs
-    from cse.lab.report.frame import differing, runs_frame
+    from cse.lab.report.frame import runs_frame
+    from cse.lab.report.keys_that_differ import keys_that_tell_settings_apart
     from cse.lab.report.which_runs import with_evaluations
 
     places = [Path(folder) for folder in folders]
     found = with_evaluations(read_runs(places))
     every = [*found, *jobs_without_run(places)]
-    keys = [*differing(found, seed), seed] if found else []
+    keys = [*keys_that_tell_settings_apart(found, seed), seed] if found else []
     scores = list(dict.fromkeys(name for run in found for name in run.metrics))
     return runs_frame(sorted(every, key=lambda run: run.folder), keys, scores)
 

@@ -5,7 +5,8 @@ and a page. To read, from top to bottom:
 
 runs_report   the report of any runs; paper_report: of a sweep. Both end in a `Report`, which write.py writes
 which_runs    the runs that are asked for; departures: which of a sweep's runs are another experiment
-frame         a row a run: the settings in which runs differ, their scores, the command that repeats each
+frame         a row a run: its settings, scores and the command that repeats it; keys_that_differ: in which settings
+              runs differ, and which of these tell the settings of a table apart
 compare       runs that differ in their seed alone are a `Setting`; which one is best
 trials        which runs of a search count
 differences   how far settings are apart, and gates

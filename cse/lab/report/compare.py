@@ -21,19 +21,16 @@ from cse.lab.folder.runs import Run, described, plain
 from cse.lab.folder.score_tables import ALTERED
 from cse.lab.report.frame import (
     OWN,
-    differing,
     format_settings,
     in_label,
     own_choices,
     program_of,
     runs_frame,
     short_names,
-    telling_apart,
     typed_words,
-    value_in_words,
-    words_of_case,
 )
 from cse.lab.report.groups import Group, first_few, mean_groups
+from cse.lab.report.keys_that_differ import fewest_keys, keys_that_tell_settings_apart, value_in_words, words_of_case
 from cse.lab.report.signs import NO_BETTER, format_of
 from cse.lab.report.statistics import Value, summary
 from cse.lab.report.trials import Trial, first_trials, is_trial, seeds_that_count
@@ -164,13 +161,13 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     """Compare runs. patterns: the scores that tables show (test/sts/*); []: all if they are few, else the averages."""
     begun = [run for run in runs if "config" in run.results] or list(runs)  # the others have not said anything yet
     scores = pick_scores([run for run in runs if run.is_done], patterns)
-    keys = short_names(differing(begun, seed), taken=OWN)
+    keys = short_names(keys_that_tell_settings_apart(begun, seed), taken=OWN)
     columns = list(dict.fromkeys([*scores.shown, *scores.all]))
     frame = runs_frame(runs, list(dict.fromkeys([*keys, seed])), columns)
     alike = runs_by_setting(runs, list(keys))
     done = [[run for run in own if run.is_done] for own in alike]
     values = values_as_text([own[0] for own in alike], list(keys))
-    label_keys = telling_apart(values)
+    label_keys = fewest_keys(values)
     named_by = {key: keys[key] for key in label_keys}
     settings = []
     for own, finished, trial, texts in zip(alike, done, first_trials(done), values.to_dict("records"), strict=True):

@@ -1,119 +1,29 @@
 """Runs as a frame, a row a run: `cse.runs` returns it, and runs.csv has it.
 
-To read: `runs_frame`; the settings in which runs differ (`differing`), their short names (`short_names`) and values as
-text (`format_settings`); the command that repeats a run elsewhere (`repeat_command`).
+To read: `runs_frame`; the short names of settings (`short_names`) and their values as text (`format_settings`); the
+command that repeats a run elsewhere (`repeat_command`).
 """
 
 import re
 import shlex
 from collections.abc import Collection, Sequence
-from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 import pandas as pd
 
 from cse.lab.folder.runs import Run, number_in, plain
-from cse.lab.settings.compose import is_group
-from cse.lab.settings.dotted import flattened, format_value
-from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import is_science, is_verbatim, purpose_of, repeats_a_run
-from cse.lab.settings.words import RUN_ALONE, key_of, quoted, shell_line, texts_of, typed_keys, values_of
-from cse.lab.sweep.jobs import load_sweep
+from cse.lab.report.keys_that_differ import NAMES
+from cse.lab.settings.dotted import format_value
+from cse.lab.settings.keys import is_verbatim, repeats_a_run
+from cse.lab.settings.words import quoted, shell_line, texts_of
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
 LONG = 40  # characters of a name
-NAMES = ("case", "sweep", "label")
-"""The keys that name runs."""
-
 OWN = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "alike", "of")
 """Columns of a comparison's tables, whose names no key may have there."""
 
 FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code", "evaluations")
 """Keys of results.json that are columns of runs.csv."""
-
-
-def varying(runs: Sequence[Run], seed: str) -> list[str]:
-    """The keys in which the runs differ, except the seed; a group that differs stands for all its values."""
-    known = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
-    keys = [key for key in known if key != seed and differ_in(runs, key, [])]
-    groups = tuple(f"{key}." for key in keys if any(key in run.choices for run in runs))
-    return [key for key in keys if not key.startswith(groups)]
-
-
-def differing(runs: Sequence[Run], seed: str) -> list[str]:
-    """The settings that tell runs apart: those that were typed for any of them, decide what is learned or scored and
-    vary, except the seed, and the axes of their lines. A case stands for all that it sets, but not for what was typed
-    beside it; `origin` is the folder, where several are compared.
-
-    What varies though nobody typed it follows from these and the seed, or is another edition's (notes.mixed tells).
-    """
-    named = dict.fromkeys(["origin", *NAMES, *(word.key for run in runs for word in run.words)])
-    axes, by_hand = other_axes(runs), typed_beside_cases(runs)
-    within = ["case"] if differ_in(runs, "case", []) and seed != "case" else []
-    if within and differ_in(runs, "sweep", [] if "sweep" in by_hand else within):
-        within.append("sweep")  # cases of two sweeps may have one name
-
-    def tells(key: str) -> bool:
-        if not within or key in by_hand or key in ("origin", "case"):
-            return differ_in(runs, key, [])
-        if key == "checkpoint":  # which names the run of each seed
-            return differ_in(runs, key, [*within, seed])
-        return differ_in(runs, key, [one for one in within if one != key])
-
-    return [key for key in named if key != seed and (is_science(key) or key in (*NAMES, *axes)) and tells(key)]
-
-
-def differ_in(runs: Sequence[Run], key: str, within: Sequence[str]) -> bool:
-    """Whether runs that are alike in the keys `within` have several values of a key."""
-    values: dict[tuple[str, ...], set[str]] = {}
-    for run in runs:
-        values.setdefault(tuple(value_in_words(run, one) for one in within), set()).add(value_in_words(run, key))
-    return any(len(found) > 1 for found in values.values())
-
-
-def value_in_words(run: Run, key: str) -> str:
-    """A run's value in one form, by which it is compared with others."""
-    return repr(plain(run.get(key)))
-
-
-def typed_beside_cases(runs: Sequence[Run]) -> set[str]:
-    """The keys that were typed for runs of a sweep's cases, which their case does not set."""
-    found: set[str] = set()
-    words_of, known = cache(words_of_case), choices("sweep")
-    for run in runs:
-        given = values_of(run.words)
-        if RUN_ALONE in run.words:
-            found |= {*typed_keys(run.words)}
-        elif given.get("sweep") in known:
-            found |= given.keys() - map(key_of, words_of(given["sweep"], given.get("case", "")))
-    return found
-
-
-def other_axes(runs: Sequence[Run]) -> set[str]:
-    """The keys of which no number depends (workers, a tracker) and that were an axis all the same: they were typed for
-    all runs of a folder, with several values. What a tracker calls each run is none."""
-    folders: dict[Path, list[dict[str, str]]] = {}
-    for run in runs:
-        folders.setdefault(run.folder.parent, []).append(values_of(run.words))
-    return {
-        key
-        for lines in folders.values()
-        for key in set(lines[0]).intersection(*lines)
-        if purpose_of(key) in ("machine", "logging") and not key.startswith(("hydra", "tracker.", "note"))
-        if len({line[key] for line in lines}) > 1
-    }
-
-
-def telling_apart(values: pd.DataFrame) -> list[str]:
-    """Columns that tell the rows apart and of which each has a value, without any of which this would not be so;
-    choices of groups and what was typed first are kept before others. values: a row for each setting, by key."""
-    kept = list(values)
-    for key in sorted(reversed(kept), key=lambda key: (key != "origin", is_group(key))):
-        rest = values[[one for one in kept if one != key]]
-        if not rest.duplicated().any() and (rest != "").any(axis=1).all():
-            kept = list(rest)
-    return kept
 
 
 def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()) -> dict[str, str]:
@@ -130,10 +40,13 @@ def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()
 
 def format_setting(run: Run, key: str) -> str:
     """A run's value in a table; "" if it has no such setting. Text that would read as null or a number is in quotes."""
-    form, value = format_value if key in NAMES else format_short, run.get(key)  # figure3 is one of several
-    if isinstance(value, str) and not (is_verbatim(key) or key in NAMES or key in run.choices) and misread(value):
-        return quoted(value)
-    return form(value) if run.has(key) else ""
+    if not run.has(key):
+        return ""
+    value = run.get(key)
+    if key in NAMES:
+        return format_value(value)  # whole: figure3 is one of several
+    is_name = is_verbatim(key) or key in run.choices
+    return quoted(value) if isinstance(value, str) and not is_name and misread(value) else format_short(value)
 
 
 def misread(text: str) -> bool:
@@ -196,14 +109,6 @@ def program_of(run: Run) -> str:
 def typed_words(run: Run, kept: Collection[str] = ()) -> list[str]:
     """The words of a run's command line, without those that only matter where it ran, but for the keys `kept`."""
     return texts_of(word for word in run.words if repeats_a_run(word.text) or word.key in kept)
-
-
-def words_of_case(sweep: str, case: str) -> list[str]:
-    """The words that a case of a sweep sets; [] if there is no such sweep or case."""
-    if sweep not in choices("sweep"):
-        return []
-    found = load_sweep(sweep).cases.get(case)
-    return found.set if found else []
 
 
 def repeat_command(run: Run) -> str:

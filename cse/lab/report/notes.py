@@ -6,7 +6,7 @@ from cse.lab.folder.facts import scoring, trained_on
 from cse.lab.folder.runs import Run, Where, grouped, same
 from cse.lab.folder.score_tables import problems_of
 from cse.lab.folder.status import DONE, FAILED, NOT_STARTED, RUNNING, STOPPED, Status
-from cse.lab.report.frame import varying
+from cse.lab.report.keys_that_differ import keys_that_vary
 from cse.lab.settings.dotted import format_value
 from cse.lab.settings.keys import is_science
 from cse.score import in_short
@@ -70,7 +70,7 @@ def mixed(runs: list[Run], seed: str, settings: bool) -> list[str]:
         return []
     keys = [
         key
-        for key in (varying(runs, seed) if settings else [])
+        for key in (keys_that_vary(runs, seed) if settings else [])
         if is_science(key)
         and key.partition(".")[0] != "eval"  # scored_differently reports it, with its data
         and "seed" not in key.rpartition(".")[2]

@@ -16,7 +16,8 @@ from typing import NamedTuple
 from cse.errors import UserError
 from cse.lab.folder.plan import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs, same
-from cse.lab.report.frame import OWN, differing, format_setting, short_names
+from cse.lab.report.frame import OWN, format_setting, short_names
+from cse.lab.report.keys_that_differ import keys_that_tell_settings_apart
 from cse.lab.settings.keys import is_verbatim
 from cse.lab.settings.words import value_in
 from cse.score import in_short
@@ -185,7 +186,7 @@ def having(runs: Sequence[Run], where: str, seed: str) -> list[Run]:
 
     seed: the key of seeds. Raises UserError if there are none.
     """
-    keys = {name: key for key, name in short_names(differing(runs, seed), taken=OWN).items()}
+    keys = {name: key for key, name in short_names(keys_that_tell_settings_apart(runs, seed), taken=OWN).items()}
     asked = {keys.get(key, key): values for key, values in named_settings(where).items()}
     found = [run for run in runs if all(has(run, *one) for one in asked.items())]
     if not found:

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from cse.lab.report.frame import differing
+from cse.lab.report.keys_that_differ import keys_that_tell_settings_apart
 from cse.lab.report.runs_report import notes_on_settings
 
 CASES = {  # {rule: (a line for each run: the words typed | its settings | its choices of groups, the columns)}
@@ -81,7 +81,7 @@ def test_columns(leave, runs, lines, columns):
         config, choices = ({key: yaml.safe_load(value) for key, value in (word.split("=") for word in words)}
                            for words in (config or typed, choices))  # fmt: skip
         leave(f"{number}", config, {"test/x": 1.0}, choices=choices, overrides=typed)
-    assert differing(runs(), "seed") == columns.split()
+    assert keys_that_tell_settings_apart(runs(), "seed") == columns.split()
 
 
 def test_what_nobody_typed_is_no_column_but_is_told(leave, compared):

@@ -1,0 +1,118 @@
+"""In which keys runs differ: all of them (`keys_that_vary`), those that make another setting of a table
+(`keys_that_tell_settings_apart`), and as few as tell its settings apart (`fewest_keys`)."""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from cse.lab.folder.runs import Run, plain
+from cse.lab.settings.compose import is_group
+from cse.lab.settings.dotted import flattened
+from cse.lab.settings.groups import choices
+from cse.lab.settings.keys import is_science, purpose_of
+from cse.lab.settings.words import RUN_ALONE, key_of, typed_keys, values_of
+from cse.lab.sweep.jobs import load_sweep
+
+NAMES = ("case", "sweep", "label")
+"""The keys that name runs."""
+
+
+def keys_that_vary(runs: Sequence[Run], seed: str) -> list[str]:
+    """The keys in which the runs differ, except the seed; a group that differs stands for all its values."""
+    known = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
+    keys = [key for key in known if key != seed and varies(runs, key)]
+    groups = tuple(f"{key}." for key in keys if any(key in run.choices for run in runs))
+    return [key for key in keys if not key.startswith(groups)]
+
+
+def keys_that_tell_settings_apart(runs: Sequence[Run], seed: str) -> list[str]:
+    """The keys whose values make another setting: typed for some run, decisive for what is learned or scored, or an
+    axis of a line, and not the same in all runs. `origin`, the folder where several are compared, comes first.
+
+    A case stands for all that it sets, but not for what was typed beside it. What varies though nobody typed it follows
+    from these and the seed, or is another edition's (notes.mixed tells).
+    """
+    typed = dict.fromkeys(["origin", *NAMES, *(word.key for run in runs for word in run.words)])
+    axes, beside = axes_of_no_number(runs), typed_beside_cases(runs)
+    cases = keys_of_cases(runs, beside) if seed != "case" else []
+
+    def tells_apart(key: str) -> bool:
+        if key == seed or not (is_science(key) or key in NAMES or key in axes):
+            return False
+        if key in beside or key in ("origin", "case"):  # no case stands for it
+            return varies(runs, key)
+        if key == "checkpoint" and cases:  # it names the run of each seed
+            return varies(runs, key, within=[*cases, seed])
+        return varies(runs, key, within=[one for one in cases if one != key])
+
+    return [key for key in typed if tells_apart(key)]
+
+
+def keys_of_cases(runs: Sequence[Run], beside: set[str]) -> list[str]:
+    """The keys that name the case of a run: of several sweeps too, whose cases may have one name. [] if the runs have
+    no two cases. beside: the keys that were typed beside cases."""
+    if not varies(runs, "case"):
+        return []
+    several_sweeps = varies(runs, "sweep", within=() if "sweep" in beside else ("case",))
+    return ["case", "sweep"] if several_sweeps else ["case"]
+
+
+def varies(runs: Sequence[Run], key: str, within: Sequence[str] = ()) -> bool:
+    """Whether runs that have the same values of the keys `within` have several values of a key."""
+    values: dict[tuple[str, ...], set[str]] = {}
+    for run in runs:
+        values.setdefault(tuple(value_in_words(run, one) for one in within), set()).add(value_in_words(run, key))
+    return any(len(found) > 1 for found in values.values())
+
+
+def value_in_words(run: Run, key: str) -> str:
+    """A run's value in one form, by which it is compared with others."""
+    return repr(plain(run.get(key)))
+
+
+def typed_beside_cases(runs: Sequence[Run]) -> set[str]:
+    """The keys that were typed for runs of a sweep's cases, which their case does not set."""
+    found: set[str] = set()
+    words_of, known = cache(words_of_case), choices("sweep")
+    for run in runs:
+        given = values_of(run.words)
+        if RUN_ALONE in run.words:
+            found |= {*typed_keys(run.words)}
+        elif given.get("sweep") in known:
+            found |= given.keys() - map(key_of, words_of(given["sweep"], given.get("case", "")))
+    return found
+
+
+def words_of_case(sweep: str, case: str) -> list[str]:
+    """The words that a case of a sweep sets; [] if there is no such sweep or case."""
+    if sweep not in choices("sweep"):
+        return []
+    found = load_sweep(sweep).cases.get(case)
+    return found.set if found else []
+
+
+def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
+    """The keys that no number depends on (workers, a tracker) and that were an axis all the same: typed for all runs of
+    a folder, with several values. What a tracker calls each run is none."""
+    folders: dict[Path, list[dict[str, str]]] = {}
+    for run in runs:
+        folders.setdefault(run.folder.parent, []).append(values_of(run.words))
+    found: set[str] = set()
+    for lines in folders.values():
+        of_all = set(lines[0]).intersection(*lines)
+        found |= {key for key in of_all if len({line[key] for line in lines}) > 1}
+    of_no_number = {key for key in found if purpose_of(key) in ("machine", "logging")}
+    return {key for key in of_no_number if not key.startswith(("hydra", "tracker.", "note"))}
+
+
+def fewest_keys(values: pd.DataFrame) -> list[str]:
+    """Few keys that tell the rows apart, and of which each row has a value: none can be left out. Choices of groups,
+    and what was typed first, are kept before others. values: a row for each setting, by key."""
+    kept = list(values)
+    for key in sorted(reversed(kept), key=lambda key: (key != "origin", is_group(key))):
+        rest = values[[one for one in kept if one != key]]
+        if not rest.duplicated().any() and (rest != "").any(axis=1).all():
+            kept = list(rest)
+    return kept
