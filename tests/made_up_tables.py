@@ -7,6 +7,7 @@ from cse.lab.report import published
 from cse.lab.report.cells import paper_table
 from cse.lab.report.claims import claims_frame, judge_claims
 from cse.lab.report.groups import groups_of
+from cse.lab.report.runs_report import best_of, report_of
 from cse.lab.report.spec import parse
 
 
@@ -48,3 +49,9 @@ rows:
 baseline: {VisualCSE-BERT-base: SimCSE-BERT-base}
 setting: {trainer.max_steps: null}
 """
+
+
+def whole_report(comparison):
+    """The report of a comparison alone."""
+    best = best_of(comparison, "", is_part=False)
+    return report_of(comparison, None, [], gaps=None, best=best, name="")

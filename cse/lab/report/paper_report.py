@@ -54,29 +54,31 @@ def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     paper = published.read_paper(spec.paper)
     paper = {**paper, **paper["tables"].get(block.get("table"), {})}  # a table may have a paper and link of its own
     states = counted([run.state for run in found]) if found else "No run"
-    report = Report(
+    of_paper: Section | None = None
+    grid_of_paper: dict[str, list[tuple[str, str, str]]] = {}
+    if printed:
+        cells, section = paper_table(spec, printed, groups, runs, expected, config["confidence"])
+        of_paper, grid_of_paper = replace(section, label=name), as_printed(printed, cells)
+    of_runs = None
+    if runs and not any(group.values for group in groups.values()):
+        label, jobs_to_name = (f"{name}-runs", []) if printed else (name, expected)
+        of_runs = beside_each_other(runs, places, spec, jobs_to_name, label)
+    of_smoke = None
+    if made_up:
+        of_smoke = unranked_section(compare_runs(made_up, places, scores_of_figures(spec, made_up), spec.seed))
+    return Report(
         title=name,
         subtitle=f"{paper['paper']}. {states} ({', '.join(map(str, places))}).",
-        sections=[],
-        csv={"report.csv": None, "claims.csv": claims_frame(claims)},
+        sections=[section for section in (of_paper, of_runs, of_smoke) if section is not None],
+        csv={"report.csv": of_paper.frame if of_paper else None, "claims.csv": claims_frame(claims)},
         claims=claims,
         pictures=[draw_into(plot, spec, runs, out) for plot in spec.figures],
         log=found,
+        grid=grid_of_paper,
+        columns=printed.columns if printed else (),
         link=paper.get("link", ""),
         start="" if any(run.is_done for run in found) else f"cse-train sweep={name}",
     )
-    if printed:
-        cells, section = paper_table(spec, printed, groups, runs, expected, config["confidence"])
-        report.sections.append(replace(section, label=name))
-        report.csv["report.csv"] = section.frame
-        report.columns, report.grid = printed.columns, as_printed(printed, cells)
-    if runs and not any(group.values for group in groups.values()):
-        label = f"{name}-runs" if printed else name
-        report.sections.append(beside_each_other(runs, places, spec, [] if printed else expected, label))
-    if made_up:
-        scores = scores_of_figures(spec, made_up)
-        report.sections.append(unranked_section(compare_runs(made_up, places, scores, spec.seed)))
-    return report
 
 
 def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected: list[Config], label: str) -> Section:

@@ -62,31 +62,36 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> tuple[
     gated = None if least is None else gate(comparison, least, baseline, confidence, asked.first)
     label, lines = f"{name}-differences", gated.lines if gated else {}
     gaps, doubt = differences_section(comparison, baseline, confidence, config["within"], label, lines)
-    others = [gaps] if gaps else []
-    runs = [comparison.frame]
-    if real and small:
-        apart = compare_runs(small, asked.folders, config["metrics"], config["seed"])
-        others.append(unranked_section(apart))
-        runs.append(apart.frame)
-    report = report_of(comparison, name, others, asked.jobs)
-    if report.best:
-        is_part = config["where"] is not None  # which may lack some of its seeds
-        report.best = report.best._replace(doubt=doubt, again="" if is_part else report.best.again)
-    report.csv["runs.csv"] = pd.concat([*runs, runs_frame(asked.jobs, [], [])])
-    report.csv["differences.csv"] = gaps.frame if gaps else None
-    return report, gated
+    apart = compare_runs(small, asked.folders, config["metrics"], config["seed"]) if real and small else None
+    best = best_of(comparison, doubt, is_part=config["where"] is not None)  # which may lack some of its seeds
+    return report_of(comparison, apart, asked.jobs, gaps=gaps, best=best, name=name), gated
 
 
-def report_of(comparison: Comparison, name: str, others: Sequence[Section] = (), jobs: Sequence[Run] = ()) -> Report:
-    """The report of a comparison. others: the sections below its settings; jobs: planned, without a run."""
+def report_of(
+    comparison: Comparison,
+    apart: Comparison | None,
+    jobs: Sequence[Run],
+    *,
+    gaps: Section | None,
+    best: Best | None,
+    name: str,
+) -> Report:
+    """The report of a comparison. apart: of smoke runs beside it; jobs: planned, without a run; gaps: how far its
+    settings are apart; name: of the report, in LaTeX's labels."""
     settings = settings_section(comparison, name)
+    smoke = unranked_section(apart) if apart else None
+    of_runs = [comparison.frame, *([apart.frame] if apart else []), runs_frame(jobs, [], [])]
     states = [run.state for run in [*comparison.runs, *jobs]]
     return Report(
         title=", ".join(map(str, comparison.folders)) + smoke_words(comparison),
         subtitle=f"{counted(states)}.",
-        sections=[settings, *others],
-        csv={"runs.csv": comparison.frame, "settings.csv": settings.frame},
-        best=best_of(comparison),
+        sections=[section for section in (settings, gaps, smoke) if section is not None],
+        csv={
+            "runs.csv": pd.concat(of_runs),
+            "settings.csv": settings.frame,
+            "differences.csv": gaps.frame if gaps else None,
+        },
+        best=best,
         pending=unfinished(comparison, jobs),
         hint=hidden_scores(comparison),
         charts=draw_charts(comparison),
@@ -245,15 +250,15 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     return found
 
 
-def best_of(comparison: Comparison) -> Best | None:
-    """The best setting; None without a dev score."""
+def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None:
+    """The best setting; None without a dev score. doubt: why it has not won. is_part: it may have more seeds."""
     setting, scores = comparison.best, comparison.scores
     if setting is None:
         return None
     seeds = [seed for run in comparison.runs if isinstance(seed := run.get(comparison.seed), int)]
-    again = more_seeds(setting.runs, comparison.seed, seeds, comparison.folders, comparison.keys)
+    again = "" if is_part else more_seeds(setting.runs, comparison.seed, seeds, comparison.folders, comparison.keys)
     shown = score_text(comparison, setting, str(scores.leading))
-    return Best(setting.label, str(scores.best_by), str(scores.leading), shown, again=again)
+    return Best(setting.label, str(scores.best_by), str(scores.leading), shown, doubt, again)
 
 
 def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[Unfinished]:

@@ -55,8 +55,8 @@ class Best(NamedTuple):
     by: str
     leading: str
     score: str
-    doubt: str = ""
-    again: str = ""
+    doubt: str
+    again: str
 
 
 class Unfinished(NamedTuple):

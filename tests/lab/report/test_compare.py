@@ -6,6 +6,7 @@ import shlex
 import shutil
 
 import pytest
+from made_up_tables import whole_report
 from rich.console import Console
 
 from cse.errors import UserError
@@ -15,7 +16,6 @@ from cse.lab.report.frame import format_setting
 from cse.lab.report.runs_report import (
     best_of,
     notes_on_settings,
-    report_of,
     score_text,
     settings_frame,
     settings_section,
@@ -28,7 +28,7 @@ TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelat
 
 def again(comparison):
     """The command that trains more seeds of the best setting."""
-    return best_of(comparison).again
+    return best_of(comparison, "", is_part=False).again
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_a_test_score_marks_no_best(leave, compared):
 
 def test_of_many_scores_the_averages_are_shown_and_a_pattern_names_others(grid_of_runs, compared):
     few, out = compared(), io.StringIO()
-    show_report(report_of(few, ""), Console(file=out, width=200))
+    show_report(whole_report(few), Console(file=out, width=200))
     (pattern,) = re.findall(r"29 more scores: metrics=\[(\S+)\]", out.getvalue())
     assert len(compared(metrics=[pattern]).scores.shown) > 1
 
@@ -206,7 +206,7 @@ def test_no_number_is_cut_at_31_scores(grid_of_runs, compared, is_terminal):
     """A terminal has a width; a pipe has none, and a line for each setting."""
     whole = compared(metrics=["*"])
     out = io.StringIO()
-    show_report(report_of(whole, ""), Console(file=out, width=60, force_terminal=is_terminal, no_color=True))
+    show_report(whole_report(whole), Console(file=out, width=60, force_terminal=is_terminal, no_color=True))
     text = out.getvalue()
     assert text.count("74.15 ± 0.07") == 30 + 1  # its scores, but for dev/stsb/pearson, and the best
     assert "RunError: the loss is nan" in text

@@ -5,13 +5,13 @@ import re
 import chromium
 import pandas as pd
 import pytest
-from made_up_tables import parsed
+from made_up_tables import parsed, whole_report
 from run_folders import leave_heartbeat
 
 from cse.lab.report.cells import as_printed, paper_table
 from cse.lab.report.charts import COLOURS, POINTS, colours_of, curves_of, draw_charts, thinned
 from cse.lab.report.groups import groups_of
-from cse.lab.report.runs_report import in_text, legend_of_settings, report_of, settings_section
+from cse.lab.report.runs_report import in_text, legend_of_settings, settings_section
 from cse.lab.report.write import Report
 from cse.lab.report.write import page as page_of
 from cse.lab.sweep import jobs
@@ -43,7 +43,7 @@ def comparison(leave, compared, tmp_path):
 
 @pytest.fixture
 def page(comparison):
-    return page_of(report_of(comparison, ""))
+    return page_of(whole_report(comparison))
 
 
 def test_the_page_asks_for_nothing_and_reads_nothing_of_a_run_as_html(page):
@@ -81,7 +81,7 @@ def test_a_column_has_one_format_and_the_settings_are_as_typed(leave, compared):
     assert texts["test/isotropy"].tolist() == ["0.0000", "0.0010", "0.0020"]
     assert texts["wall_seconds"].tolist() == ["2.50", "1234.57", ""]
     assert texts["git_commit"].tolist() == ["0012345e3"] * 3
-    page = page_of(report_of(compared(), ""))
+    page = page_of(whole_report(compared()))
     assert all(f'"{text}\\"' in page for text in ("70.10", "65.57", "1e-05", "0.0001"))
 
 
