@@ -47,27 +47,48 @@ def reporting_settings(arguments: list[str]) -> Config:
     Raises UserError for an unknown key, for a value that the key cannot have, and if there is nothing to report.
     """
     defaults = yaml.safe_load((Path(CONF_DIR) / "reporting.yaml").read_text(encoding="utf-8"))
-    config, given = dict(defaults), set[str]()
+    typed: Config = {}
     for argument in arguments:
-        key, equals, value = argument.partition("=")
-        if key not in config:
-            hint = f"; a folder of runs is runs={key}" if os.path.isdir(key) else nearest(key, list(config))
-            raise UserError(f"{argument}: there is no key {key}{hint}")
-        if not equals:
-            raise UserError(f"{argument}: type {key}=VALUE")
-        if key in given:
-            raise UserError(f"{argument}: {key}= is there twice; give it once (where=KEY=VALUE,KEY=VALUE)")
-        given.add(key)
-        if "${" in value:
-            raise UserError(f"{argument}: $ is not expanded: type the value itself")
-        is_name = key in TEXT or (key == "runs" and value != "null" and (value[:1], value[-1:]) != ("[", "]"))
-        try:
-            # not yaml.safe_load, for which 1e-1 is text, as in YAML 1.1
-            config[key] = value if is_name else OmegaConf.from_dotlist([argument])[key]
-        except (yaml.YAMLError, OmegaConfBaseException) as error:
-            raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
-    config = resolved(validate_keys(OmegaConf.create(config), Reporting))
+        check_argument(argument, known=list(defaults), given=typed)
+        key, _, value = argument.partition("=")
+        typed[key] = value if is_text(key, value) else parsed_value(argument)
+    config = resolved(validate_keys(OmegaConf.create({**defaults, **typed}), Reporting))
     config["runs"] = config["runs"] or []
+    check_together(config, defaults)
+    return config
+
+
+def check_argument(argument: str, known: list[str], given: Config) -> None:
+    """Refuse what is not KEY=VALUE of a known key that was not given yet."""
+    key, equals, value = argument.partition("=")
+    if key not in known:
+        hint = f"; a folder of runs is runs={key}" if os.path.isdir(key) else nearest(key, known)
+        raise UserError(f"{argument}: there is no key {key}{hint}")
+    if not equals:
+        raise UserError(f"{argument}: type {key}=VALUE")
+    if key in given:
+        raise UserError(f"{argument}: {key}= is there twice; give it once (where=KEY=VALUE,KEY=VALUE)")
+    if "${" in value:
+        raise UserError(f"{argument}: $ is not expanded: type the value itself")
+
+
+def is_text(key: str, value: str) -> bool:
+    """Whether a value stands for itself: a name, or a single folder."""
+    is_list = value[:1] == "[" and value[-1:] == "]"
+    return key in TEXT or (key == "runs" and value != "null" and not is_list)
+
+
+def parsed_value(argument: str) -> object:
+    """The value of KEY=VALUE, read as in a config. Not by yaml.safe_load, for which 1e-1 is text, as in YAML 1.1."""
+    key, _, value = argument.partition("=")
+    try:
+        return OmegaConf.from_dotlist([argument])[key]
+    except (yaml.YAMLError, OmegaConfBaseException) as error:
+        raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
+
+
+def check_together(config: Config, defaults: Config) -> None:
+    """Refuse settings of which nothing can be reported together."""
     if config["differ"] is not None and len(config["differ"]) != 2:
         raise UserError("differ=[RUN,RUN] names two runs")
     if not config["sweep"] and not config["runs"] and not config["differ"]:
@@ -75,4 +96,3 @@ def reporting_settings(arguments: list[str]) -> Config:
     of_runs = next((key for key in OF_RUNS if config[key] != defaults[key]), None)
     if config["sweep"] and of_runs:
         raise UserError(f"{of_runs}={config[of_runs]} is for runs=FOLDER; a sweep's rows are compared with its paper's")
-    return config

@@ -201,25 +201,41 @@ def changed_inputs(last: Json, inputs: Mapping[str, str], dev_data: Mapping[str,
 
 def changed_files(run: Run) -> list[Change]:
     """What a finished run read, of encoders, text and pairs of the user's own, that has another content now."""
-    sums_now = named_sums(run.config)
+    return [*changed_encoders(run), *changed_list_of_texts(run), *changed_contents(run)]
+
+
+def changed_encoders(run: Run) -> list[Change]:
+    """The files and encoders that its settings name, with other weights now."""
     then = run.results.get("named") or {"checkpoint": run.results.get("weights_sum")}
-    found: list[Change] = []
-    for key, digest in sums_now.items():
-        if then.get(key) not in (digest, None):
-            found.append(Change("data", f"{key}={run.get(key)}", then[key], digest))
-    trained = (run.results.get("training_data") or {}).get("sha256")
-    sums = dict(trained) if isinstance(trained, dict) else {}
-    text = Path(str(run.get("data.path"))).expanduser()
-    if sums and text.is_dir():
-        files = sorted(map(str, files_of(text, tell=False)))
-        if files != sorted(sums):
-            found.append(Change("data", f"data.path={text}", sorted(sums), files))
+    return [
+        Change("data", f"{key}={run.get(key)}", then[key], digest)
+        for key, digest in named_sums(run.config).items()
+        if then.get(key) not in (digest, None)
+    ]
+
+
+def changed_list_of_texts(run: Run) -> list[Change]:
+    """Its folder of training text, if other files are in it now."""
+    folder, sums = Path(str(run.get("data.path"))).expanduser(), sums_of_texts(run)
+    if not sums or not folder.is_dir():
+        return []
+    files = sorted(map(str, files_of(folder, tell=False)))
+    return [Change("data", f"data.path={folder}", sorted(sums), files)] if files != sorted(sums) else []
+
+
+def changed_contents(run: Run) -> list[Change]:
+    """The files of its training text and of its evaluators that are there, with another content now."""
+    sums = sums_of_texts(run)
     for source in (run.results.get("data") or {}).values():
         sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
-    for name, digest in sums.items():
-        if Path(name).is_file() and read_once(sha256, Path(name)) != digest:  # a benchmark's are named within a folder
-            found.append(Change("data", name, digest, read_once(sha256, Path(name))))
-    return found
+    there = {name: read_once(sha256, Path(name)) for name in sums if Path(name).is_file()}  # a benchmark's are not
+    return [Change("data", name, sums[name], digest) for name, digest in there.items() if digest != sums[name]]
+
+
+def sums_of_texts(run: Run) -> dict[str, object]:
+    """The checksum of each file of training text, as the run recorded it."""
+    trained = (run.results.get("training_data") or {}).get("sha256")
+    return dict(trained) if isinstance(trained, dict) else {}
 
 
 def changed_code(results: Json, config: Config) -> list[str]:
@@ -236,11 +252,14 @@ def changed_code(results: Json, config: Config) -> list[str]:
 def own_code(config: Config) -> dict[str, str]:
     """16 hex digits of the file of each loaded module that a `_target_` names, without cse's and installed packages."""
     targets = [str(value) for key, value in flattened(config).items() if key.endswith("._target_")]
-    modules = {name: sys.modules.get(name) for name in sorted(target.rpartition(".")[0] for target in targets)}
-    files = {name: Path(file) for name, one in modules.items() if one and (file := vars(one).get("__file__"))}
     elsewhere = (PACKAGE_DIR, Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib")))
-    own = {name: file for name, file in files.items() if not any(file.is_relative_to(place) for place in elsewhere)}
-    return {name: sha256(file)[:16] for name, file in own.items()}
+    found: dict[str, str] = {}
+    for name in sorted(target.rpartition(".")[0] for target in targets):
+        module = sys.modules.get(name)
+        file = vars(module).get("__file__") if module else None
+        if file and not any(Path(file).is_relative_to(place) for place in elsewhere):
+            found[name] = sha256(Path(file))[:16]
+    return found
 
 
 @cache

@@ -124,8 +124,11 @@ class Run:
     def get(self, key: str) -> Any:
         """The value at a dotted key, or for a group the YAML chosen in it; None if there is neither."""
         found = self._at(key)
-        is_group = isinstance(found, dict) and "." not in key
-        return self.choices.get(key) if found is None or is_group or found is NOWHERE else found
+        if found is None or found is NOWHERE:
+            return self.choices.get(key)
+        if isinstance(found, dict) and "." not in key:  # the settings of a group
+            return self.choices.get(key)
+        return found
 
     def has(self, key: str) -> bool:
         """Whether the run has such a setting or group at all (cse-eval has no learning rate)."""
@@ -248,7 +251,11 @@ def read_checked(kind: TypeAdapter[Any], file: Path) -> Any:
 
 def _words(folder: Path, results: Json) -> Sequence[str]:
     """The settings of the command line."""
-    return _read(lambda _: split_flags(shlex.split(results["command"])[1:])[0], folder / "results.json", [])
+    try:
+        return split_flags(shlex.split(results["command"])[1:])[0]
+    except ValueError as error:
+        log.warning("%s cannot be read (%s): it is left out", folder / "results.json", error)
+        return []
 
 
 def _read(read: Callable[[Path], T], path: Path, empty: T) -> T:

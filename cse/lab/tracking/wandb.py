@@ -160,10 +160,9 @@ class Wandb:
         scores = {name: value for name, value in metrics.items() if name.startswith("dev/") and not math.isnan(value)}
         if scores and step > 0 and self.run.settings.mode != "disabled":  # step 0 is the untrained encoder's
             best = self.known["best"]
-            best |= {
-                name: (min if name in lower_is_better else max)(value, best.get(name, value))
-                for name, value in scores.items()
-            }
+            for name, value in scores.items():
+                better = min if name in lower_is_better else max
+                best[name] = better(value, best.get(name, value))
             self.run.summary.update(best)
             write_json(self.file, self.known)  # for a resumed run
 
