@@ -42,7 +42,7 @@ def run_many(command: str, arguments: list[str]) -> NoReturn:
     from cse.lab.sweep import engine
 
     slurm.release()
-    sys.exit(engine.main(arguments, PROGRAMS[command]))
+    sys.exit(engine.run_line(arguments, PROGRAMS[command]))
 
 
 def show_config(command: str, words: list[Word], flags: list[str]) -> NoReturn:

@@ -13,19 +13,19 @@ def sources(chosen: Mapping[str, str | None], words: Sequence[Word]) -> list[str
     chosen: the choice of each config group (Hydra's runtime choices). words: the line's.
     """
     objective, model, aux = str(chosen["objective"]), str(chosen["model"]), str(chosen["aux_modality"])
-    named, recipe = values_of(words).get("model.name"), described("recipe", chosen["recipe"])
+    named, recipe = values_of(words).get("model.name"), first_sentence("recipe", chosen["recipe"])
     encoder = named or model
     lines = [
         recipe
-        or f"conf/recipe has none for {objective} with {encoder}: those of {place_of('objective', objective)} and of "
-        f"{place_of('trainer', str(chosen['trainer']))}",
-        described("recipe/augmentation", chosen["recipe/augmentation"]),
+        or f"conf/recipe has none for {objective} with {encoder}: those of {path_of('objective', objective)} and of "
+        f"{path_of('trainer', str(chosen['trainer']))}",
+        first_sentence("recipe/augmentation", chosen["recipe/augmentation"]),
     ]
     if aux != "none":
         lines += [
-            described("recipe/aux_modality", chosen["recipe/aux_modality"])
+            first_sentence("recipe/aux_modality", chosen["recipe/aux_modality"])
             or f"conf/recipe has none for {aux} beside {objective} with {encoder}: those of "
-            f"{place_of('aux_modality', aux)}"
+            f"{path_of('aux_modality', aux)}"
         ]
     if recipe and named:
         lines += [f"all for model={model}; model.name={named} is trained in its place"]
@@ -33,14 +33,14 @@ def sources(chosen: Mapping[str, str | None], words: Sequence[Word]) -> list[str
     return [line for line in lines if line]
 
 
-def described(group: str, choice: str | None) -> str:
+def first_sentence(group: str, choice: str | None) -> str:
     """The first sentence of a choice's file, and the file; "" if there is none."""
     if choice is None or choice not in choices(group):
         return ""
-    return f"{first_comment(group, choice)} ({place_of(group, choice)})"
+    return f"{first_comment(group, choice)} ({path_of(group, choice)})"
 
 
-def place_of(group: str, choice: str) -> Path:
+def path_of(group: str, choice: str) -> Path:
     """The file of an existing choice: conf/GROUP/CHOICE.yaml, or where one's own lies."""
     file = file_of(group, choice)
     return file.relative_to(Path(CONF_DIR).parent) if file.is_relative_to(CONF_DIR) else file

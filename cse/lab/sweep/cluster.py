@@ -1,4 +1,4 @@
-"""Run jobs on a cluster through submitit: each is a job of SLURM's that calls cse.lab.sweep.process.run on its node."""
+"""Run jobs on a cluster through submitit: each is a job of SLURM's that calls sweep.process.run_job on its node."""
 
 import secrets
 import shlex
@@ -46,7 +46,7 @@ class OnNode(Checkpointable):
         signals = SignalForwarder(str)
         signals.waits = True
         with signals:
-            outcome = process.run(job, folder, signals)
+            outcome = process.run_job(job, folder, signals)
         if signals.requested is not None and slurm.is_wanted_later(signals.requested):
             # SLURM sends SIGTERM once submitit's scontrol has requeued the job, and it would kill scontrol as well
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -109,7 +109,7 @@ def parameters_of(line: Line) -> dict[str, Any]:
     return DEFAULTS | {key: value for key, value in typed.items() if value is not None or key in DEFAULTS}
 
 
-def number_in(value: object) -> int:
+def number_at_end(value: object) -> int:
     """The number in sbatch's NUMBER, TYPE:NUMBER or, of gres, gpu:TYPE:NUMBER; 0 where there is none."""
     number = str(value).rpartition(":")[2]
     return int(number) if number.isdecimal() else 0
@@ -145,7 +145,7 @@ class Described(SlurmExecutor):
         return 1
 
 
-def show(line: Line, planned: Sequence[PlannedJob]) -> None:
+def print_submission(line: Line, planned: Sequence[PlannedJob]) -> None:
     """Print what would be submitted to SLURM: how many jobs on how many GPUs, and the script that submitit writes.
 
     Raises UserError for an invalid value of hydra.launcher.*.
@@ -156,9 +156,9 @@ def show(line: Line, planned: Sequence[PlannedJob]) -> None:
         executor.parameters["map_count"] = count
     asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
     devices = max((job.composed().trainer.devices for job in planned if job.program == "cse-train"), default=1)
-    nodes, tasks = (number_in(parameters.get(key, 1)) for key in ("nodes", "tasks_per_node"))
+    nodes, tasks = (number_at_end(parameters.get(key, 1)) for key in ("nodes", "tasks_per_node"))
     gres = str(parameters.get("gres"))
-    gpus = number_in(parameters.get("gpus_per_node", gres if gres.startswith("gpu:") else 0))
+    gpus = number_at_end(parameters.get("gpus_per_node", gres if gres.startswith("gpu:") else 0))
     processes = max(devices, nodes * tasks)
     of_job = f"{nodes * gpus}" if gpus else "none by gpus_per_node or gres"
     print(f"\nSLURM: jobs {count}, GPUs a job {of_job}, processes of each {processes}; {asked}")

@@ -23,7 +23,7 @@ from cse.lab.sweep.start import Runner, Start, check_id, idle_gpus, run_here, sh
 from cse.training.signals import SignalForwarder
 
 
-def main(arguments: Sequence[str], program: str = "cse-train") -> int:
+def run_line(arguments: Sequence[str], program: str = "cse-train") -> int:
     """Run the jobs of a line as typed, or show them (dry_run=true). Returns 0, or 1 if a job failed.
 
     Raises UserError for a mistake in any job's settings before the first job starts, Interrupted after a signal.
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str], program: str = "cse-train") -> int:
     planned, parallel = line.jobs(), line.options.jobs.parallel
     if line.search:
         check_search(line)
-    check_settings(planned)
+    check_jobs(planned)
     check_id(planned)
     shares = shares_of(planned, parallel) if line.launcher == "basic" else []
     if line.options.dry_run:
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str], program: str = "cse-train") -> int:
     return 1 if start.failure else 0
 
 
-def check_settings(planned: Sequence[PlannedJob]) -> None:
+def check_jobs(planned: Sequence[PlannedJob]) -> None:
     """Check the settings and the selection of the jobs before any starts.
 
     Raises UserError for a key or a choice that does not exist in some job, or if no job has valid settings. A value
@@ -156,7 +156,7 @@ def show_plan(line: Line, planned: Sequence[PlannedJob]) -> int:
     if line.launcher == "submitit_slurm":
         from cse.lab.sweep import cluster
 
-        cluster.show(line, planned)
+        cluster.print_submission(line, planned)
     if refused:
         print(f"{len(refused)} of {len(planned)} jobs would be refused before their first step")
     return 1 if refused else 0

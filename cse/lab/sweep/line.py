@@ -119,7 +119,7 @@ def read_line(arguments: Sequence[str], program: str) -> Line:
         program=program,
         words=words,
         sweep=sweep,
-        folder=Path(given.get("hydra.sweep.dir") or (sweep.place(own) if sweep else place_of(program, own))),
+        folder=Path(given.get("hydra.sweep.dir") or (sweep.place(own) if sweep else folder_of_line(program, own))),
         rows=rows,
         options=options,
         launcher=launcher,
@@ -154,7 +154,7 @@ def axes_of(words: Sequence[Word]) -> list[str]:
     return list(dict.fromkeys(word.key for word in words if word.is_axis))
 
 
-def place_of(program: str, words: Sequence[Word]) -> Path:
+def folder_of_line(program: str, words: Sequence[Word]) -> Path:
     """The folder of a line's jobs without a sweep, relative to the working directory: multirun/AXES-SETTINGS-HASH.
 
     The hash is over the axes' keys and every other setting, so a longer axis (seed=1,2,3 instead of seed=1,2) keeps the

@@ -46,7 +46,7 @@ class Outcome:
         return self.state in (FAILED, KILLED, INTERRUPTED)
 
 
-def run(job: jobs.PlannedJob, folder: Path, signals: SignalForwarder, gpus: str | None = None) -> Outcome:
+def run_job(job: jobs.PlannedJob, folder: Path, signals: SignalForwarder, gpus: str | None = None) -> Outcome:
     """Run one job, unless it is done or already running.
 
     signals: forwards signals to its process. gpus: those that it sees, as CUDA_VISIBLE_DEVICES has them; None: all.

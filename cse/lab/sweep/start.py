@@ -123,7 +123,7 @@ def run_here(planned: Sequence[PlannedJob], start: Start, shares: Sequence[str |
         else:
             share = slots.get()
             try:
-                outcome = process.run(job, start.folder / job.name, start.signals, share)
+                outcome = process.run_job(job, start.folder / job.name, start.signals, share)
             finally:
                 slots.put(share)  # after an error too, or the next job would wait for ever
         start.record(outcome)

@@ -51,7 +51,7 @@ def many(tmp_path, monkeypatch) -> Many:
 
         monkeypatch.setattr(process, "command_of", command)
         with explaining(line.split(), "train"):
-            code = engine.main(line.split(), program)
+            code = engine.run_line(line.split(), program)
         outcomes = sorted(starts[-1].outcomes.items())
         return code, {name.rpartition("-")[0]: outcome.state for name, outcome in outcomes}
 

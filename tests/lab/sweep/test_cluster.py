@@ -171,7 +171,7 @@ def line_of(*launch: str) -> line.Line:
 def test_a_dry_run_shows_the_submission_on_any_machine(tmp_path, monkeypatch, capsys, words, parts):
     monkeypatch.chdir(tmp_path)
     line = f"-m {words} hydra/launcher=submitit_slurm hydra.launcher.partition=gpu dry_run=true model=minilm"
-    assert engine.main(shlex.split(line), "cse-train") == 0
+    assert engine.run_line(shlex.split(line), "cse-train") == 0
     shown = capsys.readouterr().out
     assert [part for part in [*parts, "#SBATCH --partition=gpu", "submitit.core._submit"] if part not in shown] == []
     assert not list(tmp_path.iterdir())

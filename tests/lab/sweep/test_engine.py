@@ -105,7 +105,7 @@ def test_a_job_has_as_many_gpus_as_devices_or_the_line_is_refused(monkeypatch, w
         assert start.shares_of(read.jobs(), read.options.jobs.parallel) == shares
         return
     with pytest.raises(UserError, match=shares):
-        engine.main(["-m", "seed=1,2,3", *words.split()])
+        engine.run_line(["-m", "seed=1,2,3", *words.split()])
 
 
 @pytest.mark.parametrize(("named", "gpus"), [("", ["0", "1"]), ("3,5", ["3", "5"]), ("", [])])
@@ -141,11 +141,11 @@ def test_after_a_signal_running_jobs_save_and_no_other_starts(many, tmp_path, ca
 
 
 def test_a_dry_run_shows_the_plan_and_starts_nothing(many, tmp_path, capsys):
-    assert engine.main([*LINE.split(), "seed=1,2,3", "dry_run=true"]) == 0
+    assert engine.run_line([*LINE.split(), "seed=1,2,3", "dry_run=true"]) == 0
     out = capsys.readouterr().out
     assert out.count("15,625") == 12  # steps of 64 rows are wiki1m
     assert "not here: " in out
-    assert engine.main([*LINE.split(), "smoke=true", "dry_run=true"]) == 0
+    assert engine.run_line([*LINE.split(), "smoke=true", "dry_run=true"]) == 0
     out = capsys.readouterr().out
     assert out.count("a smoke test") == 4
     assert "not here" not in out  # what it reads is made up
@@ -167,7 +167,7 @@ def test_smac_finds_the_best_and_continues_where_it_stopped(many, tmp_path, monk
             return process.Outcome(job.name, "failed")
         return process.Outcome(job.name, "done", Score(score, sign * abs(asked[-1] + 3), lower_is_better=sign > 0))
 
-    monkeypatch.setattr(process, "run", run)
+    monkeypatch.setattr(process, "run_job", run)
     line = "sweep=noncontrastive/table1_vicreg case=eda_0.1 model=bert hydra.sweeper.batch=2 hydra.sweeper.n_trials="
     assert many(f"{line}8")[0] == 1
     assert len(asked) == len(set(asked)) == 8
@@ -201,7 +201,7 @@ def test_a_search_that_is_interrupted_runs_the_same_point_first(many, tmp_path, 
             return process.Outcome(job.name, "interrupted")
         return process.Outcome(job.name, "done", Score("dev/average", float(len(asked))))
 
-    monkeypatch.setattr(process, "run", run)
+    monkeypatch.setattr(process, "run_job", run)
     line = "-m hydra/sweeper=smac trainer.lr=interval(1e-5,1e-3) hydra.sweeper.n_trials=4 seed=1"
     with pytest.raises(Interrupted):
         many(line)
@@ -228,7 +228,7 @@ def test_a_search_learns_nothing_from_trials_of_other_data(many, monkeypatch, ca
 def test_a_search_with_other_settings_is_refused_and_a_dry_run_shows_them(many, tmp_path, capsys):
     pytest.importorskip("smac", reason="needs the package smac")
     line = "-m hydra/sweeper=smac hydra.sweeper.n_trials=2 hydra.sweep.dir=here trainer.lr="
-    assert engine.main(f"{line}interval(1e-5,1e-3) dry_run=true".split()) == 0
+    assert engine.run_line(f"{line}interval(1e-5,1e-3) dry_run=true".split()) == 0
     assert "trainer.lr=interval(1e-5,1e-3)" in capsys.readouterr().out
     assert many(f"{line}interval(1e-5,1e-3)")[0] == 0
     before = len(many.jobs)
@@ -301,11 +301,11 @@ def test_a_search_without_a_sweeps_yaml_names_its_best_trial(many, capsys):
 def test_a_dry_run_names_the_jobs_that_would_be_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     line = ["model=minilm", "objective=whitenedcse", "eval=[]", "trainer.select=null", "tracker=none", "dry_run=true"]
-    assert engine.main([*line, "objective.whitening.num_groups=4,96,100", "seed=1,2"]) == 1
+    assert engine.run_line([*line, "objective.whitening.num_groups=4,96,100", "seed=1,2"]) == 1
     rows = [row for row in capsys.readouterr().out.splitlines() if row.startswith("num_groups_")]
     refused = {row.split("-")[0]: "objective.whitening.num_groups=" in row for row in rows}
     assert refused == {"num_groups_4": True, "num_groups_96": False, "num_groups_100": True}
     with pytest.raises(UserError, match="num_groups=100"):
-        engine.main([*line, "objective.whitening.num_groups=100", "seed=1,2"])
-    assert engine.main([*line, "augmentation=none,dropout", "objective=simcse"]) == 1
-    assert engine.main([*line, "objective=simcse", "seed=1,2"]) == 0
+        engine.run_line([*line, "objective.whitening.num_groups=100", "seed=1,2"])
+    assert engine.run_line([*line, "augmentation=none,dropout", "objective=simcse"]) == 1
+    assert engine.run_line([*line, "objective=simcse", "seed=1,2"]) == 0

@@ -9,7 +9,7 @@ from cse.errors import UserError
 from cse.lab.settings import groups
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import grid, jobs
-from cse.lab.sweep.engine import check_settings
+from cse.lab.sweep.engine import check_jobs
 from cse.lab.sweep.reads import needs_named
 from cse.sources.fetch import DatasetNeed
 
@@ -62,7 +62,7 @@ def test_a_setting_that_only_some_cases_have():
     more = ["aux_modality.init=random", "trainer.lr=0.5"]
     both = jobs_of("nonling/table3", "case=visual_bert,visual_roberta", "seed=1", *more)
     assert all(set(more) <= set(texts_of(job.words)) for job in both)
-    check_settings(both)
+    check_jobs(both)
     assert len(jobs_of("nonling/table4", "variant=released", "case=visual_bert,visual_roberta")) == 2
 
 
