@@ -8,16 +8,17 @@ p_holm: corrected over all rows; tied: p_holm does not tell them apart, "" with 
 seeds_to_tell: a side, "" if these do; paired_: the test seed by seed; alike: whether the difference is less than
 `within`, by alike_p_holm; gate: what it says.
 
-To read: `differences` makes the section; `gate` says for a check in CI whether one setting is shown to be better than
-others by so much; both name settings by `setting_named` and `settings_in`.
+To read: `compare_settings` makes the `Differences`, a `Difference` for each setting, of which `differences_table` and
+`differences_frame` are text and CSV; `gate` says for a check in CI whether one setting is shown to be better than
+others by so much; both name settings by `setting_named` and `settings_below`.
 """
 
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ from cse.lab.report.compare import Comparison, Setting
 from cse.lab.report.groups import OVER_ITEMS, Group, compare, few_seeds, first_few, seed_spread
 from cse.lab.report.notes import changed_texts, rest_on_other_data
 from cse.lab.report.signs import TIED, bounds, probability, signed
-from cse.lab.report.statistics import SeedSpread, compare_pairs, holm, likeness, seeds_for, smallest_difference
+from cse.lab.report.statistics import Effect, SeedSpread, compare_pairs, holm, likeness, seeds_for, smallest_difference
 from cse.lab.report.which_runs import has, named_settings
 from cse.lab.sections import Section
 
@@ -52,68 +53,229 @@ Pairs = Mapping[frozenset[Setting], str]
 """What a gate says of two settings."""
 
 
-def differences_section(
+@dataclass(frozen=True)
+class Tested:
+    """A difference by one test. p_holm: its p, corrected by Holm over the settings; alike_p: that it is less than
+    `within`, by two one-sided tests; alike_p_holm: the same, corrected."""
+
+    found: Effect
+    p_holm: float
+    alike_p: float
+    alike_p_holm: float
+
+    def is_alike(self, within: float, level: float) -> str:
+        """Whether both are alike: yes; no, as the whole interval is further off; not shown; "" without a test."""
+        if math.isnan(self.alike_p_holm) or self.found.low is None or self.found.high is None:
+            return ""
+        if self.alike_p_holm < level:
+            return "yes"
+        return "no" if self.found.low > within or self.found.high < -within else "not shown"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting against the reference: a line of the table and of differences.csv.
+
+    tied: p_holm does not tell them apart; None without a test, or with too few seeds for a verdict (few, which says
+    so). alike, paired_alike: whether the difference is less than `within`. gate: what the gate says.
+    """
+
+    setting: Setting
+    group: Group
+    unpaired: Tested
+    paired: Tested
+    few: str
+    tied: bool | None
+    alike: str
+    paired_alike: str
+    seeds_to_tell: str
+    gate: str
+
+    @property
+    def size(self) -> float:
+        """The difference of the means."""
+        assert self.unpaired.found.effect is not None  # two settings with the score
+        return self.unpaired.found.effect
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Each setting against a reference, which is the best if no baseline was named (is_best).
+
+    base: the reference's runs. level: of a single test, over all lines. lower: how many settings rank too low to be
+    compared.
+    """
+
+    comparison: Comparison
+    score: str
+    reference: Setting
+    is_best: bool
+    base: Group
+    lines: list[Difference]
+    spread: SeedSpread
+    level: float
+    lower: int
+    confidence: float
+    within: float | None
+
+    @property
+    def few(self) -> str:
+        """Why lines have no verdict; "" if all have one."""
+        without = [line.group for line in self.lines if line.few]
+        if not without:
+            return ""
+        groups = [self.base, *without]
+        trained = sorted((group for group in groups if not group.only_scored), key=lambda group: len(group.values))
+        few = few_seeds([*trained[:1], *(group for group in groups if group.only_scored)])
+        if len(without) == len(self.lines):
+            return few
+        return f"{few}, in {len(without)} of {len(self.lines)} comparisons"
+
+    @property
+    def doubt(self) -> str:
+        """Why the best has not won; "" if it has."""
+        if not self.is_best:
+            return ""
+        if self.few:
+            return f"no verdict: {self.few}"
+        tied = [line for line in self.lines if line.tied]
+        return f"not told apart from {len(tied)} of the others" if tied else ""
+
+
+def compare_settings(
     comparison: Comparison,
     baseline: str | None,
     confidence: float,
     within: float | None = None,
-    label: str = "",
     gated: Pairs | None = None,
-) -> tuple[Section | None, str]:
+) -> Differences | None:
     """Compare each setting with the first, which is the best, or the baseline; None if fewer than two have the score.
 
-    Returns the section, and why the best has not won. label: LaTeX's. Raises UserError for a baseline that names no
-    setting, or several.
+    Raises UserError for a baseline that names no setting, or several.
     """
     score = comparison.scores.leading
     if score is None:
-        return None, ""
+        return None
     reference = comparison.ranked[0] if baseline is None else setting_named(comparison, baseline)
     ranked = [setting for setting in comparison.ranked if score in setting.scores]
     others = [setting for setting in ranked[:MOST] if setting is not reference]
     if reference not in ranked or not others:
-        return None, ""
+        return None
     base, *compared = groups = [comparison.group_of(setting, score) for setting in [reference, *others]]
-    frame = pd.DataFrame([setting.values for setting in others], columns=list(comparison.keys))
-    frame = frame.assign(score=score, reference=reference.label)
-    frame = frame.join(test_all(base, compared, confidence, within))
     spread, level = seed_spread(groups) or SeedSpread(0.0, 0), (1 - confidence) / len(others)
-    sides = [(not base.only_scored) + (not group.only_scored) for group in compared]  # with seeds
-    frame["seeds_to_tell"] = [
-        "" if p < 1 - confidence else seeds_to_tell(size, spread.sd, level, of)
-        for size, p, of in zip(frame["difference"], frame["p_holm"], sides, strict=True)
-    ]
-    frame["gate"] = [(gated or {}).get(frozenset((setting, reference)), "") for setting in others]
-    without, few = without_verdict(base, compared)
-    frame.loc[without, ["tied", "alike", "paired_alike"]] = ""
-    notes = [spread.in_words(level, max(1, *sides)), f"No verdict: {few}." if few else ""]
-    notes += [not_paired(comparison.seed, base, compared)]
-    if left := len(ranked) - len(groups):
-        notes.append(f"{left} further settings, which rank lower, are not compared.")
-    of_best = reference is comparison.best and baseline is None
+    unpaired = test_all([partial(compare, group, base) for group in compared], confidence, within)
+    paired = test_all([partial(compare_pairs, group.scores, base.scores) for group in compared], confidence, within)
+    lines = []
+    for setting, group, by_means, by_seed in zip(others, compared, unpaired, paired, strict=True):
+        few, effect = few_seeds([base, group]), by_means.found.effect
+        is_told_apart = by_means.p_holm < 1 - confidence
+        sides = [base.only_scored, group.only_scored].count(False)
+        seeds = "" if is_told_apart else seeds_to_tell(effect, spread.sd, level, sides)
+        lines.append(
+            Difference(
+                setting,
+                group,
+                by_means,
+                by_seed,
+                few,
+                tied=None if few or math.isnan(by_means.p_holm) else not is_told_apart,
+                alike="" if few else by_means.is_alike(within or 0.0, 1 - confidence),
+                paired_alike="" if few else by_seed.is_alike(within or 0.0, 1 - confidence),
+                seeds_to_tell=seeds,
+                gate=(gated or {}).get(frozenset((setting, reference)), ""),
+            )
+        )
+    is_best = reference is comparison.best and baseline is None
+    lower = len(ranked) - len(groups)
+    return Differences(comparison, score, reference, is_best, base, lines, spread, level, lower, confidence, within)
+
+
+def test_all(tests: Sequence[Callable[..., Effect]], confidence: float, within: float | None) -> list[Tested]:
+    """The result of each test, for a difference and for likeness, whose p are corrected by Holm over all of them."""
+    found = [test(confidence) for test in tests]
+    alike = [likeness(partial(test, confidence), within) for test in tests]
+    corrected = zip(found, holm([one.p for one in found]), alike, holm(alike), strict=True)
+    return [Tested(*one) for one in corrected]
+
+
+def differences_section(found: Differences | None, label: str = "") -> Section | None:
+    """The table of the differences; None if there are none. label: LaTeX's."""
+    if found is None:
+        return None
+    comparison, score = found.comparison, found.score
     best = "the best, " if score == comparison.scores.best_by else f"the best by {comparison.scores.best_by}, "
-    title = f"{score}: difference to {best if of_best else ''}{reference.label}"
-    tied = (frame["tied"] == "True").sum()
-    doubt = f"no verdict: {few}" if few else f"not told apart from {tied} of the others" if tied else ""
-    section = Section(
-        title,
-        differences_table(
-            frame, comparison.shown_keys, confidence, digits_of(comparison.formats[score], frame["difference"])
-        ),
+    sides = [[found.base.only_scored, line.group.only_scored].count(False) for line in found.lines]
+    notes = [
+        found.spread.in_words(found.level, max(1, *sides)),
+        f"No verdict: {found.few}." if found.few else "",
+        not_paired(comparison.seed, found.base, [line.group for line in found.lines]),
+        f"{found.lower} further settings, which rank lower, are not compared." if found.lower else "",
+    ]
+    return Section(
+        f"{score}: difference to {best if found.is_best else ''}{found.reference.label}",
+        differences_table(found),
         [note for note in notes if note],
-        about_tests(frame, within),
+        about_tests(found),
         words=len(comparison.shown_keys),
         label=label,
-        frame=frame,
+        frame=differences_frame(found),
     )
-    return section, doubt if of_best else ""
 
 
-def digits_of(form: str, sizes: pd.Series) -> int | None:
+def differences_table(found: Differences) -> pd.DataFrame:
+    """A line for each compared setting, as text, without empty columns."""
+    lines, keys = found.lines, found.comparison.shown_keys
+    digits = digits_of(found.comparison.formats[found.score], [line.size for line in lines])
+    table = pd.DataFrame({name: [line.setting.values[key] for line in lines] for key, name in keys.items()})
+    table["difference"] = [signed(line.size, digits) + (f" {TIED}" if line.tied else "") for line in lines]
+    unpaired, paired = [line.unpaired for line in lines], [line.paired for line in lines]
+    alike, paired_alike = [line.alike for line in lines], [line.paired_alike for line in lines]
+    for kind, tests, words in (("", unpaired, alike), ("paired ", paired, paired_alike)):
+        p = "p (Holm)" if number_of_tests(tests) > 1 else "p"
+        table[f"{kind}{found.confidence:.0%} interval"] = [
+            bounds(one.found.low, one.found.high, digits) for one in tests
+        ]
+        table[f"{kind}{p}"] = [probability(one.p_holm) for one in tests]
+        table[f"{kind}alike"] = [with_p(word, one.alike_p_holm) for word, one in zip(words, tests, strict=True)]
+    table["of"] = [line.unpaired.found.n for line in lines]
+    table["seeds to tell"] = [line.seeds_to_tell for line in lines]
+    keep = [*keys.values(), "difference"]
+    return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
+
+
+def differences_frame(found: Differences) -> pd.DataFrame:
+    """differences.csv: a row for each compared setting."""
+    rows = []
+    for line in found.lines:
+        effect = line.unpaired.found
+        row: dict[str, object] = {key: line.setting.values[key] for key in found.comparison.keys}
+        row |= {"score": found.score, "reference": found.reference.label}
+        row |= {"difference": effect.effect, "of": effect.n, "test": effect.test}
+        for kind, one in (("", line.unpaired), ("paired_", line.paired)):
+            row |= {f"{kind}low": one.found.low, f"{kind}high": one.found.high}
+            row |= {f"{kind}p": one.found.p, f"{kind}p_holm": one.p_holm}
+            row |= {f"{kind}alike_p": one.alike_p, f"{kind}alike_p_holm": one.alike_p_holm}
+        row |= {"alike": line.alike, "paired_alike": line.paired_alike, "tied": "" if line.tied is None else line.tied}
+        row |= {"seeds_to_tell": line.seeds_to_tell, "gate": line.gate}
+        rows.append(row)
+    return pd.DataFrame(rows, dtype=object)
+
+
+def with_p(word: str, p: float) -> str:
+    """A word with its p in brackets; "" without a test."""
+    return "" if math.isnan(p) else f"{word} ({probability(p)})".strip()
+
+
+def number_of_tests(tests: Iterable[Tested]) -> int:
+    """How many there are, as some settings have too few seeds to be tested."""
+    return sum(not math.isnan(one.p_holm) for one in tests)
+
+
+def digits_of(form: str, sizes: Iterable[float]) -> int | None:
     """The decimals of differences of a score that is shown in this format; None: as few as each needs."""
     if form == "z.2e":
         return None
-    return 4 if form == "z.4f" or sizes.abs().max() < 0.1 else 2
+    return 4 if form == "z.4f" or max(map(abs, sizes)) < 0.1 else 2
 
 
 def not_paired(seed: str, base: Group, others: Sequence[Group]) -> str:
@@ -126,83 +288,27 @@ def not_paired(seed: str, base: Group, others: Sequence[Group]) -> str:
     return f"Not paired where the sides have other seeds: {same} compares those that two of them share."
 
 
-def test_all(base: Group, others: Sequence[Group], confidence: float, within: float | None) -> pd.DataFrame:
-    """A line for each of the others, against the base: by Welch's test and seed by seed, for a difference and for
-    likeness. Beside each p stands that after Holm's correction over the lines."""
-    rows = []
-    for group in others:
-        tests = {"": partial(compare, group, base), "paired_": partial(compare_pairs, group.scores, base.scores)}
-        found = {kind: test(confidence) for kind, test in tests.items()}
-        row = {"difference": found[""].effect, "of": found[""].n, "test": found[""].test}
-        for kind, one in found.items():
-            alike = likeness(partial(tests[kind], confidence), within)
-            row |= {f"{kind}low": one.low, f"{kind}high": one.high, f"{kind}p": one.p, f"{kind}p_holm": math.nan}
-            row |= {f"{kind}alike_p": alike, f"{kind}alike_p_holm": math.nan}
-        rows.append(row)
-    frame = pd.DataFrame(rows, dtype=object)
-    for kind in ("", "paired_"):
-        for p in (f"{kind}p", f"{kind}alike_p"):
-            frame[f"{p}_holm"] = holm(frame[p])
-        ends = zip(frame[f"{kind}alike_p_holm"], frame[f"{kind}low"], frame[f"{kind}high"], strict=True)
-        frame[f"{kind}alike"] = [
-            likeness_in_words(p, low, high, within or 0.0, 1 - confidence) for p, low, high in ends
-        ]
-    frame["tied"] = ["" if math.isnan(p) else str(p >= 1 - confidence) for p in frame["p_holm"]]
-    return frame
-
-
-def about_tests(frame: pd.DataFrame, within: float | None) -> list[str]:
+def about_tests(found: Differences) -> list[str]:
     """What the signs and the p values of a table mean."""
-    notes = [f"{TIED}: not told apart from it."] if (frame["tied"] == "True").any() else []
-    tests = ", ".join(frame["test"][frame["p_holm"].notna()].unique())
-    if (many := frame["p_holm"].count()) > 1:
+    notes = [f"{TIED}: not told apart from it."] if any(line.tied for line in found.lines) else []
+    tested = [line.unpaired for line in found.lines if not math.isnan(line.unpaired.p_holm)]
+    names = ", ".join(dict.fromkeys(one.found.test for one in tested))
+    if len(tested) > 1:
         notes.append(
-            f"p (Holm): by {tests}, corrected by Holm over {many}; p in differences.csv and intervals are not."
+            f"p (Holm): by {names}, corrected by Holm over {len(tested)}; p in differences.csv and intervals are not."
         )
-    elif many:
-        notes.append(f"p: by {tests}.")
-    notes += [OF_CHECKPOINTS] if (frame["test"] == OVER_ITEMS).any() else []
-    notes += [PAIRED] if frame["paired_p"].notna().any() else []
-    return notes + ([ALIKE.format(within)] if frame["alike_p"].notna().any() else [])
+    elif tested:
+        notes.append(f"p: by {names}.")
+    if any(line.unpaired.found.test == OVER_ITEMS for line in found.lines):
+        notes.append(OF_CHECKPOINTS)
+    if number_of_tests(line.paired for line in found.lines):
+        notes.append(PAIRED)
+    if not all(math.isnan(line.unpaired.alike_p) for line in found.lines):
+        notes.append(ALIKE.format(found.within))
+    return notes
 
 
-def likeness_in_words(p: float, low: float, high: float, within: float, level: float) -> str:
-    """Whether two are alike: no if their whole interval is further off, not shown if neither is; "" without a test."""
-    if math.isnan(p):
-        return ""
-    return "yes" if p < level else "no" if low > within or high < -within else "not shown"
-
-
-def differences_table(
-    frame: pd.DataFrame, keys: Mapping[str, str], confidence: float, digits: int | None
-) -> pd.DataFrame:
-    """A line for each compared setting, as text, without empty columns. keys: {dotted key: its short name}."""
-    table = frame[list(keys)].rename(columns=keys)
-    table["difference"] = frame["difference"].map(lambda size: signed(size, digits))
-    table["difference"] += frame["tied"].map({"True": f" {TIED}"}).fillna("")
-    for kind, name, p in (("", "", "p_holm"), ("paired_", "paired ", "paired_p_holm")):
-        ends = zip(frame[f"{kind}low"], frame[f"{kind}high"], strict=True)
-        table[f"{name}{confidence:.0%} interval"] = [bounds(low, high, digits) for low, high in ends]
-        table[f"{name}p (Holm)" if frame[p].count() > 1 else f"{name}p"] = frame[p].map(probability)
-        alike = zip(frame[f"{kind}alike"], frame[f"{kind}alike_p_holm"].map(probability), strict=True)
-        table[f"{name}alike"] = [f"{word} ({p})".strip() if p else "" for word, p in alike]
-    table["of"], table["seeds to tell"] = frame["of"], frame["seeds_to_tell"]
-    keep = [*keys.values(), "difference"]
-    return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
-
-
-def without_verdict(base: Group, others: Sequence[Group]) -> tuple[list[bool], str]:
-    """Which of the others have, or are compared with, too few seeds for a verdict, and a line that says so."""
-    without = [bool(few_seeds([base, group])) for group in others]
-    if not any(without):
-        return without, ""
-    groups = [base, *compress(others, without)]
-    trained = sorted((group for group in groups if not group.only_scored), key=lambda group: len(group.values))
-    few = few_seeds([*trained[:1], *(group for group in groups if group.only_scored)])
-    return without, few if all(without) else f"{few}, in {sum(without)} of {len(without)} comparisons"
-
-
-def seeds_to_tell(difference: float, sd: float, level: float, sides: int) -> str:
+def seeds_to_tell(difference: float | None, sd: float, level: float, sides: int) -> str:
     """The seeds a side that show such a difference with 80% power; "" if nothing tells how much seeds vary.
 
     sides: those that have seeds."""

@@ -28,7 +28,7 @@ from cse.lab.report.compare import (
     marks,
     more_seeds,
 )
-from cse.lab.report.differences import Gate, differences_section, gate
+from cse.lab.report.differences import Gate, compare_settings, differences_section, gate
 from cse.lab.report.frame import format_settings, program_of, runs_frame
 from cse.lab.report.groups import first_few, partly_scored
 from cse.lab.report.notes import data_problems, evaluated, not_alike, remarks, retrieved, selected_otherwise
@@ -61,7 +61,8 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> tuple[
     baseline, confidence, least = config["baseline"], config["confidence"], config["gate"]
     gated = None if least is None else gate(comparison, least, baseline, confidence, asked.first)
     label, lines = f"{name}-differences", gated.lines if gated else {}
-    gaps, doubt = differences_section(comparison, baseline, confidence, config["within"], label, lines)
+    differences = compare_settings(comparison, baseline, confidence, config["within"], lines)
+    gaps, doubt = differences_section(differences, label), differences.doubt if differences else ""
     apart = compare_runs(small, asked.folders, config["metrics"], config["seed"]) if real and small else None
     best = best_of(comparison, doubt, is_part=config["where"] is not None)  # which may lack some of its seeds
     return report_of(comparison, apart, asked.jobs, gaps=gaps, best=best, name=name), gated

@@ -9,7 +9,7 @@ from run_folders import leave_run
 
 from cse.lab.folder.runs import read_runs
 from cse.lab.report.compare import compare_runs
-from cse.lab.report.differences import differences_section
+from cse.lab.report.differences import compare_settings, differences_section
 from cse.lab.report.runs_report import settings_frame
 
 SCORES = st.floats(50.0, 99.0).map(lambda score: round(score, 2)) | st.none()
@@ -20,7 +20,8 @@ def reported(folder):
     """(settings, differences, the best) of the runs in a folder, without what names the folders."""
     found = compare_runs(read_runs([folder]), [folder], [], "seed")
     means = settings_frame(found).drop(columns=["folder", "remarks", "runs", "done"]).reset_index(drop=True)
-    differ = pd.concat([section.frame for section in differences_section(found, None, 0.95)[:1]] or [pd.DataFrame()])
+    section = differences_section(compare_settings(found, None, 0.95))
+    differ = section.frame if section else pd.DataFrame()
     return means, differ.reset_index(drop=True), None if found.best is None else found.best.label
 
 

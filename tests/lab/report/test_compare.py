@@ -11,7 +11,7 @@ from rich.console import Console
 
 from cse.errors import UserError
 from cse.lab.folder.runs import read_runs
-from cse.lab.report.differences import differences_section
+from cse.lab.report.differences import compare_settings, differences_section
 from cse.lab.report.frame import format_setting
 from cse.lab.report.runs_report import (
     best_of,
@@ -68,7 +68,7 @@ def test_a_copy_weighs_nothing_beside_another_run_of_its_seed(leave, compared):
     of = found.ranked[0]
     assert of.scores["dev/x"].mean == 62.5
     assert of.scores["dev/x"].sd == pytest.approx(0.5**0.5)
-    (row,) = differences_section(found, None, 0.95)[0].frame.to_dict("records")
+    (row,) = differences_section(compare_settings(found, None, 0.95)).frame.to_dict("records")
     assert row["difference"] == -2.5
 
 
@@ -164,7 +164,7 @@ def test_a_key_named_like_a_column_of_ours_keeps_its_longer_name(leave, compared
     assert settings_frame(found)["folder"].tolist() == ["2-*", "1-*"]
     latex = settings_section(found, "a").latex()
     assert "data.folder & augmentation.p & runs & x" in latex
-    other = differences_section(found, None, 0.95)[0].table
+    other = differences_section(compare_settings(found, None, 0.95)).table
     assert other[["data.folder", "augmentation.p"]].to_numpy().tolist() == [["1", "1"]]
     assert other["p"].tolist() != ["1"]
 
@@ -266,7 +266,7 @@ def test_seeds_trained_since_a_search_replace_the_score_that_picked_its_setting(
     assert [score_text(since, one, "dev/x") for one in since.ranked] == ["70.50 ± 0.71", "73.00"]
     assert since.best is since.ranked[0]  # not the trial with the highest score that is left
     assert list(settings_frame(since)["runs"]) == list(settings_frame(since)["done"]) == [2, 1]
-    section, _ = differences_section(since, None, 0.95)
+    section = differences_section(compare_settings(since, None, 0.95))
     assert list(section.frame["difference"]) == [2.5]
 
 

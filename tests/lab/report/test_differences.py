@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from typed import exit_code
 
-from cse.lab.report.differences import differences_section
+from cse.lab.report.differences import compare_settings, differences_section
 from cse.lab.report.runs_report import notes_on_settings, settings_frame
 from cse.lab.report.statistics import seeds_for
 
@@ -41,7 +41,7 @@ def by_rate(found):
 
 
 def test_each_setting_against_the_best_by_welch_and_holm(three_rates, compared):
-    found = differences_section(compared(), None, 0.95)[0]
+    found = differences_section(compare_settings(compared(), None, 0.95))
     by_lr = by_rate(found)
     assert set(by_lr) == {"1e-05", "0.0001"}
     welch = {lr: stats.ttest_ind(SCORES[lr], SCORES["3e-05"], equal_var=False) for lr in by_lr}
@@ -49,7 +49,7 @@ def test_each_setting_against_the_best_by_welch_and_holm(three_rates, compared):
         assert (row["low"], row["high"]) == pytest.approx(tuple(welch[lr].confidence_interval(0.95)))
     assert by_lr["1e-05"]["p_holm"] == pytest.approx(2 * welch["1e-05"].pvalue)
     assert by_lr["0.0001"]["p_holm"] == pytest.approx(welch["0.0001"].pvalue)
-    assert {lr: row["tied"] for lr, row in by_lr.items()} == {"1e-05": "False", "0.0001": "True"}
+    assert {lr: row["tied"] for lr, row in by_lr.items()} == {"1e-05": False, "0.0001": True}
     assert int(by_lr["0.0001"]["seeds_to_tell"]) > 4
     assert by_lr["1e-05"]["seeds_to_tell"] == ""
     texts = found.table.set_index("lr")["difference"]
@@ -58,7 +58,7 @@ def test_each_setting_against_the_best_by_welch_and_holm(three_rates, compared):
 
 def test_each_p_is_named_as_raw_or_by_holm(three_rates, compared):
     """In the file both, of every test; the table says which it shows, and one comparison needs no correction."""
-    found = differences_section(compared(), "lr=3e-05", 0.95, within=0.5)[0]
+    found = differences_section(compare_settings(compared(), "lr=3e-05", 0.95, within=0.5))
     by_lr, paired = by_rate(found), {lr: stats.ttest_rel(SCORES[lr], SCORES["3e-05"]) for lr in ("1e-05", "0.0001")}
     for lr, row in by_lr.items():
         assert row["p"] == pytest.approx(stats.ttest_ind(SCORES[lr], SCORES["3e-05"], equal_var=False).pvalue)
@@ -74,16 +74,16 @@ def test_each_p_is_named_as_raw_or_by_holm(three_rates, compared):
 def test_two_seeds_give_no_verdict(leave, compared):
     for seed, lr in product((1, 2), (1.0, 2.0)):
         leave(f"{lr},{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70 + seed + lr / 10})
-    found, doubt = differences_section(compared(), None, 0.95)
-    assert "≈" not in found.markdown()
-    assert "too few seeds" in doubt
+    found = compare_settings(compared(), None, 0.95)
+    assert "≈" not in differences_section(found).markdown()
+    assert "too few seeds" in found.doubt
 
 
 @pytest.mark.parametrize("baseline", ["lr=1e-5", "trainer.lr=0.00001", "runs/low"])
 def test_a_baseline_is_named_by_its_values_or_its_folder(three_rates, compared, baseline):
-    found = by_rate(differences_section(compared(), baseline, 0.95)[0])
+    found = by_rate(differences_section(compare_settings(compared(), baseline, 0.95)))
     assert {lr: row["difference"] > 1.5 for lr, row in found.items()} == {"3e-05": True, "0.0001": True}
-    assert "the best" not in differences_section(compared(), "lr=3e-05", 0.95)[0].title  # though it is
+    assert "the best" not in differences_section(compare_settings(compared(), "lr=3e-05", 0.95)).title  # though it is
 
 
 @pytest.mark.parametrize(("words", "code"), [
@@ -207,7 +207,7 @@ def test_the_same_seeds_are_compared_in_pairs_and_for_likeness(leave, compared):
         for seed, value in enumerate(values):
             config = {"trainer.precision": precision, "seed": seed}
             leave(f"{precision}-{seed}", config, {"dev/stsb/spearman": value})
-    found = differences_section(compared(), "precision=fp32", 0.95, within=0.5)[0]
+    found = differences_section(compare_settings(compared(), "precision=fp32", 0.95, within=0.5))
     (row,) = found.frame.to_dict("records")
     paired = stats.ttest_rel(bf16, fp32)
     assert (row["paired_low"], row["paired_high"]) == pytest.approx(tuple(paired.confidence_interval(0.95)))
@@ -225,14 +225,18 @@ def test_the_same_seeds_are_compared_in_pairs_and_for_likeness(leave, compared):
     assert {"paired p", "alike", "paired alike"} <= set(found.table)
     assert not [note for note in found.notes if "paired" in note]
     leave("fp32-9", {"trainer.precision": "fp32", "seed": 9}, {"dev/stsb/spearman": 71.0})
-    (note,) = (note for note in differences_section(compared(), "precision=fp32", 0.95)[0].notes if "paired" in note)
+    (note,) = (
+        note
+        for note in differences_section(compare_settings(compared(), "precision=fp32", 0.95)).notes
+        if "paired" in note
+    )
     assert "where=seed=0,1,2,3,4 " in note
 
 
 def test_a_setting_of_few_seeds_leaves_the_others_their_verdict(three_rates, leave, compared):
     for seed in (0, 1):
         leave(f"few-{seed}", {"trainer.lr": 1e-3, "seed": seed}, {"dev/stsb/spearman": 60.0 + seed})
-    found = differences_section(compared(), "lr=3e-05", 0.95, within=0.5)[0]
+    found = differences_section(compare_settings(compared(), "lr=3e-05", 0.95, within=0.5))
     alike = {lr: row["alike"] for lr, row in by_rate(found).items()}
     assert alike == {"0.0001": "not shown", "1e-05": "no", "0.001": ""}
     assert "No verdict: too few seeds (2): each trained side needs 3, in 1 of 3 comparisons." in found.notes
@@ -242,7 +246,7 @@ def test_seeds_beside_an_encoder_that_is_only_scored_are_those_of_a_one_sample_t
     for seed, value in enumerate([70.0, 71.0, 70.4, 70.6, 69.9]):
         leave(f"mine-{seed}", {"case": "mine", "seed": seed}, {"dev/stsb/spearman": value})
     leave("theirs", {"case": "theirs"}, {"dev/stsb/spearman": 70.2})
-    found = differences_section(compared(), "case=theirs", 0.95)[0]
+    found = differences_section(compare_settings(compared(), "case=theirs", 0.95))
     (row,) = found.frame.to_dict("records")
     sd = stats.tstd([70.0, 71.0, 70.4, 70.6, 69.9])
     assert int(row["seeds_to_tell"]) == seeds_for(row["difference"], sd, sides=1)
@@ -255,5 +259,5 @@ def test_seeds_may_be_another_key(three_rates, tmp_path):
 
 
 def test_settings_further_apart_than_the_margin_are_not_alike(three_rates, compared):
-    found = by_rate(differences_section(compared(), "lr=3e-05", 0.95, within=0.5)[0])
+    found = by_rate(differences_section(compare_settings(compared(), "lr=3e-05", 0.95, within=0.5)))
     assert {lr: row["alike"] for lr, row in found.items()} == {"0.0001": "yes", "1e-05": "no"}

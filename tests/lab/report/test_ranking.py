@@ -1,6 +1,6 @@
 """Which score leads where a dev score selects."""
 
-from cse.lab.report.differences import differences_section
+from cse.lab.report.differences import compare_settings, differences_section
 from cse.lab.report.runs_report import best_of
 
 
@@ -19,7 +19,7 @@ def test_a_test_score_leads_and_the_dev_score_selects(leave, compared):
     assert (found.scores.best_by, found.scores.leading) == ("dev/x/a", "test/z/average")
     assert found.best.label == "lr=1"
     assert best_of(found, "", is_part=False)[2:4] == ("test/z/average", "62.00 ± 1.00")
-    section, _ = differences_section(found, None, 0.95)
+    section = differences_section(compare_settings(found, None, 0.95))
     assert section.frame["difference"].tolist() == [5.0]
     assert compared(metrics=["*/a"]).scores.leading == "test/x/a"
     assert compared(metrics=["dev/*"]).scores.leading == "dev/x/a"

@@ -8,7 +8,7 @@ from sklearn.metrics import f1_score
 
 from cse.eval.items import keep_items
 from cse.lab.report import groups
-from cse.lab.report.differences import differences_section
+from cse.lab.report.differences import compare_settings, differences_section
 from cse.lab.report.signs import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
 from cse.score import Items, Score
 
@@ -153,10 +153,10 @@ def test_runs_draw_the_same_items(scored, runs):
 def test_likeness_of_encoders_that_are_only_scored_is_over_items(scored, compared):
     for name, noise in (("a", 0.3), ("b", 0.8)):
         scored(name, noise, None)
-    assert differences_section(compared(), None, 0.95, within=1)[0].frame["alike"].tolist() == ["no"]
+    assert differences_section(compare_settings(compared(), None, 0.95, within=1)).frame["alike"].tolist() == ["no"]
     scored("trained-1", 0.8, 1)
     assert (
-        "test items" in differences_section(compared(), None, 0.95)[0].notes[-1]
+        "test items" in differences_section(compare_settings(compared(), None, 0.95)).notes[-1]
     )  # it has them, and they do not answer
 
 
@@ -173,9 +173,9 @@ def test_two_checkpoints_are_compared_over_items_whatever_seed_they_were_trained
         seed = None if config["checkpoint"].startswith("hub") else 1
         scores, average = given(noise, number)
         keep_items(leave(name, {**config, "seed": seed}, {METRIC: average}), scores)
-    told = differences_section(compared(), None, 0.95)[0]
+    told = differences_section(compare_settings(compared(), None, 0.95))
     (row,) = told.frame.to_dict("records")
-    assert (row["test"], row["of"], row["tied"]) == (groups.OVER_ITEMS, "700 items", "False")
+    assert (row["test"], row["of"], row["tied"]) == (groups.OVER_ITEMS, "700 items", False)
     assert row["low"] < row["difference"] < row["high"]
     assert any("another seed" in line for line in told.legend)
 
@@ -185,14 +185,14 @@ def test_seeds_of_a_case_are_seeds_though_cse_eval_scored_them(leave, compared):
         for seed in (1, 2, 3):
             config = {"case": case, "checkpoint": f"T/{case}-{seed}", "seed": seed}
             leave(f"{case}-{seed}", config, {METRIC: base + seed / 10})
-    (row,) = differences_section(compared(), None, 0.95)[0].frame.to_dict("records")
+    (row,) = differences_section(compare_settings(compared(), None, 0.95)).frame.to_dict("records")
     assert (row["test"], row["of"]) == ("Welch", "3 and 3 seeds")
 
 
 def test_of_one_seed_a_side_a_comparison_shows_the_difference_and_tests_nothing(scored, compared):
     scored("good-1", 0.3, 1)
     scored("bad-1", 0.8, 1)
-    told = differences_section(compared(), None, 0.95)[0]
+    told = differences_section(compare_settings(compared(), None, 0.95))
     assert list(told.table) == ["case", "difference", "of"]
     assert told.frame["tied"].item() == ""
     assert len(told.notes) == 1  # too few seeds: no sign and no p that would need a word

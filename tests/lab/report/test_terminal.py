@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from cse.lab.report.differences import differences_section
+from cse.lab.report.differences import compare_settings, differences_section
 from cse.lab.report.runs_report import best_cells, notes_on_settings, settings_frame, settings_section
 from cse.lab.report.write import show_section
 
@@ -31,7 +31,7 @@ def test_of_many_keys_tables_show_those_that_tell_the_settings_apart(leave, comp
     assert set(found.keys.values()) <= set(settings_frame(found))
     (note,) = (note for note in notes_on_settings(found) if "own_5_c" in note)
     assert "lr" not in note.partition(":")[0]
-    section, _ = differences_section(found, None, 0.95)
+    section = differences_section(compare_settings(found, None, 0.95))
     assert list(section.table)[:4] == ["objective", "lr", "warmup", "difference"]
     assert best_cells(found) == [(0, 5)]
     assert max(map(len, terminal_lines(found, 80))) <= 80
