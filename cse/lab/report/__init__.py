@@ -9,7 +9,7 @@ frame         a row a run: its settings, scores and the command that repeats it;
               runs differ, and which of these tell the settings of a table apart
 compare       runs that differ in their seed alone are a `Setting`; which one is best
 trials        which runs of a search count
-differences   how far settings are apart, and gates
+differences   how far settings are apart; gate: whether one is shown to be better by so much
 cells         a `Cell` of the paper's table, its verdict; claims: what the runs say of a paper's claims
 spec          the `report:` block of a sweep; published: the papers' own numbers
 groups        runs that make one number, and how two groups compare; statistics: of what a few seeds can tell

@@ -1,4 +1,4 @@
-"""How far each setting is from the best one, or from a named one, how surely, and how many seeds would tell; and gates.
+"""How far each setting is from the best one, or from a named one, how surely, and how many seeds would tell.
 
 Tests and ties are those of a sweep's table (cse.lab.report.groups.compare), corrected by Holm over the settings that
 are compared. Where a setting has the reference's seeds, it is compared with it seed by seed too.
@@ -9,8 +9,7 @@ seeds_to_tell: a side, "" if these do; paired_: the test seed by seed; alike: wh
 `within`, by alike_p_holm; gate: what it says.
 
 To read: `compare_settings` makes the `Differences`, a `Difference` for each setting, of which `differences_table` and
-`differences_frame` are text and CSV; `gate` says for a check in CI whether one setting is shown to be better than
-others by so much; both name settings by `setting_named` and `settings_below`.
+`differences_frame` are text and CSV. `setting_named` finds the baseline, as it finds a gate's (cse.lab.report.gate).
 """
 
 import math
@@ -20,18 +19,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
 from cse.errors import UserError
-from cse.lab.folder.facts import code_of
-from cse.lab.folder.runs import grouped
 from cse.lab.report.compare import Comparison, Setting
 from cse.lab.report.groups import OVER_ITEMS, Group, compare, few_seeds, first_few, seed_spread
-from cse.lab.report.notes import changed_texts, rest_on_other_data
 from cse.lab.report.signs import TIED, bounds, probability, signed
-from cse.lab.report.statistics import Effect, SeedSpread, compare_pairs, holm, likeness, seeds_for, smallest_difference
+from cse.lab.report.statistics import (
+    Effect,
+    SeedSpread,
+    compare_pairs,
+    holm,
+    is_shown,
+    likeness,
+    seeds_for,
+    smallest_difference,
+)
 from cse.lab.report.which_runs import has, named_settings
 from cse.lab.sections import Section
 
@@ -49,7 +53,7 @@ ALIKE = (
 )
 OF_CHECKPOINTS = f"{OVER_ITEMS}: of these encoders; it does not tell how another seed of their training would score."
 
-Pairs = Mapping[frozenset[Setting], str]
+GateLines = Mapping[frozenset[Setting], str]
 """What a gate says of two settings."""
 
 
@@ -147,7 +151,7 @@ def compare_settings(
     baseline: str | None,
     confidence: float,
     within: float | None = None,
-    gated: Pairs | None = None,
+    gated: GateLines | None = None,
 ) -> Differences | None:
     """Compare each setting with the first, which is the best, or the baseline; None if fewer than two have the score.
 
@@ -168,7 +172,7 @@ def compare_settings(
     lines = []
     for setting, group, by_means, by_seed in zip(others, compared, unpaired, paired, strict=True):
         few, effect = few_seeds([base, group]), by_means.found.effect
-        is_told_apart = by_means.p_holm < 1 - confidence
+        is_told_apart = is_shown(by_means.p_holm, 1 - confidence)
         sides = [base.only_scored, group.only_scored].count(False)
         seeds = "" if is_told_apart else seeds_to_tell(effect, spread.sd, level, sides)
         lines.append(
@@ -317,85 +321,6 @@ def seeds_to_tell(difference: float | None, sd: float, level: float, sides: int)
     if smallest_difference(sd, MOST_SEEDS, level, sides) > abs(difference):
         return f"more than {MOST_SEEDS:,}"
     return str(seeds_for(abs(difference), sd, level, sides))
-
-
-class Gate(NamedTuple):
-    """Whether a gate is passed, by which score, and what it says of each pair of settings."""
-
-    is_passed: bool
-    score: str | None
-    lines: Pairs
-
-
-def gate(comparison: Comparison, least: float, baseline: str | None, confidence: float, named: Sequence[Path]) -> Gate:
-    """Whether the first setting is better than the baseline, or than every other one, by `least` or more.
-
-    named: the places of the first of several folders or globs, whose setting is the first; [] if one was named, and the
-    best setting is the first, which needs a baseline: the best is always better than some. A difference counts if it is
-    told apart from one of `least`, with the seeds that a verdict needs, all of which have the score, on whole data.
-    """
-    if not (named or baseline):
-        raise UserError(f"gate={least:g}: which is to be better? runs=[A,B]: A; baseline=KEY=VALUE: the best of all")
-    first = comparison.best
-    if named:
-        first = the_one(comparison, settings_below(comparison, named), f"runs=[{named[0]},...]")
-    score = comparison.scores.leading
-    if first is None:
-        raise UserError(f"gate={least:g}: no dev score says which setting is the best: name it, runs=[A,B]")
-    known = [setting_named(comparison, baseline)] if baseline else comparison.settings
-    others = [setting for setting in known if setting is not first]
-    if known == [first] and not named and len(comparison.settings) > 1:
-        return Gate(False, score, {frozenset(known): f"the best is the baseline itself: {first.label}"})
-    if score is None or not others:
-        raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
-    if not all(score in setting.scores for setting in (first, *others)):
-        raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
-    ours, *against = [comparison.group_of(setting, score) for setting in (first, *others)]
-    sign = -1 if comparison.lower_is_better(score) else 1
-    found = [compare(ours, group, confidence, sign * least) for group in against]
-    lines, is_passed = {}, True
-    for setting, group, of, p in zip(others, against, found, holm([of.p for of in found]), strict=True):
-        assert of.effect is not None
-        lost = [without_score(one, score, comparison.seed) for one in (first, setting)]
-        why = unlike(ours, group, score) or "; ".join(filter(None, lost)) or few_seeds([ours, group])
-        if not why and sign * of.effect <= least:
-            why = "not even these runs' means are"
-        if not why and not p < 1 - confidence:
-            why = f"p {probability(p) or 'unknown'}"
-        is_passed = is_passed and not why
-        gain = f"{signed(of.effect, 2)} {bounds(of.low, of.high, 2)}".strip()
-        result = f"not shown, {why}" if why else f"p {probability(p)}"
-        lines[frozenset((first, setting))] = (
-            f"{first.label} against {setting.label}: {gain}, {least:g} better: {result}"
-        )
-    return Gate(is_passed, score, lines)
-
-
-def unlike(ours: Group, theirs: Group, score: str) -> str:
-    """Why no difference of two groups would say anything of their settings; "" if it would."""
-    both = [*ours.runs, *theirs.runs]
-    if rest_on_other_data(both, score):
-        return "they were scored on different data"
-    if ours.altered or theirs.altered:
-        return "its data are incomplete or altered"
-    if any(len(set(map(code_of, side.runs))) > 1 for side in (ours, theirs)):
-        return "the runs of a setting are of different code"
-    if changed_texts(ours.runs) or changed_texts(theirs.runs) or changed_texts(both, settings=True):
-        return "they were trained on different data of one name"
-    return ""
-
-
-def without_score(setting: Setting, score: str, key: str) -> str:
-    """A line for the seeds of a setting that have no such score, as they failed, diverged or are not done: what the
-    others score is not what the setting does. "" if all have it. key: of seeds."""
-    seeds = grouped(setting.runs, key)
-    lost = {
-        seed: ", ".join(dict.fromkeys(run.state for run in of))
-        for seed, of in seeds.items()
-        if not any(score in run.metrics for run in of if run.is_done)
-    }
-    named = first_few([f"seed {seed} ({state})" for seed, state in lost.items()])
-    return f"{len(lost)} of {len(seeds)} seeds of {setting.label} have no {score}: {named}" if lost else ""
 
 
 def setting_named(comparison: Comparison, name: str) -> Setting:

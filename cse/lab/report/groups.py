@@ -19,7 +19,7 @@ from scipy import stats
 
 from cse.errors import UserError
 from cse.eval.items import read_items
-from cse.lab.folder.runs import Run, Where, grouped, plain
+from cse.lab.folder.runs import Run, grouped, plain
 from cse.lab.report.keys_that_differ import keys_that_vary
 from cse.lab.report.notes import departures
 from cse.lab.report.spec import Spec
@@ -146,10 +146,11 @@ def mean_scores(runs: Sequence[Run]) -> dict[str, float]:
 
 def groups_of(spec: Spec, runs: list[Run]) -> Groups:
     """The group of every cell that runs may fill, in the order of the printed table."""
-    groups = {}
+    groups, done = {}, [run for run in runs if run.is_done]
     for row, line in spec.rows.items():
         for name, column in spec.columns.items():
-            finished, select = finished_runs({**line.where, **column.where}, spec, runs), spec.select or ""
+            where, select = {**line.where, **column.where}, spec.select or ""
+            finished = without_trials([run for run in done if run.matches(where)], spec)
             if column.config:
                 groups[row, name] = group_of_key(finished, column.config, spec.seed, select)
             else:
@@ -164,11 +165,6 @@ def group_of_key(runs: list[Run], key: str, seed: str, select: str) -> Group:
     values = {name: float(run.get(key)) for name, run in best.items()}
     group = Group(runs, values, aggregate="best")
     return group.without_seeds() if has_no_seeds(runs, seed) else group
-
-
-def finished_runs(where: Where, spec: Spec, runs: list[Run]) -> list[Run]:
-    """The finished runs that match, without trials."""
-    return without_trials([run for run in runs if run.is_done and run.matches(where)], spec)
 
 
 def without_trials(runs: list[Run], spec: Spec) -> list[Run]:

@@ -28,8 +28,9 @@ from cse.lab.report.compare import (
     marks,
     more_seeds,
 )
-from cse.lab.report.differences import Gate, compare_settings, differences_section, gate
+from cse.lab.report.differences import compare_settings, differences_section
 from cse.lab.report.frame import format_settings, program_of, runs_frame
+from cse.lab.report.gate import Gate, gate
 from cse.lab.report.groups import first_few, partly_scored
 from cse.lab.report.notes import data_problems, evaluated, not_alike, remarks, retrieved, selected_otherwise
 from cse.lab.report.signs import NO_BETTER, PLUS_MINUS, format_of, legend_of

@@ -170,6 +170,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return p.tolist()
 
 
+def is_shown(p: float, level: float) -> bool:
+    """Whether a p is below the level; NaN, of no test, is not."""
+    return not math.isnan(p) and p < level
+
+
 def power(difference: float, sd: float, seeds: int, level: float = 0.05, sides: int = 2) -> float:
     """How often a two-sided t test with `seeds` on each side detects a difference and its sign (noncentral t).
 

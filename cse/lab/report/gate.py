@@ -1,0 +1,97 @@
+"""Gates, for a check in CI: whether one setting is shown to be better than others by so much.
+
+To read: `gate`; `unlike` and `without_score` are why a difference would say nothing of two settings.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from cse.errors import UserError
+from cse.lab.folder.facts import code_of
+from cse.lab.folder.runs import grouped
+from cse.lab.report.compare import Comparison, Setting
+from cse.lab.report.differences import GateLines, setting_named, settings_below, the_one
+from cse.lab.report.groups import Group, compare, few_seeds, first_few
+from cse.lab.report.notes import changed_texts, rest_on_other_data
+from cse.lab.report.signs import bounds, probability, signed
+from cse.lab.report.statistics import holm, is_shown
+
+
+class Gate(NamedTuple):
+    """Whether a gate is passed, by which score, and what it says of each pair of settings."""
+
+    is_passed: bool
+    score: str | None
+    lines: GateLines
+
+
+def gate(comparison: Comparison, least: float, baseline: str | None, confidence: float, named: Sequence[Path]) -> Gate:
+    """Whether the first setting is better than the baseline, or than every other one, by `least` or more.
+
+    named: the places of the first of several folders or globs, whose setting is the first; [] if one was named, and the
+    best setting is the first, which needs a baseline: the best is always better than some. A difference counts if it is
+    told apart from one of `least`, with the seeds that a verdict needs, all of which have the score, on whole data.
+    """
+    if not (named or baseline):
+        raise UserError(f"gate={least:g}: which is to be better? runs=[A,B]: A; baseline=KEY=VALUE: the best of all")
+    first = comparison.best
+    if named:
+        first = the_one(comparison, settings_below(comparison, named), f"runs=[{named[0]},...]")
+    score = comparison.scores.leading
+    if first is None:
+        raise UserError(f"gate={least:g}: no dev score says which setting is the best: name it, runs=[A,B]")
+    known = [setting_named(comparison, baseline)] if baseline else comparison.settings
+    others = [setting for setting in known if setting is not first]
+    if known == [first] and not named and len(comparison.settings) > 1:
+        return Gate(False, score, {frozenset(known): f"the best is the baseline itself: {first.label}"})
+    if score is None or not others:
+        raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
+    if not all(score in setting.scores for setting in (first, *others)):
+        raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
+    ours, *against = [comparison.group_of(setting, score) for setting in (first, *others)]
+    sign = -1 if comparison.lower_is_better(score) else 1
+    found = [compare(ours, group, confidence, sign * least) for group in against]
+    lines, is_passed = {}, True
+    for setting, group, of, p in zip(others, against, found, holm([of.p for of in found]), strict=True):
+        assert of.effect is not None
+        lost = [without_score(one, score, comparison.seed) for one in (first, setting)]
+        why = unlike(ours, group, score) or "; ".join(filter(None, lost)) or few_seeds([ours, group])
+        if not why and sign * of.effect <= least:
+            why = "not even these runs' means are"
+        if not why and not is_shown(p, 1 - confidence):
+            why = f"p {probability(p) or 'unknown'}"
+        is_passed = is_passed and not why
+        gain = f"{signed(of.effect, 2)} {bounds(of.low, of.high, 2)}".strip()
+        result = f"not shown, {why}" if why else f"p {probability(p)}"
+        lines[frozenset((first, setting))] = (
+            f"{first.label} against {setting.label}: {gain}, {least:g} better: {result}"
+        )
+    return Gate(is_passed, score, lines)
+
+
+def unlike(ours: Group, theirs: Group, score: str) -> str:
+    """Why no difference of two groups would say anything of their settings; "" if it would."""
+    both = [*ours.runs, *theirs.runs]
+    if rest_on_other_data(both, score):
+        return "they were scored on different data"
+    if ours.altered or theirs.altered:
+        return "its data are incomplete or altered"
+    if any(len(set(map(code_of, side.runs))) > 1 for side in (ours, theirs)):
+        return "the runs of a setting are of different code"
+    if changed_texts(ours.runs) or changed_texts(theirs.runs) or changed_texts(both, settings=True):
+        return "they were trained on different data of one name"
+    return ""
+
+
+def without_score(setting: Setting, score: str, key: str) -> str:
+    """A line for the seeds of a setting that have no such score, as they failed, diverged or are not done: what the
+    others score is not what the setting does. "" if all have it. key: of seeds."""
+    seeds = grouped(setting.runs, key)
+    lost = {
+        seed: ", ".join(dict.fromkeys(run.state for run in of))
+        for seed, of in seeds.items()
+        if not any(score in run.metrics for run in of if run.is_done)
+    }
+    named = first_few([f"seed {seed} ({state})" for seed, state in lost.items()])
+    return f"{len(lost)} of {len(seeds)} seeds of {setting.label} have no {score}: {named}" if lost else ""
