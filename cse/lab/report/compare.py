@@ -35,7 +35,7 @@ from cse.lab.report.signs import NO_BETTER, format_of
 from cse.lab.report.statistics import Value, summary
 from cse.lab.report.trials import Trial, first_trials, is_trial, seeds_that_count
 from cse.lab.report.which_runs import innermost_folder
-from cse.lab.run.resume import functions_in
+from cse.lab.run.foreign import functions_in
 from cse.lab.settings.words import shell_line, spell_word, values_of
 
 FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages

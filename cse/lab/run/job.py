@@ -15,7 +15,7 @@ from cse.errors import UserError
 from cse.files import make_folder
 from cse.lab.folder.runs import RUN, newest_run
 from cse.lab.run.build import check_selection
-from cse.lab.run.resume import call_with, functions_in
+from cse.lab.run.foreign import call_with, functions_in
 from cse.lab.settings import groups, own, provenance, smoke
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import PROGRAMS

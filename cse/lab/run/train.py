@@ -36,7 +36,7 @@ from cse.lab.run.build import build, make, precision_of
 from cse.lab.run.job import Job
 from cse.lab.run.needs import lacking
 from cse.lab.run.record import Record, begin_folder
-from cse.lab.run.resume import check_continues, check_repeats, warn_of_other_code
+from cse.lab.run.unchanged import check_continues, check_repeats, warn_of_other_code
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.keys import identity
@@ -55,7 +55,7 @@ def run(job: Job) -> None:
     Raises Interrupted after a signal; SLURM then starts the job again if it can be resumed (resume=auto).
     """
     explained = partial(explain_failures, resolved(job.cfg), job.resume_hint)
-    with receiving_signals(job) as signals, explained():
+    with leaving_processes(), receiving_signals(job) as signals, explained():
         accelerator = start_processes(job.cfg)
         is_first = accelerator.is_main_process
         with Heartbeat(job.folder, is_first and job.writes) as heartbeat:
@@ -72,7 +72,13 @@ def run(job: Job) -> None:
                 state = training.run(on_best=keep_best, log=record.log, signals=signals)
                 if is_first:
                     finish_run(record, training, state)
-    leave_processes()  # skipped after a failure, when the others may be inside a collective
+
+
+@contextmanager
+def leaving_processes() -> Iterator[None]:
+    """Leave the run's other processes after the block; not after a failure, when they may be inside a collective."""
+    yield
+    leave_processes()
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Nested plain values as one flat dictionary: {"trainer": {"lr": 1e-5}} becomes {"trainer.lr": 1e-5}."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 Config = dict[str, Any]
@@ -14,6 +14,18 @@ def flattened(config: Mapping[str, object], prefix: str = "") -> Config:
         key = f"{prefix}{name}"
         flat |= flattened(value, f"{key}.") if isinstance(value, Mapping) else {key: value}
     return flat
+
+
+def nodes_in(tree: object, key: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted key, content) of a tree of mappings and lists, and of everything in it."""
+    yield key, tree
+    children: list[tuple[object, object]] = []
+    if isinstance(tree, dict):
+        children = list(tree.items())
+    elif isinstance(tree, list):
+        children = list(enumerate(tree))
+    for name, child in children:
+        yield from nodes_in(child, f"{key}.{name}" if key else str(name))
 
 
 def format_value(value: object) -> str:

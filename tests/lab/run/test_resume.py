@@ -185,6 +185,9 @@ def test_a_part_of_the_users_own_needs_its_folder_or_its_name_on_the_line(tmp_pa
     monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
     (tmp_path / "conf" / "objective" / "other.yaml").write_text("_target_: x\ny: z: 1\n")  # which nothing reads
     assert resumed(run, []).objective._target_ == "nearby_part.Nearby"
+    (tmp_path / "conf" / "objective" / "other.yaml").write_bytes("# größer\n_target_: x\n".encode("latin-1"))
+    with pytest.raises(UserError, match=r"other\.yaml:1 is not UTF-8"):
+        resumed(run, [])
     monkeypatch.setenv(groups.OWN, "")
     assert resumed(run, ["objective._target_=nearby_part.Nearby"]).objective._target_ == "nearby_part.Nearby"
 

@@ -23,6 +23,14 @@ def test_a_signal_before_the_first_step_ends_a_run_at_once(small_run, cse_train,
     assert hint in last_line
 
 
+@pytest.mark.parametrize("look", ["data.preview=1", "dry_run=true"])
+def test_a_preview_or_dry_run_leaves_its_processes_as_a_run_does(small_run, cse_train, monkeypatch, look):
+    left = []
+    monkeypatch.setattr(train, "leave_processes", lambda: left.append(look))
+    assert cse_train([*small_run, look]) == 0
+    assert left == [look]
+
+
 @pytest.mark.parametrize(("words", "columns", "views"), [
     ("data.columns=[left]", "left", "each text 2 times, with other dropout"),
     ("data.columns=[left,right]", "left, right", "left, right"),

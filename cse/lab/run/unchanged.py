@@ -1,0 +1,115 @@
+"""What a run reads, compared with what the run that it continues (resume=) or repeats (rerun=) has recorded.
+
+Done when everything is built and before a file is written. An earlier run's inputs are in its last/.
+"""
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cse.errors import UserError
+from cse.files import Json
+from cse.lab.folder.facts import Change, as_facts, changed_code, changed_inputs, changes, changes_in_words
+from cse.lab.folder.runs import read_run
+from cse.lab.run.resume import Origin, settings_of
+from cse.lab.settings.dotted import Config, flattened
+from cse.lab.settings.keys import is_science
+
+if TYPE_CHECKING:  # importing torch is slow
+    from cse.training.loop import Training
+
+log = logging.getLogger("cse")
+
+UNSAVED = {"trainer.no_duplicates": False}
+"""Settings that a run of an older edition does not record, with the value that they had for it."""
+
+
+def check_continues(training: "Training") -> None:
+    """For resume=: raise UserError, naming what changed, where settings or data are not those of the run's last/."""
+    from cse.training.settings import WEIGHTS
+
+    about = read_last(training.folder)
+    if not about:
+        return  # nothing is saved yet
+    # an older edition saved no settings of evaluators, either
+    before = {key: value for key, value in training.identity.items() if key.startswith("eval.")}
+    before |= UNSAVED | about["identity"]
+    then = {key: before.get(key) for key in training.identity}
+    changed = changes(as_facts("science", then), as_facts("science", training.identity))
+    for change in changed_inputs(about, training.inputs, training.dev_data):
+        if change.name != WEIGHTS:  # last/ has the weights
+            changed.append(change)
+    if changed:
+        raise UserError(
+            f"{training.folder} was started with other settings or data: {changes_in_words(changed)}; "
+            f"resume with those; rerun={training.folder} instead of resume= makes a new run with what you typed"
+        )
+
+
+def check_repeats(folder: Path, config: Config, training: "Training") -> None:
+    """For rerun=FOLDER: raise UserError if an input is not that of the run, and no word of this line explains it.
+
+    The same file with other content is refused. A file of another name is what the line asked for; it may be a copy.
+    """
+    from cse.training.settings import on_other_processes
+
+    about = read_last(folder)
+    if not about:
+        log.warning(
+            "rerun      %s does not record what it learned from (no last/): its inputs are not compared", folder
+        )
+        return
+    then, now = (as_facts("science", science_in(one)) for one in (settings_of(Origin("rerun", folder)), config))
+    changed_groups = {change.name.partition(".")[0] for change in changes(then, now)}
+    found = changed_inputs(about, training.inputs, training.dev_data)
+    if changed := [change for change in found if not is_asked_for(change, changed_groups)]:
+        raise UserError(
+            f"rerun={folder}: that run had other data: {changes_in_words(changed)}; put back what was there, name a "
+            "copy of it (data.path=COPY), or start a new run"
+        )
+    read = set(training.inputs.values())
+    other = [name for name, digest in about["inputs"].items() if digest not in read]
+    but = f"; other ones in place of {', '.join(other)}" if other else ""
+    log.info("rerun      %s: the same %d inputs, by digest%s", folder, len(about["inputs"]) - len(other), but)
+    results, processes = read_run(folder).results, training.accelerator.num_processes
+    warn_of_other_code("rerun", results, config)
+    if results.get("processes", processes) != processes:
+        why = on_other_processes(training.trainer, training.parts)
+        log.warning("processes  %d instead of %d: %s: other numbers may come", processes, results["processes"], why)
+
+
+DIGESTED = {
+    "model": "model.name",
+    "augmentation": "the configuration of model.name",  # which has its dropout
+    "objective": "objective.teacher=",  # with its pooling
+}
+"""Groups whose settings are part of the digest of an input: {group: what the input's name has}."""
+
+
+def is_asked_for(change: Change, changed_groups: set[str]) -> bool:
+    """Whether an input is another because of what was typed. changed_groups: those with other settings."""
+    if change.before is None or change.now is None:  # an input of another name
+        return bool(changed_groups & {"data", "augmentation", "aux_modality", "model", "objective", "eval"})
+    return any(group in changed_groups and part in change.name for group, part in DIGESTED.items())
+
+
+def science_in(config: Config) -> Config:
+    """The settings that decide what is learned and scored, by dotted key."""
+    return {key: value for key, value in flattened(config).items() if is_science(key)}
+
+
+def read_last(folder: Path) -> Json:
+    """What last/ records beside its tensors; {} where there is no last/. Raises UserError for a damaged file."""
+    from cse.training.checkpoint import explain_damage, read_about, read_state
+
+    if about := read_about(folder):
+        with explain_damage(folder):
+            read_state(about)
+    return about
+
+
+def warn_of_other_code(word: str, before: Json, config: Config) -> bool:
+    """Whether the code is not that of a run's results.json, with a warning that names what has changed."""
+    if changed := changed_code(before, config):
+        log.warning("%-10s the code has changed: %s; other numbers may come", word, ", ".join(changed))
+    return bool(changed)
