@@ -52,9 +52,9 @@ from cse.lab.sections import Section
 class Cell:
     """A number of the paper and ours: a line of report.csv, in this order. None and "": it is not known.
 
-    expected_runs: planned jobs; difference: ours minus the printed number; gain: over the baseline's row, in this
-    column; tied_with_best: the best of ours in its column, of rows with one score and statistic, or not told apart from
-    it. data: whole, or partial if altered; values: ours of each seed.
+    runs: those that count (Group.counted); expected_runs: planned jobs. difference: ours minus the printed number;
+    gain: over the baseline's row, in this column; tied_with_best: the best of ours in its column, of rows with one
+    score and statistic, or not told apart from it. data: whole, or partial if altered; values: ours of each seed.
     """
 
     row: str
@@ -163,7 +163,7 @@ def printed_cell(spec: Spec, published: Published, row: str, column: str) -> Cel
 def fill(cell: Cell, group: Group) -> None:
     """Put into a cell what our runs give."""
     cell.metric, cell.aggregate = group.metric or "", group.aggregate
-    cell.seeds, cell.runs = len(group.values), len(group.runs)
+    cell.seeds, cell.runs = len(group.values), group.counted
     cell.values = " ".join(map(repr, group.values))
     if group.values:
         ours = summary(group.values)

@@ -35,11 +35,13 @@ MANY = 4  # names in a list; further ones are counted
 class Group:
     """Runs, and the number that they make: one for each of their seeds.
 
-    seeds: {seed: value}; alone: the one value of an encoder that is only scored, and so has no seeds; None: it has.
-    metric: None for values of a config key. unscored: the number of finished runs left out for want of the metric.
+    counted: how many runs these are where a copy, or a run that was made again, is no further one. seeds: {seed:
+    value}; alone: the one value of an encoder that is only scored, and so has no seeds; None: it has. metric: None for
+    values of a config key. unscored: the number of finished runs left out for want of the metric.
     """
 
     runs: list[Run]
+    counted: int
     seeds: Mapping[str, float]
     alone: float | None = None
     metric: str | None = None
@@ -83,31 +85,34 @@ Groups = dict[tuple[str, str], Group]
 def group_of(runs: Sequence[Run], metric: str | None, seed: str, aggregate: str = "mean", select: str = "") -> Group:
     """The runs that have the metric. seed: the key of seeds; select: the score by which `best` picks a seed's run."""
     scored = [run for run in runs if metric in run.metrics]
-    if aggregate == "best":
-        counted = [best_run(of, select) for of in grouped(scored, seed).values()]
-    else:
-        counted = once_each(scored, seed)
-    return group_over(runs, counted, metric, seed, aggregate)
+    once = once_each(scored, seed)
+    picked = [best_run(of, select) for of in grouped(scored, seed).values()] if aggregate == "best" else once
+    values = values_by_seed(picked, metric, seed, aggregate)
+    unscored = len(runs) - len(scored)
+    group = Group(scored, len(once), values, metric=metric, aggregate=aggregate, unscored=unscored)
+    return group.without_seeds() if has_no_seeds(scored, seed) else group
 
 
 def mean_groups(runs: Sequence[Run], metrics: Sequence[str], seed: str) -> dict[str, Group]:
     """The group of each of the metrics that a run has. seed: the key of seeds."""
-    counted = once_each(runs, seed)
-    groups = {metric: group_over(runs, counted, metric, seed, "mean") for metric in metrics}
-    return {metric: group for metric, group in groups.items() if group.values}
+    every = once_each(runs, seed)
+    groups = {}
+    for metric in metrics:
+        scored = [run for run in runs if metric in run.metrics]
+        once = [run for run in every if metric in run.metrics]
+        if scored:
+            values = values_by_seed(once, metric, seed, "mean")
+            group = Group(scored, len(once), values, metric=metric, unscored=len(runs) - len(scored))
+            groups[metric] = group.without_seeds() if has_no_seeds(scored, seed) else group
+    return groups
 
 
-def group_over(runs: Sequence[Run], counted: Sequence[Run], metric: str | None, seed: str, aggregate: str) -> Group:
-    """The runs that have the metric, and a value for each seed: a statistic of those that count. seed: the key of
-    seeds."""
-    scored = [run for run in runs if metric in run.metrics]
+def values_by_seed(runs: Sequence[Run], metric: str | None, seed: str, aggregate: str) -> dict[str, float]:
+    """{seed: a statistic of its runs' scores}; all have the metric. seed: the key of seeds."""
     statistic = STATISTICS.get(aggregate, np.mean)
-    values = {
-        name: float(statistic([run.metrics[str(metric)] for run in of]))
-        for name, of in grouped([run for run in counted if metric in run.metrics], seed).items()
+    return {
+        name: float(statistic([run.metrics[str(metric)] for run in of])) for name, of in grouped(runs, seed).items()
     }
-    group = Group(scored, values, metric=metric, aggregate=aggregate, unscored=len(runs) - len(scored))
-    return group.without_seeds() if has_no_seeds(scored, seed) else group
 
 
 def has_no_seeds(runs: Sequence[Run], seed: str) -> bool:
@@ -163,7 +168,7 @@ def group_of_key(runs: list[Run], key: str, seed: str, select: str) -> Group:
     """The runs, and of each seed's best run the value of a config key. seed: the key of seeds."""
     best = {name: best_run(of, select) for name, of in grouped(runs, seed).items()}
     values = {name: float(run.get(key)) for name, run in best.items()}
-    group = Group(runs, values, aggregate="best")
+    group = Group(runs, len(once_each(runs, seed)), values, aggregate="best")
     return group.without_seeds() if has_no_seeds(runs, seed) else group
 
 

@@ -82,14 +82,13 @@ def report_of(
     settings are apart; name: of the report, in LaTeX's labels."""
     settings = settings_section(comparison, name)
     smoke = unranked_section(apart) if apart else None
-    of_runs = [comparison.frame, *([apart.frame] if apart else []), runs_frame(jobs, [], [])]
     states = [run.state for run in [*comparison.runs, *jobs]]
     return Report(
         title=", ".join(map(str, comparison.folders)) + smoke_words(comparison),
         subtitle=f"{counted(states)}.",
         sections=[section for section in (settings, gaps, smoke) if section is not None],
         csv={
-            "runs.csv": pd.concat(of_runs),
+            "runs.csv": frame_of_all(comparison, apart, jobs),
             "settings.csv": settings.frame,
             "differences.csv": gaps.frame if gaps else None,
         },
@@ -99,6 +98,14 @@ def report_of(
         charts=draw_charts(comparison),
         runs=runs_section(comparison),
     )
+
+
+def frame_of_all(comparison: Comparison, apart: Comparison | None, jobs: Sequence[Run]) -> pd.DataFrame:
+    """runs.csv: every run, those apart and planned jobs after the others, each with its settings."""
+    both = [one for one in (comparison, apart) if one]
+    keys = dict.fromkeys([*(key for one in both for key in one.keys), comparison.seed])
+    scores = dict.fromkeys(score for one in both for score in (*one.scores.shown, *one.scores.all))
+    return runs_frame([*(run for one in both for run in one.runs), *jobs], list(keys), list(scores))
 
 
 def check_asked(asked: Asked, config: Config) -> None:
