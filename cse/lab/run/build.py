@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from omegaconf import DictConfig, open_dict
 
@@ -52,13 +52,13 @@ class Attempts:
     def __init__(self) -> None:
         self.missing: list[MissingResource] = []
 
-    def __call__(self, part: Callable[[], T]) -> T:
+    def __call__(self, part: Callable[[], T]) -> T | None:
         """Returns `part()`, or None if it is missing; `check` then raises."""
         try:
             return part()
         except MissingResource as error:
             self.missing.append(error)
-            return cast(T, None)
+            return None
 
     def check(self) -> None:
         """Raise one MissingResource for everything that was missing."""
@@ -82,19 +82,26 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
             aux = attempt(lambda: build_aux(cfg, *pair))
     found = attempt(lambda: call(cfg.data, text.find))
     attempt.check()
+    assert pair is not None  # nor are the others: `check` has raised
+    assert augmentation is not None
+    assert found is not None
+    assert evaluators is not None
     encoder, objective = pair
     rows = call(cfg.data, partial(text.read, found))  # a corpus may be many gigabytes
     batches = make_batches(cfg, encoder, objective, augmentation, text=rows, accelerator=accelerator)
     return Parts(trainer, encoder, objective, augmentation, batches, aux, evaluators)
 
 
-def parts_before_encoder(cfg: DictConfig, attempt: Attempts) -> tuple[Trainer, Augmentation, Text]:
-    """The parts that need no encoder, each with the others. Raises UserError before anything is downloaded or read."""
+def parts_before_encoder(cfg: DictConfig, attempt: Attempts) -> tuple[Trainer, Augmentation | None, Text]:
+    """The parts that need no encoder, each with the others; None for an augmentation that is missing.
+
+    Raises UserError before anything is downloaded or read.
+    """
     from hydra.utils import get_class
 
     check_settings(cfg)
     trainer: Trainer = make(cfg.trainer)
-    augmentation: Augmentation = attempt(lambda: make(cfg.augmentation))
+    augmentation: Augmentation | None = attempt(lambda: make(cfg.augmentation))
     text: Text = make(cfg.data)
     kind: type[Objective] = get_class(cfg.objective._target_)
     check_rows(trainer.batch_size, kind)
@@ -165,26 +172,38 @@ def build_evaluators(cfg: Mapping[Any, Any] | None, splits: Sequence[str] | None
 
     splits: those to score (None: all). An evaluator that has none of them is left out; raises UserError if all are.
     """
-    from cse.eval.scoring import check_source
-
-    def prepare(name: str, part: Evaluator) -> None:
-        call(nodes[name], part.prepare)
-        check_source(name, part)
-
     nodes: Mapping[Any, Any] = cfg or {}
-    every, attempt = make_evaluators(nodes), Attempts()
-    chosen: dict[str, Evaluator] = {}
-    for name, part in every.items():
-        own, part.splits = part.splits, tuple(split for split in part.splits if splits is None or split in splits)
-        if part.splits:
-            chosen[name] = part
-            attempt(partial(prepare, name, part))
+    evaluators = make_evaluators(nodes)
+    if splits is not None:
+        evaluators = with_splits(evaluators, splits)
+    attempt = Attempts()
+    for name, evaluator in evaluators.items():
+        attempt(partial(prepare_evaluator, name, evaluator, nodes[name]))
+    attempt.check()
+    return evaluators
+
+
+def with_splits(evaluators: dict[str, Evaluator], splits: Sequence[str]) -> dict[str, Evaluator]:
+    """The evaluators that have one of the splits, each with those alone. Raises UserError if none has."""
+    chosen = {}
+    for name, evaluator in evaluators.items():
+        own = evaluator.splits
+        evaluator.splits = tuple(split for split in own if split in splits)
+        if evaluator.splits:
+            chosen[name] = evaluator
         else:
             log.warning("%s has only the split %s, which splits= leaves out", name, ", ".join(own))
-    if every and not chosen:
-        raise UserError(f"splits=[{','.join(splits or [])}]: none of them is a split of {', '.join(every)}")
-    attempt.check()
+    if evaluators and not chosen:
+        raise UserError(f"splits=[{','.join(splits)}]: none of them is a split of {', '.join(evaluators)}")
     return chosen
+
+
+def prepare_evaluator(name: str, evaluator: Evaluator, node: DictConfig) -> None:
+    """Find its data and check it. node: its settings."""
+    from cse.eval.scoring import check_source
+
+    call(node, evaluator.prepare)
+    check_source(name, evaluator)
 
 
 def make_evaluators(cfg: Mapping[Any, Any] | None) -> dict[str, Evaluator]:

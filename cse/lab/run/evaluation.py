@@ -14,6 +14,7 @@ from omegaconf import DictConfig
 
 from cse.data.overlap import Overlap, overlap, overlap_in_words
 from cse.data.readers import ending_of, files_of, is_on_hub, lines_of
+from cse.data.rows import TextRows
 from cse.data.text import Text
 from cse.device import default_device
 from cse.errors import MissingResource, UserError, naming
@@ -26,14 +27,16 @@ from cse.lab.run import build
 from cse.lab.run.compatible import check_scored_widths
 from cse.lab.run.job import Job, encoder_folder
 from cse.lab.run.record import Record, begin_folder
+from cse.lab.run.resume import Origin, resumed
+from cse.lab.settings.check import validate
 from cse.lab.settings.compose import resolved
 from cse.model.encoder import Encoder
 from cse.model.load import DTYPES, load_encoder
 from cse.model.vectors import WordVectors
 from cse.model.whitening import Whitening
-from cse.score import values
+from cse.score import Score, Scores, values
 from cse.sources.encoder import VECTORS
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Source
 
 log = logging.getLogger("cse")
 
@@ -56,6 +59,7 @@ def run_evaluation(job: Job) -> None:
         evaluators = attempt(lambda: build.build_evaluators(cfg.eval, cfg.splits)) or {}
         sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
         attempt.check()
+        assert subject is not None
         if sample is not None:
             subject = whitened(subject, cfg.whitening, sample)
         check_scored_widths(cfg.eval, subject.dim)
@@ -73,10 +77,8 @@ def score_into(job: Job, subject: Subject, evaluators: dict[str, Evaluator]) -> 
     with record:
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
         run = run_of(cfg)
-        found_in_training = None if run is None else overlap_with_training(run.folder, evaluators)
-        encode = MemoizedEncode(refuse_nan(subject.encode))
-        found = list(score(evaluators, encode, into=record.scores).values())
-        encode.warn_of_zeros()
+        shared = None if run is None else overlap_with_training(run.folder, evaluators)
+        found = score_all(subject, evaluators, into=record.scores)
         keep_cosines(folder, "after", found)
         sources = {name: one.source() for name, one in evaluators.items()}
         record.conclude(
@@ -86,20 +88,35 @@ def score_into(job: Job, subject: Subject, evaluators: dict[str, Evaluator]) -> 
             encoder=subject.described,
             weights_sum=record.results["named"].get("checkpoint"),  # as it was before it was scored
             seed=run.results.get("seed") if run else None,
-            overlap=found_in_training,
+            overlap=shared,
             dtype=cfg.dtype,
         )
-        frame = score_tables.to_frame(found, sources, cfg.dtype, subject.described, record.results["versions"])
-        notes = score_tables.footnotes(frame)
-        undefined = [f"{one.name} is not a number" for one in found if math.isnan(one.value)]
-        problems = score_tables.problems_of(sources) + undefined
-        score_tables.write_tables(folder, found, frame, [*notes, *problems], cfg.label or "")
-        numbers = values(found)
-        record.trackers.log(numbers, 0)
-        record.trackers.table("scores", list(frame.columns), frame.to_numpy().tolist())
-        notes += [*problems[:1], f"all {len(found)} scores and {len(problems)} problems: {folder / 'scores.md'}"]
-        log.info("\n%s", score_tables.to_table([one for one in found if one.headline], notes))
-        record.trackers.finish(0, numbers)
+        report_scores(record, subject, found, sources, cfg)
+
+
+def score_all(subject: Subject, evaluators: dict[str, Evaluator], into: Scores) -> list[Score]:
+    """Every score of the subject, which `into` has as soon as it is known."""
+    encode = MemoizedEncode(refuse_nan(subject.encode))
+    found = list(score(evaluators, encode, into=into).values())
+    encode.warn_of_zeros()
+    return found
+
+
+def report_scores(
+    record: Record, subject: Subject, found: list[Score], sources: dict[str, Source], cfg: DictConfig
+) -> None:
+    """Write scores.csv, scores.md and scores.tex, send the scores to the trackers, and log the headline scores."""
+    frame = score_tables.to_frame(found, sources, cfg.dtype, subject.described, record.results["versions"])
+    notes = score_tables.footnotes(frame)
+    problems = score_tables.problems_of(sources)
+    problems += [f"{one.name} is not a number" for one in found if math.isnan(one.value)]
+    score_tables.write_tables(record.folder, found, frame, [*notes, *problems], cfg.label or "")
+    record.trackers.log(values(found), 0)
+    record.trackers.table("scores", list(frame.columns), frame.to_numpy().tolist())
+    place = f"all {len(found)} scores and {len(problems)} problems: {record.folder / 'scores.md'}"
+    headline = [one for one in found if one.headline]
+    log.info("\n%s", score_tables.to_table(headline, [*notes, *problems[:1], place]))
+    record.trackers.finish(0, values(found))
 
 
 def run_of(cfg: DictConfig) -> Run | None:
@@ -117,27 +134,36 @@ def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overla
     Returns the former; None where the run's text is no longer in the cache.
     """
     from cse.lab.run.announce import print_fields, selection_in_words
-    from cse.lab.run.resume import Origin, resumed
-    from cse.lab.settings.check import validate
 
     try:
         cfg = validate(resumed(Origin("rerun", run), []), "train")
-        text: Text = build.make(cfg.data)
-        select = str(cfg.trainer.select)
-        if text.path is not None and is_on_hub(text.path):  # which `find` may download
-            raise MissingResource(f"{run} learned from {text.path}, of the hub")
-        source = build.call(cfg.data, text.find)
-        if not (text.cache / source.digest).exists():
-            raise MissingResource(f"the text of {run} is not in {text.cache}")
-        rows = build.call(cfg.data, partial(text.read, source))
-        of_run = cfg.get("eval") or {}
-        choosers = build.build_evaluators({key: of_run[key] for key in of_run if select.startswith(f"dev/{key}/")})
+        rows, choosers = texts_learned_from(run, cfg.data), choosers_of(cfg)
     except UserError as error:
         log.info("overlap    not known: %s", error)
         return None
     found = overlap(rows, evaluators)
-    print_fields(overlap=overlap_in_words(found), selection=selection_in_words(select, choosers, evaluators))
+    selection = selection_in_words(str(cfg.trainer.select), choosers, evaluators)
+    print_fields(overlap=overlap_in_words(found), selection=selection)
     return found
+
+
+def texts_learned_from(run: Path, data: DictConfig) -> TextRows:
+    """The text that a run's data names, from the cache. Raises UserError, or MissingResource if it is not there."""
+    text: Text = build.make(data)
+    if text.path is not None and is_on_hub(text.path):  # which `find` may download
+        raise MissingResource(f"{run} learned from {text.path}, of the hub")
+    source = build.call(data, text.find)
+    if not (text.cache / source.digest).exists():
+        raise MissingResource(f"the text of {run} is not in {text.cache}")
+    return build.call(data, partial(text.read, source))
+
+
+def choosers_of(cfg: DictConfig) -> dict[str, Evaluator]:
+    """The evaluator whose score chose a run's step, if any, by its key."""
+    nodes = cfg.get("eval") or {}
+    return build.build_evaluators(
+        {key: nodes[key] for key in nodes if str(cfg.trainer.select).startswith(f"dev/{key}/")}
+    )
 
 
 def load_subject(cfg: DictConfig) -> Subject:
