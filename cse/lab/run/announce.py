@@ -21,7 +21,7 @@ from cse.eval.sts import ScoredPairs
 from cse.lab.folder.score_tables import problems_of
 from cse.lab.folder.status import duration
 from cse.lab.run.build import make
-from cse.lab.run.job import steps_in_words
+from cse.lab.run.steps import steps_in_words
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.dotted import Config
 from cse.model.encoder import Encoder
@@ -54,23 +54,22 @@ def announce(config: Config, training: Training, found: Overlap) -> None:
     )
 
 
+def method_in_words(config: Config) -> dict[str, str]:
+    """The method, under the names that one types, and the sources of its values, one a line."""
+    choices = config["choices"]
+    beside = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"
+    return {
+        "objective": f"{choices['objective']}{beside}, augmentation {choices['augmentation']}",
+        "values": ("\n" + 11 * " ").join(config["sources"]),
+    }
+
+
 def encoder_in_words(name: str, encoder: Encoder) -> str:
     """The encoder by its name, its pooling, and its size."""
     words = [name, pooling_in_words(name, encoder.pooling)]
     if encoder.head is not None:
         words.append("its dense head, which is kept")
     return ", ".join([*words, encoder.size])
-
-
-def device_in_words(training: Training) -> str:
-    """Where the run computes, in which precision, and in how many processes if in several."""
-    accelerator = training.accelerator
-    words = [device_name(accelerator.device), precision_in_words(training.trainer.precision)]
-    if training.eval_precision == "bf16":
-        words.append("dev scores too, but not those of best/")
-    if accelerator.num_processes > 1:
-        words.append(f"{accelerator.num_processes} processes")
-    return ", ".join(words)
 
 
 def pooling_in_words(name: str, pooling: str) -> str:
@@ -82,11 +81,55 @@ def pooling_in_words(name: str, pooling: str) -> str:
     return f"{pooling} pooling"
 
 
-def precision_in_words(precision: str) -> str:
-    """The precision, with a warning where this machine only emulates it."""
-    if precision == "bf16" and not computes_bf16():
-        return "bf16 (emulated here, many times slower than fp32)"
-    return precision
+def data_in_words(text: Text | TextRows, rows: int | None = None) -> str:
+    """The text, the rows that are trained on, if known, the file or dataset that was named, and its columns."""
+    words = text.name if rows is None else f"{text.name}, {rows:,} rows"
+    if text.place:
+        words += f" of {text.place}"
+    if text.columns:
+        words += f", columns {', '.join(text.columns)}"
+    if text.scores:
+        words += f", scores {text.scores.name}"
+    return words
+
+
+def cut_in_words(batches: Batches) -> str:
+    """How many rows have a text of as many tokens as a view may have, or more, whose rest is cut; "" for none, and for
+    text that each view tokenises anew."""
+    text, most = batches.text, batches.max_length
+    read = [ids for column, ids in enumerate(text.token_ids) if column in batches.columns]
+    full = [np.diff(ids.offsets)[text.chosen[batches.rows]] >= most for ids in read]
+    count, kept = np.count_nonzero(np.any(full, axis=0)), most - batches.tokenizer.template_length
+    return f"{count:,} rows have {kept} tokens or more: {kept} are kept (trainer.max_length)" if count else ""
+
+
+def views_in_words(batches: Batches, choice: str) -> str:
+    """What the views of a row are: columns, or one text several times; and what changes them. choice: augmentation=."""
+    text, augmentation, count = batches.text, batches.augmentation, batches.num_views
+    several = text.num_columns > 1
+    if several:
+        views = ", ".join(text.column_names[:count])
+        if unread := text.column_names[count:]:
+            views += f" ({', '.join(unread)} not read)"
+    else:
+        views = f"each text {count} times" if count > 1 else "each text"
+    if not augmentation.keeps_text:
+        views += f", changed by augmentation={choice}"
+        return f"{views} but for the first" if augmentation.keeps_first else views
+    return views if several or count == 1 else f"{views}, with other dropout"
+
+
+def duplicates_in_words(parts: Parts, count: int) -> str:
+    """How many rows have a text that another row has too, and of a first batch; "" for none, or without negatives.
+    count: those of all rows."""
+    batches = parts.batches
+    if not (count and parts.objective.negatives(parts.trainer.batch_size)):
+        return ""
+    rows_B = batches.rows_of(0)
+    said = f"{count:,} rows share a text with another, {met(batches.text, rows_B)} of {len(rows_B)} in the first batch"
+    if parts.trainer.no_duplicates:
+        return said
+    return f"{said}, where it is a negative (trainer.no_duplicates=true keeps them apart)"
 
 
 def selection_in_words(select: str | None, choosers: Mapping[str, Evaluator], tested: Mapping[str, Evaluator]) -> str:
@@ -105,6 +148,47 @@ def selection_in_words(select: str | None, choosers: Mapping[str, Evaluator], te
         if count := sum(pair in tests for pair in pairs):
             found.append(f"{count:,} of its {len(pairs):,} pairs are pairs of {key}'s tests")
     return "; ".join([f"by {select}", *found]) if found else ""
+
+
+def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
+    """What is wrong with the evaluators' data: the first problem, and how many there are; "" if it is whole."""
+    lines = problems_of({name: one.source() for name, one in evaluators.items()})
+    return f"{lines[0].removeprefix('partial: ')}; problems in results.json: {len(lines)}" if lines else ""
+
+
+def schedule_in_words(steps: str, trainer: Trainer, training: Training | None = None) -> str:
+    """Steps, batch size, schedule, learning rate and warm-up. training: None for a plan, whose rows are not known."""
+    said, over, warmup = f"{steps} steps", "", trainer.warmup
+    if training:
+        warmup = training.update.warmup
+        if (trainer.max_steps or 0) > training.steps:
+            said += f" (all of trainer.epochs={trainer.epochs:g}, fewer than trainer.max_steps)"
+        if training.update.steps != training.steps:
+            over = f" over {training.update.steps:,} steps"
+    said += f", batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}{over}"
+    if not warmup:
+        return said
+    return said + (
+        f", warm-up {warmup:.0%} of the schedule" if isinstance(warmup, float) else f", warm-up {warmup:,} steps"
+    )
+
+
+def device_in_words(training: Training) -> str:
+    """Where the run computes, in which precision, and in how many processes if in several."""
+    accelerator = training.accelerator
+    words = [device_name(accelerator.device), precision_in_words(training.trainer.precision)]
+    if training.eval_precision == "bf16":
+        words.append("dev scores too, but not those of best/")
+    if accelerator.num_processes > 1:
+        words.append(f"{accelerator.num_processes} processes")
+    return ", ".join(words)
+
+
+def precision_in_words(precision: str) -> str:
+    """The precision, with a warning where this machine only emulates it."""
+    if precision == "bf16" and not computes_bf16():
+        return "bf16 (emulated here, many times slower than fp32)"
+    return precision
 
 
 def print_forecast(training: Training) -> None:
@@ -170,87 +254,3 @@ def print_fields(**lines: object) -> None:
     for name, line in lines.items():
         if line:
             log.info("%-10s %s", name, line)
-
-
-def method_in_words(config: Config) -> dict[str, str]:
-    """The method, under the names that one types, and the sources of its values, one a line."""
-    choices = config["choices"]
-    beside = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"
-    return {
-        "objective": f"{choices['objective']}{beside}, augmentation {choices['augmentation']}",
-        "values": ("\n" + 11 * " ").join(config["sources"]),
-    }
-
-
-def data_in_words(text: Text | TextRows, rows: int | None = None) -> str:
-    """The text, the rows that are trained on, if known, the file or dataset that was named, and its columns."""
-    words = text.name if rows is None else f"{text.name}, {rows:,} rows"
-    if text.place:
-        words += f" of {text.place}"
-    if text.columns:
-        words += f", columns {', '.join(text.columns)}"
-    if text.scores:
-        words += f", scores {text.scores.name}"
-    return words
-
-
-def cut_in_words(batches: Batches) -> str:
-    """How many rows have a text of as many tokens as a view may have, or more, whose rest is cut; "" for none, and for
-    text that each view tokenises anew."""
-    text, most = batches.text, batches.max_length
-    read = [ids for column, ids in enumerate(text.token_ids) if column in batches.columns]
-    full = [np.diff(ids.offsets)[text.chosen[batches.rows]] >= most for ids in read]
-    count, kept = np.count_nonzero(np.any(full, axis=0)), most - batches.tokenizer.template_length
-    return f"{count:,} rows have {kept} tokens or more: {kept} are kept (trainer.max_length)" if count else ""
-
-
-def duplicates_in_words(parts: Parts, count: int) -> str:
-    """How many rows have a text that another row has too, and of a first batch; "" for none, or without negatives.
-    count: those of all rows."""
-    batches = parts.batches
-    if not (count and parts.objective.negatives(parts.trainer.batch_size)):
-        return ""
-    rows_B = batches.rows_of(0)
-    said = f"{count:,} rows share a text with another, {met(batches.text, rows_B)} of {len(rows_B)} in the first batch"
-    if parts.trainer.no_duplicates:
-        return said
-    return f"{said}, where it is a negative (trainer.no_duplicates=true keeps them apart)"
-
-
-def views_in_words(batches: Batches, choice: str) -> str:
-    """What the views of a row are: columns, or one text several times; and what changes them. choice: augmentation=."""
-    text, augmentation, count = batches.text, batches.augmentation, batches.num_views
-    several = text.num_columns > 1
-    if several:
-        views = ", ".join(text.column_names[:count])
-        if unread := text.column_names[count:]:
-            views += f" ({', '.join(unread)} not read)"
-    else:
-        views = f"each text {count} times" if count > 1 else "each text"
-    if not augmentation.keeps_text:
-        views += f", changed by augmentation={choice}"
-        return f"{views} but for the first" if augmentation.keeps_first else views
-    return views if several or count == 1 else f"{views}, with other dropout"
-
-
-def schedule_in_words(steps: str, trainer: Trainer, training: Training | None = None) -> str:
-    """Steps, batch size, schedule, learning rate and warm-up. training: None for a plan, whose rows are not known."""
-    said, over, warmup = f"{steps} steps", "", trainer.warmup
-    if training:
-        warmup = training.update.warmup
-        if (trainer.max_steps or 0) > training.steps:
-            said += f" (all of trainer.epochs={trainer.epochs:g}, fewer than trainer.max_steps)"
-        if training.update.steps != training.steps:
-            over = f" over {training.update.steps:,} steps"
-    said += f", batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}{over}"
-    if not warmup:
-        return said
-    return said + (
-        f", warm-up {warmup:.0%} of the schedule" if isinstance(warmup, float) else f", warm-up {warmup:,} steps"
-    )
-
-
-def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
-    """What is wrong with the evaluators' data: the first problem, and how many there are; "" if it is whole."""
-    lines = problems_of({name: one.source() for name, one in evaluators.items()})
-    return f"{lines[0].removeprefix('partial: ')}; problems in results.json: {len(lines)}" if lines else ""

@@ -20,7 +20,6 @@ from cse.lab.settings import groups, own, provenance, smoke
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.words import Word, line_to_resume, shell_line, texts_of, typed_keys
-from cse.sources.catalogue import DATASETS
 from cse.sources.encoder import PACKAGE
 
 log = logging.getLogger("cse")
@@ -31,7 +30,8 @@ OF_SEPARATE = tuple(f"aux_modality.{key}" for key in ("lr", "schedule", "weight_
 
 @dataclass(frozen=True)
 class Job:
-    """One run or evaluation: cfg, the settings that it uses; words, what was typed; folder, where it will be."""
+    """One run or evaluation: cfg, the settings that it uses, of which trainer.precision
+    is settled when it starts; words, what was typed; folder, where it will be."""
 
     cfg: DictConfig
     words: list[Word]
@@ -156,22 +156,3 @@ def check_place(folder: Path) -> None:
         reason = error.strerror
     if reason or folder == Path():
         raise UserError(f"hydra.run.dir={folder}: {reason or 'that is not a name'}; name a folder of yours")
-
-
-def steps_in_words(cfg: DictConfig) -> str:
-    """How many steps a composed cse-train config makes: at most max_steps, or ?, where only reading tells the rows."""
-    trainer, rows = cfg.trainer, expected_rows(cfg.data)
-    if rows is None:
-        return f"at most {trainer.max_steps:,}" if trainer.max_steps else "?"
-    planned = max(1, round(trainer.epochs * (rows // trainer.batch_size) / trainer.accumulate))
-    return f"{min(trainer.max_steps or planned, planned):,}"
-
-
-def expected_rows(data: DictConfig) -> int | None:
-    """The rows requested, or those of a published corpus as its paper counts them; None for the user's own text."""
-    published = DATASETS.get(data.name)
-    rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
-    rows = rows or (published.rows[0] if published and published.rows else None)
-    if rows is None or data.limit is None:
-        return rows
-    return round(data.limit * rows) if isinstance(data.limit, float) else min(data.limit, rows)

@@ -11,7 +11,7 @@ from functools import partial
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.lab.folder.runs import read_run
-from cse.lab.run.job import steps_in_words
+from cse.lab.run.steps import steps_in_words
 from cse.lab.sections import in_columns
 from cse.lab.settings.compose import explaining, is_group
 from cse.lab.settings.groups import config_dirs

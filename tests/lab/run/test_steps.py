@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from cse.lab.run.job import steps_in_words
+from cse.lab.run.steps import steps_in_words
 from cse.lab.settings.compose import composed
 
 

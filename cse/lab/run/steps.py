@@ -1,0 +1,24 @@
+"""How many steps a run will make, as far as its settings alone say. Imports no torch: sweeps are listed with it."""
+
+from omegaconf import DictConfig, OmegaConf
+
+from cse.sources.catalogue import DATASETS
+
+
+def steps_in_words(cfg: DictConfig) -> str:
+    """How many steps a composed cse-train config makes: at most max_steps, or ?, where only reading tells the rows."""
+    trainer, rows = cfg.trainer, expected_rows(cfg.data)
+    if rows is None:
+        return f"at most {trainer.max_steps:,}" if trainer.max_steps else "?"
+    planned = max(1, round(trainer.epochs * (rows // trainer.batch_size) / trainer.accumulate))
+    return f"{min(trainer.max_steps or planned, planned):,}"
+
+
+def expected_rows(data: DictConfig) -> int | None:
+    """The rows requested, or those of a published corpus as its paper counts them; None for the user's own text."""
+    published = DATASETS.get(data.name)
+    rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
+    rows = rows or (published.rows[0] if published and published.rows else None)
+    if rows is None or data.limit is None:
+        return rows
+    return round(data.limit * rows) if isinstance(data.limit, float) else min(data.limit, rows)
