@@ -46,8 +46,6 @@ class Mark(Enum):
     """An encoder, or a file of word vectors."""
     VERBATIM = auto()
     """Used as it is typed, and never parsed: a place, or a name on the hub."""
-    SENTENCE = auto()
-    """Text of a person, whose commas separate no values."""
 
 
 Count = Annotated[int, Ge(1)]
@@ -66,7 +64,7 @@ Folder = Annotated[Name, Mark.VERBATIM]
 Cache = Annotated[Folder, Mark.MACHINE, Mark.NAMED]  # which is filled
 EncoderName = Annotated[Name, Mark.VERBATIM, Mark.ENCODER, Mark.SUMMED]  # on the hub, or a folder
 HubName = Annotated[Name, Mark.VERBATIM]  # of a dataset
-Sentence = Annotated[str, Mark.VERBATIM, Mark.SENTENCE]
+Sentence = Annotated[str, Mark.VERBATIM]
 Split = Literal["dev", "test"]
 Pooling = Literal["cls", "mean", "last", "mask", "avg_top2", "avg_first_last", "avg_first_last_0"]
 AnyPooling = Literal[Pooling, "pooler"]  # CLS through the checkpoint's own pooler, for an encoder that is only scored

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.errors import UserError
-from cse.lab.settings.groups import CONF_DIR, choices, file_of, first_comment, groups, included
-from cse.lab.settings.lookup import NO_SETTINGS, body, find
+from cse.lab.settings.groups import CONF_DIR, EXTRAS, WHOLE, choices, file_of, first_comment, groups, included, text_of
+from cse.lab.settings.lookup import body, find
 from cse.lab.settings.mistakes import no_choice
 
 WIDTH = 120
@@ -34,19 +34,23 @@ def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
         return f"cse {cse.__version__}"
     questions = [word.strip("?").rstrip("=.") for word in arguments if QUESTION.fullmatch(word)]
     helped = bool({"-h", "--help"} & {*arguments}) or list(arguments[:1]) == ["help"] or "" in questions
-    words = [word for word in arguments if not word.startswith("-") and word != "help"]
-    if asked := [word for word in (words if helped else questions) if word.strip("?")]:
+    if helped:
+        asked = [word for word in arguments if word.strip("?") and not word.startswith("-") and word != "help"]
+    else:
+        asked = questions
+    if asked:
         return "\n\n".join(help_on(config_name, word) for word in asked)
-    if not helped:
-        return None
-    offered = {group: choices(group) for group in groups(config_name)}
-    offered["sweep"] = ["PAPER/TABLE"] * ("sweep" in offered)
-    return text.replace(
-        "CHOICES",
-        "\n".join(
-            wrap(" ".join(names), f"  {group + '=':<16}") for group, names in offered.items() if names not in ([], ONE)
-        ),
-    )
+    return text.replace("CHOICES", what_to_choose(config_name)) if helped else None
+
+
+def what_to_choose(config_name: str) -> str:
+    """A line for each group of a command that offers a choice, with all its choices."""
+    lines = []
+    for group in groups(config_name):
+        names = ["PAPER/TABLE"] if group == "sweep" else choices(group)
+        if names not in ([], ONE):
+            lines.append(wrap(" ".join(names), f"  {group + '=':<16}"))
+    return "\n".join(lines)
 
 
 def wrap(text: str, head: str) -> str:
@@ -79,13 +83,19 @@ def help_on(config_name: str, word: str) -> str:
 
 def help_on_choice(group: str, choice: str) -> str:
     """A choice's lines, and those of the files that it includes, below the full name of its keys."""
-    whole = "# @package _global_" in file_of(group, choice).read_text(encoding="utf-8")
-    key = f"eval.{choice}.KEY" if group == "eval" else f"{group}.KEY"
-    how = "trainer.lr=VALUE" if group in ("experiment", "variant") else f"{key}=VALUE"
-    lines = [f"{group}={choice}    (to set one: {how}{', and so for the other parts' * whole})"]
-    for file in included(file_of(group, choice)):
+    file = file_of(group, choice)
+    if group in EXTRAS:
+        how = "trainer.lr=VALUE"
+    elif group == "eval":
+        how = f"eval.{choice}.KEY=VALUE"
+    else:
+        how = f"{group}.KEY=VALUE"
+    if "# @package _global_" in text_of(file):
+        how += ", and so for the other parts"
+    lines = [f"{group}={choice}    (to set one: {how})"]
+    for one in included(file):
         kept = [
-            line for line in body(file, comment=True) if not re.match(r"\s*_(target|convert|partial)_|# @pack", line)
+            line for line in body(one, comment=True) if not re.match(r"\s*_(target|convert|partial)_|# @pack", line)
         ]
         lines += ["", "\n".join(kept).strip()]
     return "\n".join(lines)
@@ -125,7 +135,7 @@ def every_setting() -> str:
     return "".join(
         f"\n## {name.as_posix()}\n\n```yaml\n{names[name].read_text(encoding='utf-8')}```\n"
         for name in sorted(names, key=lambda name: (len(name.parts), name))
-        if name.parts[0] not in (*NO_SETTINGS, "recipe")
+        if name.parts[0] not in WHOLE
     )
 
 

@@ -245,6 +245,8 @@ def refusal_in_words(error: ErrorDetails, known: Sequence[str]) -> str:
             return f"there is no such setting{nearest(str(error['loc'][-1]), known)}"
         case "dict_type":
             return "should be a mapping, in quotes, '{KEY:VALUE,KEY:VALUE}', as a shell takes unquoted braces apart"
+        case "string_type" if isinstance(error["input"], float):
+            return "should be a valid string, which a number is in quotes, \"'NUMBER'\""
     return re.sub("^(Value error, |Input (?=should))", "", error["msg"]).replace("valid tuple", "list")
 
 

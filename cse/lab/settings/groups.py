@@ -17,6 +17,13 @@ SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
 PROGRAMS = {"train": "cse-train", "evaluate": "cse-eval"}
 """The program of each config."""
 
+EXTRAS = ("experiment", "variant", "sweep")
+"""The groups that a line has only if it names them. Their files set keys of the other groups."""
+WHOLE = (*EXTRAS, "recipe")
+"""The groups whose files set keys of the whole config. The other choices of a run choose its recipe."""
+SWEEP_KEYS = ("cases", "report", "same_runs_as", "search_each")
+"""The keys that a sweep's file has beside settings."""
+
 OWN = "CSE_CONF"
 """The environment variable with folders laid out as conf/ is, joined as in PATH; the processes of jobs inherit it."""
 PROVIDER = "own"

@@ -42,7 +42,7 @@ OTHERS: dict[str, Marks] = {
 }
 """The keys that no signature of ours has: Hydra's, and the one of the paths that holds nothing a run learns from."""
 
-OF_VALUE = frozenset({Mark.VERBATIM, Mark.SENTENCE, Mark.ENCODER, Mark.SUMMED})
+OF_VALUE = frozenset({Mark.VERBATIM, Mark.ENCODER, Mark.SUMMED})
 """The marks that say what a value is. The others say what it is for."""
 
 FUNCTION = "cse.eval.function.Function"
@@ -160,11 +160,6 @@ def is_verbatim(key: str, settings: Settings | None = None) -> bool:
     return Mark.VERBATIM in marks_of(key, settings)
 
 
-def is_sentence(key: str, settings: Settings | None = None) -> bool:
-    """Whether the commas in the value of a key separate no values."""
-    return Mark.SENTENCE in marks_of(key, settings)
-
-
 def is_encoder(key: str, settings: Settings | None = None) -> bool:
     """Whether a key names an encoder, or a file of word vectors."""
     return Mark.ENCODER in marks_of(key, settings)
@@ -173,6 +168,16 @@ def is_encoder(key: str, settings: Settings | None = None) -> bool:
 def is_of_line(key: str) -> bool:
     """Whether, on a line that starts several jobs, a key belongs to the line, not to the jobs."""
     return Mark.OF_LINE in marks_of(key)
+
+
+def is_typed_alone(key: str) -> bool:
+    """Whether a key is read only where it is typed, on a line."""
+    return key.startswith("hydra") or purpose_of(key) == "bookkeeping"
+
+
+def is_recorded(key: str) -> bool:
+    """Whether a key is what a run says of its own settings, which no line and no file sets."""
+    return Mark.RECORDED in marks_of(key)
 
 
 def changes_a_table(key: str, settings: Settings | None = None) -> bool:

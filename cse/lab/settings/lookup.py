@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cse.errors import UserError
-from cse.lab.settings.groups import CONF_DIR, choices, file_of, first_comment, groups, included, text_of
+from cse.lab.settings.groups import CONF_DIR, WHOLE, choices, file_of, first_comment, groups, included, text_of
 from cse.lab.settings.suggest import by_other_trainers, nearest, topic
 
 KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
@@ -22,9 +22,6 @@ GOES_ON = re.compile(r"^(( *)\w+:.* # ?.*)\n\2 +# ?(.*)$", re.MULTILINE)
 
 SHOWN = 4
 """How many choices of a group are named beside a setting that they share."""
-
-NO_SETTINGS = ("experiment", "variant", "sweep")
-"""Groups whose choices set keys of other groups."""
 
 
 class Setting(NamedTuple):
@@ -101,7 +98,7 @@ def settings(config_name: str) -> Iterator[Setting]:
     """Every setting of a command and of every choice of its groups."""
     yield from settings_of_file(Path(CONF_DIR, f"{config_name}.yaml"), "", "")
     for group in groups(config_name):
-        for choice in choices(group) if group not in NO_SETTINGS else ():
+        for choice in choices(group) if group not in WHOLE else ():
             name = "" if choice == "default" else f"{group}={choice}"
             last = {
                 one.key: one for file in included(file_of(group, choice)) for one in settings_of_file(file, group, name)

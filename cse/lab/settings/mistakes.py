@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from cse.errors import UserError
-from cse.lab.settings.groups import choices, file_of, groups, own_folders, text_of
+from cse.lab.settings.groups import EXTRAS, choices, file_of, groups, own_folders, text_of
 from cse.lab.settings.lookup import keys
 from cse.lab.settings.suggest import meant, nearest, topic
 from cse.lab.settings.words import recorded_words, shell_word, spell_word, values_of
@@ -97,7 +97,7 @@ def no_key(key: str, words: Sequence[str], command: str) -> str:
 def choices_of(words: Sequence[str], command: str) -> set[str]:
     """The GROUP=CHOICEs of a line, and "" for what every line has; all of a group that its experiment may choose."""
     typed, found = values_of(recorded_words(words)), {""}
-    is_open = {"experiment", "variant", "sweep"} & typed.keys()
+    is_open = typed.keys() & EXTRAS
     for group, (default, _) in groups(command).items():
         named = choices(group) if is_open and group not in typed else re.findall(r"[\w/]+", typed.get(group) or default)
         found |= {f"{group}={one}" for one in named}

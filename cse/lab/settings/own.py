@@ -17,28 +17,13 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.settings.dotted import Config, flattened
-from cse.lab.settings.groups import CONF_DIR, groups, own_folders, text_of
-from cse.lab.settings.keys import is_of_line
-
-WHOLE = ("experiment", "variant", "recipe", "sweep")
-"""The groups whose files set keys of the whole config."""
+from cse.lab.settings.groups import CONF_DIR, SWEEP_KEYS, WHOLE, groups, own_folders, text_of
+from cse.lab.settings.keys import is_recorded, is_typed_alone
 
 HEADER = re.compile(r"^\s*#\s*@package[:\s]+(\S+)\s*$", re.MULTILINE)
 
-ON_THE_LINE = ("hydra", "resume", "rerun")
-"""The keys that are read where they are typed, besides those that belong to a line of several jobs."""
-
-RECORDED = ("choices", "sources", "replaced")
-"""The keys of a run's record, which cse.lab.settings.schema takes from a run that is resumed."""
-
-READ_IN = {
-    "sweep": ("jobs", "dry_run", *(f"hydra.sweeper.{key}" for key in ("params", "n_trials", "batch", "seed"))),
-    **dict.fromkeys(("experiment", "variant", "recipe"), ("hydra.run.dir",)),
-}
-"""By group: those of them that a file may set all the same."""
-
-NOT_SETTINGS = ("defaults", "cases", "report", "same_runs_as", "search_each")
-"""The keys that a file has beside settings."""
+OF_SWEEP = ("jobs", "dry_run", *(f"hydra.sweeper.{key}" for key in ("params", "n_trials", "batch", "seed")))
+"""The keys of a line of several jobs that a sweep's file may set, too."""
 
 OWN_FILES = "hydra.own_files"
 """Where a composed config has the files of the user's own that it was composed of: {path: package}."""
@@ -146,11 +131,13 @@ def check_keys(path: Path, group: str, content: Config, known: set[str]) -> None
                 f"{line_of(path, [key])}: {key}: {choice} is a choice: write `defaults:`, and below it "
                 f"`  - override /{key}: {choice}`"
             )
-    for key in RECORDED:
-        if key in content:
+        if is_recorded(key):
             raise UserError(f"{line_of(path, [key])}: {key} is what a run records: no file sets it")
+    allowed: tuple[str, ...] = ("hydra.run.dir",) if group in WHOLE else ()
+    if group == "sweep":
+        allowed = OF_SWEEP
     for key in flattened(content):
-        if (is_of_line(key) or key.startswith(ON_THE_LINE)) and not key.startswith(READ_IN.get(group, ())):
+        if is_typed_alone(key) and not key.startswith(allowed):
             raise UserError(f"{line_of(path, key.split('.'))}: {key} has no effect in a file: type it on the line")
 
 
@@ -176,7 +163,7 @@ def overridden(config: DictConfig, files: Sequence[OwnFile], typed: Collection[s
             key = f"{one.package}.{inside}".lstrip(".")
             now = OmegaConf.select(config, key)
             told.pop(key, None)
-            if inside.split(".")[0] in (*NOT_SETTINGS, "hydra") or key in typed or "${" in str(value):
+            if inside.split(".")[0] in ("defaults", "hydra", *SWEEP_KEYS) or key in typed or "${" in str(value):
                 continue
             if str(now) not in (str(value), f"[{value}]", f"['{value}']"):
                 told[key] = f"but {key}={now} by a later file, not {value} ({line_of(one.path, inside.split('.'))})"

@@ -2,7 +2,7 @@
 
 `fit` makes up what a run reads, makes its sizes small (conf/smoke.yaml), and lays what was typed over both. What cannot
 be kept, because it needs real weights or data, a log line names. `replaced` keeps the line's own value of every key
-that was changed; by it a report finds the row that the run stands for.
+that was changed, so that a run's files say what it stands for.
 """
 
 import logging
@@ -141,9 +141,9 @@ def shrink_trainer(cfg: DictConfig, sizes: Any, typed: Mapping[str, Any]) -> Non
     """Two steps of small batches, and a selection by STS-B."""
     limits = {key: min(cfg.trainer[key], sizes[key]) for key in ("batch_size", "max_length")}
     select = cfg.trainer.select and "dev/stsb/spearman"
-    replace(cfg, "trainer", **{**sizes.trainer, **limits, "select": select})
-    if isinstance(steps := typed.get("trainer.max_steps"), int):
-        replace(cfg, "trainer", epochs=max(1, steps))  # of a step or more each: enough for what is typed
+    steps = typed.get("trainer.max_steps")
+    epochs = max(1, steps) if isinstance(steps, int) else sizes.trainer.epochs  # of a step or more each: enough
+    replace(cfg, "trainer", **{**sizes.trainer, **limits, "select": select, "epochs": epochs})
 
 
 def shrink_objective(cfg: DictConfig, sizes: Any, world: Path, typed: Mapping[str, Any]) -> None:

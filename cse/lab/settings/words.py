@@ -15,12 +15,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
+from itertools import islice
 from numbers import Number
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cse.errors import UserError
-from cse.lab.settings.groups import choices
+from cse.lab.settings.groups import EXTRAS, choices
 
 if TYPE_CHECKING:  # hydra is imported only to read a word
     from hydra.core.override_parser.types import Override
@@ -38,6 +39,8 @@ UNREAD = tuple(
 )
 """Keys of Hydra's own runs and logs, which nothing here reads."""
 
+AT_HOME = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?<=[=,])~/""")
+"""Text in quotes, which is left alone, or ~/ at the start of a value."""
 AS_TYPED = re.compile(r"\d+|null")
 """Text that Python may give for a number, as seed="3", or for nothing."""
 WORD = re.compile(r"(?!(null|true|false|nan|inf)$)[a-z_]\w*", re.ASCII | re.IGNORECASE)
@@ -205,8 +208,8 @@ def without_plus(text: str) -> str:
 
 
 def with_home(text: str) -> str:
-    """The word with ~/ as shells expand it, which they do at the start of a word only."""
-    return text.replace("=~/", f"={Path.home()}/").replace(",~/", f",{Path.home()}/")
+    """The word with ~/ as shells expand it, which they do at the start of a word only, and not in quotes."""
+    return AT_HOME.sub(lambda found: f"{Path.home()}/" if found[0] == "~/" else found[0], text)
 
 
 def refuse_unread(text: str) -> None:
@@ -258,7 +261,7 @@ def split_flags(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
             continue
         flags.append(one)
         if one in WITH_VALUE:
-            flags += [value for value in [next(rest, None)] if value is not None]
+            flags += islice(rest, 1)
     return words, flags
 
 
@@ -278,7 +281,7 @@ def replace_null(words: Sequence[Word], command: str) -> list[Word]:
     `eval=null` and `eval=[]` score nothing, so they also turn off what selects a step, unless that is typed.
     """
     last = values_of(words)
-    none = {group for group in ("experiment", "variant", "sweep") if last.get(group) in ("", "null")}
+    none = {group for group in EXTRAS if last.get(group) in ("", "null")}
     words = [word for word in words if word.key not in none]
     if last.get("eval") not in ("", "null", "[]"):
         return words

@@ -27,7 +27,7 @@ from cse.lab.run.build import check_selection
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import SWITCH, composed, without_hydra
 from cse.lab.settings.dotted import Config
-from cse.lab.settings.groups import PROGRAMS, file_of
+from cse.lab.settings.groups import PROGRAMS, SWEEP_KEYS, file_of
 from cse.lab.settings.keys import changes_a_table, names_a_job
 from cse.lab.settings.schema import Evaluate, Train
 from cse.lab.settings.suggest import nearest
@@ -37,7 +37,6 @@ from cse.lab.sweep.grid import name_in, short_name
 CONFIGS = {program: config for config, program in PROGRAMS.items()}
 """The config that each program composes."""
 
-OWN_KEYS = ("cases", "report", "same_runs_as", "search_each")
 SCORING = {"model", "hydra", *Evaluate.__annotations__}  # the keys of cse-eval
 SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}  # keys that cse-eval shares with cse-train
 
@@ -162,7 +161,7 @@ class Sweep(BaseModel):
                 "to run"
             )
         whole = merged([*case.words, *words])
-        without = [Word(f"~{key}", by="sweep") for key in OWN_KEYS if key in self.model_fields_set]
+        without = [Word(f"~{key}", by="sweep") for key in SWEEP_KEYS if key in self.model_fields_set]
         own = [Word(f"sweep={self.name}", by="sweep"), *whole, *without, Word("resume=auto", by="sweep")]
         return PlannedJob(self.folder_name(words, texts_of(decisive(whole, axes)), axes), "cse-train", typed_last(own))
 
@@ -217,11 +216,11 @@ def root_of(word: Word) -> str:
 
 
 def load_sweep(name: str) -> Sweep:
-    """The sweep of that name. Raises UserError for an unknown name, or a wrong value of one of OWN_KEYS."""
+    """The sweep of that name. Raises UserError for an unknown name, or a wrong value of one of SWEEP_KEYS."""
     config = composed("train", [f"sweep={name}"])
     content: Config = OmegaConf.to_container(without_hydra(config))  # type: ignore[assignment]
-    if unknown := sorted(content.keys() - {*OWN_KEYS, *Train.__annotations__}):
-        near = nearest(unknown[0], [*OWN_KEYS, *Train.__annotations__])
+    if unknown := sorted(content.keys() - {*SWEEP_KEYS, *Train.__annotations__}):
+        near = nearest(unknown[0], [*SWEEP_KEYS, *Train.__annotations__])
         raise UserError(f"{file_of('sweep', name)}: there is no key {unknown[0]}{near}")
     sweeper = config.hydra.sweeper
     try:
@@ -229,7 +228,7 @@ def load_sweep(name: str) -> Sweep:
             name=name,
             params=dict(sweeper.params or {}),
             sweeper=config.hydra.runtime.choices["hydra/sweeper"],
-            **{key: content[key] for key in OWN_KEYS if key in content},
+            **{key: content[key] for key in SWEEP_KEYS if key in content},
         )
     except ValidationError as error:
         wrong = error.errors()[0]

@@ -42,6 +42,13 @@ def test_a_choice_of_ones_own_may_include_a_file_of_ours(own, capsys):
     assert "did you mean model.pooling?" in capsys.readouterr().err
 
 
+def test_a_choice_in_another_encoding_is_one_sentence_with_its_line(own, capsys):
+    (own / "objective" / "nearby.yaml").write_bytes(b"# M\xfcller\n_target_: nearby_loss.Nearby\n")
+    for words in (["objective=nearby"], ["--help", "objective=nearby"]):
+        assert exit_code("cse-train", "--config-dir", str(own), *words) == 2
+        assert "nearby.yaml:1 is not UTF-8" in capsys.readouterr().err
+
+
 def test_a_missing_or_a_wrong_folder_and_a_name_of_ours_are_refused(own):
     with pytest.raises(UserError, match="nowhere"):
         groups.adopt_folders(["--config-dir", str(own / "nowhere")])

@@ -79,6 +79,8 @@ def test_one_error_names_all_wrong_settings_and_what_they_should_be():
         validated("", "trainer.precision=fp8")
     with pytest.raises(UserError, match=r"objective\.temperature='0\.05': should be a valid number"):
         validated("", "objective.temperature='0.05'")
+    with pytest.raises(UserError, match=r"data\.path=1\.1: .*in quotes"):
+        validated("data=text", "data.path=1.10")
     with pytest.raises(UserError, match=r"model\.lora=alpha:32: .*in quotes"):
         validated("", "model.lora=alpha:32")
 

@@ -161,3 +161,9 @@ def test_what_is_replaced_is_kept(tmp_path):
     config = fitted("smoke=true", f"paths.cache={tmp_path}")
     assert config.replaced["model.name"] == "bert-base-uncased"
     assert config.replaced["trainer.max_steps"] is None
+
+
+def test_the_epochs_that_typed_steps_need_replace_those_of_the_line(tmp_path):
+    line = ["objective=simcse_sup", "data=nli", "augmentation=none", f"paths.cache={tmp_path}"]
+    config = fitted("smoke=true", "trainer.max_steps=5", *line)
+    assert (config.trainer.epochs, config.replaced["trainer.epochs"]) == (5, fitted(*line).trainer.epochs)

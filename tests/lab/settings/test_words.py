@@ -55,6 +55,7 @@ def test_a_word_is_read_as_it_was_meant(word, meant):
         ("data.path=a.txt", ["data.path=a.txt"]),
         ("+seed=1 ++trainer.lr=2 +hydra.job.x=3", ["seed=1", "trainer.lr=2", "+hydra.job.x=3"]),
         ("data.path=~/x.txt", [f"data.path={Path.home()}/x.txt"]),
+        ("note='first,~/x'", ["note='first,~/x'"]),
         ("data.path=~/x.txt,~/y.txt", [f"data.path={Path.home()}/x.txt,{Path.home()}/y.txt"]),
         ("eval=mteb eval.benchmark='MTEB(eng,v1)'", ["eval=mteb", "eval.mteb.benchmark='MTEB(eng,v1)'"]),
         ("eval=[stsb,sts] eval.x=1", ["eval=[stsb,sts]", "eval.x=1"]),
