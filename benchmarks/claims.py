@@ -49,7 +49,7 @@ def findings_of(name: str, folder: Path, out: Path) -> list[JudgedClaim]:
     """A sweep's claims, judged from its runs in the folder, if there are any. Pictures are drawn into `out`."""
     place = folder / jobs.load_sweep(name).folder
     words = [f"sweep={name}", *([f"runs={place}"] if place.is_dir() else [])]
-    return report_of_sweep(reporting_settings(words), [place], out).claims
+    return report_of_sweep(reporting_settings(words), [place], out).paper.claims
 
 
 def line(name: str, known: dict[str, str]) -> dict[str, str]:

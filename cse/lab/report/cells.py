@@ -1,13 +1,14 @@
 """A table of ours beside the paper's: its cells, their verdicts, the remarks that a reader needs, and the text of it.
 
-To read: `paper_table` fills the cells. A cell is what the paper prints (`printed_cell`), what our runs give (`fill`),
-how far that lies from it and from our own baseline (`beside_printed`, `over_baseline`), and a verdict (`judge`). FACTS
-are the facts of a cell as text; `as_section` lays them out.
+To read: `paper_table`. A cell is what the paper prints (`printed_cell`) and what our runs give (`with_runs`): how far
+that lies from the printed number and from our own baseline (`gain_over`), and a verdict (`judge`). What only the cells
+of one score can tell together is a `OneScore`. TEXTS are the facts of a cell as text; `as_section` lays them out.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,11 +45,11 @@ from cse.lab.report.signs import (
     signed,
 )
 from cse.lab.report.spec import Spec
-from cse.lab.report.statistics import SeedSpread, Value, compare_seeds, holm, reach_of_noise, summary
+from cse.lab.report.statistics import Effect, SeedSpread, Value, compare_seeds, holm, is_shown, reach_of_noise, summary
 from cse.lab.sections import Section
 
 
-@dataclass
+@dataclass(frozen=True)
 class Cell:
     """A number of the paper and ours: a line of report.csv, in this order. None and "": it is not known.
 
@@ -92,6 +93,26 @@ Cells = dict[tuple[str, str], Cell]
 """Of the printed table, by row and column, in its order."""
 
 
+@dataclass(frozen=True)
+class OneScore:
+    """The cells of a column with one score and one statistic: others have no best in common, nor one deviation over
+    seeds.
+
+    groups: by row. spread: how much seeds vary in the cells with several; None without such cells. tied: the rows that
+    no other has won over (see `ties`).
+    """
+
+    column: str
+    groups: dict[str, Group]
+    spread: SeedSpread | None
+    tied: list[str]
+
+    @property
+    def seed_sd(self) -> float | None:
+        """A seed's deviation; None if no cell has several."""
+        return self.spread.sd if self.spread else None
+
+
 def paper_table(
     spec: Spec, published: Published, groups: Groups, runs: list[Run], expected: list[Where], confidence: float
 ) -> tuple[Cells, Section]:
@@ -99,77 +120,144 @@ def paper_table(
 
     expected: every job's axes, as the sweep plans them.
     """
+    alike = scores_of_columns(groups, confidence)
     cells = {
         (row, column): printed_cell(spec, published, row, column)
         for row, of in published.cells.items()
         for column in of
     }
-    spreads: dict[str, SeedSpread | None] = {}
-    for column, by_row in columns_of_one_score(groups):
-        spread = seed_spread(by_row.values())
-        if len(by_row) == len(spec.rows):
-            spreads[column] = spread
-        elif len(by_row) > 1:
-            spreads[f"{column} of {first_few(list(by_row))}"] = spread
-        seed_sd = spread.sd if spread else None
-        tied = ties(by_row, seed_sd, confidence)
-        for row, group in by_row.items():
-            cell, printed = cells[row, column], published.cells[row][column]
-            fill(cell, group)
-            cell.expected_runs = number_of_jobs({**spec.rows[row].where, **spec.columns[column].where}, expected)
-            cell.tied_with_best = row in tied if group.values else None
-            cell.verdict = judge(group, printed, column, spec, seed_sd, confidence)
-            if cell.verdict != OTHER_SETTING:  # such a difference would mean nothing
-                beside_printed(cell, group, printed, confidence)
-            base = spec.baselines.get(row)
-            if base and not spec.columns[column].config:
-                over_baseline(cell, group, groups[base, column], (printed, published.cells[base][column]), confidence)
-    unscored = [
-        f"{row}, {column}: {group.unscored} finished run(s) did not measure {group.metric}"
-        for (row, column), group in groups.items()
-        if group.unscored
-    ]
+    for one in alike:
+        for row, group in one.groups.items():
+            line = spec.columns[one.column]
+            base = None if line.config or row not in spec.baselines else groups[spec.baselines[row], one.column]
+            printed = published.cells[row][one.column]
+            cells[row, one.column] = with_runs(
+                cells[row, one.column],
+                group,
+                verdict=judge(group, printed, one.column, spec, one.seed_sd, confidence),
+                gain=Gain() if base is None else gain_over(group, base, confidence),
+                is_tied=row in one.tied,
+                jobs=number_of_jobs({**spec.rows[row].where, **line.where}, expected),
+                confidence=confidence,
+            )
+    missing = [*unscored_cells(groups), *missing_jobs(runs, expected)]
     section = replace(
         as_section(published, cells),
-        notes=[*published.notes, *notes_on_cells(groups, spec, runs, spreads, 1 - confidence)],
+        notes=[*published.notes, *notes_on_cells(groups, spec, runs, alike, 1 - confidence)],
         legend=legend_of_cells(cells.values(), spec, confidence),
-        missing=list(dict.fromkeys(unscored + missing_jobs(runs, expected))),
+        missing=list(dict.fromkeys(missing)),
     )
     return cells, section
 
 
-def columns_of_one_score(groups: Groups) -> list[tuple[str, dict[str, Group]]]:
-    """(column, its cells by row) of the cells with one score and one statistic: others have no best in common, nor one
-    deviation over seeds."""
+def scores_of_columns(groups: Groups, confidence: float) -> list[OneScore]:
+    """The cells that runs may fill, those of one column, score and statistic together."""
     found: dict[tuple[str, str | None, str], dict[str, Group]] = {}
     for (row, column), group in groups.items():
         found.setdefault((column, group.metric, group.aggregate), {})[row] = group
-    return [(column, by_row) for (column, *_), by_row in found.items()]
+    alike = []
+    for (column, *_), by_row in found.items():
+        spread = seed_spread(by_row.values())
+        tied = ties(by_row, spread.sd if spread else None, confidence)
+        alike.append(OneScore(column, by_row, spread, tied))
+    return alike
+
+
+def unscored_cells(groups: Groups) -> list[str]:
+    """A line for each cell of which finished runs lack the score."""
+    return [
+        f"{row}, {column}: {group.unscored} finished run(s) did not measure {group.metric}"
+        for (row, column), group in groups.items()
+        if group.unscored
+    ]
 
 
 def printed_cell(spec: Spec, published: Published, row: str, column: str) -> Cell:
     """A cell without runs. A column that no run measures (widths) has no verdict."""
-    cell = Cell(row, column, published.split_of(column), p_published=published.p_values.get((row, column), ""))
-    if printed := published.cells[row][column]:
-        cell.published, cell.published_sd, cell.published_n = printed.mean, printed.sd, printed.n
-        cell.published_note = printed.note
+    printed = published.cells[row][column]
+    verdict = ""
     if row in published.others:
-        cell.verdict = PUBLISHED_ONLY
+        verdict = PUBLISHED_ONLY
     elif row not in spec.rows:
-        cell.verdict = NOT_RUN
-    return cell
+        verdict = NOT_RUN
+    return Cell(
+        row,
+        column,
+        published.split_of(column),
+        published=printed.mean if printed else None,
+        published_sd=printed.sd if printed else None,
+        published_n=printed.n if printed else None,
+        gain_published=printed_gain(spec, published, row, column),
+        p_published=published.p_values.get((row, column), ""),
+        verdict=verdict,
+        published_note=printed.note if printed else "",
+    )
 
 
-def fill(cell: Cell, group: Group) -> None:
-    """Put into a cell what our runs give."""
-    cell.metric, cell.aggregate = group.metric or "", group.aggregate
-    cell.seeds, cell.runs = len(group.values), group.counted
-    cell.values = " ".join(map(repr, group.values))
-    if group.values:
-        ours = summary(group.values)
-        cell.ours, cell.ours_sd = ours.mean, ours.sd
-        cell.data = "partial" if group.altered else "whole"
-        cell.no_better = group.no_better
+def printed_gain(spec: Spec, published: Published, row: str, column: str) -> float | None:
+    """The printed number minus that of the row's baseline; None if there is none, and for the value of a key."""
+    if row not in spec.baselines or column not in spec.columns or spec.columns[column].config:
+        return None
+    ours, theirs = published.cells[row][column], published.cells[spec.baselines[row]][column]
+    return ours.mean - theirs.mean if ours and theirs else None
+
+
+class Gain(NamedTuple):
+    """Our row over our baseline's, by Welch's test, which does not assume equal variances, and by Student's, which is
+    that of NonLing-CSE's Table 3. Without both: one side has too few seeds for a test."""
+
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_student: float | None = None
+    p_welch: float | None = None
+
+
+def gain_over(group: Group, base: Group, confidence: float) -> Gain:
+    """The gain over the baseline's runs; an empty one if a side has none."""
+    if not group.values or not base.values:
+        return Gain()
+    found = compare_seeds(group.scores, base.scores, confidence)
+    if found.test != "Welch":
+        return Gain(found.effect)
+    student = stats.ttest_ind(group.values, base.values)
+    return Gain(found.effect, found.low, found.high, float(student.pvalue), found.p)
+
+
+def with_runs(
+    cell: Cell, group: Group, *, verdict: str, gain: Gain, is_tied: bool, jobs: int | None, confidence: float
+) -> Cell:
+    """The cell with what our runs give. jobs: how many are planned."""
+    if not group.values:
+        filled = replace(cell, metric=group.metric or "", aggregate=group.aggregate)
+        return replace(filled, runs=group.counted, expected_runs=jobs, verdict=verdict)
+    ours = summary(group.values)
+    apart = Effect()
+    if cell.published is not None and verdict != OTHER_SETTING:  # such a difference would mean nothing
+        apart = compare_seeds(group.scores, cell.published, confidence)
+    return replace(
+        cell,
+        metric=group.metric or "",
+        aggregate=group.aggregate,
+        ours=ours.mean,
+        ours_sd=ours.sd,
+        seeds=len(group.values),
+        runs=group.counted,
+        expected_runs=jobs,
+        difference=apart.effect,
+        difference_low=apart.low,
+        difference_high=apart.high,
+        gain=gain.effect,
+        gain_low=gain.low,
+        gain_high=gain.high,
+        p_student=gain.p_student,
+        p_welch=gain.p_welch,
+        tied_with_best=is_tied,
+        verdict=verdict,
+        data="partial" if group.altered else "whole",
+        no_better=group.no_better,
+        values=" ".join(map(repr, group.values)),
+    )
 
 
 def number_of_jobs(where: Where, expected: list[Where]) -> int | None:
@@ -177,32 +265,6 @@ def number_of_jobs(where: Where, expected: list[Where]) -> int | None:
     if not expected or not set(where) <= set(expected[0]):
         return None
     return sum(all(key in job and same(job[key], value) for key, value in where.items()) for job in expected)
-
-
-def beside_printed(cell: Cell, group: Group, printed: Value | None, confidence: float) -> None:
-    """Say how far our mean is from the printed number, with its t interval over seeds."""
-    if group.values and printed is not None:
-        found = compare_seeds(group.scores, printed.mean, confidence)
-        cell.difference, cell.difference_low, cell.difference_high = found.effect, found.low, found.high
-
-
-def over_baseline(
-    cell: Cell, group: Group, base: Group, printed: tuple[Value | None, Value | None], confidence: float
-) -> None:
-    """Say the gain of our row over our baseline's row, and the printed one.
-
-    Student's test is that of NonLing-CSE's Table 3; Welch's does not assume equal variances.
-    """
-    ours, theirs = printed
-    if ours and theirs:
-        cell.gain_published = ours.mean - theirs.mean
-    if group.values and base.values:
-        found = compare_seeds(group.scores, base.scores, confidence)
-        cell.gain = found.effect
-        if found.test == "Welch":
-            cell.gain_low, cell.gain_high, cell.p_welch = found.low, found.high, found.p
-            both = [side.values for side in (group, base)]
-            cell.p_student = float(stats.ttest_ind(*both).pvalue)
 
 
 def judge(
@@ -255,7 +317,7 @@ def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) 
 
     def is_tied(row: str, p: float) -> bool:
         if not math.isnan(p) or not knows_noise:
-            return not p < 1 - confidence
+            return not is_shown(p, 1 - confidence)
         return abs(of[best].mean - of[row].mean) <= reach_of_noise(of[best], of[row].n, seed_sd, confidence)
 
     return [best, *(row for row, p in zip(others, p_values, strict=True) if is_tied(row, p))]
@@ -283,9 +345,7 @@ def legend_of_cells(cells: Iterable[Cell], spec: Spec, confidence: float) -> lis
     return lines
 
 
-def notes_on_cells(
-    groups: Groups, spec: Spec, runs: list[Run], spreads: Mapping[str, SeedSpread | None], level: float
-) -> list[str]:
+def notes_on_cells(groups: Groups, spec: Spec, runs: list[Run], alike: Sequence[OneScore], level: float) -> list[str]:
     """How runs differ from the paper's setting, what they retrieved, what their seeds show, and which cells join runs
     that are not alike."""
     every = [run for group in groups.values() for run in group.runs]
@@ -295,13 +355,23 @@ def notes_on_cells(
     lines += retrieved({row: own[-1] for row, own in by_row.items() if own})
     for row, own in by_row.items():
         lines += [f"{row}: {remark}" for remark in no_better_remarks(own) + seen_in_training(own)]
-    for column, spread in spreads.items():
-        if spread and (words := spread.in_words(level)):
-            lines.append(f"{column}: {words}")
+    lines += notes_on_seeds(alike, len(spec.rows), level)
     for (row, column), group in groups.items():
         joined = mixed(group.runs, spec.seed, settings=group.aggregate == "mean")
         lines += [f"{row}, {column}: {remark}" for remark in joined]
     return lines + not_alike("cells", every, lines)
+
+
+def notes_on_seeds(alike: Sequence[OneScore], rows: int, level: float) -> list[str]:
+    """What seeds show, a line for each column and score that several rows have. rows: of the table that runs fill."""
+    lines = []
+    for one in alike:
+        said = one.spread.in_words(level) if one.spread else ""
+        if said and len(one.groups) == rows:
+            lines.append(f"{one.column}: {said}")
+        elif said and len(one.groups) > 1:
+            lines.append(f"{one.column} of {first_few(list(one.groups))}: {said}")
+    return lines
 
 
 def with_spread(mean: float, sd: float | None, n: int | None, digits: int | None) -> str:
@@ -330,7 +400,7 @@ def our_number(cell: Cell, digits: int | None) -> str:
     return " ".join(words)
 
 
-FACTS: dict[str, Callable[[Cell, int | None], str]] = {
+TEXTS: dict[str, Callable[[Cell, int | None], str]] = {
     "published": printed_number,
     "ours": our_number,
     "difference": lambda cell, digits: signed(cell.difference, digits),
@@ -365,7 +435,7 @@ def as_section(printed: Published, cells: Cells) -> Section:
     splits = {column: printed.split_of(column) for column in printed.columns}
     names = {column: column if split == "none" else f"{column} ({split})" for column, split in splits.items()}
     texts = pd.DataFrame(
-        {name: [fact(cell, printed.digits(cell.column)) for cell in cells.values()] for name, fact in FACTS.items()},
+        {name: [fact(cell, printed.digits(cell.column)) for cell in cells.values()] for name, fact in TEXTS.items()},
         index=pd.MultiIndex.from_tuples([(row, names[column]) for row, column in cells], names=["row", "column"]),
     )
     texts = texts.loc[:, (texts != "").any()]
@@ -381,10 +451,6 @@ def as_section(printed: Published, cells: Cells) -> Section:
         text.iloc[:, 0] = text.iloc[:, 0].mask(text.iloc[:, 0].duplicated(), "")
     text = text.set_axis(["", "" if in_blocks else "score", *texts.columns], axis=1)
     bold = [(row, 2 + column) for row, column in np.argwhere(best.to_numpy()).tolist()]
-    return Section(printed.title, text, bold=bold, frame=cells_frame(cells.values()))
-
-
-def cells_frame(cells: Iterable[Cell]) -> pd.DataFrame:
-    """report.csv."""
-    columns = [field.name for field in fields(Cell)]
-    return pd.DataFrame([asdict(cell) for cell in cells], columns=columns, dtype=object)
+    facts = [field.name for field in fields(Cell)]
+    frame = pd.DataFrame([asdict(cell) for cell in cells.values()], columns=facts, dtype=object)
+    return Section(printed.title, text, bold=bold, frame=frame)

@@ -25,7 +25,7 @@ from cse.lab.report.groups import groups_of
 from cse.lab.report.notes import deviations, missing_jobs
 from cse.lab.report.runs_report import notes_on_settings, settings_section, unranked_section
 from cse.lab.report.spec import Plot, Spec, parse
-from cse.lab.report.write import Picture, Report
+from cse.lab.report.write import OfPaper, Picture, Report
 from cse.lab.sections import Section
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.groups import choices
@@ -71,13 +71,15 @@ def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         subtitle=f"{paper['paper']}. {states} ({', '.join(map(str, places))}).",
         sections=[section for section in (of_paper, of_runs, of_smoke) if section is not None],
         csv={"report.csv": of_paper.frame if of_paper else None, "claims.csv": claims_frame(claims)},
-        claims=claims,
-        pictures=[draw_into(plot, spec, runs, out) for plot in spec.figures],
-        log=found,
-        grid=grid_of_paper,
-        columns=printed.columns if printed else (),
-        link=paper.get("link", ""),
-        start="" if any(run.is_done for run in found) else f"cse-train sweep={name}",
+        paper=OfPaper(
+            claims=claims,
+            pictures=[draw_into(plot, spec, runs, out) for plot in spec.figures],
+            log=found,
+            grid=grid_of_paper,
+            columns=printed.columns if printed else (),
+            link=paper.get("link", ""),
+            start="" if any(run.is_done for run in found) else f"cse-train sweep={name}",
+        ),
     )
 
 

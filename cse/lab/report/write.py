@@ -67,14 +67,29 @@ class Unfinished(NamedTuple):
     why: str
 
 
-@dataclass
+@dataclass(frozen=True)
+class OfPaper:
+    """What the report of a sweep has besides tables.
+
+    claims: as judged. log: the runs behind the page. grid: the first section as its paper prints it, under `columns`.
+    link: the paper's address. start: the command that makes the runs, if none is done.
+    """
+
+    claims: list[JudgedClaim] = field(default_factory=list)
+    pictures: Sequence[Picture] = ()
+    log: Sequence[Run] = ()
+    grid: Mapping[str, list[tuple[str, str, str]]] = field(default_factory=dict)
+    columns: Sequence[str] = ()
+    link: str = ""
+    start: str = ""
+
+
+@dataclass(frozen=True)
 class Report:
     """What a report shows. sections: tables with notes, in every medium; the others are on the page, and in short on
     the terminal.
 
-    link: the paper's address. start: the command that makes the runs, if none is done. grid: the first section as its
-    paper prints it, under `columns`. log: the runs behind a sweep's page; runs: a table of them that sorts. csv: by
-    file's name; None removes an earlier report's.
+    csv: by file's name; None removes an earlier report's. runs: a table of them that sorts. paper: of a sweep.
     """
 
     title: str
@@ -84,15 +99,9 @@ class Report:
     best: Best | None = None
     pending: Sequence[Unfinished] = ()
     hint: str = ""
-    claims: list[JudgedClaim] = field(default_factory=list)
-    pictures: Sequence[Picture] = ()
     charts: Mapping[str, go.Figure] = field(default_factory=dict)
     runs: Section | None = None
-    log: Sequence[Run] = ()
-    grid: Mapping[str, list[tuple[str, str, str]]] = field(default_factory=dict)
-    columns: Sequence[str] = ()
-    link: str = ""
-    start: str = ""
+    paper: OfPaper = field(default_factory=OfPaper)
 
 
 def write_report(report: Report, out: Path) -> str:
@@ -121,8 +130,9 @@ def write_files(out: Path, files: Mapping[str, str | pd.DataFrame | None]) -> st
 
 def as_markdown(report: Report) -> str:
     """report.md."""
-    sections = report.sections + ([claims_section(report.claims)] if report.claims else [])
-    drawn = [picture for picture in report.pictures if picture.path]
+    claims = report.paper.claims
+    sections = [*report.sections, claims_section(claims)] if claims else report.sections
+    drawn = [picture for picture in report.paper.pictures if picture.path]
     links = [f"\n![{picture.name}](figures/{picture.path.name})\n" for picture in drawn if picture.path]
     return markdown(f"{report.title}\n\n{report.subtitle}", sections) + "".join(links)
 
@@ -140,10 +150,10 @@ def show_report(report: Report, console: Console) -> None:
         show_section(section, console)
     if report.hint:
         console.print(Text(report.hint, style="dim"))
-    if report.claims:
+    if report.paper.claims:
         console.print()
-        show_claims(report.claims, console)
-    for picture in report.pictures:
+        show_claims(report.paper.claims, console)
+    for picture in report.paper.pictures:
         console.print(f"{picture.name}: {picture.path or NOT_DRAWN}", style="dim")
     if report.best:
         show_best(report.best, console)
@@ -211,12 +221,12 @@ def page(report: Report) -> str:
         now=clock(time.time()),
         sortable={id(one): sortable(one) for one in [*report.sections, report.runs] if one and one.sortable},
         datatables=datatables() if report.runs else "",
-        claims=claim_lines(report.claims),
-        headline=headline(report.claims),
+        claims=claim_lines(report.paper.claims),
+        headline=headline(report.paper.claims),
         plotly=plotly_script() if report.charts else "",
         charts={title: Markup(chart.to_html(full_html=False, include_plotlyjs=False, config=PLOTLY))
                 for title, chart in report.charts.items()},
-        log=provenance(report.log),
+        log=provenance(report.paper.log),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from cse.lab.folder.runs import Run
 from cse.lab.report.cells import Cell, as_printed, as_section
 from cse.lab.report.claims import JudgedClaim
 from cse.lab.report.published import Published
-from cse.lab.report.write import Picture, Report, page
+from cse.lab.report.write import OfPaper, Picture, Report, page
 from cse.lab.sections import latex, markdown
 from cse.lab.settings.words import recorded_words
 
@@ -73,8 +73,8 @@ def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, 
     (tmp_path / "f.png").write_bytes(b"\x89PNG")
     pictures = [Picture("f", tmp_path / "f.png", ["x < y"]), Picture("g", None)]
     finding = JudgedClaim("a claim", "here", "HOLDS (1 of 2 parts)", effect=1.0, p=0.01, parts_measured=1)
-    report = Report("A & B", "sub", [narrow[1], wide[1]], {}, claims=[finding], pictures=pictures, log=[run])
-    report.grid, report.columns = narrow[0], ["Avg."]
+    paper = OfPaper([finding], pictures, [run], grid=narrow[0], columns=["Avg."])
+    report = Report("A & B", "sub", [narrow[1], wide[1]], {}, paper=paper)
     text = page(report)
     assert not re.findall(r'src="(?!data:)|<link|=<b>', text)
     for shown in ("76.96 ± 0.38 (5)",

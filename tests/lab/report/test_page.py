@@ -12,7 +12,7 @@ from cse.lab.report.cells import as_printed, paper_table
 from cse.lab.report.charts import COLOURS, POINTS, colours_of, curves_of, draw_charts, thinned
 from cse.lab.report.groups import groups_of
 from cse.lab.report.runs_report import in_text, legend_of_settings, settings_section
-from cse.lab.report.write import Report
+from cse.lab.report.write import OfPaper, Report
 from cse.lab.report.write import page as page_of
 from cse.lab.sweep import jobs
 
@@ -125,7 +125,8 @@ def page_of_sweep(name, **about):
     """The page of a sweep of which nothing has run."""
     spec, printed = parsed(jobs.load_sweep(name).report)
     cells, section = paper_table(spec, printed, groups_of(spec, []), [], [], 0.95)
-    return page_of(Report("t", "", [section], {}, grid=as_printed(printed, cells), columns=printed.columns, **about))
+    paper = OfPaper(grid=as_printed(printed, cells), columns=printed.columns, **about)
+    return page_of(Report("t", "", [section], {}, paper=paper))
 
 
 @pytest.mark.nightly
