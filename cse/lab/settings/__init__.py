@@ -1,5 +1,7 @@
 """From words to checked settings.
 
-Read words (what was typed), then compose (words to a config), keys (what each key is for), check (the config against
-the signatures). groups and own say which files there are; mistakes, suggest and lookup answer a word that is wrong.
+Read words (what was typed), then compose (words to a config), keys with signatures (what each key is for), check with
+part_class and schema (the config against the signatures), smoke (any config made small). groups and own say which files
+there are, provenance which of them a run's values come from; mistakes, suggest and lookup answer a word that is wrong;
+dotted and typed follow a key through a config.
 """

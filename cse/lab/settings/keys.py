@@ -4,6 +4,9 @@ cards ask.
 `marks_of` follows a key through the settings: first the keys that no part takes (cse.lab.settings.schema), then in each
 part the parameters of its constructor. Where nobody says what a key is for, the nearest key above it does; where none
 does, it is science: it decides what is learned or how it is scored. A user's own part says it in the same way.
+
+`marks_of` and `purpose_of` ask the parts of a config, where there is one. The questions below them, is_science and the
+others, are about a key alone.
 """
 
 import os
@@ -64,13 +67,11 @@ def marks_of(key: str, settings: Settings | None = None) -> Marks:
 
 @cache
 def marks_by_choices(key: str, folders: tuple[Path, ...]) -> Marks:
-    """The marks of a key in the first choice of its group that has it. folders: the group's."""
-    said: list[str | None] = []
-    for content in contents_by_file(key.partition(".")[0], folders):
-        said = annotations_to(key, content)
-        if said[-1] is not None:
-            break
-    return joined(key, said or annotations_to(key, {}))
+    """The marks of a key in the choice of its group that has most of the way to it. folders: the group's."""
+    contents = [{}, *contents_by_file(key.partition(".")[0], folders)]
+    ways = [annotations_to(key, content) for content in contents]
+    longest = max(ways, key=lambda said: len(said) - said.count(None))
+    return joined(key, longest)
 
 
 @cache
@@ -149,20 +150,20 @@ def purpose_of(key: str, settings: Settings | None = None) -> Purpose:
     return "bookkeeping" if Mark.BOOKKEEPING in marks else "science"
 
 
-def is_science(key: str, settings: Settings | None = None) -> bool:
+def is_science(key: str) -> bool:
     """Whether a key decides what is learned or scored, so that reports compare it."""
-    return purpose_of(key, settings) == "science"
+    return purpose_of(key) == "science"
 
 
-def is_verbatim(key: str, settings: Settings | None = None) -> bool:
+def is_verbatim(key: str) -> bool:
     """Whether the value of a key, or of a key above it, is used as it is typed: a place, a name on the hub, a
     sentence."""
-    return Mark.VERBATIM in marks_of(key, settings)
+    return Mark.VERBATIM in marks_of(key)
 
 
-def is_encoder(key: str, settings: Settings | None = None) -> bool:
+def is_encoder(key: str) -> bool:
     """Whether a key names an encoder, or a file of word vectors."""
-    return Mark.ENCODER in marks_of(key, settings)
+    return Mark.ENCODER in marks_of(key)
 
 
 def is_of_line(key: str) -> bool:
@@ -180,9 +181,9 @@ def is_recorded(key: str) -> bool:
     return Mark.RECORDED in marks_of(key)
 
 
-def changes_a_table(key: str, settings: Settings | None = None) -> bool:
+def changes_a_table(key: str) -> bool:
     """Whether the numbers of a table depend on a key."""
-    return is_science(key, settings) and Mark.HARMLESS not in marks_of(key, settings)
+    return is_science(key) and Mark.HARMLESS not in marks_of(key)
 
 
 def names_a_job(key: str) -> bool:
@@ -209,7 +210,7 @@ def identity(settings: Settings) -> dict[str, object]:
     _, chooser, *_ = f"{flat.get('trainer.select')}//".split("/")
     found = {}
     for key, value in flat.items():
-        if is_science(key, settings) and Mark.UNFIXED not in marks_of(key, settings):
+        if purpose_of(key, settings) == "science" and Mark.UNFIXED not in marks_of(key, settings):
             found[key] = value
     return found | {key: value for key, value in protocol(settings).items() if key.startswith(f"eval.{chooser}.")}
 
@@ -220,7 +221,7 @@ def protocol(settings: Settings) -> dict[str, object]:
     places = [value for key, value in flat.items() if key.startswith("paths.") and value is not None]
     found = {}
     for key, value in flat.items():
-        is_place = is_verbatim(key, settings) or key.endswith(".allow_partial") or value in places
+        is_place = Mark.VERBATIM in marks_of(key, settings) or key.endswith(".allow_partial") or value in places
         if key.startswith("eval.") and not is_place:
             found[key] = value
     return found

@@ -7,6 +7,7 @@ that was changed, so that a run's files say what it stands for.
 
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from cse.files import written_once
 from cse.lab.settings.compose import is_group
 from cse.lab.settings.groups import CONF_DIR
-from cse.lab.settings.keys import is_encoder
+from cse.lab.settings.keys import marks_of
 from cse.lab.settings.words import spell_value
+from cse.ranges import Mark
 from cse.sources import made_up
 from cse.sources.catalogue import DATASETS
 
@@ -30,21 +32,185 @@ def fit(cfg: DictConfig, typed: Iterable[str] = ()) -> None:
     if not cfg.smoke:
         return
     asked = {key: value_at(cfg, key) for key in typed if not is_group(key)}
-    usable = {key: value for key, value in asked.items() if not is_encoder(key, cfg) or is_here(value)}
+    elsewhere = {key for key, value in asked.items() if Mark.ENCODER in marks_of(key, cfg) and not is_here(value)}
+    usable = {key: value for key, value in asked.items() if key not in elsewhere}
     sizes, world = OmegaConf.load(Path(CONF_DIR) / "smoke.yaml"), Path(cfg.paths.cache) / "smoke"
+    smoke = Smoke(cfg, sizes, world, usable)
     with open_dict(cfg):
         cfg.replaced = {}
-        make_up_encoder(cfg, world, usable)
-        make_up_scores(cfg, world, usable)
+        smoke.make_up_encoder()
+        smoke.make_up_scores()
         if "trainer" in cfg:
-            shrink_text(cfg, sizes, world, usable)
-            shrink_trainer(cfg, sizes, usable)
-            shrink_objective(cfg, sizes, world, usable)
-            shrink_aux(cfg, sizes, world, usable)
+            smoke.shrink_text()
+            smoke.shrink_trainer()
+            smoke.shrink_objective()
+            smoke.shrink_aux()
         else:
-            shrink_evaluation(cfg, sizes, world)
-        lay_over(cfg, usable)
+            smoke.shrink_evaluation()
+        smoke.lay_over()
         tell_replaced(cfg, asked)
+
+
+@dataclass(frozen=True)
+class Smoke:
+    """A config that is made small, in place.
+
+    sizes: conf/smoke.yaml. world: the folder of what is made up. typed: the typed values that can be used, by key.
+    """
+
+    cfg: DictConfig
+    sizes: Any
+    world: Path
+    typed: Mapping[str, Any]
+
+    def replace(self, group: str, **values: object) -> None:
+        """Set values of a group, or at the top for "", and keep the old ones in `replaced`."""
+        for name, value in values.items():
+            key = f"{group}.{name}".lstrip(".")
+            before = value_at(self.cfg, key)
+            if before != value:
+                self.cfg.replaced[key] = before
+                OmegaConf.update(self.cfg, key, value, merge=False)
+
+    def make_up_encoder(self) -> None:
+        """A made-up encoder of the family and width of the real one, unless that is typed and here.
+
+        It is bidirectional whatever the real one is, does not record what that records, and has a token for each byte.
+        """
+        if "name" not in self.cfg.model or "model.name" in self.typed:
+            return
+        pooling = self.cfg.model.pooling
+        if "trainer" not in self.cfg:  # cse-eval takes no pooling for granted
+            pooling = pooling or "mean"
+        name = made_up.encoder(self.world, self.cfg.model.name)
+        self.replace("model", name=name, num_layers=None, bidirectional=False, pooling=pooling, prefix=None)
+
+    def make_up_scores(self) -> None:
+        """The evaluators of SCORED that are chosen, on made-up score sets unless a folder is typed.
+
+        STS-B selects a step, so it stands in for any other evaluator.
+        """
+        chosen = sorted(self.cfg.eval)
+        if left_out := [name for name in chosen if name not in SCORED]:
+            log.info("smoke      eval=%s left out", ",".join(left_out))
+            self.cfg.replaced["eval"] = list(self.cfg.eval)
+        senteval = self.cfg.paths.senteval
+        if "paths.senteval" not in self.typed:
+            senteval = str(written_once(self.world / "senteval2", made_up.write_senteval))
+        shared = {"senteval": senteval, "allow_partial": True}
+        widths = {name: value_at(self.cfg, f"eval.{name}.widths") or [] for name in SCORED}
+        evaluators = {}
+        if chosen:
+            evaluators["stsb"] = {
+                "_target_": "cse.eval.sts.Stsb",
+                "with_sickr": False,
+                "widths": widths["stsb"],
+                **shared,
+            }
+        if "sts" in chosen:
+            evaluators["sts"] = {"_target_": "cse.eval.sts.Sts", "widths": widths["sts"], **shared}
+        self.cfg.eval = evaluators
+
+    def shrink_evaluation(self) -> None:
+        """A made-up checkpoint for cse-eval, unless it is here, as a run of another smoke test is; its whitening."""
+        if not is_here(self.cfg.checkpoint):
+            checkpoint = made_up.encoder(self.world, self.cfg.checkpoint)
+            self.replace("", checkpoint=checkpoint, pooling=self.cfg.pooling or "mean")
+        if self.cfg.whitening.kind:
+            self.replace("whitening", fit=str(made_up.text_file(self.world, ())), components=self.sizes.components)
+
+    def shrink_text(self) -> None:
+        """Cut text that is typed; made-up text stands for any other.
+
+        A corpus that is one file keeps its reader and its columns.
+        """
+        named = (value_at(self.cfg, f"data.{key}") for key in ("path", "rows.file", "rows.folder"))
+        if any(place is not None and place in self.typed.values() for place in named):
+            rows = max(self.sizes.rows, self.typed.get("trainer.batch_size", 0))
+            limit = self.cfg.data.limit
+            self.replace("data", limit=min(limit, rows) if isinstance(limit, int) else rows)
+            return
+        corpus = DATASETS.get(self.cfg.data.name)
+        self.cfg.replaced["data.name"] = self.cfg.data.name
+        if corpus and "file" in self.cfg.data.rows:
+            file = made_up.text_file(self.world, corpus.columns)
+            self.cfg.data.update(name="smoke", identity=f"smoke/{self.cfg.data.name}")
+            self.cfg.data.rows.file = str(file)
+            return
+        file = made_up.text_file(self.world, self.cfg.data.get("columns") or (), self.cfg.data.get("scores"))
+        made = {"_target_": "cse.data.text.Text", "name": "smoke", "path": str(file), "score_range": None}
+        kept = ("columns", "empty", "scores", "limit", "limit_seed", "noise", "cache_dir", "preview")
+        self.cfg.data = made | {key: self.cfg.data.get(key) for key in kept}
+
+    def shrink_trainer(self) -> None:
+        """Two steps of small batches, and a selection by STS-B."""
+        limits = {key: min(self.cfg.trainer[key], self.sizes[key]) for key in ("batch_size", "max_length")}
+        select = self.cfg.trainer.select and "dev/stsb/spearman"
+        epochs, steps = self.sizes.trainer.epochs, self.typed.get("trainer.max_steps")
+        if isinstance(steps, int):
+            epochs = max(1, steps)  # of a step or more each: enough for what is typed
+        self.replace("trainer", **{**self.sizes.trainer, **limits, "select": select, "epochs": epochs})
+
+    def shrink_objective(self) -> None:
+        """Made-up teachers, a narrow projector, and short spans."""
+        if "teacher" in self.cfg.objective and "objective.teacher" not in self.typed:
+            self.replace("objective", teacher=made_up.encoder(self.world, "minilm"), teacher_pooling="mean")
+        if "second_teacher" in self.cfg.objective:
+            self.replace("objective", second_teacher=None)
+        if value_at(self.cfg, "objective.head.hidden"):
+            self.replace("objective.head", hidden=self.sizes.projector, out=self.sizes.projector)
+        if "min_length" in self.cfg.augmentation:  # DeCLUTR's spans
+            self.replace("augmentation", min_length=self.sizes.span[0], max_length=self.sizes.span[1])
+
+    def shrink_aux(self) -> None:
+        """Shrink images or sound, which are made up unless their folder is typed."""
+        if "data" not in self.cfg.aux_modality:
+            return
+        if self.typed.get("aux_modality.weights") is None:
+            self.replace("aux_modality", init="random", weights=None)
+        data = self.cfg.aux_modality.data
+        is_own = data.folder is not None and data.folder in self.typed.values()
+        self.replace("aux_modality.data", batch_size=self.sizes.aux_batch, workers=0)
+        if "size" in data:
+            self.replace("aux_modality.data", size=self.sizes.image_size)
+        if is_own:
+            most = self.sizes.aux_limits
+            limits = {key: min(data[key] or most[key], most[key]) for key in most if key in data}
+            self.replace("aux_modality.data", **limits)
+        elif "size" in data:
+            folder = str(written_once(self.world / "images", made_up.write_images))
+            self.replace("aux_modality.data", folder=folder, files=None)
+        else:
+            self.replace("aux_modality.data", folder=str(written_once(self.world / "audio", made_up.write_audio)))
+
+    def lay_over(self) -> None:
+        """Set what was typed, as far as the shrunk config can have it; not where what it belongs to is left out."""
+        for key, value in self.typed.items():
+            part = key.rpartition(".")[0]
+            if not part or OmegaConf.select(self.cfg, part) is not None:
+                OmegaConf.update(self.cfg, key, self.possible(key, value), merge=False)
+
+    def possible(self, key: str, value: Any) -> Any:
+        """A typed value, or what comes next to it in a shrunk config."""
+        is_made_up_text, is_made_up_encoder = "data.name" in self.cfg.replaced, "model.name" in self.cfg.replaced
+        match key:
+            case "trainer.batch_size" if is_made_up_text:
+                return min(value, made_up.ROWS)
+            case "augmentation.min_length" | "augmentation.max_length" if is_made_up_text:
+                return min(value, self.cfg.augmentation.max_length)  # a made-up row has no room for longer spans
+            case "aux_modality.data.batch_size" if "aux_modality.data.folder" in self.cfg.replaced:
+                return min(value, made_up.FILES)
+            case "model.num_layers" | "model.bidirectional" if is_made_up_encoder:
+                return value_at(self.cfg, key)
+            case "aux_modality.init" if self.cfg.aux_modality.weights is None:
+                return "random"
+            case "trainer.select" if value:
+                _, evaluator, *_ = f"{value}//".split("/")  # dev/stsb/spearman
+                is_left_out = evaluator != "" and evaluator not in self.cfg.eval
+                return self.cfg.trainer.select if is_left_out else value
+            case "trainer.watch":
+                return [name for name in value if name in self.cfg.eval]
+        return value
 
 
 def value_at(cfg: DictConfig, key: str) -> Any:
@@ -56,156 +222,6 @@ def value_at(cfg: DictConfig, key: str) -> Any:
 def is_here(name: object) -> bool:
     """Whether weights of that name lie on this machine, in a folder or a package; null needs none."""
     return name is None or str(name).startswith("package://") or Path(str(name)).expanduser().exists()
-
-
-def replace(cfg: DictConfig, group: str, **values: object) -> None:
-    """Set values of a group, or at the top for "", and keep the old ones in `replaced`."""
-    for name, value in values.items():
-        key = f"{group}.{name}".lstrip(".")
-        before = value_at(cfg, key)
-        if before != value:
-            cfg.replaced[key] = before
-            OmegaConf.update(cfg, key, value, merge=False)
-
-
-def make_up_encoder(cfg: DictConfig, world: Path, typed: Mapping[str, Any]) -> None:
-    """A made-up encoder of the family and width of the real one, unless that is typed and here.
-
-    It is bidirectional whatever the real one is, does not record what that records, and has a token for each byte.
-    """
-    if "name" not in cfg.model or "model.name" in typed:
-        return
-    pooling = cfg.model.pooling
-    if "trainer" not in cfg:  # cse-eval takes no pooling for granted
-        pooling = pooling or "mean"
-    name = made_up.encoder(world, cfg.model.name)
-    replace(cfg, "model", name=name, num_layers=None, bidirectional=False, pooling=pooling, prefix=None)
-
-
-def make_up_scores(cfg: DictConfig, world: Path, typed: Mapping[str, Any]) -> None:
-    """The evaluators of SCORED that are chosen, on made-up score sets unless a folder is typed. STS-B selects a step,
-    so it stands in for any other evaluator."""
-    chosen = sorted(cfg.eval)
-    if left_out := [name for name in chosen if name not in SCORED]:
-        log.info("smoke      eval=%s left out", ",".join(left_out))
-        cfg.replaced["eval"] = list(cfg.eval)
-    senteval = cfg.paths.senteval
-    if "paths.senteval" not in typed:
-        senteval = str(written_once(world / "senteval2", made_up.write_senteval))
-    shared = {"senteval": senteval, "allow_partial": True}
-    widths = {name: value_at(cfg, f"eval.{name}.widths") or [] for name in SCORED}
-    evaluators = {}
-    if chosen:
-        evaluators["stsb"] = {
-            "_target_": "cse.eval.sts.Stsb",
-            "with_sickr": False,
-            "widths": widths["stsb"],
-            **shared,
-        }
-    if "sts" in chosen:
-        evaluators["sts"] = {"_target_": "cse.eval.sts.Sts", "widths": widths["sts"], **shared}
-    cfg.eval = evaluators
-
-
-def shrink_evaluation(cfg: DictConfig, sizes: Any, world: Path) -> None:
-    """A made-up checkpoint for cse-eval, unless it is here, as a run of another smoke test is; and its whitening."""
-    if not is_here(cfg.checkpoint):
-        replace(cfg, "", checkpoint=made_up.encoder(world, cfg.checkpoint), pooling=cfg.pooling or "mean")
-    if cfg.whitening.kind:
-        replace(cfg, "whitening", fit=str(made_up.text_file(world, ())), components=sizes.components)
-
-
-def shrink_text(cfg: DictConfig, sizes: Any, world: Path, typed: Mapping[str, Any]) -> None:
-    """Cut text that is typed; made-up text stands for any other. A corpus that is one file keeps its reader and its
-    columns."""
-    named = (value_at(cfg, f"data.{key}") for key in ("path", "rows.file", "rows.folder"))
-    if any(place is not None and place in typed.values() for place in named):
-        rows = max(sizes.rows, typed.get("trainer.batch_size", 0))
-        limit = cfg.data.limit
-        replace(cfg, "data", limit=min(limit, rows) if isinstance(limit, int) else rows)
-        return
-    corpus = DATASETS.get(cfg.data.name)
-    cfg.replaced["data.name"] = cfg.data.name
-    if corpus and "file" in cfg.data.rows:
-        file = made_up.text_file(world, corpus.columns)
-        cfg.data.update(name="smoke", identity=f"smoke/{cfg.data.name}")
-        cfg.data.rows.file = str(file)
-        return
-    file = made_up.text_file(world, cfg.data.get("columns") or (), cfg.data.get("scores"))
-    made = {"_target_": "cse.data.text.Text", "name": "smoke", "path": str(file), "score_range": None}
-    kept = ("columns", "empty", "scores", "limit", "limit_seed", "noise", "cache_dir", "preview")
-    cfg.data = made | {key: cfg.data.get(key) for key in kept}
-
-
-def shrink_trainer(cfg: DictConfig, sizes: Any, typed: Mapping[str, Any]) -> None:
-    """Two steps of small batches, and a selection by STS-B."""
-    limits = {key: min(cfg.trainer[key], sizes[key]) for key in ("batch_size", "max_length")}
-    select = cfg.trainer.select and "dev/stsb/spearman"
-    steps = typed.get("trainer.max_steps")
-    epochs = max(1, steps) if isinstance(steps, int) else sizes.trainer.epochs  # of a step or more each: enough
-    replace(cfg, "trainer", **{**sizes.trainer, **limits, "select": select, "epochs": epochs})
-
-
-def shrink_objective(cfg: DictConfig, sizes: Any, world: Path, typed: Mapping[str, Any]) -> None:
-    """Made-up teachers, a narrow projector, and short spans."""
-    if "teacher" in cfg.objective and "objective.teacher" not in typed:
-        replace(cfg, "objective", teacher=made_up.encoder(world, "minilm"), teacher_pooling="mean")
-    if "second_teacher" in cfg.objective:
-        replace(cfg, "objective", second_teacher=None)
-    if value_at(cfg, "objective.head.hidden"):
-        replace(cfg, "objective.head", hidden=sizes.projector, out=sizes.projector)
-    if "min_length" in cfg.augmentation:  # DeCLUTR's spans
-        replace(cfg, "augmentation", min_length=sizes.span[0], max_length=sizes.span[1])
-
-
-def shrink_aux(cfg: DictConfig, sizes: Any, world: Path, typed: Mapping[str, Any]) -> None:
-    """Shrink images or sound, which are made up unless their folder is typed."""
-    if "data" not in cfg.aux_modality:
-        return
-    if typed.get("aux_modality.weights") is None:
-        replace(cfg, "aux_modality", init="random", weights=None)
-    data = cfg.aux_modality.data
-    is_own = data.folder is not None and data.folder in typed.values()
-    replace(cfg, "aux_modality.data", batch_size=sizes.aux_batch, workers=0)
-    if "size" in data:
-        replace(cfg, "aux_modality.data", size=sizes.image_size)
-    if is_own:
-        limits = {key: min(data[key] or limit, limit) for key, limit in sizes.aux_limits.items() if key in data}
-        replace(cfg, "aux_modality.data", **limits)
-    elif "size" in data:
-        folder = str(written_once(world / "images", made_up.write_images))
-        replace(cfg, "aux_modality.data", folder=folder, files=None)
-    else:
-        replace(cfg, "aux_modality.data", folder=str(written_once(world / "audio", made_up.write_audio)))
-
-
-def lay_over(cfg: DictConfig, typed: Mapping[str, Any]) -> None:
-    """Set what was typed, as far as the shrunk config can have it; not where what it belongs to is left out."""
-    for key, value in typed.items():
-        part = key.rpartition(".")[0]
-        if not part or OmegaConf.select(cfg, part) is not None:
-            OmegaConf.update(cfg, key, possible(cfg, key, value), merge=False)
-
-
-def possible(cfg: DictConfig, key: str, value: Any) -> Any:
-    """A typed value, or what comes next to it in a shrunk config."""
-    is_made_up_text, is_made_up_encoder = "data.name" in cfg.replaced, "model.name" in cfg.replaced
-    match key:
-        case "trainer.batch_size" if is_made_up_text:
-            return min(value, made_up.ROWS)
-        case "augmentation.min_length" | "augmentation.max_length" if is_made_up_text:
-            return min(value, cfg.augmentation.max_length)  # a made-up row has no room for longer spans
-        case "aux_modality.data.batch_size" if "aux_modality.data.folder" in cfg.replaced:
-            return min(value, made_up.FILES)
-        case "model.num_layers" | "model.bidirectional" if is_made_up_encoder:
-            return value_at(cfg, key)
-        case "aux_modality.init" if cfg.aux_modality.weights is None:
-            return "random"
-        case "trainer.select" if value and not {*value.split("/")[1:2]} <= {*cfg.eval}:
-            return cfg.trainer.select
-        case "trainer.watch":
-            return [name for name in value if name in cfg.eval]
-    return value
 
 
 def tell_replaced(cfg: DictConfig, asked: Mapping[str, Any]) -> None:

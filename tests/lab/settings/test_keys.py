@@ -105,7 +105,7 @@ def test_a_part_of_ones_own_says_what_its_settings_are_for(tmp_path, monkeypatch
     )
     monkeypatch.syspath_prepend(tmp_path)
     given = {"objective": {"_target_": "own_loss.Weighted", "prior": "w.txt", "shards": 2, "scale": 1.0}}
-    assert is_verbatim("objective.prior", given)
+    assert Mark.VERBATIM in marks_of("objective.prior", given)
     assert purpose_of("objective.shards", given) == "machine"
     assert set(identity(given)) == {"objective._target_", "objective.prior", "objective.scale"}
     assert not is_verbatim("objective.prior")  # nothing has named the folder yet

@@ -1,0 +1,195 @@
+"""A part's class: the types of what it takes, and what it must be for cse to use it.
+
+`types_of` reads the types from the constructor. `validator` has pydantic check values against types, and
+`refusal_in_words` says plainly what it refuses. `not_imported` and `unmade` say why a class cannot be used.
+"""
+
+import re
+import sys
+from collections.abc import Sequence
+from functools import cache
+from inspect import Parameter, getmodule, isabstract, isclass, isfunction, signature
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
+
+from hydra.utils import get_object
+from pydantic import BeforeValidator, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, with_config
+from pydantic_core import ErrorDetails, SchemaError, SchemaValidator, core_schema
+from typing_extensions import TypedDict
+
+from cse.errors import in_short
+from cse.lab.settings.compose import SWITCH
+from cse.lab.settings.dotted import Config
+from cse.lab.settings.schema import BASES, BESIDE, PASSED
+from cse.lab.settings.suggest import nearest
+from cse.ranges import STRICT, no_word_for_null
+
+if TYPE_CHECKING:  # needs typing_extensions 4.13
+    from typing_extensions import TypeForm
+
+NESTED = object()  # stands for a nested part, which is checked by itself
+NOT_SET = "is not set"
+MISSING = "???"  # Hydra's mark for a value that must be given
+LEVELS = {"text": "views", "tokens": "tokens"}  # of an augmentation, and the method that each calls
+HYDRAS_OWN = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
+
+CONVERSIONS = {
+    "bool": lambda value: SWITCH.get(value.lower(), value) if isinstance(value, str) else value,
+    "str": lambda value: str(value) if type(value) is int else value,
+    "list": lambda value: [value] if isinstance(value, str | int | float) and value not in ("", MISSING) else value,
+    "tuple": lambda value: tuple(value) if isinstance(value, list) else value,
+}
+"""What a command line cannot express exactly: what is typed, converted to the type that pydantic names so."""
+
+
+@cache
+def types_of(target: str, beside: type | None = None) -> SchemaValidator:
+    """The types of what the class or function of that name takes. None is required: our code passes the rest.
+
+    beside: a TypedDict of further keys.
+    """
+    part = get_object(target)
+    makers = [vars(base)["__init__"] for base in part.__mro__ if "__init__" in vars(base)] if isclass(part) else [part]
+    fields: dict[str, object] = get_type_hints(beside, include_extras=True) if beside else {}
+    extra: Literal["ignore", "forbid"] = "ignore"
+    for maker in makers:
+        hints, kinds = get_type_hints(maker, include_extras=True), signature(maker).parameters
+        named = [name for name, one in kinds.items() if one.kind is not Parameter.VAR_KEYWORD]
+        own = {name: checkable(hints.get(name, object)) for name in named}
+        nullable = [name for name, hint in own.items() if type(None) in get_args(hint)]
+        fields = own | {name: Annotated[own[name], BeforeValidator(no_word_for_null)] for name in nullable} | fields
+        if len(named) == len(kinds):  # one with **settings passes them to its base
+            extra = "forbid"
+            break
+    config = STRICT | ConfigDict(extra=extra)
+    return validator(with_config(config)(TypedDict(target, fields, total=False)))  # type: ignore[operator]
+
+
+def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
+    """The type, or `object`, which allows anything, for one that pydantic cannot check, as a Protocol."""
+    try:
+        TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
+    except (PydanticUserError, SchemaError):
+        return object
+    return hint
+
+
+@cache
+def validator(keys: type) -> SchemaValidator:
+    """Pydantic's validator of a TypedDict, with CONVERSIONS before each of its types."""
+    return SchemaValidator(converting(TypeAdapter(keys).core_schema))
+
+
+def converting(schema: Any) -> Any:
+    """A schema of pydantic's, with CONVERSIONS before every type in it, and parts where it has classes."""
+    match schema:
+        case list():
+            return [converting(one) for one in schema]
+        case {"type": "callable" | "is-instance" | "dataclass"}:
+            return core_schema.no_info_plain_validator_function(check_part)
+        case {"type": "json-or-python"}:  # a Sequence; a config has what JSON has
+            return converting(schema["json_schema"])
+        case dict():
+            inside = {key: converting(value) for key, value in schema.items()}
+            convert = CONVERSIONS.get(str(schema.get("type")))
+            return core_schema.no_info_before_validator_function(convert, inside) if convert else inside
+    return schema
+
+
+def check_part(value: object) -> object:
+    """The value. Raises ValueError for one that is no part."""
+    if value is not NESTED:
+        raise ValueError(
+            "should be a mapping with a _target_ (MODULE.CLASS), its own or that of a file in its defaults"
+        )
+    return value
+
+
+def refusal_in_words(error: ErrorDetails, known: Sequence[str]) -> str:
+    """Pydantic's text for an error, or our own. known: the settings that there are."""
+    if error["input"] is NESTED:
+        return f"is one part where several may be: its YAML opens with # @package {error['loc'][0]}.NAME"
+    match error["type"]:
+        case "missing":
+            return NOT_SET
+        case "extra_forbidden":
+            return f"there is no such setting{nearest(str(error['loc'][-1]), known)}"
+        case "dict_type":
+            return "should be a mapping, in quotes, '{KEY:VALUE,KEY:VALUE}', as a shell takes unquoted braces apart"
+        case "string_type" if isinstance(error["input"], float):
+            return "should be a valid string, which a number is in quotes, \"'NUMBER'\""
+    return re.sub("^(Value error, |Input (?=should))", "", error["msg"]).replace("valid tuple", "list")
+
+
+def not_imported(target: str, error: Exception) -> str:
+    """Why a part's class cannot be imported: its module or package has no such name, or what the import raised."""
+    absent = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
+    place, _, name = (absent or target).rpartition(".")
+    if there := sys.modules.get(place):
+        known = [one.name for one in iter_modules(vars(there).get("__path__", ()))]
+        known += [key for key, one in vars(there).items() if getmodule(one) is there]
+        return f"{place} has no {name}{nearest(name, known) or '; it has ' + ', '.join(known)}"
+    hint = "; PYTHONPATH=FOLDER says where it is" if absent and f"{target}.".startswith(f"{absent}.") else ""
+    return f"cannot be imported ({in_short(error.__cause__ or error)}){hint}"
+
+
+def unmade(place: str, node: Config) -> str:
+    """Why a part cannot be made of its settings and of what our code passes to it; "" if it can, or is made later."""
+    part = get_object(node["_target_"])
+    if node.get("_partial_") or "_args_" in node:
+        return ""
+    if isabstract(part):
+        return f"lacks the method {', '.join(sorted(part.__abstractmethods__))}"
+    base = BASES.get(re.sub(r"^eval\.\w+\.$", "eval.", place))
+    if base and isclass(part):
+        kind = get_object(base)
+        if not issubclass(part, kind):
+            return f"must inherit {base}"
+        if wrong := wrong_method(part, kind) or wrong_attribute(part, kind):
+            return wrong
+        if place == "augmentation." and (wrong := no_method(part, kind)):
+            return wrong
+    beside = BESIDE[place].__annotations__ if place in BESIDE else ()
+    own = {key: value for key, value in node.items() if key not in (*HYDRAS_OWN, *beside)}
+    passed = PASSED.get(place, ())
+    try:
+        signature(part).bind(**dict.fromkeys(passed), **own)
+    except TypeError as error:
+        return f"{error} (cse itself passes {', '.join(passed)})" if passed else str(error)
+    return ""
+
+
+def wrong_method(part: type, base: type) -> str:
+    """Which method of a part does not take what cse passes to that of its base; "" if all do."""
+    for name, theirs in vars(base).items():
+        own = getattr(part, name)
+        if name == "__init__" or not (isfunction(theirs) and isfunction(own)):
+            continue
+        passed = list(signature(theirs).parameters)
+        try:
+            signature(own).bind(*passed)
+        except TypeError as error:
+            return f"its {name} must take ({', '.join(passed)}): {error}"
+    return ""
+
+
+def wrong_attribute(part: type, base: type) -> str:
+    """Which attribute of a part's class has a value that its base's annotation does not allow; "" if none."""
+    hints = get_type_hints(base)
+    for name in vars(base).keys() & hints.keys():
+        own = getattr(part, name)
+        try:
+            if not isinstance(own, property):
+                TypeAdapter(hints[name]).validate_python(own, strict=True)
+        except ValidationError as refused:
+            return f"its {name}={own!r} {refusal_in_words(refused.errors()[0], [])}"
+    return ""
+
+
+def no_method(part: Any, base: Any) -> str:
+    """Which method an augmentation lacks that its level calls, or ""."""
+    written = {level: name for level, name in LEVELS.items() if getattr(part, name) is not getattr(base, name)}
+    if part.level not in LEVELS or part.level in written:
+        return ""
+    hint = "".join(f' (it has {name}: is level = "{level}" missing in the class?)' for level, name in written.items())
+    return f"lacks the method {LEVELS[part.level]}{hint}"
