@@ -27,10 +27,10 @@ from cse.errors import UserError
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run import resume, startup
 from cse.lab.run.build import build_evaluators, complete_selection
-from cse.lab.run.job import Job, check_place, check_typed, encoder_folder, fit_settings
+from cse.lab.run.job import Job, check_place, check_typed, fit_settings
 from cse.lab.run.launch import launched
 from cse.lab.run.logs import logging_to
-from cse.lab.run.needs import asked, check_needs, check_quickly
+from cse.lab.run.needs import check_needs, encoder_folder, every_need, needs_before_torch
 from cse.lab.settings.compose import composed, explaining, without_hydra
 from cse.lab.settings.dotted import flattened
 from cse.lab.settings.groups import PROGRAMS, adopt_folders, choices
@@ -312,12 +312,12 @@ def _composed(
         origin = resume.started_from(words) if command == "train" else None
         config = composed(command, texts_of(all_words)) if origin is None else resume.resumed(origin, all_words)
         if runs:
-            check_quickly(config)  # before torch is imported, which takes seconds
+            check_needs(needs_before_torch(config))  # before torch is imported, which takes seconds
         startup.settle_hub()  # before `validate` imports the parts, and with them the hub's libraries
         startup.quiet()
         checked = validate(config, command)
         if runs:
-            check_needs(asked(checked))
+            check_needs(every_need(checked))
         if command == "train":
             complete_selection(checked)
         return checked, origin

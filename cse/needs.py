@@ -23,12 +23,18 @@ Place = Path | str | None
 class Need:
     """One thing that a part reads.
 
-    name: of the dataset (with its language, if it has several: stsb_multi:de), the encoder or the file. cache:
-    paths.cache, which whoever asks the parts fills in.
+    name: of the dataset (with its language, if it has several: stsb_multi:de), the encoder or the file. key: the
+    parameter that names its place, if any. Whoever asks the parts replaces it by the whole key, as the user types it,
+    and fills in cache, which is paths.cache.
     """
 
     name: str
     cache: Path = field(default=Path(), compare=False, kw_only=True)
+    key: str = field(default="", compare=False, kw_only=True)
+
+    def setting(self, part: str) -> str:
+        """The whole key that names its place, for the part at a key; "" if none does."""
+        return f"{part}.{self.key}".removeprefix(".") if self.key else ""
 
     def check(self) -> None:
         """Raise UserError if a setting names a place that is not there, or holds something else. Asks no hub."""
@@ -48,10 +54,7 @@ class Need:
 
 @dataclass(frozen=True)
 class FileNeed(Need):
-    """A file or folder of the user's own.
-
-    key: the parameter that names it; once a config is asked, the whole key.
-    """
+    """A file or folder of the user's own, which the setting `key` names."""
 
     key: str = field(compare=False)
 

@@ -66,8 +66,7 @@ def check_folder(source: str) -> None:
 
 @dataclass(frozen=True)
 class WeightsNeed(Need):
-    """Weights of a folder, a package or the hub. key: the parameter that names them, and the whole key once a config is
-    asked."""
+    """Weights of a folder, a package or the hub, which the setting `key` names."""
 
     key: str = field(compare=False)
 

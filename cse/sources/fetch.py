@@ -32,11 +32,10 @@ MEGABYTE = 1 << 20
 class DatasetNeed(Need):
     """A dataset of the catalogue, whose name may end in a language, after a colon, or another one of the hub.
 
-    copy: the place that its setting names, or None. key: what the user types for that setting, once a config is asked.
+    copy: the place that its setting in the catalogue names, or None.
     """
 
     copy: str | None = field(default=None, compare=False)
-    key: str = field(default="", compare=False, kw_only=True)
 
     @property
     def dataset(self) -> str:
@@ -47,6 +46,10 @@ class DatasetNeed(Need):
     def about(self) -> Dataset | None:
         """Its entry in the catalogue."""
         return DATASETS.get(self.dataset)
+
+    def setting(self, part: str) -> str:
+        """See Need."""
+        return "" if self.about is None else self.about.setting or ""
 
     def check(self) -> None:
         """See Need."""

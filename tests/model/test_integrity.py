@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 from tiny_encoders import exported
 
 from cse.errors import UserError
-from cse.lab.run.job import encoder_folder
+from cse.lab.run.needs import encoder_folder
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.model.recorded import recorded_modules

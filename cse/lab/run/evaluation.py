@@ -25,7 +25,8 @@ from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run import build
 from cse.lab.run.compatible import check_scored_widths
-from cse.lab.run.job import Job, encoder_folder
+from cse.lab.run.job import Job
+from cse.lab.run.needs import encoder_folder
 from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.resume import Origin, resumed
 from cse.lab.settings.check import validate

@@ -13,14 +13,13 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.errors import UserError
 from cse.files import make_folder
-from cse.lab.folder.runs import RUN, newest_run
+from cse.lab.folder.runs import RUN
 from cse.lab.run.build import check_selection
 from cse.lab.run.foreign import call_with, functions_in
 from cse.lab.settings import groups, own, provenance, smoke
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.words import Word, line_to_resume, shell_line, texts_of, typed_keys
-from cse.sources.encoder import PACKAGE
 
 log = logging.getLogger("cse")
 
@@ -128,20 +127,6 @@ def check_evaluation(cfg: DictConfig) -> None:
     whitening = cfg.whitening
     if (whitening.kind is None) != (whitening.fit is None) or (whitening.kind is None and whitening.components):
         raise UserError("whitening needs both: whitening.kind=pca (or zca) and whitening.fit=FILE, a file of sentences")
-
-
-def encoder_folder(name: str | Path) -> str:
-    """A run's best/, or the name as it is: a folder of weights, package://MODULE/PATH or a hub name."""
-    if str(name).startswith(PACKAGE):
-        return str(name)
-    path = Path(name).expanduser()
-    if (path / "best" / "config.json").is_file():
-        return str(path / "best")
-    if path.exists() and not (path / "config.json").is_file():
-        raise UserError(
-            f"checkpoint={path} has no config.json: it is not an encoder, or a run without best/ yet{newest_run(path)}"
-        )
-    return str(path)
 
 
 def check_place(folder: Path) -> None:
