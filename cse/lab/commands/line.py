@@ -14,7 +14,7 @@ from cse.lab.run import slurm
 from cse.lab.run.resume import started_from
 from cse.lab.settings.compose import explaining, refuse_words
 from cse.lab.settings.groups import CONF_DIR, PROGRAMS
-from cse.lab.settings.lookup import keys
+from cse.lab.settings.lookup import keys_of_command
 from cse.lab.settings.suggest import nearest, topic
 from cse.lab.settings.words import LOOKS, MULTIRUN, Word, read_words, split_flags, texts_of
 from cse.lab.sweep.line import is_many
@@ -69,7 +69,7 @@ def refuse_flags(texts: list[str], flags: list[str], command: str) -> None:
     def refuse(message: str) -> NoReturn:
         hint = ""
         if flag := re.fullmatch(r"unrecognized arguments: --?([\w.-]+).*", message):
-            close = nearest(flag[1].replace("-", "_"), list(keys(command))).replace("?", "=...?")
+            close = nearest(flag[1].replace("-", "_"), list(keys_of_command(command))).replace("?", "=...?")
             hint = f"; {topic(flag[1]) or f'a setting is KEY=VALUE{close}'}"
         raise UserError(f"{message}{hint}")
 

@@ -42,13 +42,13 @@ def find(config_name: str, word: str, width: int) -> str:
 
     Raises UserError if there are none.
     """
-    known = [*all_choices(config_name), *settings(config_name)]
+    known = [*all_choices(config_name), *settings_of_command(config_name)]
     mentions = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
     matches = by_name(known, word) or [one for one in known if mentions.search(one.comment)]
     told = topic(re.split("[./]", word)[-1])
     if matches or told:
         return "\n".join([*filter(None, [told]), *paragraphs(matches, width)])
-    hint = nearest(word, list(keys(config_name))) or "; --help alone shows what can be chosen"
+    hint = nearest(word, list(keys_of_command(config_name))) or "; --help alone shows what can be chosen"
     raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
 
 
@@ -86,30 +86,34 @@ def all_choices(config_name: str) -> Iterator[Setting]:
                 yield Setting(group, choice, first_comment(group, choice), choice)
 
 
-def keys(config_name: str) -> dict[str, list[str]]:
+def keys_of_command(config_name: str) -> dict[str, list[str]]:
     """Every group and every setting of a command, and the GROUP=CHOICEs that set it; "" is every run."""
     known: dict[str, list[str]] = {group: [""] for group in groups(config_name)}
-    for one in settings(config_name):
+    for one in settings_of_command(config_name):
         known.setdefault(one.key, []).append(one.choice)
     return known
 
 
-def settings(config_name: str) -> Iterator[Setting]:
+def settings_of_command(config_name: str) -> Iterator[Setting]:
     """Every setting of a command and of every choice of its groups."""
     yield from settings_of_file(Path(CONF_DIR, f"{config_name}.yaml"), "", "")
     for group in groups(config_name):
         for choice in choices(group) if group not in WHOLE else ():
             name = "" if choice == "default" else f"{group}={choice}"
-            last = {
-                one.key: one for file in included(file_of(group, choice)) for one in settings_of_file(file, group, name)
-            }
+            last: dict[str, Setting] = {}
+            for file in included(file_of(group, choice)):
+                last |= {one.key: one for one in settings_of_file(file, group, name)}
             yield from last.values()
 
 
 def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Setting]:
     """The settings of one file, in order. A comment may be beside its key, continue below it, or be above it."""
-    whole = not group or "# @package _global_" in text_of(file)
-    inside = "" if whole else f"eval.{file.stem}." if group == "eval" else f"{group}."
+    if not group or "# @package _global_" in text_of(file):
+        inside = ""
+    elif group == "eval":
+        inside = f"eval.{file.stem}."
+    else:
+        inside = f"{group}."
     text = "\n".join(body(file))
     while (joined := GOES_ON.sub(r"\1 \3", text)) != text:
         text = joined
@@ -124,10 +128,11 @@ def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Setting]:
         open_keys = [*(one for one in open_keys if one[0] < indent), (indent, key)]
         dotted = inside + ".".join(name for _, name in open_keys)
         comment, above = match[4] or " ".join(above), []
-        unfinished = value.startswith(("[", "{")) and not value.endswith(("]", "}"))
+        if value.startswith(("[", "{")) and not value.endswith(("]", "}")):
+            value += " ..."
         hydras = dotted.startswith("hydra.") and dotted != "hydra.run.dir"
         if value and not key.startswith("_") and not hydras and "a run fills this in" not in comment:
-            yield Setting(dotted, value + " ..." * unfinished, comment, dotted, choice)
+            yield Setting(dotted, value, comment, dotted, choice)
 
 
 def body(file: Path, comment: bool = False) -> list[str]:

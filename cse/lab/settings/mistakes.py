@@ -2,12 +2,12 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from cse.errors import UserError
 from cse.lab.settings.groups import EXTRAS, choices, file_of, groups, own_folders, text_of
-from cse.lab.settings.lookup import keys
+from cse.lab.settings.lookup import keys_of_command
 from cse.lab.settings.suggest import meant, nearest, topic
 from cse.lab.settings.words import recorded_words, shell_word, spell_word, values_of
 
@@ -63,7 +63,7 @@ def no_setting(word: str, words: Sequence[str], command: str) -> str:
     for before, one in pairwise(words):
         if one == word and os.path.exists(f"{before.partition('=')[2]} {word}"):
             return f"{before} {word}: a name with a blank needs quotes: '{before} {word}'"
-    if word in (known := keys(command)) or word in groups(command):
+    if word in (known := keys_of_command(command)) or word in groups(command):
         return f"{word} lacks its value: type {word}=VALUE"
     if os.path.isdir(word):  # false, too, for a name that is too long to exist
         hint = f"; {INSTEAD[command]['model'].format(word)}"
@@ -76,20 +76,36 @@ def no_setting(word: str, words: Sequence[str], command: str) -> str:
 
 def no_key(key: str, words: Sequence[str], command: str) -> str:
     """The message for a key that the line's choices lack: the nearest that they have, or which choices have it."""
-    known, chosen = keys(command), choices_of(words, command)
-    of_line = [one for one, having in known.items() if chosen.intersection(having)]
-    if told := topic(key.rpartition(".")[2]):
-        return f"there is no key {key}; {told}"
-    if key in groups(command):  # which was given a mapping
+    known, chosen = keys_of_command(command), choices_of(words, command)
+    told = topic(key.rpartition(".")[2])
+    if told:
+        why = told
+    elif key in groups(command):  # which was given a mapping
         return f"{key}={{...}}: there is no such key in it; write each setting as {key}.KEY=VALUE"
-    if (command, key) == ("evaluate", "model.name"):
-        return f"there is no key {key}; the encoder to score is checkpoint=FOLDER or its name on the hub"
+    elif (command, key) == ("evaluate", "model.name"):
+        why = "the encoder to score is checkpoint=FOLDER or its name on the hub"
+    elif evaluators := of_evaluators(key, known):
+        why = f"there is {', '.join(evaluators)}"
+    else:
+        return no_key_but_near(key, known, [one for one, having in known.items() if chosen.intersection(having)])
+    return f"there is no key {key}; {why}"
+
+
+def of_evaluators(key: str, known: Iterable[str]) -> list[str]:
+    """The keys of evaluators that end as this one, which names none: eval.stsb.batch for eval.batch."""
     alike = re.compile(rf"eval\.\w+\.{re.escape(key.rpartition('.')[2])}")
-    if key.startswith("eval.") and (own := list(filter(alike.fullmatch, known))):
-        return f"there is no key {key}; there is {', '.join(own)}"
-    ours = key if key in known else meant(key, list(known))
-    near = meant(key, of_line)
-    if key not in known and (ours in of_line or near.rpartition(".")[2] == ours.rpartition(".")[2]):
+    return list(filter(alike.fullmatch, known)) if key.startswith("eval.") else []
+
+
+def no_key_but_near(key: str, known: Mapping[str, Sequence[str]], of_line: Sequence[str]) -> str:
+    """The message for a key by those that are spelled alike: of the line's choices, or else of others.
+
+    known: the choices that have each key of the command. of_line: the keys that the line's choices have.
+    """
+    if key in known:
+        return f"there is no key {key}; {key} belongs to {', '.join(known[key])}"
+    ours, near = meant(key, list(known)), meant(key, of_line)
+    if ours in of_line or near.rpartition(".")[2] == ours.rpartition(".")[2]:
         return f"there is no key {key}{nearest(key, of_line)}"
     return f"there is no key {key}; {ours} belongs to {', '.join(known[ours])}"
 
@@ -105,24 +121,52 @@ def choices_of(words: Sequence[str], command: str) -> set[str]:
 
 
 def no_choice(group: str, choice: str, command: str = "train") -> str:
-    """The message for a choice that the group lacks: the nearest one, or all that it has, and what else there is."""
-    if misplaced := [path for folder in own_folders() for path in folder.rglob("*.y*ml") if path.stem == choice]:
-        return (
-            f"{group}={choice} is not a choice: it would be {group}/{choice}.yaml in --config-dir, and there is "
-            f"{misplaced[0]}"
-        )
-    if inside := [one for one in choices(group) if one.startswith(f"{choice}/")]:
-        return f"{group}={choice} has several: {', '.join(inside)}"
-    if elsewhere := [f"{other}={choice}" for other in groups(command) if choice in choices(other)]:
-        return f"{group}={choice} is not a choice; there is {' and '.join(elsewhere)}"
-    if told := topic(choice):
-        return f"{group}={choice} is not a choice; {told}"
-    name = re.compile(rf"^name: (\S+/)?{re.escape(choice)}$", re.MULTILINE)  # an encoder's on the hub
-    if named := [one for one in choices(group) if name.search(text_of(file_of(group, one)))]:
-        return f"{group}={choice} is not a choice; it is the encoder of {group}={f' and {group}='.join(named)}"
-    own = f"; {INSTEAD[command][group].format(choice)}" if group in INSTEAD[command] else ""
-    near = "" if own and re.search(r"[-/.]", choice) else nearest(choice, choices(group))  # a file's or the hub's name
-    yours = "" if own_folders() else "; a choice of your own needs --config-dir FOLDER"
+    """The message for a choice that the group lacks, by the first of these that knows the name."""
+    for told in (misplaced, with_several, of_another_group, of_other_trainers, encoder_of):
+        if sentence := told(group, choice, command):
+            return f"{group}={choice} {sentence}"
+    return f"{group}={choice} is not a choice{what_there_is(group, choice, command)}"
+
+
+def misplaced(group: str, choice: str, command: str) -> str:
+    """Of a file of the user's own that lies in another folder; "" if there is none, as below."""
+    files = [path for folder in own_folders() for path in folder.rglob("*.y*ml") if path.stem == choice]
+    where = f"it would be {group}/{choice}.yaml in --config-dir"
+    return f"is not a choice: {where}, and there is {files[0]}" if files else ""
+
+
+def with_several(group: str, choice: str, command: str) -> str:
+    """Of a folder of choices: sweep=visualcse."""
+    inside = [one for one in choices(group) if one.startswith(f"{choice}/")]
+    return f"has several: {', '.join(inside)}" if inside else ""
+
+
+def of_another_group(group: str, choice: str, command: str) -> str:
+    """Of a name that another group has: objective=visual."""
+    elsewhere = [f"{other}={choice}" for other in groups(command) if choice in choices(other)]
+    return f"is not a choice; there is {' and '.join(elsewhere)}" if elsewhere else ""
+
+
+def of_other_trainers(group: str, choice: str, command: str) -> str:
+    """Of a name that other trainers use."""
+    told = topic(choice)
+    return f"is not a choice; {told}" if told else ""
+
+
+def encoder_of(group: str, choice: str, command: str) -> str:
+    """Of an encoder's name on the hub: model=bert-base-uncased."""
+    name = re.compile(rf"^name: (\S+/)?{re.escape(choice)}$", re.MULTILINE)
+    named = [f"{group}={one}" for one in choices(group) if name.search(text_of(file_of(group, one)))]
+    return f"is not a choice; it is the encoder of {' and '.join(named)}" if named else ""
+
+
+def what_there_is(group: str, choice: str, command: str) -> str:
+    """The nearest choice or all choices, and what else the group offers."""
     known = choices(group)  # none of Hydra's own groups
+    instead = INSTEAD[command].get(group, "")
+    own = f"; {instead.format(choice)}" if instead else ""
+    is_path = re.search(r"[-/.]", choice) is not None  # a file's name, or one on the hub
+    near = "" if own and is_path else nearest(choice, known)
     rest = f"it has {', '.join(known)}" if known and not near else f"--help {group.rpartition('/')[2]} lists all"
-    return f"{group}={choice} is not a choice{near}{own}; {rest}{yours}"
+    yours = "" if own_folders() else "; a choice of your own needs --config-dir FOLDER"
+    return f"{near}{own}; {rest}{yours}"

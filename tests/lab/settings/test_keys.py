@@ -115,6 +115,11 @@ def test_a_part_of_ones_own_says_what_its_settings_are_for(tmp_path, monkeypatch
     assert "own_loss" not in sys.modules
 
 
+def test_a_key_that_no_choice_has_takes_the_marks_of_the_nearest_key_that_one_has():
+    """Of whichever choice has that one, not of the last by name."""
+    assert marks_of("augmentation.wordnet_dir.other") == marks_of("augmentation.wordnet_dir") != frozenset()
+
+
 def test_encoders_are_found_by_their_annotation():
     config = resolved(without_hydra(composed("train", ["objective=rankcse", "aux_modality=visual"])))
     assert keys_with(Mark.ENCODER, config).keys() == {

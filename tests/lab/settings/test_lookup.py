@@ -6,21 +6,21 @@ from omegaconf import OmegaConf
 from cse.errors import UserError
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.dotted import flattened
-from cse.lab.settings.lookup import find, keys, settings
+from cse.lab.settings.lookup import find, keys_of_command, settings_of_command
 from cse.lab.settings.suggest import SYNONYMS
 
 
 def test_every_synonym_is_of_a_setting_that_exists():
-    assert set(SYNONYMS.values()) <= set(keys("train"))
+    assert set(SYNONYMS.values()) <= set(keys_of_command("train"))
 
 
 def test_the_text_of_conf_has_every_key_that_hydra_composes_from_it():
     arguments = ["model=minilm", "data=text", "data.path=x", "objective=whitenedcse", "aux_modality=visual"]
     config = OmegaConf.to_container(without_hydra(composed("train", arguments)), resolve=False)
-    ours = {one.key for one in settings("train")}
+    ours = {one.key for one in settings_of_command("train")}
     missing = {key for key in flattened(config) if "._" not in key and key.rpartition(".")[0] not in ours} - ours
     assert not missing
-    assert not [one for one in settings("train") if "#" in one.value]  # a comment beside a part
+    assert not [one for one in settings_of_command("train") if "#" in one.value]  # a comment beside a part
 
 
 @pytest.mark.parametrize(("word", "first", "about"), [
