@@ -143,21 +143,22 @@ def model_card(record: Json, scores: Collection[Score]) -> str:
         model_name=title,
         eval_results=index_of(scores) or None,
     )
+    shape, found, works = record.get("architecture"), record["overlap"], cited(methods)
     text = BODY.format(
         title=title,
         seed=record["seed"],
         step=record.get("best_step"),
         steps=record["total_steps"],
         program=program_in_words(record),
-        architecture=f" The encoder: {shape}." if (shape := record.get("architecture")) else "",
+        architecture=f" The encoder: {shape}." if shape else "",
         settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
         command=shareable(record["command"]),
         data=trained_on_in_words(config, record.get("training_data") or {}),
-        overlap=f" {overlap_in_words(found)}." if (found := record["overlap"])["found"] else "",
+        overlap=f" {overlap_in_words(found)}." if found["found"] else "",
         rows=score_lines(scores),
         untrained=untrained,
         vectors=vectors_in_words(record["vectors"]),
-        citation=CITATION.format("\n".join(map(bibtex, works))) if (works := cited(methods)) else "",
+        citation=CITATION.format("\n".join(map(bibtex, works))) if works else "",
     )
     return f"---\n{about.to_yaml()}\n---\n\n{text}"
 

@@ -21,11 +21,12 @@ from typing import Literal, NamedTuple
 
 from cse.data.readers import files_of
 from cse.files import Json, checksum, read_once, sha256
-from cse.lab.folder.runs import Run, plain
+from cse.lab.folder.runs import Run
 from cse.lab.folder.score_tables import LIBRARIES, data_digest
 from cse.lab.settings.dotted import Config, flattened, format_value
 from cse.lab.settings.groups import CONF_DIR, PACKAGE_DIR
 from cse.lab.settings.keys import changes_a_table, identity, is_science, keys_with, protocol, purpose_of
+from cse.lab.settings.values import plain
 from cse.ranges import Mark
 
 Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]
@@ -62,7 +63,7 @@ def as_facts(kind: Kind, values: Mapping[str, object]) -> dict[tuple[Kind, str],
 def changes(before: Facts, now: Facts) -> list[Change]:
     """Each fact that is not the same, in the order of `before`; then those that only `now` has.
 
-    32 and 32.0 are the same; see cse.lab.folder.runs.plain.
+    32 and 32.0 are the same; see cse.lab.settings.values.plain.
     """
     names = dict.fromkeys([*before, *now])
     found = [Change(*fact, before.get(fact), now.get(fact)) for fact in names]

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from cse.lab.folder.runs import Run, Where, described, same
+from cse.lab.folder.runs import Run, Where, described
 from cse.lab.folder.score_tables import ALTERED
 from cse.lab.report.groups import Group, Groups, compare, first_few, other_setting, seed_spread
 from cse.lab.report.notes import (
@@ -47,6 +47,7 @@ from cse.lab.report.signs import (
 from cse.lab.report.spec import Spec
 from cse.lab.report.statistics import Effect, SeedSpread, Value, compare_seeds, holm, is_shown, reach_of_noise, summary
 from cse.lab.sections import Section
+from cse.lab.settings.values import same
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
-from cse.lab.folder.runs import number_in
 from cse.lab.report.compare import Comparison, Setting, folder_below, marks
 from cse.lab.report.frame import folded
 from cse.lab.report.groups import first_few
 from cse.lab.report.signs import PLUS_MINUS
+from cse.lab.settings.values import number_in
 
 NO_METRICS = ["event", "time", "train/step", "train/epoch"]
 POINTS = 400  # of a curve; a longer one is thinned

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from cse.lab.folder.runs import Run, described, plain
+from cse.lab.folder.runs import Run, described
 from cse.lab.folder.score_tables import ALTERED
 from cse.lab.report.frame import (
     OWN,
@@ -36,6 +36,7 @@ from cse.lab.report.statistics import Value, summary
 from cse.lab.report.trials import Trial, first_trials, is_trial, seeds_that_count
 from cse.lab.report.which_runs import innermost_folder
 from cse.lab.run.foreign import functions_in
+from cse.lab.settings.values import plain
 from cse.lab.settings.words import shell_line, spell_word, values_of
 
 FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cse.lab.folder.plots import cosine_histograms, new
-from cse.lab.folder.runs import Run, described, grouped, number_in, plain, read_cosines
+from cse.lab.folder.runs import Run, described, grouped, read_cosines
 from cse.lab.folder.score_tables import IS_ALTERED
 from cse.lab.report import published
 from cse.lab.report.groups import once_each, without_trials
@@ -21,6 +21,7 @@ from cse.lab.report.published import PublishedFigure
 from cse.lab.report.spec import Plot, Spec
 from cse.lab.report.statistics import STATISTICS
 from cse.lab.settings.dotted import Config
+from cse.lab.settings.values import number_in, plain
 
 Series = dict[str, list[Run]]
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}

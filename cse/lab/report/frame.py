@@ -11,10 +11,11 @@ from itertools import pairwise
 
 import pandas as pd
 
-from cse.lab.folder.runs import Run, number_in, plain
+from cse.lab.folder.runs import Run
 from cse.lab.report.keys_that_differ import NAMES
 from cse.lab.settings.dotted import format_value
 from cse.lab.settings.keys import is_verbatim, repeats_a_run
+from cse.lab.settings.values import number_in, plain
 from cse.lab.settings.words import quoted, shell_line, texts_of
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")

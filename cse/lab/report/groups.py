@@ -19,12 +19,13 @@ from scipy import stats
 
 from cse.errors import UserError
 from cse.eval.items import read_items
-from cse.lab.folder.runs import Run, grouped, plain
+from cse.lab.folder.runs import Run, grouped
 from cse.lab.report.keys_that_differ import keys_that_vary
 from cse.lab.report.notes import departures
 from cse.lab.report.spec import Spec
 from cse.lab.report.statistics import STATISTICS, Effect, Scores, SeedSpread, compare_seeds, pooled_sd
 from cse.lab.settings.keys import changes_a_table
+from cse.lab.settings.values import plain
 from cse.score import Items, ItemScores, digest_of
 
 SEEDS = 3  # on each trained side of a comparison that is judged

@@ -3,12 +3,13 @@
 from collections import Counter
 
 from cse.lab.folder.facts import scoring, trained_on
-from cse.lab.folder.runs import Run, Where, grouped, same
+from cse.lab.folder.runs import Run, Where, grouped
 from cse.lab.folder.score_tables import problems_of
 from cse.lab.folder.status import DONE, FAILED, NOT_STARTED, RUNNING, STOPPED, Status
 from cse.lab.report.keys_that_differ import keys_that_vary
 from cse.lab.settings.dotted import format_value
 from cse.lab.settings.keys import is_science
+from cse.lab.settings.values import same
 from cse.score import in_short
 
 SINGLY = 12  # jobs, or problems, that are named one by one; of more jobs each group is counted

@@ -14,8 +14,8 @@ from typing import get_args
 import pandas as pd
 
 from cse.errors import UserError
-from cse.lab.folder.facts import Kind, facts
-from cse.lab.folder.runs import Run, newest_run, plain, read_run
+from cse.lab.folder.facts import Change, Kind, changes, facts
+from cse.lab.folder.runs import Run, newest_run, read_run
 from cse.lab.folder.score_tables import ALTERED
 from cse.lab.folder.status import STATES, counted
 from cse.lab.report.charts import colours_of, draw_charts
@@ -331,28 +331,30 @@ def section_of_two(folders: Sequence[Path]) -> Section:
         raise UserError(f"differ={folders[0]},{folders[1]}: name two runs")
     runs = [read_run(folder) for folder in folders]
     ours, theirs = map(facts, runs)
-    both, named = ours.keys() & theirs.keys(), ours.keys() | theirs.keys()
+    both = ours.keys() & theirs.keys()
+    unlike = changes(ours, theirs)
     if program_of(runs[0]) != program_of(runs[1]):
-        named = {fact for fact in named if fact in both or fact[0] == "scores"}
-    unlike = [fact for fact in named if repr(plain(ours.get(fact))) != repr(plain(theirs.get(fact)))]
-    unlike.sort(key=lambda fact: (ORDER.index(fact[0]), fact[1]))
-    rows = [[*fact, *fact_texts(fact[0], ours.get(fact, ABSENT), theirs.get(fact, ABSENT))] for fact in unlike]
+        unlike = [one for one in unlike if (one.kind, one.name) in both or one.kind == "scores"]
+    unlike.sort(key=lambda one: (ORDER.index(one.kind), one.name))
+    rows = [[one.kind, one.name, *texts_of_change(one)] for one in unlike]
     table = pd.DataFrame(rows, columns=["kind", "what", "A", "B"])
-    kinds = {kind for kind, _ in unlike}
-    same = [kind for kind in ORDER if kind not in kinds and any(fact[0] == kind for fact in both)]
+    kinds = {one.kind for one in unlike}
+    in_both = {kind for kind, _ in both}
+    same = [kind for kind in ORDER if kind in in_both - kinds]
     notes = [f"The same: {', '.join(same)}."] if same else []
     notes += weights_apart(runs) if "weights" in kinds else []
     frame = table.set_axis(["kind", "what", *(str(folder) for folder in folders)], axis=1)
     return Section(f"A: {folders[0]}\nB: {folders[1]}", table, notes, frame=frame)
 
 
-def fact_texts(kind: Kind, ours: object, theirs: object) -> list[str]:
-    """The values of two runs; scores as tables show them, if that tells them apart."""
-    whole = [format_value(value) for value in (ours, theirs)]
-    if kind != "scores":
+def texts_of_change(change: Change) -> list[str]:
+    """The values of two runs, "-" where one has none; scores as tables show them, if that tells them apart."""
+    both = [ABSENT if value is None else value for value in (change.before, change.now)]
+    whole = [format_value(value) for value in both]
+    if change.kind != "scores":
         return whole
-    form = format_of(value for value in (ours, theirs) if isinstance(value, float))
-    short = [f"{value:{form}}" if isinstance(value, float) else format_value(value) for value in (ours, theirs)]
+    form = format_of(value for value in both if isinstance(value, float))
+    short = [f"{value:{form}}" if isinstance(value, float) else format_value(value) for value in both]
     return whole if short[0] == short[1] else short
 
 

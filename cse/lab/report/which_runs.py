@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 from cse.errors import UserError
 from cse.lab.folder.plan import jobs_without_run
-from cse.lab.folder.runs import Run, read_runs, same
+from cse.lab.folder.runs import Run, read_runs
 from cse.lab.report.frame import OWN, format_setting, short_names
 from cse.lab.report.keys_that_differ import keys_that_tell_settings_apart
 from cse.lab.settings.keys import is_verbatim
+from cse.lab.settings.values import same
 from cse.lab.settings.words import value_in
 from cse.score import in_short
 

@@ -1,4 +1,4 @@
-"""Runs read back from their folders, whole or damaged, and their values."""
+"""Runs read back from their folders, whole or damaged."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import pytest
 
 from cse.api import TrainingRun
 from cse.errors import UserError
-from cse.lab.folder.runs import read_run, read_runs, same
+from cse.lab.folder.runs import read_run, read_runs
 from cse.lab.settings.words import texts_of
 
 PLACE = ".cse-0123456789abcdef.best"  # where best/ is written
@@ -66,15 +66,6 @@ def test_a_group_is_found_by_its_choice_and_a_value_by_its_key(leave):
     assert run.matches({"objective": "simcse", "model": ["roberta", "bert"], "trainer.max_steps": None, "seed": 0})
     assert not run.matches({"model": "roberta"})
     assert not run.matches({"objective.lambd": 0.005})
-
-
-@pytest.mark.parametrize(
-    ("value", "other", "equal"),
-    [(32, "32", True), ("1e-3", 0.001, True), (True, "true", True), (True, 1, False), (None, 0, False),
-     ([1, 2], ["1", 2.0], True), (2, [1, 2], True), (3, [1, 2], False)],
-)  # fmt: skip
-def test_values_are_the_same_however_yaml_wrote_them(value, other, equal):
-    assert same(value, other) == equal
 
 
 WHOLE = json.dumps({"status": "done", "config": {"seed": 1, "trainer": {"lr": 1e-5}}, "metrics": {"test/x": 99.0}})

@@ -1,0 +1,46 @@
+"""When two values of settings are the same, however a line, YAML or JSON wrote them."""
+
+import re
+from typing import Any
+
+YAML_TEXT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
+"""A number that YAML 1.1 reads as text, as it has no point or no sign in its exponent."""
+
+
+def same(value: object, other: object) -> bool:
+    """Whether a value equals another, or one of several. 32, "32" and 32.0 are the same, 1.1 and "1.1" too; two texts
+    only if they are written alike ("1.10" and "1.1" are two versions); 1 and true are not the same."""
+    if isinstance(other, (list, tuple)) and not isinstance(value, (list, tuple)):
+        return any(same(value, one) for one in other)
+    if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(value) == len(other) and all(map(same, value, other))
+    ours, theirs = plain(value), plain(other)
+    if isinstance(ours, str) and isinstance(theirs, float):
+        return number_in(ours) == theirs
+    if isinstance(ours, float) and isinstance(theirs, str):
+        return ours == number_in(theirs)
+    return bool(ours == theirs)
+
+
+def plain(value: object) -> Any:
+    """The value in one form: a number as a float of twelve digits (0.06 and 0.01 * 6 are one), also one that YAML
+    leaves as text (1e-3), and a bool as text. Other text stays what it is: the version 1.10 is not 1.1, nor 007 7."""
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and YAML_TEXT.fullmatch(value):
+        return plain(number_in(value))
+    if isinstance(value, int):
+        return float(value) if abs(value) < 2**53 else value
+    return float(f"{value:.12g}") if isinstance(value, float) else value
+
+
+def number_in(text: str) -> float | None:
+    """The number that a text writes; None if it is none."""
+    try:
+        return float(text)
+    except (ValueError, OverflowError):
+        return None
