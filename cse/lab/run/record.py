@@ -24,7 +24,7 @@ from cse.lab.run.logs import begin_log_files
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.words import texts_of
-from cse.lab.tracking.trackers import About, Tracker, Trackers
+from cse.lab.tracking.trackers import RunInfo, Tracker, Trackers
 from cse.score import Score, Scores
 
 PACKAGES = (
@@ -83,7 +83,7 @@ class Record:
     def __enter__(self) -> "Record":
         if self.writes:
             keys = ("config", "command", "git_commit", "versions")
-            about = About(self.kind, *(self.results[key] for key in keys))
+            about = RunInfo(self.kind, *(self.results[key] for key in keys))
             self.trackers = Trackers(self.folder, about, self.builders, self.resumed_at)
             self.write()
         return self

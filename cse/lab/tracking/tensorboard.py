@@ -5,13 +5,13 @@ from pathlib import Path
 
 from cse.files import Json
 from cse.lab.settings.dotted import flattened
-from cse.lab.tracking.trackers import About
+from cse.lab.tracking.trackers import RunInfo
 
 
 class Tensorboard:
     """Event files in folder/tensorboard. After a resume TensorBoard hides what was logged after `resume_step`."""
 
-    def __init__(self, folder: str | Path, about: About, resume_step: int | None = None):
+    def __init__(self, folder: str | Path, about: RunInfo, resume_step: int | None = None):
         from torch.utils.tensorboard import SummaryWriter
 
         purge = None if resume_step is None else resume_step + 1

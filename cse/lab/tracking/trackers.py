@@ -1,6 +1,6 @@
 """All logs of a run: metrics.jsonl, which must work, and the chosen trackers, which may fail or hang.
 
-About is what a tracker shows of a run, Log and Tracker what it must do; Trackers passes every event to all of them.
+RunInfo is what a tracker shows of a run, Log and Tracker what it must do; Trackers passes every event to all of them.
 """
 
 import logging
@@ -26,7 +26,7 @@ LONGEST_TAG = 64  # characters; with a longer one W&B would not start
 
 
 @dataclass(frozen=True)
-class About:
+class RunInfo:
     """kind: of command. config: resolved. commit: of this code, None if unknown. versions: of packages."""
 
     kind: Literal["train", "eval"]
@@ -134,7 +134,7 @@ class Trackers:
     def __init__(
         self,
         folder: str | Path,
-        about: About,
+        about: RunInfo,
         others: Iterable[partial[Tracker]] = (),
         resume_step: int | None = None,
     ):

@@ -22,7 +22,7 @@ from pydantic import AfterValidator, ValidationError
 from cse.errors import in_short
 from cse.files import Json, read_json, write_json
 from cse.lab.settings.dotted import Config
-from cse.lab.tracking.trackers import About
+from cse.lab.tracking.trackers import RunInfo
 from cse.ranges import Name, Positive
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class Wandb:
 
     folder: of the run; W&B writes into folder/wandb unless WANDB_DIR is set. resume_step: not None if the run in
     `folder` is resumed; it then continues its W&B run.
-    group: null is that of `About`. job_type: null is its kind.
+    group: null is that of `RunInfo`. job_type: null is its kind.
     mode: "online" (offline after init_timeout seconds without an answer), "offline" (never uses the network),
     "disabled" (W&B's word for nothing at all), or "auto": online with an API key, else disabled. name, notes: null for
     OBJECTIVE-MODEL-sSEED and the command line.
@@ -70,7 +70,7 @@ class Wandb:
     def __init__(
         self,
         folder: str | Path,
-        about: About,
+        about: RunInfo,
         mode: Literal["auto", "online", "offline", "disabled"],
         project: Annotated[Name, accepted("project")],
         init_timeout: Positive,
@@ -93,16 +93,10 @@ class Wandb:
         self.known: Json = {"id": id or secrets.token_hex(4), "best": {}}
         if resume_step is not None:
             self.known |= read_json(self.file)
-        # W&B's service reads these once: its cache and staging area go into the run's folder, unless the user set them
-        os.environ.setdefault("WANDB_CACHE_DIR", str(self.folder.resolve() / "wandb" / "cache"))
-        os.environ.setdefault("WANDB_DATA_DIR", str(self.folder.resolve() / "wandb" / "staging"))
-        if mode == "auto":
-            mode = "online" if has_key() else "disabled"
+        name_service_folders(self.folder)
+        mode = mode_in_use(mode)
         if mode != "disabled":  # else nothing is written, not even the service's log
             wandb.setup(wandb.Settings(silent=True))
-        settings = wandb.Settings(
-            silent=True, console="wrap", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
-        )
         self.start: Config = dict(
             project=project,
             entity=entity,
@@ -114,7 +108,9 @@ class Wandb:
             config=config_of(about),
             reinit="finish_previous",
             dir=os.environ.get("WANDB_DIR") or str(folder),
-            settings=settings,
+            settings=wandb.Settings(
+                silent=True, console="wrap", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
+            ),
         )
         try:
             self.run = self._start_online() if mode == "online" else self._start(mode)
@@ -127,14 +123,14 @@ class Wandb:
 
     def _start_online(self) -> Any:
         """Start the run online, or offline with a warning that says why."""
-        why = "no API key: `wandb login` stores one"  # in a terminal W&B would prompt for one and wait
-        if has_key():
-            try:
-                return self._start("online")
-            except Exception as error:  # a refused key, a proxy's page, a timeout: W&B has no common base class
-                why = in_short(error)
-                self.known["id"] = secrets.token_hex(4)  # W&B's service still holds the failed one
-        log.warning("W&B is offline (%s)", why)
+        if not has_key():  # in a terminal W&B would prompt for one and wait
+            log.warning("W&B is offline (no API key: `wandb login` stores one)")
+            return self._start("offline")
+        try:
+            return self._start("online")
+        except Exception as error:  # a refused key, a proxy's page, a timeout: W&B has no common base class
+            self.known["id"] = secrets.token_hex(4)  # W&B's service still holds the failed one
+            log.warning("W&B is offline (%s)", in_short(error))
         return self._start("offline")  # `wandb sync` joins all pieces with one id
 
     def _start(self, mode: Literal["online", "offline", "disabled"]) -> Any:
@@ -196,6 +192,21 @@ class Wandb:
         ending.join(TEARDOWN_SECONDS)
 
 
+def name_service_folders(folder: Path) -> None:
+    """Have W&B's cache and staging area in the run's folder, unless the user set them. Its service reads these once."""
+    os.environ.setdefault("WANDB_CACHE_DIR", str(folder.resolve() / "wandb" / "cache"))
+    os.environ.setdefault("WANDB_DATA_DIR", str(folder.resolve() / "wandb" / "staging"))
+
+
+def mode_in_use(
+    mode: Literal["auto", "online", "offline", "disabled"],
+) -> Literal["online", "offline", "disabled"]:
+    """The mode, where "auto" is online with an API key, else disabled."""
+    if mode != "auto":
+        return mode
+    return "online" if has_key() else "disabled"
+
+
 def unsent(folder: Path, id: str) -> list[Path]:
     """What W&B wrote into its folder offline for a run, one piece for each start, and did not upload since."""
     pieces = sorted(folder.glob(f"offline-run-*-{id}"))
@@ -224,7 +235,7 @@ def has_key() -> bool:
     return bool(settings.api_key or settings.identity_token_file or get_netrc_auth(settings.base_url))
 
 
-def config_of(about: About) -> Config:
+def config_of(about: RunInfo) -> Config:
     """What dashboards group and filter by; see the top of this file."""
     settings = {key: value for key, value in about.config.items() if key not in ("choices", "seed")}
     known = {**about.choices, "seed": about.config.get("seed"), "commit": about.commit}

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from cse.lab.tracking.tensorboard import Tensorboard
-from cse.lab.tracking.trackers import About
+from cse.lab.tracking.trackers import RunInfo
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def read():
 
 
 def about(config):
-    return About("train", config, "cse-train", None, {})
+    return RunInfo("train", config, "cse-train", None, {})
 
 
 def test_curves_plots_tables_and_hparams_are_read_back(tmp_path, read):

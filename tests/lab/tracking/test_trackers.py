@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 
 from cse.lab.folder.events import read_events
-from cse.lab.tracking.trackers import About, Trackers
+from cse.lab.tracking.trackers import RunInfo, Trackers
 
-ABOUT = About("train", {"seed": 1}, "cse-train", None, {})
+ABOUT = RunInfo("train", {"seed": 1}, "cse-train", None, {})
 
 
 class Recorder:

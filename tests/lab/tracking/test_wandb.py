@@ -24,7 +24,7 @@ from toy_wandb import ToyWandb
 
 import cse
 from cse.errors import UserError
-from cse.lab.tracking.trackers import About, Trackers
+from cse.lab.tracking.trackers import RunInfo, Trackers
 from cse.lab.tracking.wandb import Wandb, has_key, sync_line
 
 CONF = Path(__file__).parents[3] / "conf" / "tracker"
@@ -47,7 +47,7 @@ def environment(tmp_path, monkeypatch):
 
 CHOICES = {"objective": "simcse", "model": "bert", "data": "wiki1m", "augmentation": "dropout"}
 CONFIG = {"objective": {"temperature": 0.05}, "seed": 3, "choices": CHOICES}
-ABOUT = About("train", CONFIG, "cse-train seed=3", "abc", {"torch": "2"})
+ABOUT = RunInfo("train", CONFIG, "cse-train seed=3", "abc", {"torch": "2"})
 
 
 def own_keys(mode, **keys):
