@@ -72,7 +72,7 @@ def test_the_grid_is_the_published_one(name):
     assert len({job.name for job in all_jobs}) == len(all_jobs)
     assert PUBLISHED[name] == ((len(all_jobs), search.n_trials) if search else len(all_jobs))
     for job in ends(name):
-        job.composed()
+        assert job.config
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -130,16 +130,16 @@ PAPERS += [
 @pytest.mark.parametrize(("name", "case", "values"), PAPERS)
 def test_a_job_has_the_papers_value(name, case, values):
     for job in [sweep(name).job([Word(case)])] if case else ends(name):
-        config = job.composed()
+        config = job.config
         assert {key: OmegaConf.select(config, key) for key in values} == values
 
 
 def test_pairs_have_two_columns_and_no_dropout_and_figure_3_has_its_noise():
-    paired = sweep("noncontrastive/table2").job([Word("case=roberta_barlow_nli")]).composed()
+    paired = sweep("noncontrastive/table2").job([Word("case=roberta_barlow_nli")]).config
     alone = composed("train", ["model=roberta", "objective=barlow", "augmentation=none", "data=nli"])
     assert len(paired.data.columns) == 2
     assert alone.augmentation.model_dropout == 0
-    noise = [job.composed().data.noise for job in planned("nonling/figure3")]
+    noise = [job.config.data.noise for job in planned("nonling/figure3")]
     assert [(n.delete, n.insert, n.swap) for n in noise[:3]] == [(0.0, 0, 0), (0.0, 2, 2), (0.1, 2, 2)]
 
 

@@ -115,7 +115,7 @@ def plan_of(name: str, case: str | None, chosen: Sequence[str], seed: str) -> Pl
         return None
     try:
         with explaining(texts_of(job.words), CONFIGS[job.program]):
-            config = job.composed()
+            config = job.config
     except UserError:
         return None
     free = {*sweep.params, seed, "case"}

@@ -155,7 +155,7 @@ def print_submission(line: Line, planned: Sequence[PlannedJob]) -> None:
     if count > 1:
         executor.parameters["map_count"] = count
     asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
-    devices = max((job.composed().trainer.devices for job in planned if job.program == "cse-train"), default=1)
+    devices = max(job.devices for job in planned)
     nodes, tasks = (number_at_end(parameters.get(key, 1)) for key in ("nodes", "tasks_per_node"))
     gres = str(parameters.get("gres"))
     gpus = number_at_end(parameters.get("gpus_per_node", gres if gres.startswith("gpu:") else 0))

@@ -5,18 +5,17 @@ cluster (hydra/launcher=submitit_slurm, cluster.py). They are a whole grid, or w
 (hydra/sweeper=smac, search.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.lab.folder.runs import read_run
-from cse.lab.run.steps import steps_in_words
 from cse.lab.sections import in_columns
 from cse.lab.settings.compose import explaining, is_group
 from cse.lab.settings.groups import config_dirs
 from cse.lab.settings.words import shell_line, texts_of
-from cse.lab.sweep.jobs import CONFIGS, PlannedJob, asks_for_smoke, check_config
+from cse.lab.sweep.jobs import CONFIGS, PlannedJob, one_of_each
 from cse.lab.sweep.line import Line, read_line, words_of_jobs
 from cse.lab.sweep.search import check_search, memory_of, search, search_in_words
 from cse.lab.sweep.start import Runner, Start, check_id, idle_gpus, run_here, shares_of
@@ -53,8 +52,8 @@ def run_line(arguments: Sequence[str], program: str = "cse-train") -> int:
             run_grid(planned, start, run)
         done = [one for name in start.outcomes if (one := read_run(line.folder / name)).is_done]
         names = [] if line.search else [job.name for job in planned]
-        if asks_for_smoke(line.words):
-            print("smoke tests: made-up data, and a score means nothing")
+        if line.caution:
+            print(line.caution)
         start.print_table(line.title, names, line.report(done), searched=line.search is not None)
     return 1 if start.failure else 0
 
@@ -71,12 +70,12 @@ def check_jobs(planned: Sequence[PlannedJob]) -> None:
         texts, command = texts_of(job.words), CONFIGS[job.program]
         try:
             with explaining(texts, command):
-                config = job.composed()
+                _ = job.config  # composes it
         except UserError as error:
             raise UserError(f"{error} (in the job {job.name})" if len(planned) > 1 else str(error)) from error
         try:
             with explaining(texts, command):
-                check_config(config, command)
+                job.check()
         except UserError as error:
             refusals.append(error)
     if len(refusals) == len(unlike):
@@ -125,34 +124,13 @@ def run_grid(planned: Sequence[PlannedJob], start: Start, run: Runner) -> None:
 def show_plan(line: Line, planned: Sequence[PlannedJob]) -> int:
     """Print each planned job (of each search, one for example) with its steps, and what is missing. Returns what the
     run would: 1 if a job would be refused. Raises the first refusal if all would be."""
-    from cse.lab.run.needs import look_for
-    from cse.lab.sweep.reads import configs_of, needs_of_jobs, refusals_of
+    from cse.lab.sweep.reads import refusals_of
 
     refused = refusals_of(planned)
     if len(refused) == len(planned):
         raise next(iter(refused.values()))
-    rows, configs = [("job", "steps")], configs_of(planned)
-    for job, config in configs:
-        if error := refused.get(job.name):
-            rows.append((job.name, f"refused: {error}"))
-            continue
-        if job.program != "cse-train":
-            rows.append((job.name, "only scored"))
-            continue
-        rows.append((job.name, "a smoke test" if config.smoke else steps_in_words(config)))
-    print(in_columns(rows))
-    times = f" x {line.search.n_trials} trials" if line.search else ""
-    jobs = "1 job" if len(planned) == 1 else f"{len(planned)} jobs"
-    print(f"{line.title}: {jobs}{times}, in {line.folder}")
-    if line.search:
-        print(f"each trial has values of {search_in_words(memory_of(line, line.rows[0]).ranges)}")
-    looked = [(need.name, *look_for(need)) for need in needs_of_jobs(configs)]
-    if missing := [name for name, place, wrong in looked if place is None and not wrong]:
-        of_sweep = [f"sweep={line.title}"] if line.sweep else []
-        of_program = ["cse-eval"] if line.program == "cse-eval" else of_sweep
-        fetch = shell_line("cse-data", "fetch", *of_program, *texts_of(words_of_jobs(line.words)))
-        print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")
-    print(*dict.fromkeys(f"{wrong}\n" for *_, wrong in looked if wrong), sep="", end="")
+    print_jobs(line, planned, refused)
+    print_missing(line, planned)
     if line.launcher == "submitit_slurm":
         from cse.lab.sweep import cluster
 
@@ -160,3 +138,41 @@ def show_plan(line: Line, planned: Sequence[PlannedJob]) -> int:
     if refused:
         print(f"{len(refused)} of {len(planned)} jobs would be refused before their first step")
     return 1 if refused else 0
+
+
+def print_jobs(line: Line, planned: Sequence[PlannedJob], refused: Mapping[str, UserError]) -> None:
+    """Print a table of the jobs, each with its steps or its refusal, and what a search varies."""
+    steps = {job.but_for_seed: job.steps for job in one_of_each(planned) if job.name not in refused}
+    rows = [("job", "steps")]
+    for job in planned:
+        error = refused.get(job.name)
+        rows.append((job.name, f"refused: {error}" if error else steps[job.but_for_seed]))
+    print(in_columns(rows))
+    jobs = "1 job" if len(planned) == 1 else f"{len(planned)} jobs"
+    if not line.search:
+        print(f"{line.title}: {jobs}, in {line.folder}")
+        return
+    print(f"{line.title}: {jobs} x {line.search.n_trials} trials, in {line.folder}")
+    print(f"each trial has values of {search_in_words(memory_of(line, line.rows[0]).ranges)}")
+
+
+def print_missing(line: Line, planned: Sequence[PlannedJob]) -> None:
+    """Print what the jobs read that is not here, and the command that fetches it; then what is wrong with the rest."""
+    from cse.lab.run.needs import look_for
+    from cse.lab.sweep.reads import needs_of_jobs
+
+    missing: list[str] = []
+    mistakes: list[str] = []
+    for need in needs_of_jobs(planned):
+        place, wrong = look_for(need)
+        if wrong:
+            mistakes.append(wrong)
+        elif place is None:
+            missing.append(need.name)
+    if missing:
+        of_sweep = [f"sweep={line.title}"] if line.sweep else []
+        of_program = ["cse-eval"] if line.program == "cse-eval" else of_sweep
+        fetch = shell_line("cse-data", "fetch", *of_program, *texts_of(words_of_jobs(line.words)))
+        print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")
+    for mistake in dict.fromkeys(mistakes):
+        print(mistake)

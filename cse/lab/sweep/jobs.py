@@ -14,8 +14,9 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
 What several tables of a paper share is in a file one folder deeper, which their `defaults` name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -23,7 +24,8 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError, model_validator
 
 from cse.errors import UserError
-from cse.lab.run.build import check_selection
+from cse.lab.run.build import check_selection, rehearse
+from cse.lab.run.steps import steps_in_words
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import SWITCH, composed, without_hydra
 from cse.lab.settings.dotted import Config
@@ -31,7 +33,7 @@ from cse.lab.settings.groups import PROGRAMS, SWEEP_KEYS, file_of
 from cse.lab.settings.keys import changes_a_table, names_a_job
 from cse.lab.settings.schema import Evaluate, Train
 from cse.lab.settings.suggest import nearest
-from cse.lab.settings.words import RUN_ALONE, Word, merged, quoted, texts_of, values_of
+from cse.lab.settings.words import RUN_ALONE, Word, merged, quoted, shell_line, texts_of, typed_keys, values_of
 from cse.lab.sweep.grid import name_in, short_name
 
 CONFIGS = {program: config for config, program in PROGRAMS.items()}
@@ -54,9 +56,58 @@ class PlannedJob:
     words: list[Word]
     scores: "tuple[Path, PlannedJob] | None" = None
 
-    def composed(self) -> DictConfig:
-        """Its config, with the node `hydra`."""
+    @cached_property
+    def config(self) -> DictConfig:
+        """Its config, with the node `hydra`, composed once. Of a smoke test, whose own process makes its sizes small,
+        that of the run that it stands for."""
         return composed(CONFIGS[self.program], texts_of(self.words))
+
+    @property
+    def but_for_seed(self) -> tuple[str, ...]:
+        """What jobs have in common that differ in their seed alone: one of them tells how all will end, and in how many
+        steps."""
+        return (self.program, *(word.text for word in self.words if word.key not in ("seed", "case")))
+
+    @property
+    def devices(self) -> int:
+        """How many devices it works on; 1 if its own process will refuse what it was given."""
+        if self.program != "cse-train" or (self.config.smoke and "trainer.devices" not in typed_keys(self.words)):
+            return 1
+        devices = self.config.trainer.devices
+        return devices if isinstance(devices, int) else 1
+
+    @property
+    def steps(self) -> str:
+        """How many steps it makes, for a table."""
+        if self.program != "cse-train":
+            return "only scored"
+        return "a smoke test" if self.config.smoke else steps_in_words(self.config)
+
+    @property
+    def line_of_sweep(self) -> str:
+        """The line that makes this job of its sweep, and no other."""
+        keys = ("sweep", "case", "seed", "smoke")
+        return shell_line(self.program, *(word.text for word in self.words if word.key in keys))
+
+    def check(self) -> None:
+        """Check all its settings. Raises UserError, or OmegaConf's error for a reference to no key."""
+        validate(self.config, CONFIGS[self.program])
+        if self.program == "cse-train" and not self.config.smoke:  # a smoke test selects by a score of its own
+            check_selection(self.config)
+
+    def rehearse(self) -> None:
+        """Raise the UserError that it would end with before its first step, but for what its data or weights add."""
+        self.check()
+        if self.program == "cse-train" and not self.config.smoke:  # a smoke test has sizes of its own
+            rehearse(self.config)
+
+
+def one_of_each(planned: Iterable[PlannedJob]) -> list[PlannedJob]:
+    """The jobs without those that differ from an earlier one in their seed alone."""
+    first: dict[tuple[str, ...], PlannedJob] = {}
+    for job in planned:
+        first.setdefault(job.but_for_seed, job)
+    return list(first.values())
 
 
 class Case(BaseModel):
@@ -239,10 +290,3 @@ def load_sweep(name: str) -> Sweep:
 def asks_for_smoke(words: Sequence[Word]) -> bool:
     """Whether a line's words make its jobs smoke tests."""
     return bool(SWITCH.get(values_of(words).get("smoke", "").lower()))
-
-
-def check_config(config: DictConfig, command: str) -> None:
-    """Check all settings of a composed job. Raises UserError, or OmegaConf's error for a reference to no key."""
-    validate(config, command)
-    if command == "train" and not config.smoke:  # a smoke test selects by a score of its own
-        check_selection(config)

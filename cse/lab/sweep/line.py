@@ -77,6 +77,11 @@ class Line:
         resume = [Word("resume=auto", by="sweep")] if self.program == "cse-train" else []
         return PlannedJob(name, self.program, typed_last([*resume, *words]))
 
+    @property
+    def caution(self) -> str:
+        """What a reader of its scores must know; "" for nothing."""
+        return "smoke tests: made-up data, and a score means nothing" if asks_for_smoke(self.words) else ""
+
     def report(self, done: Sequence[Run]) -> str:
         """The command that shows these runs: beside what the paper printed, if they have a score of its table."""
         scores = {name for run in done for name in run.metrics}

@@ -18,7 +18,7 @@ from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import DONE, FAILED, INTERRUPTED, KILLED, RUNNING
 from cse.lab.run.build import complete_selection
 from cse.lab.settings.compose import resolved, without_hydra
-from cse.lab.settings.words import shell_line, spell_word, texts_of
+from cse.lab.settings.words import spell_word, texts_of
 from cse.lab.sweep import jobs
 from cse.lab.sweep.grid import digest
 from cse.score import Score
@@ -86,9 +86,8 @@ def known_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
         detail = f"{folder} is done, with {changes_in_words(changed)}: move it away to run the job again"
         return Outcome(job.name, FAILED, detail=detail)
     if job.scores and not read_run(job.scores[0]).is_done:
-        shown = [word.text for word in job.scores[1].words if word.key in ("sweep", "case", "seed", "smoke")]
-        maker = shell_line("cse-train", *shown)
-        return Outcome(job.name, FAILED, detail=f"it scores {job.scores[0]}, which is not done: {maker}")
+        detail = f"it scores {job.scores[0]}, which is not done: {job.scores[1].line_of_sweep}"
+        return Outcome(job.name, FAILED, detail=detail)
     return None
 
 
@@ -130,7 +129,7 @@ def command_of(job: jobs.PlannedJob, folder: Path) -> list[str]:
     command = f"cse.lab.commands.{jobs.CONFIGS[job.program]}"
     start = f"import sys; sys.argv[0] = {job.program!r}; from {command} import main; main()"
     names = []
-    config = job.composed()
+    config = job.config
     if "wandb" in config.tracker:
         place = folder.parent.absolute()
         group = config.hydra.runtime.choices.get("sweep") or f"{place.name}-{digest([str(place)])}"
@@ -145,12 +144,11 @@ def command_of(job: jobs.PlannedJob, folder: Path) -> list[str]:
 
 def differences(job: jobs.PlannedJob, run: Run) -> list[Change]:
     """The settings in which a finished run differs from the job as it is now, then what it read that has changed."""
-    config = job.composed()
-    if config.smoke:  # its settings were shrunk
+    if run.is_smoke:  # its settings were shrunk
         return changed_files(run)
     if job.program == "cse-train":
-        complete_selection(config)
-    changed = changed_settings(run.config, resolved(without_hydra(config)))
+        complete_selection(job.config)
+    changed = changed_settings(run.config, resolved(without_hydra(job.config)))
     if job.scores:  # a run's folder, which may have been moved with its sweep
         changed = [change for change in changed if change.name != "checkpoint"]
     return [*changed, *changed_files(run)]

@@ -24,7 +24,6 @@ from cse.lab.folder.facts import as_facts, changes, changes_in_words
 from cse.lab.settings.keys import names_a_job
 from cse.lab.settings.words import Word, merged, parse_word, texts_of
 from cse.lab.sweep.grid import digest, first_values, is_interval
-from cse.lab.sweep.jobs import CONFIGS, check_config
 from cse.lab.sweep.line import Line
 from cse.lab.sweep.start import Runner, Start
 
@@ -118,7 +117,7 @@ def check_search(line: Line) -> None:
         check_range(word)
     row = line.rows[0]
     job = line.job(first_values(row))
-    if job.program != "cse-train" or job.composed().trainer.select is None:
+    if job.program != "cse-train" or job.config.trainer.select is None:
         raise UserError(
             "hydra/sweeper=smac improves the score that selects a step: cse-train with trainer.select=dev/..."
         )
@@ -153,8 +152,7 @@ def check_ends(line: Line, row: Sequence[Word], word: Word) -> None:
     for text in texts:
         tried = replace(word, text=f"{word.key}={text}")
         try:
-            job = line.job(merged([*first_values(row), tried]))
-            check_config(job.composed(), CONFIGS[job.program])
+            line.job(merged([*first_values(row), tried])).check()
         except UserError as error:
             whole = f"; {word.key}=int({word.typed_value}) has whole numbers"
             hint = whole if is_interval(word) and "integer" in str(error) else ""

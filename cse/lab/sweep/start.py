@@ -16,7 +16,7 @@ from cse.errors import UserError
 from cse.lab.folder import plan
 from cse.lab.folder.status import DONE, FAILED, INTERRUPTED, KILLED, NOT_RUN, RUNNING
 from cse.lab.sections import in_columns
-from cse.lab.settings.words import texts_of, typed_keys
+from cse.lab.settings.words import texts_of
 from cse.lab.sweep import process
 from cse.lab.sweep.jobs import PlannedJob
 from cse.lab.sweep.process import DONE_BEFORE, Outcome
@@ -135,7 +135,7 @@ def run_here(planned: Sequence[PlannedJob], start: Start, shares: Sequence[str |
 
 def check_id(planned: Sequence[PlannedJob]) -> None:
     """Raise UserError for one W&B id of several runs, which would log over each other."""
-    settings = OmegaConf.select(planned[0].composed(), "tracker.wandb")
+    settings = OmegaConf.select(planned[0].config, "tracker.wandb")
     if len(planned) == 1 or not settings or not settings.id:
         return
     if settings.mode == "disabled" or (settings.mode == "auto" and not has_key()):
@@ -152,7 +152,7 @@ def shares_of(planned: Sequence[PlannedJob], parallel: int) -> list[str | None]:
     A job gets as many as it has devices. Jobs of one device may share a GPU; raises UserError if others would.
     """
     gpus = visible_gpus()
-    devices = max(map(devices_of, planned)) if gpus else 1
+    devices = max(job.devices for job in planned) if gpus else 1
     if devices > 1 and devices * parallel > len(gpus):
         raise UserError(
             f"jobs.parallel={parallel} trainer.devices={devices}: that takes {devices * parallel} GPUs, and "
@@ -166,16 +166,7 @@ def shares_of(planned: Sequence[PlannedJob], parallel: int) -> list[str | None]:
 
 def idle_gpus(job: PlannedJob, parallel: int) -> int:
     """How many of this machine's GPUs stay idle while `parallel` jobs like this one run."""
-    return max(0, len(visible_gpus()) - devices_of(job) * parallel)
-
-
-def devices_of(job: PlannedJob) -> int:
-    """How many devices a job works on; 1 if its own process will refuse what it was given."""
-    config = job.composed()
-    if job.program != "cse-train" or (config.smoke and "trainer.devices" not in typed_keys(job.words)):
-        return 1
-    devices = config.trainer.devices
-    return devices if isinstance(devices, int) else 1
+    return max(0, len(visible_gpus()) - job.devices * parallel)
 
 
 def visible_gpus() -> list[str]:

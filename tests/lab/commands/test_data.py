@@ -91,6 +91,11 @@ def test_settings_say_which_languages():
     assert [need.name for need in named] == ["stsb_multi:de", "stsb_multi:ru"]
 
 
+def test_a_folder_of_ones_home_is_found_for_a_named_dataset():
+    (need,) = needs_named(["senteval", "paths.senteval=~/senteval2"])
+    assert need.copy == str(Path.home() / "senteval2")
+
+
 def test_a_dataset_that_is_missing_does_not_stop_the_others(cse_data, toy_hub, capsys):
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": b"One line.\n"})
     toy_hub.add("datasets/ILSVRC/imagenet-1k", {"data/train-0.parquet": b"x"})

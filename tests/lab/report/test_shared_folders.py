@@ -41,7 +41,7 @@ def some_jobs(sweep: jobs.Sweep) -> list[jobs.PlannedJob]:
 
 def leave(job: jobs.PlannedJob, folder: Path, metrics: dict[str, float]) -> None:
     """A finished run of the job, as cse-train and cse-eval leave it."""
-    config = job.composed()
+    config = job.config
     choices = OmegaConf.to_container(config.hydra.runtime.choices)
     plain = {key: value for key, value in config.items_ex(resolve=False) if key != "hydra"}
     settings = OmegaConf.to_container(OmegaConf.create(plain)) | {"choices": choices}

@@ -95,7 +95,7 @@ def lasting(tmp_path, monkeypatch):
     """In tmp_path, jobs train and score nothing, and leave the results.json of their settings with made-up scores."""
 
     def command(job, folder: Path) -> list[str]:
-        config, of = job.composed(), CONFIGS[job.program]
+        config, of = job.config, CONFIGS[job.program]
         cfg = without_hydra(config)
         fit_settings(cfg, of, config, job.words)
         scores = {"stsb": ["dev/stsb/spearman", "test/stsb/spearman"], "sts": ["test/sts/average"]}

@@ -23,7 +23,7 @@ SCORE = {"average": 70.0}
 def test_a_finished_run_with_other_settings_does_not_pass_for_done(tmp_path):
     words = ("tracker=none", "objective.m=2", "trainer.precision=auto", "trainer.select=stsb")
     (job,) = jobs_of("whitenedcse/table5", *words)
-    config = OmegaConf.to_container(without_hydra(job.composed()), resolve=True)
+    config = OmegaConf.to_container(without_hydra(job.config), resolve=True)
     config["trainer"]["select"] = "dev/stsb/spearman"  # as a run records it
     outcomes = []
     for change in ({"precision": "bf16"}, {"workers": 7}, {"lr": 1.0}):  # the machine decides about "auto"
