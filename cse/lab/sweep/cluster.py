@@ -5,9 +5,9 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from submitit import Job as Handed
 from submitit import SlurmExecutor
@@ -145,6 +145,29 @@ class Described(SlurmExecutor):
         return 1
 
 
+class Requested(NamedTuple):
+    """What a line asks of SLURM for each of its jobs, and the processes that a job starts."""
+
+    nodes: int
+    gpus_per_node: int
+    devices: int
+    processes: int
+
+    @property
+    def gpus(self) -> int:
+        """Those of all its nodes."""
+        return self.nodes * self.gpus_per_node
+
+
+def requested(planned: Sequence[PlannedJob], parameters: Mapping[str, Any]) -> Requested:
+    """What submitit's parameters ask for each of these jobs."""
+    nodes, tasks = (number_at_end(parameters.get(key, 1)) for key in ("nodes", "tasks_per_node"))
+    gres = str(parameters.get("gres"))
+    gpus = number_at_end(parameters.get("gpus_per_node", gres if gres.startswith("gpu:") else 0))
+    devices = max(job.devices for job in planned)
+    return Requested(nodes, gpus, devices, processes=max(devices, nodes * tasks))
+
+
 def print_submission(line: Line, planned: Sequence[PlannedJob]) -> None:
     """Print what would be submitted to SLURM: how many jobs on how many GPUs, and the script that submitit writes.
 
@@ -154,27 +177,34 @@ def print_submission(line: Line, planned: Sequence[PlannedJob]) -> None:
     count = 1 if line.search else len(planned)
     if count > 1:
         executor.parameters["map_count"] = count
+    of_job = requested(planned, parameters)
+    gpus = of_job.gpus if of_job.gpus_per_node else "none by gpus_per_node or gres"
     asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
-    devices = max(job.devices for job in planned)
-    nodes, tasks = (number_at_end(parameters.get(key, 1)) for key in ("nodes", "tasks_per_node"))
-    gres = str(parameters.get("gres"))
-    gpus = number_at_end(parameters.get("gpus_per_node", gres if gres.startswith("gpu:") else 0))
-    processes = max(devices, nodes * tasks)
-    of_job = f"{nodes * gpus}" if gpus else "none by gpus_per_node or gres"
-    print(f"\nSLURM: jobs {count}, GPUs a job {of_job}, processes of each {processes}; {asked}")
+    print(f"\nSLURM: jobs {count}, GPUs a job {gpus}, processes of each {of_job.processes}; {asked}")
+    for advice in [*advice_on_parameters(line, parameters), *advice_on_gpus(of_job)]:
+        print(advice)
+    print(f"\n{executor._make_submission_file_text(executor._submitit_command_str, '')}")
+
+
+def advice_on_parameters(line: Line, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """What a line leaves to the cluster's defaults, and the word that asks for something else."""
     if not any("gpu" in key or key == "gres" for key in [*parameters, *parameters.get("additional_parameters", {})]):
-        print("no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one")
+        yield "no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one"
     if parameters.get("cpus_per_task") is None:
-        print("sbatch gives each process one core: hydra.launcher.cpus_per_task=8 asks for more")
+        yield "sbatch gives each process one core: hydra.launcher.cpus_per_task=8 asks for more"
     if "setup" in parameters and "python" not in parameters:
-        print(f"jobs run {sys.executable}: hydra.launcher.python=python runs that of an environment in setup")
+        yield f"jobs run {sys.executable}: hydra.launcher.python=python runs that of an environment in setup"
     if "hydra.launcher.timeout_min" not in [word.key for word in line.words]:
-        print(f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more")
+        yield f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more"
+
+
+def advice_on_gpus(of_job: Requested) -> Iterator[str]:
+    """How many GPUs a job lacks, or leaves idle, and the word that changes it."""
+    gpus, devices = of_job.gpus_per_node, of_job.devices
     of_each_node = f"hydra.launcher.tasks_per_node={gpus} without trainer.devices uses all {gpus} of each node"
     if gpus and devices > gpus:
-        more = of_each_node if nodes > 1 else f"hydra.launcher.gpus_per_node={devices}"
-        print(f"trainer.devices={devices} needs as many GPUs on one node: {more}")
-    if (idle := nodes * gpus - processes) > 0:
-        use = of_each_node if nodes > 1 else f"trainer.devices={gpus} uses all {gpus} of one node"
-        print(f"{idle} GPUs of each job would be idle: {use}")
-    print(f"\n{executor._make_submission_file_text(executor._submitit_command_str, '')}")
+        more = of_each_node if of_job.nodes > 1 else f"hydra.launcher.gpus_per_node={devices}"
+        yield f"trainer.devices={devices} needs as many GPUs on one node: {more}"
+    if (idle := of_job.gpus - of_job.processes) > 0:
+        use = of_each_node if of_job.nodes > 1 else f"trainer.devices={gpus} uses all {gpus} of one node"
+        yield f"{idle} GPUs of each job would be idle: {use}"
