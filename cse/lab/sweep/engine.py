@@ -170,9 +170,9 @@ def print_missing(line: Line, planned: Sequence[PlannedJob]) -> None:
         elif place is None:
             missing.append(need.name)
     if missing:
-        of_sweep = [f"sweep={line.title}"] if line.sweep else []
-        of_program = ["cse-eval"] if line.program == "cse-eval" else of_sweep
-        fetch = shell_line("cse-data", "fetch", *of_program, *texts_of(words_of_jobs(line.words)))
+        of_program = "cse-eval" if line.program == "cse-eval" else line.sweep.word
+        words = filter(None, [of_program, *texts_of(words_of_jobs(line.words))])
+        fetch = shell_line("cse-data", "fetch", *words)
         print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")
     for mistake in dict.fromkeys(mistakes):
         print(mistake)

@@ -1,4 +1,10 @@
-"""What a line of several jobs makes of its axes: the words of each job, and the name of the folder that each gives."""
+"""What a line of several jobs makes of its axes: the words of each job, and the name of the folder that each gives.
+
+What decides the name of a job's folder: the keys that decide its numbers (cse.lab.settings.keys.names_a_job) and the
+axes of its line are hashed, those of its case too, in any order. Two lines that mean the same job so give the same
+folder, and a job that is done there is not run again. Before the hash, for the eye: the case, the axes, and of a
+sweep's line the other words that decide.
+"""
 
 import glob
 import hashlib
@@ -48,15 +54,15 @@ def at_lower_end(word: Word) -> Word:
     return replace(word, text=f"{word.key}={ends.start}")
 
 
-def short_name(shown: Sequence[Word], decisive: Iterable[str], first: str = "") -> str:
-    """A folder's name: `first`, the words `shown` in short, and a hash of the decisive ones."""
+def short_name(shown: Sequence[Word], hashed: Iterable[str], first: str = "") -> str:
+    """A folder's name: `first`, the words `shown` in short, and the hash of others."""
     lasts = [word.key.split(".")[-1] for word in shown]
     parts = [first] if first else []
     for last, word in zip(lasts, shown, strict=True):
         value = word.value.rpartition("/")[2].strip("[]{}'\"") or "none"  # the last part of a path is enough
         parts.append(f"{last if lasts.count(last) == 1 else word.key}_{value}")
     text = re.sub(r"[^\w.+-]+", "_", "-".join(parts)) or "run"
-    return f"{text[:SLUG]}-{digest(decisive)}"
+    return f"{text[:SLUG]}-{digest(hashed)}"
 
 
 def name_in(folder: Path, name: str, case: str = "") -> str:

@@ -159,6 +159,11 @@ class Sweep(BaseModel):
     search_each: list[str] = []
 
     @property
+    def word(self) -> str:
+        """What names it on a line."""
+        return f"sweep={self.name}"
+
+    @property
     def folder(self) -> Path:
         """The PAPER/TABLE whose runs it shares, or its own."""
         return Path(self.same_runs_as or self.name)
@@ -211,29 +216,25 @@ class Sweep(BaseModel):
                 f"variant={given['variant']}: case={given['case']} is {own_variant} itself; case=A,B names the cases "
                 "to run"
             )
-        whole = merged([*case.words, *words])
+        settings = merged([*case.words, *words])
         without = [Word(f"~{key}", by="sweep") for key in SWEEP_KEYS if key in self.model_fields_set]
-        own = [Word(f"sweep={self.name}", by="sweep"), *whole, *without, Word("resume=auto", by="sweep")]
-        return PlannedJob(self.folder_name(words, texts_of(decisive(whole, axes)), axes), "cse-train", typed_last(own))
+        every = [Word(self.word, by="sweep"), *settings, *without, Word("resume=auto", by="sweep")]
+        name = self.folder_name(words, texts_of(decisive(settings, axes)), axes)
+        return PlannedJob(name, "cse-train", typed_last(every))
 
     def evaluation(self, case: Case, words: list[Word], axes: Sequence[str]) -> PlannedJob:
         """The job of a case that scores an encoder, or the run of the other sweep's case that `of` names."""
-        mine = [word for word in words if root_of(word) in SCORING]
+        scoring = [word for word in words if root_of(word) in SCORING]
         if case.of is None:
-            whole = merged([*case.words, *mine])
-            name = self.folder_name(mine, texts_of(decisive(whole, axes)), axes)
-            return PlannedJob(name, "cse-eval", typed_last(whole))
-        other, _, trained_case = case.of.rpartition("/")
-        its_own = [word for word in words if root_of(word) not in SCORING - SHARED]
-        sweep = load_sweep(other)
-        trained = sweep.job([Word(f"case={trained_case}", by="sweep"), *its_own])
-        place = sweep.place(its_own).absolute()
-        folder = place / name_in(place, trained.name, trained_case)
-        whole = merged([*case.words, *(word for word in mine if root_of(word) not in ("model", "checkpoint"))])
-        made_of = [f"checkpoint=run:{folder.name}", *texts_of(decisive(whole, axes))]
+            settings = merged([*case.words, *scoring])
+            name = self.folder_name(scoring, texts_of(decisive(settings, axes)), axes)
+            return PlannedJob(name, "cse-eval", typed_last(settings))
+        folder, trained = scored_run(case.of, words)
+        settings = merged([*case.words, *(word for word in scoring if root_of(word) not in ("model", "checkpoint"))])
+        hashed = [f"checkpoint=run:{folder.name}", *texts_of(decisive(settings, axes))]
         checkpoint = Word(f"checkpoint={quoted(str(folder))}", by="sweep")
-        name = self.folder_name(words, made_of, axes)
-        return PlannedJob(name, "cse-eval", typed_last([checkpoint, *whole]), (folder, trained))
+        name = self.folder_name(words, hashed, axes)
+        return PlannedJob(name, "cse-eval", typed_last([checkpoint, *settings]), (folder, trained))
 
     def departures(self, words: Sequence[Word]) -> list[Word]:
         """The words of a run that change a table and that neither the axes nor its case contain."""
@@ -242,12 +243,26 @@ class Sweep(BaseModel):
         rest = [word for word in words if not word.text.startswith("~") and word.text not in case.set]
         return [word for word in rest if word.key not in axes and changes_a_table(word.key)]
 
-    def folder_name(self, readable: Sequence[Word], made_of: Sequence[str], axes: Sequence[str]) -> str:
-        """A folder's name: the case, the axes, the other readable words, and a hash of all that it is made of."""
+    def folder_name(self, words: Sequence[Word], hashed: Sequence[str], axes: Sequence[str]) -> str:
+        """A folder's name (see cse.lab.sweep.grid): the case, then what the line's words decide, axes first.
+
+        hashed: all that decides what is in the folder, also the words of its case.
+        """
         place = {key: place for place, key in enumerate(dict.fromkeys([*self.params, "seed"]))}
-        shown = decisive(readable, axes)
+        shown = decisive(words, axes)
         shown.sort(key=lambda word: (place.get(word.key, len(place)), word.key))
-        return short_name(shown, made_of, first=values_of(readable).get("case", ""))
+        return short_name(shown, hashed, first=values_of(words).get("case", ""))
+
+
+def scored_run(of: str, words: Sequence[Word]) -> tuple[Path, PlannedJob]:
+    """The folder and the job of another sweep's case. of: PAPER/TABLE/CASE. words: of a line that scores it; what they
+    say of training is said of that job."""
+    name, _, case = of.rpartition("/")
+    training = [word for word in words if root_of(word) not in SCORING - SHARED]
+    sweep = load_sweep(name)
+    job = sweep.job([Word(f"case={case}", by="sweep"), *training])
+    place = sweep.place(training).absolute()
+    return place / name_in(place, job.name, case), job
 
 
 def decisive(words: Sequence[Word], axes: Sequence[str]) -> list[Word]:

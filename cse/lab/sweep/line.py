@@ -35,6 +35,46 @@ PACKAGES = {"submitit_slurm": ("submitit", "-e '.[launchers]'"), "smac": ("smac"
 
 
 @dataclass(frozen=True)
+class NoSweep:
+    """In place of a sweep, of a line that names none: all that its jobs are is on the line. name: its program."""
+
+    name: str
+    word: str = ""
+    search_each: tuple[str, ...] = ()
+
+    def axes(self, typed: Sequence[Word]) -> list[Word]:
+        """See Sweep."""
+        return []
+
+    def shows(self, score: str) -> bool:
+        """See Sweep."""
+        return False
+
+    def job(self, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
+        """The job of one combination, whose name shows the axes, or all that decides if there are none."""
+        words = merged(words)
+        hashed = [word for word in words if names_a_job(word.key) or word.key in axes]
+        shown = sorted((word for word in words if word.key in axes), key=lambda word: axes.index(word.key)) or hashed
+        name = short_name(shown, [self.name, *texts_of(hashed)])
+        resume = [Word("resume=auto", by="sweep")] if self.name == "cse-train" else []
+        return PlannedJob(name, self.name, typed_last([*resume, *words]))
+
+    def place(self, words: Sequence[Word]) -> Path:
+        """The folder of its jobs, relative to the working directory: multirun/AXES-SETTINGS-HASH.
+
+        The hash is over the axes' keys and every other setting, so a longer axis (seed=1,2,3 instead of seed=1,2) keeps
+        the folder, and jobs that are done there are not run again.
+        """
+        keys = axes_of(words)
+        fixed = [word for word in merged(words) if word.key not in keys and names_a_job(word.key)]
+        first = "+".join(key.split(".")[-1].split("/")[-1] for key in keys)
+        shown = sorted(fixed, key=lambda word: word.key)
+        name = short_name(shown, [self.name, *keys, *texts_of(fixed)], first=first)
+        place = Path("multirun")
+        return place / name_in(place, name)
+
+
+@dataclass(frozen=True)
 class Line:
     """What a line's jobs are, and how to start them.
 
@@ -45,7 +85,7 @@ class Line:
 
     program: str
     words: list[Word]
-    sweep: Sweep | None
+    sweep: Sweep | NoSweep
     folder: Path
     rows: list[list[Word]]
     options: DictConfig
@@ -55,7 +95,7 @@ class Line:
     @property
     def title(self) -> str:
         """The sweep's name, or the program's."""
-        return self.sweep.name if self.sweep else self.program
+        return self.sweep.name
 
     def jobs(self) -> list[PlannedJob]:
         """The jobs of a grid, equal ones (a cse-eval that no axis changes) once; or an example job of each search."""
@@ -66,16 +106,8 @@ class Line:
     def job(self, words: Sequence[Word]) -> PlannedJob:
         """The job of one combination of values, in the folder that has it already, if one does."""
         axes = axes_of(words_of_jobs(self.words))
-        job = self.sweep.job(words, axes) if self.sweep else self.job_without_sweep(merged(words), axes)
+        job = self.sweep.job(words, axes)
         return replace(job, name=name_in(self.folder, job.name, values_of(words).get("case", "")))
-
-    def job_without_sweep(self, words: list[Word], axes: Sequence[str]) -> PlannedJob:
-        """The job of a line without a sweep, whose name shows the axes, or all that decides if there are none."""
-        made_of = [word for word in words if names_a_job(word.key) or word.key in axes]
-        shown = sorted((word for word in words if word.key in axes), key=lambda word: axes.index(word.key)) or made_of
-        name = short_name(shown, [self.program, *texts_of(made_of)])
-        resume = [Word("resume=auto", by="sweep")] if self.program == "cse-train" else []
-        return PlannedJob(name, self.program, typed_last([*resume, *words]))
 
     @property
     def caution(self) -> str:
@@ -85,11 +117,11 @@ class Line:
     def report(self, done: Sequence[Run]) -> str:
         """The command that shows these runs: beside what the paper printed, if they have a score of its table."""
         scores = {name for run in done for name in run.metrics}
-        if not self.sweep or not any(map(self.sweep.shows, scores)):
+        if not any(map(self.sweep.shows, scores)):
             return shell_line("cse-report", f"runs={self.folder}")
         elsewhere = [f"runs={self.folder}"] if self.folder != self.sweep.place([]) else []
         apart = [f"out=reports/smoke/{self.sweep.name}"] if asks_for_smoke(self.words) else []
-        return shell_line("cse-report", f"sweep={self.sweep.name}", *elsewhere, *apart, *config_dirs())
+        return shell_line("cse-report", self.sweep.word, *elsewhere, *apart, *config_dirs())
 
 
 def is_many(words: Sequence[Word], flags: Sequence[str]) -> bool:
@@ -107,7 +139,8 @@ def read_line(arguments: Sequence[str], program: str) -> Line:
     words = read_words(split_flags(arguments)[0], CONFIGS[program])
     refuse_words_of_one_job(words)
     given, own = values_of(words), words_of_jobs(words)
-    sweep = load_sweep(named) if (named := sweep_of(given)) else None
+    named = sweep_of(given)
+    sweep = load_sweep(named) if named else NoSweep(program)
     options, search = options_of(words, sweep)
     launcher = given.get("hydra/launcher", "basic")
     check_launcher(launcher, options.jobs.parallel)
@@ -116,15 +149,15 @@ def read_line(arguments: Sequence[str], program: str) -> Line:
         raise UserError(f"{of_cluster[0]} is for a cluster: add hydra/launcher=submitit_slurm")
     if search:
         check_loads(*PACKAGES["smac"])
-    of_jobs = merged([*(sweep.axes(own) if sweep else []), *own])
-    rows = searches_of(of_jobs, sweep.search_each if sweep else []) if search else grid(of_jobs)
+    of_jobs = merged([*sweep.axes(own), *own])
+    rows = searches_of(of_jobs, sweep.search_each) if search else grid(of_jobs)
     if not rows or (search and not any(word.is_axis for word in rows[0])):
         raise UserError(f"{' '.join(texts_of(own))}: there is no job: a range is empty, or there is none to search")
     return Line(
         program=program,
         words=words,
         sweep=sweep,
-        folder=Path(given.get("hydra.sweep.dir") or (sweep.place(own) if sweep else folder_of_line(program, own))),
+        folder=Path(given.get("hydra.sweep.dir") or sweep.place(own)),
         rows=rows,
         options=options,
         launcher=launcher,
@@ -159,25 +192,11 @@ def axes_of(words: Sequence[Word]) -> list[str]:
     return list(dict.fromkeys(word.key for word in words if word.is_axis))
 
 
-def folder_of_line(program: str, words: Sequence[Word]) -> Path:
-    """The folder of a line's jobs without a sweep, relative to the working directory: multirun/AXES-SETTINGS-HASH.
-
-    The hash is over the axes' keys and every other setting, so a longer axis (seed=1,2,3 instead of seed=1,2) keeps the
-    folder, and jobs that are done there are not run again.
-    """
-    keys = axes_of(words)
-    fixed = [word for word in merged(words) if word.key not in keys and names_a_job(word.key)]
-    first = "+".join(key.split(".")[-1].split("/")[-1] for key in keys)
-    name = short_name(sorted(fixed, key=lambda word: word.key), [program, *keys, *texts_of(fixed)], first=first)
-    place = Path("multirun")
-    return place / name_in(place, name)
-
-
-def options_of(words: Sequence[Word], sweep: Sweep | None) -> tuple[DictConfig, DictConfig | None]:
+def options_of(words: Sequence[Word], sweep: Sweep | NoSweep) -> tuple[DictConfig, DictConfig | None]:
     """A line's own settings, and those of its search, if it is one. Raises UserError for an unknown or invalid one."""
     starts = ("jobs.", "dry_run", "hydra/sweeper", "hydra.sweeper.")
     texts = [word.text for word in words if word.key.startswith(starts)]
-    texts += [f"sweep={sweep.name}"] if sweep else []
+    texts += [sweep.word] if sweep.word else []
     with explaining(texts, "train"):
         config = composed("train", texts)
         options = validate_keys(OmegaConf.masked_copy(config, [*Starting.__annotations__, "hydra"]), Starting)

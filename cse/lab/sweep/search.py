@@ -100,8 +100,7 @@ def memory_of(line: Line, row: Sequence[Word]) -> Memory:
     seed = line.search.seed if line.search else 0
     fixed = [word for word in row if names_a_job(word.key) and not word.is_axis]
     ranges = {word.key: word.typed_value for word in row if word.is_axis}
-    own = line.sweep.search_each if line.sweep else []
-    shared = {word.key: word.typed_value for word in fixed if word.key not in own}
+    shared = {word.key: word.typed_value for word in fixed if word.key not in line.sweep.search_each}
     return Memory(line.folder / ".smac" / f"{digest(texts_of(fixed))}-{seed}.jsonl", ranges, shared)
 
 

@@ -145,7 +145,7 @@ def test_the_advised_line_shows_a_real_start(tmp_path, monkeypatch, capsys, word
 
 
 def place(words: str, program: str = "cse-train") -> Path:
-    return line.folder_of_line(program, list(map(Word, words.split())))
+    return line.NoSweep(program).place(list(map(Word, words.split())))
 
 
 def test_the_folder_stays_when_an_axis_grows_and_depends_on_every_other_setting():
