@@ -25,18 +25,16 @@ from omegaconf import DictConfig
 
 from cse.errors import UserError
 from cse.lab.folder.runs import Run, read_run
-from cse.lab.run import resume, startup
-from cse.lab.run.build import build_evaluators, complete_selection
-from cse.lab.run.job import Job, check_place, check_typed, fit_settings
-from cse.lab.run.launch import launched
-from cse.lab.run.logs import logging_to
-from cse.lab.run.needs import check_needs, encoder_folder, every_need, needs_before_torch
-from cse.lab.settings.compose import composed, explaining, without_hydra
+from cse.lab.run import startup
+from cse.lab.run.build import build_evaluators
+from cse.lab.run.needs import encoder_folder
+from cse.lab.run.start import checked_settings, start_evaluation, start_training
+from cse.lab.settings.compose import explaining, without_hydra
 from cse.lab.settings.dotted import flattened
 from cse.lab.settings.groups import PROGRAMS, adopt_folders, choices
 from cse.lab.settings.keys import FUNCTION
-from cse.lab.settings.words import Word, as_meant, read_words, split_flags, texts_of, values_of, words_of_settings
-from cse.lab.sweep.line import is_many
+from cse.lab.settings.words import Word, as_meant, read_words, split_flags, words_of_settings
+from cse.lab.sweep.line import starts_many
 from cse.ranges import AnyPooling
 
 if TYPE_CHECKING:  # importing cse does not import numpy and torch
@@ -116,11 +114,11 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
     if command not in PROGRAMS:
         raise UserError(f"command={command}: should be one of {', '.join(PROGRAMS)}")
     with startup.environment_kept():
-        return without_hydra(_composed(command, _given(command, words, settings))[0])
+        return without_hydra(checked_settings(command, _read(command, words, settings)))
 
 
 def train(*words: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
-    """Train in this process as `cse-train` does, which calls this, and return the finished run.
+    """Train in this process as `cse-train` does, and return the finished run.
 
     folder: of a new run; None is hydra.run.dir, by default outputs/DATE/TIME under the working directory. Raises
     UserError before any work and before a file is written, or RunError if the run cannot go on. Several jobs (-m,
@@ -129,24 +127,17 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     eval={"mine": function} adds the function's scores, of which higher is better, to those of the line's evaluators, on
     both splits; with "trainer.select=dev/mine/NAME" one of them selects the step.
     """
-    with _job("train", words, settings, folder) as job:
-        from cse.lab.run.train import run
-
-        if (mine := launched(job)) is not None:
-            run(mine)
-    return TrainingRun(job.folder)
+    with startup.alone(), _reading("train", words, settings) as given:
+        return TrainingRun(start_training(given, folder))
 
 
 def evaluate_into(*words: str, folder: str | Path | None = None, **settings: object) -> Path:
-    """Score what checkpoint= or model= names as `cse-eval` does, which calls this. Returns the folder of the scores.
+    """Score what checkpoint= or model= names as `cse-eval` does. Returns the folder of the scores.
 
     folder: None is hydra.run.dir. Raises UserError before a file is written.
     """
-    with _job("evaluate", words, settings, folder) as job:
-        from cse.lab.run import evaluation
-
-        evaluation.run_evaluation(job)
-    return job.folder
+    with startup.alone(), _reading("evaluate", words, settings) as given:
+        return start_evaluation(given, folder)
 
 
 def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> Encoder:
@@ -185,20 +176,15 @@ def evaluate(
     from cse.eval.scoring import MemoizedEncode, check_encode, score
     from cse.score import values
 
-    if words and not (isinstance(words[0], str) and "=" in words[0]):
-        if "eval" in settings:
-            raise UserError(f"eval={settings['eval']}: the first word is the evaluator already, {words[0]}")
-        settings, words = {"eval": words[0], **settings}, words[1:]
-    if isinstance(settings.get("eval"), Mapping):
-        words = ("eval=[]", *words)
-    with startup.alone(), _functions(settings) as own:
-        given = _given("evaluate", words, settings)
-        if idle := [word for word in given if word.key.partition(".")[0] not in OF_EVALUATORS]:
+    texts, rest = _evaluators_as_setting(words, settings)
+    with startup.alone(), _reading("evaluate", texts, rest) as given:
+        idle = [word for word in given if word.key.partition(".")[0] not in OF_EVALUATORS]
+        if idle:
             raise UserError(
                 f"cse.evaluate scores an encoder as it is, and {idle[0]} has no effect: load it as it is to be, "
                 "cse.load(NAME, pooling), or use cse-eval"
             )
-        cfg = _composed("evaluate", given, own)[0]
+        cfg = checked_settings("evaluate", given)
         evaluators = build_evaluators(cfg.eval, cfg.splits)
         part = load(encoder) if isinstance(encoder, str | Path | TrainingRun) else encoder
         memoized = MemoizedEncode(check_encode(part.encode if isinstance(part, Encodes) else part))
@@ -235,52 +221,53 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     return runs_frame(sorted(every, key=lambda run: run.folder), keys, scores)
 
 
-@contextmanager
-def _job(command: str, words: Sequence[str], settings: dict[str, object], folder: str | Path | None) -> Iterator[Job]:
-    """One job, checked, whose folder is not made yet. The block logs as its settings say."""
-    with startup.alone(), _functions(settings) as own, explaining(words, command):
-        given = _given(command, words, settings)
-        config, origin = _composed(command, given, own, runs=True)
-        asked = folder or values_of(given).get("hydra.run.dir")
-        place = Path(folder or config.hydra.run.dir)
-        if origin and origin.word == "resume":
-            place = origin.folder
-            if asked and Path(asked).resolve() != place.resolve():
-                raise UserError(f"{origin} continues in that folder: leave out {asked}, or start a new run with rerun=")
-        check_place(place)
-        check_typed(config, given)
-        typed = resume.whole_line(origin, given) if origin else given
-        job = Job(without_hydra(config), typed, place)
-        with logging_to(job.log_file):
-            if origin is None:
-                fit_settings(job.cfg, command, config, given)
-            job.check()
-            yield job
+def _evaluators_as_setting(
+    words: Sequence[object], settings: Mapping[str, object]
+) -> tuple[Sequence[object], Mapping[str, object]]:
+    """The words and settings of cse.evaluate, whose first word may be the value of `eval`; functions that are the whole
+    value score alone."""
+    if words and not (isinstance(words[0], str) and "=" in words[0]):
+        if "eval" in settings:
+            raise UserError(f"eval={settings['eval']}: the first word is the evaluator already, {words[0]}")
+        settings, words = {"eval": words[0], **settings}, words[1:]
+    if isinstance(settings.get("eval"), Mapping):
+        words = ["eval=[]", *words]
+    return words, settings
 
 
 @contextmanager
-def _functions(settings: dict[str, object]) -> Iterator[list[str]]:
-    """Takes each {name: function} out of the settings' `eval`, which may be a list of these and of evaluators' names.
-
-    A block in which they are known, with the words for them.
-    """
-    chosen = settings.get("eval")
-    parts = [*chosen] if isinstance(chosen, list | tuple) else [chosen]
-    if any(map(callable, parts)):
-        raise UserError('eval: give a function a name, by which its scores are called: {"mine": function}')
-    if not any(isinstance(part, Mapping) for part in parts):
-        yield []
+def _reading(command: str, words: Sequence[object], settings: Mapping[str, object]) -> Iterator[list[Word]]:
+    """The words of a call, read. In the block, the functions among its evaluators are known by their names."""
+    rest, functions = _without_functions(settings)
+    if not functions:
+        yield _read(command, words, rest)
         return
     from cse.eval.function import known
 
-    del settings["eval"]
-    if parts != [chosen]:
-        settings["eval"] = [part for part in parts if not isinstance(part, Mapping)]
-    with known([part for part in parts if isinstance(part, Mapping)], choices("eval")) as names:
-        yield [f"++eval.{name}={{_target_:{FUNCTION},name:{name}}}" for name in names]
+    with known(functions, choices("eval")) as names:
+        added = [Word(f"++eval.{name}={{_target_:{FUNCTION},name:{name}}}", by="cse") for name in names]
+        yield [*_read(command, words, rest), *added]
 
 
-def _given(command: str, words: Sequence[object], settings: dict[str, object]) -> list[Word]:
+def _without_functions(
+    settings: Mapping[str, object],
+) -> tuple[Mapping[str, object], list[Mapping[str, ScoringFunction]]]:
+    """The settings without {name: function} in their `eval`, which may be a list of these and of evaluators' names; and
+    what was taken out."""
+    chosen = settings.get("eval")
+    parts = list(chosen) if isinstance(chosen, list | tuple) else [chosen]
+    if any(map(callable, parts)):
+        raise UserError('eval: give a function a name, by which its scores are called: {"mine": function}')
+    functions = [part for part in parts if isinstance(part, Mapping)]
+    if not functions:
+        return settings, []
+    rest = {key: value for key, value in settings.items() if key != "eval"}
+    if not isinstance(chosen, Mapping):
+        rest["eval"] = [part for part in parts if not isinstance(part, Mapping)]
+    return rest, functions
+
+
+def _read(command: str, words: Sequence[object], settings: Mapping[str, object]) -> list[Word]:
     """The words and keywords, without --config-dir, whose folders are adopted. Raises UserError for no words, and for
     several jobs."""
     if wrong := [word for word in words if not isinstance(word, str)]:
@@ -289,35 +276,8 @@ def _given(command: str, words: Sequence[object], settings: dict[str, object]) -
     texts += words_of_settings(flattened(settings))
     with explaining(texts, command):
         given = read_words(texts, command)
-    if is_many(given, flags):
-        several = next(iter([*flags, *(word.text for word in given if word.key == "sweep"), "-m"]))
-        raise UserError(f"{several} starts several jobs, which needs the command line: cse-train {several}")
+    if several := starts_many(given, flags):
+        raise UserError(f"{several} starts several jobs, which needs the command line: {PROGRAMS[command]} {several}")
     if flags:
         raise UserError(f"{flags[0]} is for the command line")
     return given
-
-
-def _composed(
-    command: str, words: Sequence[Word], own: Sequence[str] = (), *, runs: bool = False
-) -> tuple[DictConfig, resume.Origin | None]:
-    """The checked configuration, with Hydra's own node in it, and the run that it resumes or reruns, if any.
-
-    own: words that nobody typed. runs: the files that the words name are needed here. Raises UserError for words that
-    it would refuse.
-    """
-    from cse.lab.settings.check import validate
-
-    all_words = [*words, *map(Word, own)]
-    with explaining(texts_of(words), command):
-        origin = resume.started_from(words) if command == "train" else None
-        config = composed(command, texts_of(all_words)) if origin is None else resume.resumed(origin, all_words)
-        if runs:
-            check_needs(needs_before_torch(config))  # before torch is imported, which takes seconds
-        startup.settle_hub()  # before `validate` imports the parts, and with them the hub's libraries
-        startup.quiet()
-        checked = validate(config, command)
-        if runs:
-            check_needs(every_need(checked))
-        if command == "train":
-            complete_selection(checked)
-        return checked, origin

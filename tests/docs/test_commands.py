@@ -45,6 +45,7 @@ NOT_RUN = {
     "cse-report runs=[A,B] gate": "it exits with 1 without a clear difference: tests/lab/report/test_differences.py",
     "hf upload": "it needs the hub",
     "hf cache verify": "it needs the hub",
+    "git diff": "it shows a change",
     "git checkout": "it changes a checkout",
     "git apply": "it changes a checkout",
     "python -m benchmarks.": "it measures for minutes: tests/benchmarks has its parts",
@@ -114,7 +115,7 @@ def test_every_command_is_known():
 def starts_many(typed: list[str]) -> bool:
     """Whether a line of cse-train or cse-eval starts many jobs."""
     texts, flags = split_flags(typed)
-    return line.is_many([Word(text) for text in texts if "=" in text], flags)
+    return bool(line.starts_many([Word(text) for text in texts if "=" in text], flags))
 
 
 def test_every_line_of_one_run_composes(monkeypatch):

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.errors import MissingResource, UserError
-from cse.lab.commands.exits import exit_on_error, report_error, words_or_help
+from cse.lab.commands.exits import exit_on_error, report_error
+from cse.lab.commands.help import arguments_or_exit
 from cse.lab.run import startup
 from cse.lab.sections import in_columns
 from cse.lab.settings.compose import composed, resolved
@@ -39,14 +40,17 @@ LICENCE = 52  # characters of a licence in the list of all datasets
 def main() -> None:
     """The console script. Exit codes: 0 all is here, 1 something is missing, 2 the user's mistake."""
     with exit_on_error():
-        words = [word for word in words_or_help(HELP) if word not in MULTIRUN]
-        if words[:1] not in (["list"], ["fetch"]) or any(word.startswith("-") for word in words):
-            raise UserError(f"{' '.join(words)}: type cse-data list or cse-data fetch, and names or a line (--help)")
+        typed = [word for word in arguments_or_exit(HELP) if word not in MULTIRUN]
+        what, words = (typed or [""])[0], typed[1:]
+        if what not in ("list", "fetch") or any(word.startswith("-") for word in words):
+            raise UserError(f"{' '.join(typed)}: type cse-data list or cse-data fetch, and names or a line (--help)")
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-        if words[0] == "fetch":
-            startup.settle_hub()  # before the hub's client is imported, which would wait for each thing
+        if what == "list":
+            startup.quiet()
+            sys.exit(show(words))
+        startup.settle_hub()  # before the hub's client is imported, which would wait for each thing
         startup.quiet()
-        sys.exit(fetch(words[1:]) if words[0] == "fetch" else show(words[1:]))
+        sys.exit(fetch(words))
 
 
 def show(words: Sequence[str]) -> int:
@@ -58,11 +62,18 @@ def show(words: Sequence[str]) -> int:
         show_all()
         return 0
     needs = needs_named(words)
-    if all("=" not in word for word in words):
-        for name, need in {about_of(need)[0]: need for need in needs}.items():
-            place, wrong = look_for(need)
-            show_one(name, place, wrong)
-        return 0
+    if any("=" in word for word in words):
+        return show_line(words, needs)
+    for name, need in {about_of(need)[0]: need for need in needs}.items():
+        place, wrong = look_for(need)
+        show_one(name, place, wrong)
+    return 0
+
+
+def show_line(words: Sequence[str], needs: Sequence[Need]) -> int:
+    """Print what a line reads, and what of it is here. Returns 1 if something is missing."""
+    from cse.lab.run.needs import look_for
+
     counts: Counter[str] = Counter()
     for need in needs:
         place, wrong = look_for(need)

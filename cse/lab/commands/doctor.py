@@ -16,7 +16,8 @@ from typing import NamedTuple
 from omegaconf import DictConfig
 
 from cse.errors import UserError
-from cse.lab.commands.exits import exit_on_error, words_or_help
+from cse.lab.commands.exits import exit_on_error
+from cse.lab.commands.help import arguments_or_exit
 from cse.lab.run import startup
 from cse.lab.settings.typed import typed_in
 from cse.lab.settings.words import read_words, texts_of
@@ -47,7 +48,7 @@ class Finding(NamedTuple):
 def main() -> None:
     """The console script. Exit codes: 0 whatever was found, 2 the user's mistake."""
     with exit_on_error():
-        arguments = words_or_help(HELP)
+        arguments = arguments_or_exit(HELP)
         overrides = [argument for argument in arguments if argument != "--json"]
         for argument in overrides:
             if not (argument.startswith("paths.") and "=" in argument):

@@ -1,8 +1,9 @@
 """cse-eval: score any encoder with the evaluators of training, and leave results.json and scores.csv, .md and .tex."""
 
-from cse import api
 from cse.lab.commands import line
 from cse.lab.commands.exits import exit_on_error
+from cse.lab.run import startup
+from cse.lab.run.start import start_evaluation
 from cse.training.signals import Signals
 
 HELP = """\
@@ -32,8 +33,8 @@ def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
     with exit_on_error():
         words = line.words_of_one_job("evaluate", HELP)
-        with Signals(lambda: "the same line starts again"):
-            api.evaluate_into(*words)
+        with Signals(lambda: "the same line starts again"), startup.alone():
+            start_evaluation(words)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-"""How our commands begin, and how they end: an error is a sentence (one for each missing thing) on standard error, and
-an exit code.
+"""How our commands end: an error is a sentence (one for each missing thing) on standard error, and an exit code.
 
 Of the processes of torchrun, accelerate and srun, only the first reports an error.
 """
@@ -10,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE, cannot_write
 from cse.lab.commands.streams import tolerate_broken_pipe
 from cse.lab.run import slurm
-from cse.lab.settings.groups import adopt_folders
-from cse.lab.settings.words import as_meant
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the quota, the largest size of a file
 FIRST = 10.0  # seconds within which a launcher ends the others, once the first process has failed
@@ -40,17 +37,6 @@ def exit_on_error() -> Iterator[None]:
         if ended is None:
             raise
         sys.exit(report_error(*ended))
-
-
-def words_or_help(text: str, answer: Callable[[str, Sequence[str]], str | None] | None = None) -> list[str]:
-    """The words of this command line, with --config-dir's folders adopted. Prints what answer(text, words) says, by
-    default the text that --help asks for, and exits, unless that is None."""
-    words = adopt_folders(as_meant(sys.argv[1:]))
-    asked = text if {"-h", "--help"} & {*words} else None
-    if (shown := answer(text, words) if answer else asked) is not None:
-        print(shown)
-        sys.exit(0)
-    return words
 
 
 def sentence_and_code(error: BaseException) -> tuple[str, int] | None:

@@ -1,4 +1,6 @@
-"""What --help, --version and question marks ask for. The choices are read from conf/; nothing slow is imported.
+"""How our commands begin: what --help, --version and question marks ask for is printed, or there is work to do.
+
+The choices are read from conf/; nothing slow is imported.
 
 `python -m cse.lab.commands.help docs` (make choices) writes the table of choices and the list of settings into their
 pages.
@@ -7,19 +9,42 @@ pages.
 import re
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cse.errors import UserError
-from cse.lab.settings.groups import CONF_DIR, EXTRAS, WHOLE, choices, file_of, first_comment, groups, included, text_of
+from cse.lab.settings.groups import (
+    CONF_DIR,
+    EXTRAS,
+    WHOLE,
+    adopt_folders,
+    choices,
+    file_of,
+    first_comment,
+    groups,
+    included,
+    text_of,
+)
 from cse.lab.settings.lookup import body, find
 from cse.lab.settings.mistakes import no_choice
+from cse.lab.settings.words import as_meant
 
 WIDTH = 120
 ONE = ["default"]  # the choices of a group that offers none
 
 QUESTION = re.compile(r"\?[\w.]*|[\w.]+[=.]?\?|\w+=\w+\.\?")
 """A word that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY, ?."""
+
+
+def arguments_or_exit(text: str, answer: Callable[[str, Sequence[str]], str | None] | None = None) -> list[str]:
+    """What was typed, with --config-dir's folders adopted. Prints what answer(text, words) says, by default the text
+    that --help asks for, and exits, unless that is None."""
+    words = adopt_folders(as_meant(sys.argv[1:]))
+    asked = text if {"-h", "--help"} & {*words} else None
+    if (shown := answer(text, words) if answer else asked) is not None:
+        print(shown)
+        sys.exit(0)
+    return words
 
 
 def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:

@@ -1,4 +1,5 @@
-"""The command lines of cse-train and cse-eval: help, --cfg and several jobs are handled here, one job by cse.api."""
+"""The command lines of cse-train and cse-eval: help, --cfg and several jobs are handled here, one job by
+cse.lab.run.start."""
 
 import os
 import re
@@ -7,8 +8,7 @@ from functools import partial
 from typing import NoReturn
 
 from cse.errors import UserError
-from cse.lab.commands.exits import words_or_help
-from cse.lab.commands.help import answer
+from cse.lab.commands.help import answer, arguments_or_exit
 from cse.lab.folder.runs import RUN
 from cse.lab.run import slurm
 from cse.lab.run.resume import started_from
@@ -17,24 +17,26 @@ from cse.lab.settings.groups import CONF_DIR, PROGRAMS
 from cse.lab.settings.lookup import keys_of_command
 from cse.lab.settings.suggest import nearest, topic
 from cse.lab.settings.words import LOOKS, MULTIRUN, Word, read_words, split_flags, texts_of
-from cse.lab.sweep.line import is_many
+from cse.lab.sweep.line import starts_many
 
 
-def words_of_one_job(command: str, text: str) -> list[str]:
-    """What this command line gives, if it is one job. Does anything else itself, and exits.
+def words_of_one_job(command: str, text: str) -> list[Word]:
+    """The words of this command line, if it is one job. Does anything else itself, and exits.
 
     command: "train" or "evaluate". text: its help.
     """
-    arguments = words_or_help(text, partial(answer, command))
+    arguments = arguments_or_exit(text, partial(answer, command))
     texts, flags = split_flags(arguments)
     refuse_flags(texts, flags, command)
     with explaining(texts, command):
         words = read_words(texts, command)
         if {*LOOKS} & {*flags}:
             show_config(command, words, flags)
-        if is_many(words, flags):
+        if starts_many(words, flags):
             run_many(command, arguments)
-    return arguments
+    if flags:
+        raise UserError(f"{flags[0]} has no effect on a run: leave it out")
+    return words
 
 
 def run_many(command: str, arguments: list[str]) -> NoReturn:

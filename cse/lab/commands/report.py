@@ -5,7 +5,8 @@ import re
 import sys
 from pathlib import Path
 
-from cse.lab.commands.exits import exit_on_error, words_or_help
+from cse.lab.commands.exits import exit_on_error
+from cse.lab.commands.help import arguments_or_exit
 from cse.lab.settings.dotted import Config
 
 HELP = """\
@@ -40,7 +41,7 @@ written, 2 a mistake.
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 a full disk, 2 the user's mistake."""
     with exit_on_error():
-        words = words_or_help(HELP)
+        words = arguments_or_exit(HELP)
         from cse.lab.commands.report_settings import reporting_settings
 
         report(reporting_settings(words))

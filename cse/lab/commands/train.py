@@ -3,11 +3,11 @@
 import logging
 import os
 
-from cse import api
 from cse.errors import UserError
 from cse.lab.commands import line
 from cse.lab.commands.exits import exit_on_error
-from cse.lab.run import slurm
+from cse.lab.run import slurm, startup
+from cse.lab.run.start import start_training
 from cse.training.signals import Signals
 
 HELP = """\
@@ -64,8 +64,8 @@ def main() -> None:
         if slurm.is_follower():
             logging.disable(logging.WARNING)
         refuse_lone_process()
-        with Signals(lambda: "the same line starts again"):
-            api.train(*words)
+        with Signals(lambda: "the same line starts again"), startup.alone():
+            start_training(words)
 
 
 def refuse_lone_process() -> None:

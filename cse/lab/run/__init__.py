@@ -1,5 +1,6 @@
 """One job: from its settings to a complete folder. Read it in this order.
 
+start       the way in: the words of one line, checked, become a job and run
 job         a job before its work: its settings, its words, its folder; checked without torch; steps: how many
 train       the phases of a training; evaluation: those of a scoring
 build       from settings to parts, with compatible and teacher; needs: what a line reads, before anything is read

@@ -49,10 +49,13 @@ WORD = re.compile(r"(?!(null|true|false|nan|inf)$)[a-z_]\w*", re.ASCII | re.IGNO
 
 @dataclass(frozen=True)
 class Word:
-    """One KEY=VALUE, +KEY=VALUE or ~KEY. text: as Hydra's grammar has it. by: who typed it, a person or a sweep."""
+    """One KEY=VALUE, +KEY=VALUE or ~KEY. text: as Hydra's grammar has it.
+
+    by: who gave it, a person, a sweep, or cse itself, for a function of Python's.
+    """
 
     text: str
-    by: Literal["person", "sweep"] = "person"
+    by: Literal["person", "sweep", "cse"] = "person"
 
     def __str__(self) -> str:
         """As typed."""

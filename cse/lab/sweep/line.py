@@ -124,13 +124,17 @@ class Line:
         return shell_line("cse-report", self.sweep.word, *elsewhere, *apart, *config_dirs())
 
 
-def is_many(words: Sequence[Word], flags: Sequence[str]) -> bool:
-    """Whether a line starts many jobs, rather than one."""
+def starts_many(words: Sequence[Word], flags: Sequence[str]) -> str:
+    """The flag or word by which a line starts many jobs, rather than one; "" for one."""
     if RUN_ALONE.text in texts_of(words):
-        return False
+        return ""
     given = values_of(words)
-    starts = [given.get(key) not in (None, "basic") for key in ("hydra/launcher", "hydra/sweeper")]
-    return bool({*MULTIRUN} & {*flags} or sweep_of(given)) or any(starts)
+    starting = [flag for flag in flags if flag in MULTIRUN]
+    starting += [f"sweep={sweep_of(given)}"] if sweep_of(given) else []
+    for key in ("hydra/launcher", "hydra/sweeper"):
+        if given.get(key) not in (None, "basic"):
+            starting.append(f"{key}={given[key]}")
+    return starting[0] if starting else ""
 
 
 def read_line(arguments: Sequence[str], program: str) -> Line:

@@ -35,7 +35,7 @@ from cse.lab.sweep.jobs import CONFIGS
 )
 def test_lines_that_start_many_jobs(words, is_many):
     typed, flags = split_flags(words.split())
-    assert line.is_many(read_words(typed, "train"), flags) == is_many
+    assert bool(line.starts_many(read_words(typed, "train"), flags)) == is_many
 
 
 @pytest.mark.parametrize(("words", "package"), [

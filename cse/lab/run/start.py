@@ -1,0 +1,153 @@
+"""The way into one run or evaluation: the words of a line in, a folder out. cse-train, cse-eval and cse.train end here.
+
+Read it in this order: start_training and start_evaluation, from the words to the end; one_job, the job before its work,
+checked; settings_of_words and validated, its settings.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+
+from cse.errors import UserError
+from cse.lab.run import resume, startup
+from cse.lab.run.build import complete_selection
+from cse.lab.run.job import Job, check_place, check_typed, fit_settings
+from cse.lab.run.launch import launched
+from cse.lab.run.logs import logging_to
+from cse.lab.run.needs import check_needs, every_need, needs_before_torch
+from cse.lab.settings.compose import composed, explaining, resolved, without_hydra
+from cse.lab.settings.dotted import flattened
+from cse.lab.settings.groups import file_of
+from cse.lab.settings.words import Word, spell_word, texts_of, values_of
+
+log = logging.getLogger("cse")
+
+VARIABLE = re.compile(r"\$\{oc\.env:(\w+)")
+"""The environment variable that a value of conf/ is read from."""
+
+
+def start_training(words: Sequence[Word], folder: str | Path | None = None) -> Path:
+    """Train as one line of cse-train says, in this process or in several. Returns the run's folder.
+
+    folder: of a new run; None is hydra.run.dir. Raises UserError before a file is written, or RunError.
+    """
+    with one_job("train", words, folder) as job:
+        from cse.lab.run.train import run
+
+        if (mine := launched(job)) is not None:
+            run(mine)
+    return job.folder
+
+
+def start_evaluation(words: Sequence[Word], folder: str | Path | None = None) -> Path:
+    """Score as one line of cse-eval says. Returns the folder of the scores.
+
+    folder: None is hydra.run.dir. Raises UserError before a file is written.
+    """
+    with one_job("evaluate", words, folder) as job:
+        from cse.lab.run.evaluation import run_evaluation
+
+        run_evaluation(job)
+    return job.folder
+
+
+@contextmanager
+def one_job(command: str, words: Sequence[Word], folder: str | Path | None) -> Iterator[Job]:
+    """A job, checked, whose folder is not made yet. The block logs as its settings say.
+
+    Parts fill in references as they are built, so an error of one is explained in the block too. Raises UserError.
+    """
+    typed = without_added(words)
+    with explaining(texts_of(typed), command):
+        config, origin = settings_of_words(command, words)
+        check_needs(needs_before_torch(config))  # before torch is imported, which takes seconds
+        config = validated(config, command)
+        check_needs(every_need(config))
+        if command == "train":
+            complete_selection(config)
+        place = place_of_run(config, origin, typed, folder)
+        check_place(place)
+        check_typed(config, typed)
+        line = resume.whole_line(origin, typed) if origin else typed
+        job = Job(without_hydra(config), line, place)
+        with logging_to(job.log_file):
+            if origin:
+                tell_ignored_variables(config, origin, typed)
+            else:
+                fit_settings(job.cfg, command, config, typed)
+            job.check()
+            yield job
+
+
+def settings_of_words(command: str, words: Sequence[Word]) -> tuple[DictConfig, resume.Origin | None]:
+    """The config that the words give, with Hydra's own node in it, and the run that it resumes or repeats, if any."""
+    origin = resume.started_from(words) if command == "train" else None
+    if origin:
+        return resume.resumed(origin, words), origin
+    return composed(command, texts_of(words)), None
+
+
+def validated(config: DictConfig, command: str) -> DictConfig:
+    """The config with each setting checked against the part that takes it. Imports the parts."""
+    from cse.lab.settings.check import validate
+
+    startup.settle_hub()  # before the parts are imported, and with them the hub's libraries
+    startup.quiet()
+    return validate(config, command)
+
+
+def checked_settings(command: str, words: Sequence[Word]) -> DictConfig:
+    """The settings of a run that is not started, with Hydra's own node in them. Raises UserError."""
+    with explaining(texts_of(without_added(words)), command):
+        config = validated(settings_of_words(command, words)[0], command)
+        if command == "train":
+            complete_selection(config)
+        return config
+
+
+def without_added(words: Sequence[Word]) -> list[Word]:
+    """The words without those that cse added itself."""
+    return [word for word in words if word.by != "cse"]
+
+
+def place_of_run(
+    config: DictConfig, origin: resume.Origin | None, typed: Sequence[Word], folder: str | Path | None
+) -> Path:
+    """The folder of a run: that of the run that is resumed, or `folder`, or hydra.run.dir. Raises UserError for two."""
+    if origin is None or origin.word == "rerun":
+        return Path(folder or config.hydra.run.dir)
+    other = folder or values_of(typed).get("hydra.run.dir")
+    if other and Path(other).resolve() != origin.folder.resolve():
+        raise UserError(f"{origin} continues in that folder: leave out {other}, or start a new run with rerun=")
+    return origin.folder
+
+
+def tell_ignored_variables(config: DictConfig, origin: resume.Origin, typed: Sequence[Word]) -> None:
+    """Log each environment variable that a new run would read and that this one, by resume= or rerun=, does not."""
+    settings, given = flattened(resolved(without_hydra(config))), values_of(typed)
+    for key, name in variables_of_settings().items():
+        here = os.environ.get(name)
+        if not here or key in given or key not in settings:
+            continue
+        kept = settings[key]
+        if here != (",".join(kept) if isinstance(kept, list) else str(kept)):
+            log.info(
+                "%-10s %s=%s in the environment is ignored: the run keeps %s; type %s to change it",
+                *(origin.word, name, here, spell_word(key, kept), spell_word(key, here)),
+            )
+
+
+def variables_of_settings() -> dict[str, str]:
+    """The environment variable of each setting of conf/ that is read from one."""
+    found = {}
+    for group, choice in (("paths", "default"), ("tracker", "wandb")):
+        written = OmegaConf.to_container(OmegaConf.load(file_of(group, choice)))
+        for key, value in flattened(written).items():  # type: ignore[arg-type]
+            if variable := VARIABLE.match(str(value)):
+                found[f"{group}.{key}"] = variable[1]
+    return found
