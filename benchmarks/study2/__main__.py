@@ -147,8 +147,9 @@ def main() -> None:
         runs = collect(given.collect, runs)
         runs.to_csv(file, index=False)
     (HERE / "RESULTS.md").write_text(page(runs), encoding="utf-8")
-    if len(there := complete(on(runs, "encoder1"))):
-        draw(there, names())
+    first = on(runs, "encoder1")
+    if len(there := complete(first)):
+        draw(there, finished(first, "baseline").groupby("arm").average.mean())
 
 
 if __name__ == "__main__":

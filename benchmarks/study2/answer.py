@@ -5,7 +5,7 @@ from benchmarks.study2.runs import LOWEST
 PICTURE = """\
 <picture>
   <source media="(prefers-color-scheme: dark)" srcset="../../docs/_static/study2_dark.png">
-  <img alt="Each arm's ten seeds, their mean and its interval" src="../../docs/_static/study2.png" width="700">
+  <img alt="A panel an objective: ten seeds, their mean and its interval, by augmentation" src="../../docs/_static/study2.png" width="700">
 </picture>"""
 ANSWER = """\
 **Both the objective and the augmentation, and they go together; of images and sound nothing was seen; DeCLUTR's second
