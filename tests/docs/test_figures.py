@@ -92,7 +92,7 @@ QUOTED = {
         f"WhitenedCSE three: {ratio['whitenedcse, m = 3']} times SimCSE's time",
         f"VICReg: {ratio['barlow, 8192']} and {ratio['vicreg, 8192']} times SimCSE's time",
         f"{aux['natural_small']} and {aux['speech_small']} times the text's step alone",
-        f"({said(MEMORY, r'([0-9]+) MiB. Given up')} MiB of it are",
+        f"{said(MEMORY, r'([0-9]+) MiB. Given up')} MiB of it are",
         f"{said(MEMORY, r'Given up above ([0-9.]+) GiB')} GiB were free",
         *(
             f"| {rows} | {' | '.join(figure(MEMORY, rows, column) for column in columns)} |"
