@@ -5,7 +5,7 @@ from benchmarks.study2.runs import LOWEST
 PICTURE = """\
 <picture>
   <source media="(prefers-color-scheme: dark)" srcset="../../docs/_static/study2_dark.png">
-  <img alt="A panel an objective: ten seeds, their mean and its interval, by augmentation" src="../../docs/_static/study2.png" width="700">
+  <img alt="Ten seeds, mean, interval, by objective and augmentation" src="../../docs/_static/study2.png" width="700">
 </picture>"""
 ANSWER = """\
 **Objective and augmentation interact. Images and sound have no detectable effect. DeCLUTR's language-model loss lowers
@@ -28,9 +28,9 @@ shuffle, their distance to SimCSE with dropout, WhitenedCSE's loss with shuffle,
 {eda[simcse]:+.2f}, {eda[barlow]:+.2f} and {eda[vicreg25]:+.2f}, each less than shuffle. In a paired test over seeds,
 which was not pre-registered either, images change SimCSE by {paired[images]}, sound by {paired[sound]}."""
 ARMS = """\
-Outcome: the average of seven STS tests, over ten seeds (the untouched encoder has none). Claims, images, sound, SimCSE's
-EDA and half the steps are compared with SimCSE's runs from the same weights at each seed. For some seeds these are
-further runs, which are not in the row of SimCSE with dropout."""
+Outcome: the average of seven STS tests, over ten seeds (the untouched encoder has none). Claims, images, sound,
+SimCSE's EDA and half the steps are compared with SimCSE's runs from the same weights at each seed.
+For some seeds these are further runs, which are not in the row of SimCSE with dropout."""
 SECOND = """\
 Block 1 again, on encoder 2, which was made from another text and seed, at encoder 1's rates. This is a description, not
 a test. All eight differences have the same sign as on encoder 1, and no interval includes 0."""

@@ -1,4 +1,4 @@
-"""The second study's picture: a panel an objective, a colour and marker an augmentation, a line at the untouched encoder."""
+"""The second study's picture: a panel an objective, a colour and marker an augmentation, a line before training."""
 
 from pathlib import Path
 

@@ -102,7 +102,8 @@ QUOTED = {
         f"{figure(RECIPE, 'a step', 'seconds').removesuffix(' s')} with real text | "
         f"{hours} hours, from 300 measured steps; {scoring} of it scoring dev",
         f"| {bert_step} | {float(bert_step) * 15_625 / 3600:.0f} hours of steps, by proportion |",
-        f"a step in fp32 took {figure(MINILM, OURS, 'time, ours in bf16 = 1')} times as long ({said(MINILM, r'ours, fp32 [|].*?[|].*?[|].*?[|].*?[(](.*?)[)]')})",
+        f"a step in fp32 took {figure(MINILM, OURS, 'time, ours in bf16 = 1')} times as long "
+        f"({said(MINILM, r'ours, fp32 [|].*?[|].*?[|].*?[|].*?[(](.*?)[)]')})",
         f"ended at {figure(BF16, 'simcse', 'dev, bf16')}, and at {figure(BF16, 'simcse', 'dev, fp32')} in fp32",
     ],
     "docs/images-and-sound.md": [
