@@ -71,8 +71,9 @@ def refuse_flags(texts: list[str], flags: list[str], command: str) -> None:
     def refuse(message: str) -> NoReturn:
         hint = ""
         if flag := re.fullmatch(r"unrecognized arguments: --?([\w.-]+).*", message):
-            close = nearest(flag[1].replace("-", "_"), list(keys_of_command(command))).replace("?", "=...?")
-            hint = f"; {topic(flag[1]) or f'a setting is KEY=VALUE{close}'}"
+            known = list(keys_of_command(command))
+            close = nearest(flag[1].replace("-", "_"), known).replace("?", "=...?")
+            hint = f"; {topic(flag[1], known) or f'a setting is KEY=VALUE{close}'}"
         raise UserError(f"{message}{hint}")
 
     parser = get_args_parser()

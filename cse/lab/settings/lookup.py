@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from cse.errors import UserError
 from cse.lab.settings.groups import CONF_DIR, WHOLE, choices, file_of, first_comment, groups, included, text_of
-from cse.lab.settings.suggest import by_other_trainers, nearest, topic
+from cse.lab.settings.other_trainers import answer_to
+from cse.lab.settings.suggest import nearest, topic
 
 KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
 """A line of YAML: indentation, key, value, comment."""
@@ -45,9 +46,9 @@ def find(config_name: str, word: str, width: int) -> str:
     known = [*all_choices(config_name), *settings_of_command(config_name)]
     mentions = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
     matches = by_name(known, word) or [one for one in known if mentions.search(one.comment)]
-    told = topic(re.split("[./]", word)[-1])
+    told = topic(word.rpartition("/")[2], [one.key for one in known])
     if matches or told:
-        return "\n".join([*filter(None, [told]), *paragraphs(matches, width)])
+        return "\n".join([*([textwrap.fill(told, width)] if told else []), *paragraphs(matches, width)])
     hint = nearest(word, list(keys_of_command(config_name))) or "; --help alone shows what can be chosen"
     raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
 
@@ -56,9 +57,16 @@ def by_name(known: list[Setting], word: str) -> list[Setting]:
     """Those whose name, or a part of it, begins with the word, and the one that other trainers give this name."""
     joined = re.sub(r"[\s-]+", "_", word.strip("-"))
     name = re.compile(rf"(^|[._]){re.escape(joined)}", re.IGNORECASE)
-    ours = by_other_trainers(word, [one.key for one in known]) or word
-    inside = f"{ours}." if "." in ours else ""  # a whole group means its choices, not their keys
-    return [one for one in known if name.search(one.name) or one.key == ours or (inside and one.key.startswith(inside))]
+    answer = answer_to(word, [one.key for one in known])
+    return [one for one in known if name.search(one.name) or (answer and meets(one, answer.first or word))]
+
+
+def meets(one: Setting, typed: str) -> bool:
+    """Whether a KEY or KEY=VALUE is this setting, one inside it, or this choice. A whole group is none of its keys."""
+    key = typed.partition("=")[0]
+    if "." in key:
+        return f"{one.key}.".startswith(f"{key}.")
+    return one.key == key and typed in (key, f"{key}={one.value}")
 
 
 def paragraphs(matches: list[Setting], width: int) -> Iterator[str]:

@@ -77,7 +77,7 @@ def no_setting(word: str, words: Sequence[str], command: str) -> str:
 def no_key(key: str, words: Sequence[str], command: str) -> str:
     """The message for a key that the line's choices lack: the nearest that they have, or which choices have it."""
     known, chosen = keys_of_command(command), choices_of(words, command)
-    told = topic(key.rpartition(".")[2])
+    told = "" if key in known else topic(key, known)
     if told:
         why = told
     elif key in groups(command):  # which was given a mapping
@@ -149,7 +149,7 @@ def of_another_group(group: str, choice: str, command: str) -> str:
 
 def of_other_trainers(group: str, choice: str, command: str) -> str:
     """Of a name that other trainers use."""
-    told = topic(choice)
+    told = topic(choice, keys_of_command(command))
     return f"is not a choice; {told}" if told else ""
 
 

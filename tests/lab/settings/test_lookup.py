@@ -6,12 +6,47 @@ from omegaconf import OmegaConf
 from cse.errors import UserError
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.dotted import flattened
+from cse.lab.settings.groups import choices, groups
 from cse.lab.settings.lookup import find, keys_of_command, settings_of_command
-from cse.lab.settings.suggest import SYNONYMS
+from cse.lab.settings.other_trainers import answer_to, trainers
+
+ROWS = [one for _, rows in trainers().values() for one in rows]
 
 
-def test_every_synonym_is_of_a_setting_that_exists():
-    assert set(SYNONYMS.values()) <= set(keys_of_command("train"))
+def test_what_the_table_types_exists():
+    known = {*keys_of_command("train"), *keys_of_command("evaluate")}
+    for one in ROWS:
+        assert one.type or one.note, f"{one.arguments} has no answer"
+        assert one.key in known or not one.type or one.key.startswith("hydra/"), one
+        if one.key in groups("train") and "=" in one.first:
+            assert one.first.partition("=")[2] in choices(one.key), one
+
+
+@pytest.mark.parametrize("name", ["temp", "pad_to_max_length", "optimizer", "MultipleNegativesRankingLoss", "fp16"])
+def test_help_answers_with_the_table(name):
+    lines = " ".join(find("train", name, 100).split())
+    told = answer_to(name, list(keys_of_command("train")))
+    assert told.first in lines
+    assert told.sentence() in lines or not told.note
+
+
+@pytest.mark.parametrize(("name", "key"), [
+    ("temp", "objective.temperature"), ("pooler_type", "model.pooling"), ("mlp_only_train", "objective.keep_head"),
+    ("metric_for_best_model", "trainer.select"), ("load_best_model_at_end", "trainer.select"),
+    ("do_mlm", "objective.mlm_weight"), ("num_anchors", "augmentation.anchors"), ("task_set", "eval"),
+    ("supcon_temperature", "aux_modality.temperature"), ("image_learning_rate", "aux_modality.lr"),
+    ("--pooler-type", "model.pooling"), ("trainer.optimizer.lr", "trainer.lr"), ("lambda", "objective.lambd"),
+    ("pad_to_max_length", ""), ("overwrite_output_dir", ""), ("optimizer", ""),
+])  # fmt: skip
+def test_an_argument_of_the_papers_repositories_has_our_key(name, key):
+    assert answer_to(name, list(keys_of_command("train"))).key == key
+
+
+def test_a_row_whose_setting_the_command_has_comes_first():
+    assert answer_to("model_name_or_path", ["model.name"]).key == "model.name"
+    assert answer_to("model_name_or_path", ["checkpoint"]).key == "checkpoint"
+    assert answer_to("lr") is None  # ours is called so too
+    assert answer_to("nothing like it") is None
 
 
 def test_the_text_of_conf_has_every_key_that_hydra_composes_from_it():
@@ -30,8 +65,8 @@ def test_the_text_of_conf_has_every_key_that_hydra_composes_from_it():
     ("decoders", "model.pooling=null", "(decoders)"),  # a word of its comment
     ("temperature", "aux_modality.temperature=0.07", "objective.temperature=0.05"),
     ("simcse", "objective=simcse", "objective=simcse_sup"),  # a choice's name
-    ("report_to", "tracker=auto", "tracker=wandb"),  # another trainer's name for a group: its choices
-    ("output_dir", "hydra.run.dir=", ""),
+    ("report_to", "tracker: tracker=wandb", "tracker=auto"),  # another trainer's name for a group: its choices
+    ("output_dir", "hydra.run.dir: by default", "hydra.run.dir=outputs"),
     # one value for two reasons: `no hard negatives here` is not true of triplets
     ("hard_negative_weight", "objective.hard_negative_weight=0", "(objective=simcse_sup) a logit: log("),
 ])  # fmt: skip
