@@ -44,8 +44,8 @@ test-all: check ## Those of many processes too: kills, SLURM, a browser, fuzz, e
 pins: $(READY) ## Pin the newest versions that fit together in constraints.txt; `make test` then says whether they do
 	$(BIN)/python .ci/pins.py
 
-choices: $(READY) ## Write the pages of all choices and all settings from conf/
-	$(BIN)/python -m cse.lab.commands.help docs
+choices: $(READY) ## Write the pages of choices, settings and other trainers' arguments
+	$(BIN)/python -m cse.lab.commands.pages docs
 
 docs: $(READY) ## Build the documents into site/; a link that leads nowhere fails
 	$(BIN)/python -m sphinx -q -W --keep-going -d site/.doctrees docs site

@@ -86,6 +86,15 @@ QUOTED = {
         f"Hugging Face's trainer: {step[PEER]} s in fp32, {step[PEER_BF16]} s in bf16 | "
         f"{step[OURS]} s in fp32, {step[OURS_BF16]} s in bf16 |",
     ],
+    "docs/which-objective.md": [
+        f"(`augmentation=shuffle`) adds {CLAIMED[0]} |",
+        f"{CLAIMED[1]} and {CLAIMED[2]} above SimCSE with shuffle",
+        f"{CLAIMED[4]} above SimCSE; token shuffle costs it {LOST[0]}",
+        f"+{CLAIMED[5]} with images, -{CLAIMED[6]} with sound",
+        f"with dropout {BELOW[0]} and {BELOW[1]} below SimCSE",
+        f"was {CLAIMED[8]} better than with the language-model loss",
+        f"{CLAIMED[9]} below DeCLUTR",
+    ],
     "docs/evaluation.md": [f"in every fold, {faster} times as fast"],
     "docs/planning.md": [
         f"GFLOP a step: MiniLM {gflop[0]}, BERT-base {gflop[1]} at batch 64",

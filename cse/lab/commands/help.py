@@ -1,22 +1,17 @@
 """How our commands begin: what --help, --version and question marks ask for is printed, or there is work to do.
 
 The choices are read from conf/; nothing slow is imported.
-
-`python -m cse.lab.commands.help docs` (make choices) writes the table of choices and the list of settings into their
-pages.
 """
 
 import re
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from cse.errors import UserError
 from cse.lab.settings.groups import (
-    CONF_DIR,
     EXTRAS,
-    WHOLE,
+    ONE,
     adopt_folders,
     choices,
     file_of,
@@ -30,7 +25,6 @@ from cse.lab.settings.mistakes import no_choice
 from cse.lab.settings.words import as_meant
 
 WIDTH = 120
-ONE = ["default"]  # the choices of a group that offers none
 
 QUESTION = re.compile(r"\?[\w.]*|[\w.]+[=.]?\?|\w+=\w+\.\?")
 """A word that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY, ?."""
@@ -142,30 +136,3 @@ def help_on_sweep(name: str) -> str:
             f"  {count}: sweep={name} dry_run=true lists them; KEY=A,B replaces an axis or, as seed=1,2,3, adds one",
         ]
     )
-
-
-def table() -> str:
-    """The table of groups and choices in docs/choices.md."""
-    rows = [
-        f"| `{group}=` | {comment} | {' '.join(f'`{choice}`' for choice in choices(group))} |"
-        for group, (_, comment) in groups("train").items()
-        if choices(group) != ONE and group != "sweep"
-    ]
-    return "\n".join(["| group | what it is | choices |", "|---|---|---|", *rows]) + "\n"
-
-
-def every_setting() -> str:
-    """The list in docs/settings.md: each file of conf/ that has keys of its own, under its name."""
-    names = {file.relative_to(CONF_DIR).with_suffix(""): file for file in Path(CONF_DIR).rglob("*.yaml")}
-    return "".join(
-        f"\n## {name.as_posix()}\n\n```yaml\n{names[name].read_text(encoding='utf-8')}```\n"
-        for name in sorted(names, key=lambda name: (len(name.parts), name))
-        if name.parts[0] not in WHOLE
-    )
-
-
-if __name__ == "__main__":
-    page, settings = (Path(sys.argv[1], name) for name in ("choices.md", "settings.md"))
-    text = page.read_text(encoding="utf-8")
-    page.write_text(re.sub(r"\| group \|.*?\n(?!\|)", lambda _: table(), text, count=1, flags=re.DOTALL))
-    settings.write_text(settings.read_text(encoding="utf-8").partition("\n## ")[0] + every_setting())

@@ -17,6 +17,9 @@ SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
 PROGRAMS = {"train": "cse-train", "evaluate": "cse-eval"}
 """The program of each config."""
 
+ONE = ["default"]
+"""The choices of a group that offers none."""
+
 EXTRAS = ("experiment", "variant", "sweep")
 """The groups that a line has only if it names them. Their files set keys of the other groups."""
 WHOLE = (*EXTRAS, "recipe")

@@ -1,4 +1,4 @@
-"""--help, GROUP=?, docs/choices.md and docs/settings.md say what conf/ offers."""
+"""--help, GROUP=?, and the pages that `make choices` writes say what conf/ offers."""
 
 import re
 import subprocess
@@ -10,7 +10,8 @@ import pytest
 
 from cse.errors import UserError
 from cse.lab.commands import evaluate, train
-from cse.lab.commands.help import answer, every_setting, table
+from cse.lab.commands.help import answer
+from cse.lab.commands.pages import ARGUMENTS, choices_table, every_argument, every_setting
 from cse.lab.settings.groups import CONF_DIR, choices, first_comment, groups
 from cse.training.signals import SIGNALS
 
@@ -92,7 +93,7 @@ def test_every_group_and_choice_is_explained():
 
 def test_the_pages_table_is_what_make_choices_writes():
     """A choice that was added since may be missing."""
-    written = {line.split(" | ")[0]: line for line in table().splitlines()}
+    written = {line.split(" | ")[0]: line for line in choices_table().splitlines()}
     rows = re.findall(r"^\| `\w+=` \|.*$", CHOICES.read_text(), re.MULTILINE)
     assert [row.split(" | ")[0] for row in rows] == list(written)[2:]
     for row in rows:
@@ -107,3 +108,8 @@ def test_the_page_of_settings_is_conf():
     now = f"\n{every_setting()}".rstrip().split("\n\n## ")
     assert [part.partition("\n")[0] for part in parts if part not in now] == [], "run make choices"
     assert len(parts) > 50
+
+
+def test_the_page_of_other_trainers_is_their_table():
+    page = CHOICES.with_name("coming-from.md").read_text(encoding="utf-8")
+    assert page.partition(ARGUMENTS)[2] == every_argument(), "run make choices"

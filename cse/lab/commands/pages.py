@@ -1,0 +1,107 @@
+"""The documents that are made from conf/ and from the table of other trainers' arguments: `make choices` writes them.
+
+choices.md: the table of groups and choices. settings.md: a table of each file's keys, each key with an anchor.
+coming-from.md: a table of each trainer's arguments.
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from cse.lab.settings import other_trainers
+from cse.lab.settings.groups import CONF_DIR, ONE, WHOLE, choices, groups, text_of
+from cse.lab.settings.lookup import Setting, settings_of_file
+
+ARGUMENTS = "\n## Every argument\n"
+"""The heading of coming-from.md after which the tables begin."""
+
+
+def choices_table() -> str:
+    """The table of groups and choices in docs/choices.md."""
+    rows = [
+        (f"`{group}=`", comment, " ".join(f"`{choice}`" for choice in choices(group)))
+        for group, (_, comment) in groups("train").items()
+        if choices(group) != ONE and group != "sweep"
+    ]
+    return table(("group", "what it is", "choices"), rows)
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of Markdown."""
+    heads = [*heads]
+    lines = [heads, ["---"] * len(heads), *([*row] for row in rows)]
+    return "".join(f"| {' | '.join(cells)} |\n".replace("|  |", "| |") for cells in lines)
+
+
+def every_setting() -> str:
+    """The list in docs/settings.md: each file of conf/ that has keys of its own, under its name, the trainer first."""
+    names = {file.relative_to(CONF_DIR).with_suffix(""): file for file in Path(CONF_DIR).rglob("*.yaml")}
+    order = sorted(names, key=lambda name: (name.parts[0] != "trainer", len(name.parts), name))
+    anchors: set[str] = set()
+    return "".join(
+        f"\n## {name.as_posix()}\n\n{''.join(settings_page(names[name], anchors))}"
+        for name in order
+        if name.parts[0] not in WHOLE
+    )
+
+
+def settings_page(file: Path, anchors: set[str]) -> Iterator[str]:
+    """What a file of conf/ says of itself, and a table of its keys; the file itself, if its keys are not typed so.
+
+    anchors: those of the page so far, where a key that several choices have is linked to the first.
+    """
+    text, (*group, _) = text_of(file), file.relative_to(CONF_DIR).parts
+    if len(group) != 1 and file.stem not in ("train", "evaluate"):
+        yield f"```yaml\n{text}```\n"
+        return
+    head = re.match(r"(?:#.*\n)*", text)
+    said = [line.strip("# ") for line in (head[0] if head else "").splitlines() if not line.startswith("# @package")]
+    if said:
+        yield f"{plain(' '.join(said))}\n"
+    rows = [setting_row(one, anchors) for one in settings_of_file(file, "".join(group), "")]
+    if rows:
+        yield "\n" * bool(said) + table(("setting", "default", "meaning"), rows)
+
+
+def setting_row(one: Setting, anchors: set[str]) -> tuple[str, str, str]:
+    """The cells of a key."""
+    anchor = "" if one.key in anchors else f'<span id="{one.key}"></span>'
+    anchors.add(one.key)
+    return f"{anchor}`{one.key}`", f"`{one.value}`".replace("|", r"\|"), plain(one.comment)
+
+
+def plain(text: str) -> str:
+    """Text of a comment as Markdown that shows it as it is."""
+    return re.sub(r"([*_|<\[\]$])", r"\\\1", text.replace("`", ""))
+
+
+def every_argument() -> str:
+    """The tables in docs/coming-from.md, one for each trainer."""
+    parts = []
+    for trainer, (about, rows) in other_trainers.trainers().items():
+        cells = [
+            (", ".join(f"`{name}`" for name in one.arguments), f"`{one.type}`" if one.type else "", argument_note(one))
+            for one in rows
+        ]
+        parts.append(f"\n### {trainer}\n\n{about}\n\n{table(('argument', 'here', 'what differs'), cells)}")
+    return "".join(parts)
+
+
+def argument_note(one: other_trainers.Answer) -> str:
+    """The note of an argument, as a sentence of Markdown."""
+    parts = re.split(r"(`[^`]*`)", one.note)
+    return "".join(part if part.startswith("`") else plain(part) for part in parts)
+
+
+def write(folder: Path) -> None:
+    """Write the pages into the folder of documents."""
+    page, settings, arguments = (folder / name for name in ("choices.md", "settings.md", "coming-from.md"))
+    text = page.read_text(encoding="utf-8")
+    page.write_text(re.sub(r"\| group \|.*?\n(?!\|)", lambda _: choices_table(), text, count=1, flags=re.DOTALL))
+    settings.write_text(settings.read_text(encoding="utf-8").partition("\n## ")[0] + every_setting())
+    arguments.write_text(arguments.read_text(encoding="utf-8").partition(ARGUMENTS)[0] + ARGUMENTS + every_argument())
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
