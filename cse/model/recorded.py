@@ -31,7 +31,6 @@ UNREAD = ("processing_kwargs", *OPTIONS)
 """Keys of sentence-transformers' files that change the vectors and that cse does not read."""
 KEPT = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 """Keys of sentence-transformers' files that an export writes as it found them."""
-READ_ANYWAY = ("Transformer", "Pooling", "Dropout", "Normalize")  # or without effect, beside another pooling
 ANY = "cse.evaluate scores any encoder that has an `encode`"
 OTHERS = {
     **dict.fromkeys(("StaticEmbedding", "WordEmbeddings", "BoW"), "averages word vectors, and has no transformer"),
