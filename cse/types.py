@@ -70,7 +70,16 @@ class Encoded:
     known: dict[str, Tensor] = field(default_factory=dict)
 
     def mlm_loss(self) -> Tensor:
-        """The mean of -log p(original token) over all masked tokens, a scalar; 0 without any. Needs labels."""
+        """The mean of -log p(original token) over all masked tokens, a scalar; 0 without any.
+
+        Raises ValueError for a view without labels.
+
+        For example:
+
+            >>> known = {"mlm_nll_B": torch.tensor([2.0, 4.0]), "mlm_count_B": torch.tensor([1, 3])}
+            >>> Encoded(torch.zeros(2, 8), known).mlm_loss()
+            tensor(1.5000)
+        """
         if "mlm_nll_B" not in self.known:
             raise ValueError("this view was not masked, so it has no language-model loss")
         return self.known["mlm_nll_B"].sum() / self.known["mlm_count_B"].sum().clamp(min=1)

@@ -51,11 +51,17 @@ def sample_spans(
     anchor_start: AnchorStart = "jitter",
     adjacent_bug: bool = False,
 ) -> tuple[list[Span], list[Span]]:
-    """A anchors, and A*P positives, anchor after anchor (2000 units: anchor (595, 1003), positive (838, 909)).
+    """A anchors and A*P positives, anchor after anchor.
 
-    rng: a numpy Generator or RandomState. The draws and their order (beta, block, start; then beta, start for each
-    positive) are the authors', so RandomState(seed) gives the same spans as their code after np.random.seed(seed).
+    rng: a numpy Generator or RandomState. The draws and their order are the authors': beta, block, start; then beta and
+    start for each positive. So RandomState(seed) gives the same spans as their code after np.random.seed(seed).
     Raises ValueError if num_units < 2 A lmax.
+
+    For example:
+
+        >>> rng = np.random.RandomState(0)
+        >>> sample_spans(2000, anchors=1, positives=2, strategy="all", rng=rng)
+        ([(595, 1003)], [(838, 909), (840, 1132)])
     """
     blocks = list(range(0, num_units - max_length + 1, max_length))  # the tail n mod lmax never holds an anchor
     anchor_spans: list[Span] = []

@@ -36,10 +36,17 @@ BASE_TEMPERATURE = 0.07  # Khosla's code scales its loss by t / 0.07, and has no
 def contrast(
     view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: Positive, kind: Kind = "supcon"
 ) -> Tensor:
-    """The loss `kind` of a batch, a scalar: the mean over anchors, for eq4 and eq4_app the sum over items.
+    """The loss `kind` of a batch, a scalar: the mean over anchors, or for eq4 and eq4_app the sum over items.
 
-    labels_B: integers, best on the CPU, because reading them from a GPU waits for it; simclr and simclr_sym ignore
-    them. Raises RunError for a batch of one class under eq4 and eq4_app, whose denominator would be empty.
+    labels_B: integers. Keep them on the CPU: reading them from a GPU waits for it. simclr and simclr_sym ignore them.
+    Raises RunError if all items have one class under eq4 or eq4_app: the denominator would be empty.
+
+    For example:
+
+        >>> view1 = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+        >>> view2 = torch.tensor([[0.8, 0.6], [0.0, 1.0], [0.6, 0.8]])
+        >>> contrast(view1, view2, torch.tensor([0, 1, 1]), temperature=0.07)
+        tensor(2.0044)
     """
     if kind.startswith("eq4") and (labels_B == labels_B[0]).all():
         raise RunError(

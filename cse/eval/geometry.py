@@ -41,7 +41,15 @@ def unit_rows(x_ND: Tensor | np.ndarray) -> Tensor:
 
 @equation(x_BD=real, y_BD=real)
 def alignment(x_BD: Tensor | np.ndarray, y_BD: Tensor | np.ndarray) -> Tensor:
-    """mean |x - y|^2 over rows (positive pairs), in [0, 4]: a scalar with a gradient."""
+    """mean |x - y|^2 over rows (positive pairs), in [0, 4]: a scalar with a gradient.
+
+    For example:
+
+        >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> y = torch.tensor([[0.8, 0.6], [0.0, 1.0]])
+        >>> alignment(x, y)
+        tensor(0.2000)
+    """
     return (unit_rows(x_BD) - unit_rows(y_BD)).square().sum(-1).mean()
 
 
@@ -50,6 +58,12 @@ def uniformity(x_BD: Tensor | np.ndarray, t: Positive = 2.0, log: bool = True, c
     """log mean_{i<j} exp(-t |x_i - x_j|^2), in [-4t, 0]: a scalar with a gradient.
 
     log=False leaves out the log, as NonLing-CSE's text does. chunk: rows at a time.
+
+    For example:
+
+        >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
+        >>> uniformity(x)
+        tensor(-4.3963)
     """
     x_ND = unit_rows(x_BD)
     rows = len(x_ND)
@@ -68,8 +82,14 @@ def uniformity(x_BD: Tensor | np.ndarray, t: Positive = 2.0, log: bool = True, c
 def effective_rank(x_ND: Tensor | np.ndarray) -> float:
     """exp of the entropy of the singular values' shares, in [1, min(N, D)] (Roy & Vetterli 2007; RankMe 2210.02885).
 
-    The singular values are the square roots of the eigenvalues of X^T X or, if N < D, of X X^T (the others are 0). X is
-    neither centred nor normalised. Raises LinAlgError if the eigenvalues cannot be computed.
+    The singular values are the square roots of the eigenvalues of X^T X. If N < D, they come from X X^T; the other
+    singular values are 0. X is neither centred nor normalised. Raises LinAlgError if the eigenvalues do not converge.
+
+    For example:
+
+        >>> x = torch.tensor([[2.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+        >>> round(effective_rank(x), 4)
+        1.8899
     """
     x_ND = torch.as_tensor(x_ND).double()
     gram = x_ND.T @ x_ND if x_ND.shape[1] < len(x_ND) else x_ND @ x_ND.T
@@ -81,8 +101,14 @@ def effective_rank(x_ND: Tensor | np.ndarray) -> float:
 def isotropy(x_ND: Tensor | np.ndarray) -> float:
     """min_c Z(c) / max_c Z(c), Z(c) = sum_i exp(c.x_i), over c = +-eigenvectors of X^T X; 1 is isotropic.
 
-    Mu & Viswanath 2018 (arXiv:1702.01417), section 2.2; here on unit rows, so that encoders of different norms are
-    comparable, and with both signs of c, because the sign of an eigenvector is arbitrary.
+    Mu & Viswanath 2018 (arXiv:1702.01417), section 2.2. Rows are scaled to length 1, so that encoders of different
+    norms are comparable. Both signs of c are used, because the sign of an eigenvector is arbitrary.
+
+    For example:
+
+        >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+        >>> round(isotropy(x), 4)
+        0.2019
     """
     x_ND = unit_rows(x_ND).double()
     projected_ND = x_ND @ torch.linalg.eigh(x_ND.T @ x_ND).eigenvectors
@@ -94,6 +120,12 @@ def mean_cosine(x_ND: Tensor | np.ndarray) -> float:
     """Mean cosine over i != j, the anisotropy of Ethayarajh 2019 (arXiv:1909.00512), without an N x N product.
 
     sum_{i != j} x_i.x_j = |sum_i x_i|^2 - sum_i |x_i|^2
+
+    For example:
+
+        >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+        >>> round(mean_cosine(x), 4)
+        0.4667
     """
     x_ND = unit_rows(x_ND).double()
     total, squares = float(x_ND.sum(0).square().sum()), float(x_ND.square().sum())

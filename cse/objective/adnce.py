@@ -34,7 +34,14 @@ def adnce(
 ) -> Tensor:
     """The mean of l_i, a scalar.
 
-    weigh_positive: the positive has a weight in the denominator too, and is in the mean of g (the authors' code).
+    weigh_positive: as in the authors' code, weigh the positive in the denominator, and include it in the mean of g.
+
+    For example:
+
+        >>> anchors = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> positives = torch.tensor([[0.8, 0.6], [0.0, 1.0]])
+        >>> adnce(anchors, positives, temperature=0.5, mu=0.4, sigma=1.0, weigh_positive=True)
+        tensor(0.2621)
     """
     anchors_BD, positives_BD = normalize(anchors_BD, dim=1), normalize(positives_BD, dim=1)
 

@@ -28,7 +28,15 @@ Margin = Annotated[float, Ge(0), Lt(90)]  # degrees
 
 @equation()
 def arccon(anchors_BD: Tensor, positives_BD: Tensor, temperature: Positive, margin: Margin) -> Tensor:
-    """The mean of l_i, a scalar. margin: degrees."""
+    """The mean of l_i, a scalar. margin: degrees.
+
+    For example:
+
+        >>> anchors = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> positives = torch.tensor([[0.8, 0.6], [0.0, 1.0]])
+        >>> arccon(anchors, positives, temperature=0.5, margin=10.0)
+        tensor(0.3038)
+    """
     anchors_BD, positives_BD = normalize(anchors_BD, dim=1), normalize(positives_BD, dim=1)
     cos_B = (anchors_BD * positives_BD).sum(1)
     sin_B = (1 - cos_B.square()).clamp(min=1e-7).sqrt()  # the slope of sqrt is infinite at equal views

@@ -28,10 +28,17 @@ def standardize(z_BP: Tensor, eps: float) -> Tensor:
 def barlow_twins(
     z1_BP: Tensor, z2_BP: Tensor, lambd: NonNegative, eps: NonNegative = 1e-5, *, products: Precision = "fp32"
 ) -> Loss:
-    """Eq. 2; its two terms, unweighted, are the parts.
+    """Eq. 2. `parts` holds its two terms, unweighted.
 
-    eps: added to each variance, 1e-5 in the authors' BatchNorm, 0 for the exact rho.
-    products: the precision of the correlations' matrix product (cse.tensors).
+    eps: added to each variance. The authors' BatchNorm has 1e-5; 0 gives the exact rho.
+    products: the precision of the matrix product of the correlations (cse.tensors).
+
+    For example:
+
+        >>> z1 = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+        >>> z2 = torch.tensor([[0.8, 0.6], [0.0, 1.0], [1.0, 1.0]])
+        >>> barlow_twins(z1, z2, lambd=0.005).total
+        tensor(0.0021)
     """
     a_BP, b_BP = standardize(z1_BP, eps), standardize(z2_BP, eps)
     diagonal_P = (a_BP * b_BP).mean(0)

@@ -22,7 +22,15 @@ from cse.ranges import Positive
 
 @equation(B=at_least(2))
 def dcl(z1_BD: Tensor, z2_BD: Tensor, temperature: Positive, sigma: Positive | None = None) -> Tensor:
-    """The mean of l, a scalar. sigma: None for DCL; a number for DCLW, whose weights carry gradient."""
+    """The mean of l, a scalar. sigma: None gives DCL, a number gives DCLW. The gradient flows through DCLW's weights.
+
+    For example:
+
+        >>> z1 = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> z2 = torch.tensor([[0.8, 0.6], [0.0, 1.0]])
+        >>> dcl(z1, z2, temperature=0.5)
+        tensor(-0.4218)
+    """
     z_RD = torch.cat([normalize(z1_BD, dim=1), normalize(z2_BD, dim=1)])
     positive_B = (z_RD[: len(z1_BD)] * z_RD[len(z1_BD) :]).sum(1)
     rows_R = torch.arange(len(z1_BD), device=z_RD.device).repeat(2)

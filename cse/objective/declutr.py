@@ -42,8 +42,16 @@ def nt_xent(
 ) -> Tensor:
     """Eq. 1 over both directions of the N pairs, a scalar.
 
-    memory_QD: older rows, further negatives of every row. reduction: "mean" over the 2N directed pairs (the code) or
-    "sum" (the text). log_floor: see negative_log; 0 is exact.
+    memory_QD: rows of earlier batches, as further negatives of every row.
+    reduction: over the 2N directed pairs, "mean" (the authors' code) or "sum" (the paper's text).
+    log_floor: see negative_log; 0 is exact.
+
+    For example:
+
+        >>> anchors = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> positives = torch.tensor([[0.8, 0.6], [0.0, 1.0]])
+        >>> nt_xent(anchors, positives, temperature=0.5)
+        tensor(0.5276)
     """
     rows_RD = normalize(torch.cat([anchors_ND, positives_ND]), dim=1)
     others_CD = rows_RD if memory_QD is None else torch.cat([rows_RD, normalize(memory_QD, dim=1)])
@@ -70,11 +78,19 @@ def nt_xent_against_memory(
     reduction: Reduction = "mean",
     log_floor: NonNegative = 0.0,
 ) -> Tensor:
-    """NT-Xent as in the authors' cross-batch memory: live rows meet the memory only, never each other.
+    """NT-Xent as in the authors' cross-batch memory. It compares live rows with the memory, never with each other.
 
-    The memory's last R rows are copies of the live ones. A live row's positives are the memory rows of its label, its
-    negatives those of other labels; the loss averages over all positive pairs. own_copy: whether a row's own copy is
-    one of its positives (pytorch-metric-learning 0.9.86, of the paper's time) or not (0.9.98 and later).
+    The last R rows of the memory are copies of the live rows. The positives of a live row are the memory rows with its
+    label; all other memory rows are its negatives. The loss is the mean over all positive pairs.
+    own_copy: whether a row's own copy is one of its positives. It was in pytorch-metric-learning 0.9.86, of the paper's
+    time, and is not since 0.9.98.
+
+    For example:
+
+        >>> rows, labels = torch.tensor([[1.0, 0.0], [0.8, 0.6]]), torch.tensor([1, 1])
+        >>> memory, kept = torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.8, 0.6]]), torch.tensor([0, 1, 1])
+        >>> nt_xent_against_memory(rows, labels, memory, kept, temperature=0.5, own_copy=False)
+        tensor(0.3485)
     """
     logits_RQ = normalize(rows_RD, dim=1) @ normalize(memory_QD, dim=1).T / temperature
     same_RQ = labels_R[:, None] == labels_Q

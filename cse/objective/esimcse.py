@@ -30,8 +30,18 @@ def esimcse(
     rows_B: Tensor | None = None,
     rows_Q: Tensor | None = None,
 ) -> Tensor:
-    """The mean of l_i, a scalar. A row of zeros in the queue is a place not yet filled. rows_B, rows_Q: the numbers of
-    the anchors' and the queue's rows in the data: no row is its own negative."""
+    """The mean of l_i, a scalar. A row of zeros in the queue is a place not yet filled, and is ignored.
+
+    rows_B, rows_Q: the row numbers in the data of the anchors and of the queue. No row is its own negative.
+
+    For example:
+
+        >>> anchors = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> positives = torch.tensor([[0.8, 0.6], [0.0, 1.0]])
+        >>> queue = torch.tensor([[0.6, -0.8], [0.0, 0.0]])
+        >>> esimcse(anchors, positives, queue, temperature=0.5)
+        tensor(0.5085)
+    """
     anchors_BD = normalize(anchors_BD, dim=1)
     others_CD = normalize(torch.cat([positives_BD, queue_QD]), dim=1)
     left_out_BQ = (~queue_QD.any(1)).expand(len(anchors_BD), -1)

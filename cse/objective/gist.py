@@ -25,8 +25,18 @@ TIE = 1e-6  # of cosines, above float32's rounding: sums and matrix products rou
 
 @equation(M=at_least(2))
 def guided(views_BD: list[Tensor], guides_BE: list[Tensor], temperature: Positive) -> Tensor:
-    """The mean of l_i, a scalar. views_BD: queries, positives and, optionally, hard negatives; guides_BE: the
-    guide's."""
+    """The mean of l_i, a scalar.
+
+    views_BD: queries, positives and, optionally, hard negatives. guides_BE: the guide's vectors of the same texts.
+
+    For example:
+
+        >>> queries = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> positives = torch.tensor([[0.8, 0.6], [0.0, 1.0]])
+        >>> guide = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> guided([queries, positives], [guide, guide], temperature=0.5)
+        tensor(0.7198)
+    """
     anchors_BD, positives_BD, *hard = (normalize(x_BD, dim=1) for x_BD in views_BD)
     guide_BE, guide_positives_BE, *guide_hard = (normalize(x_BE, dim=1) for x_BE in guides_BE)
     others_CD = torch.cat([positives_BD, anchors_BD, *hard])

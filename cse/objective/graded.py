@@ -25,7 +25,15 @@ Reading = Literal["released", "angle"]
 
 @equation(targets_B=finite)
 def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: Positive) -> Tensor:
-    """CoSENT: two pairs in the wrong order cost as much as their similarities differ. Equal scores cost nothing."""
+    """CoSENT: two pairs in the wrong order cost as much as their similarities differ. Equal scores cost nothing.
+
+    For example:
+
+        >>> similarities = torch.tensor([0.9, 0.2, 0.4])
+        >>> scores = torch.tensor([1.0, 0.5, 0.0])
+        >>> cosent(similarities, scores, temperature=0.5)
+        tensor(1.1334)
+    """
     s_B = similarities_B / temperature
     nothing = torch.finfo(s_B.dtype).min
 
@@ -38,10 +46,17 @@ def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: Positive) -> 
 
 @equation(positive_B=finite)
 def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperature: Positive) -> Tensor:
-    """-log softmax of each row's partner among all other rows of the batch, 0 for the rows of a pair that is not
-    positive.
+    """-log softmax of each row's partner among all other rows of the batch.
 
-    The mean over all R rows, as in the authors' code. positive_B: which pairs are positive.
+    The rows of a pair that is not positive have the loss 0. The mean is over all R rows, as in the authors' code.
+    positive_B: which pairs are positive.
+
+    For example:
+
+        >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> y = torch.tensor([[0.8, 0.6], [0.0, 1.0]])
+        >>> in_batch_negatives(x, y, torch.tensor([True, False]), temperature=0.5)
+        tensor(0.2974)
     """
     rows_RD = normalize(torch.cat([x_BD, y_BD]), dim=1)
     partner_R = torch.arange(len(rows_RD), device=rows_RD.device).roll(len(x_BD))
@@ -56,11 +71,19 @@ def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperatu
 
 @equation(D=even)
 def angle_similarity(x_BD: Tensor, y_BD: Tensor, reading: Reading) -> Tensor:
-    """The similarity of two vectors as C complex numbers each, z and w, whose real parts are the first half.
+    """The similarity of two vectors, each read as C complex numbers, z and w. The first half holds the real parts.
 
-    The paper's |z / w * |w| / |z|| is 1 for any two numbers and has no gradient, so a reading is needed. "released":
-    the authors' code, |sum Re(z w*) + sum Im(z w*)| of unit vectors, a cosine and a sine, high where alike, and not
-    symmetric. "angle": as the text describes it, 1 - mean |arg(z / w)| / pi: similar pairs have small angles.
+    The paper's |z / w * |w| / |z|| is 1 for any two numbers and has no gradient, so it needs a reading.
+    "released": the authors' code, |sum Re(z w*) + sum Im(z w*)| of unit vectors. It adds a cosine and a sine, is high
+    for similar vectors, and is not symmetric.
+    "angle": the paper's description, 1 - mean |arg(z / w)| / pi. Similar pairs have small angles.
+
+    For example:
+
+        >>> x = torch.tensor([[1.0, 0.0, 0.0, 1.0]])
+        >>> y = torch.tensor([[0.8, 0.6, 0.0, 1.0]])
+        >>> angle_similarity(x, y, reading="angle")
+        tensor([0.9140])
     """
     z_BC, w_BC = (torch.complex(*part.chunk(2, dim=1)) for part in (normalize(x_BD, dim=1), normalize(y_BD, dim=1)))
     quotient_BC = z_BC * w_BC.conj()

@@ -29,7 +29,14 @@ def off_diagonal(x_BB: Tensor) -> Tensor:
 
 @equation()
 def consistency(similarities_BB: Tensor, temperature: Positive) -> Tensor:
-    """The Jensen-Shannon divergence of both directions' distributions over the batch, the mean over rows."""
+    """The Jensen-Shannon divergence between both directions' distributions over the batch: the mean over rows.
+
+    For example:
+
+        >>> similarities = torch.tensor([[0.9, 0.1, 0.3], [0.4, 0.8, 0.2], [0.0, 0.5, 0.7]])
+        >>> consistency(similarities, temperature=0.5)
+        tensor(0.0177)
+    """
     p_BB = (similarities_BB / temperature).log_softmax(1)
     q_BB = (similarities_BB.T / temperature).log_softmax(1)
     middle_BB = torch.logaddexp(p_BB, q_BB) - math.log(2)
@@ -39,14 +46,30 @@ def consistency(similarities_BB: Tensor, temperature: Positive) -> Tensor:
 
 @equation(B=at_least(2), teacher_BB=finite)
 def listnet(student_BB: Tensor, teacher_BB: Tensor, temperature: Positive, teacher_temperature: Positive) -> Tensor:
-    """The cross entropy of the teacher's and the student's distributions over the other rows, the mean over rows."""
+    """The cross entropy between the teacher's and the student's distributions over the other rows: the mean over rows.
+
+    For example:
+
+        >>> student = torch.tensor([[0.9, 0.1, 0.3], [0.4, 0.8, 0.2], [0.0, 0.5, 0.7]])
+        >>> teacher = torch.tensor([[1.0, 0.2, 0.1], [0.2, 1.0, 0.3], [0.1, 0.3, 1.0]])
+        >>> listnet(student, teacher, temperature=0.5, teacher_temperature=0.25)
+        tensor(0.7094)
+    """
     target = (off_diagonal(teacher_BB) / teacher_temperature).softmax(1)
     return -(target * (off_diagonal(student_BB) / temperature).log_softmax(1)).sum(1).mean()
 
 
 @equation(teacher_BB=finite)
 def listmle(student_BB: Tensor, teacher_BB: Tensor, temperature: Positive) -> Tensor:
-    """-log P(order of the teacher), the mean over rows; ties in order of the batch."""
+    """-log P(order of the teacher): the mean over rows. Ties keep the order of the batch.
+
+    For example:
+
+        >>> student = torch.tensor([[0.9, 0.1, 0.3], [0.4, 0.8, 0.2], [0.0, 0.5, 0.7]])
+        >>> teacher = torch.tensor([[1.0, 0.2, 0.1], [0.2, 1.0, 0.3], [0.1, 0.3, 1.0]])
+        >>> listmle(student, teacher, temperature=0.5)
+        tensor(1.2525)
+    """
     order_BB = teacher_BB.argsort(stable=True, dim=1, descending=True)
     ranked_BB = student_BB.gather(1, order_BB) / temperature
     costs_BB = ranked_BB.flip(1).logcumsumexp(1).flip(1) - ranked_BB

@@ -30,7 +30,15 @@ def info_nce(
     hard_negatives_BD: Tensor | None = None,
     hard_negative_weight: float = 0.0,
 ) -> Tensor:
-    """The mean of l_i over the batch, a scalar. Hard negatives are compared with all B anchors (Eq. 5)."""
+    """The mean of l_i over the batch, a scalar. Each hard negative is compared with all B anchors (Eq. 5).
+
+    For example:
+
+        >>> anchors = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> positives = torch.tensor([[0.8, 0.6], [0.0, 1.0]])
+        >>> info_nce(anchors, positives, temperature=0.5)
+        tensor(0.2775)
+    """
     anchors_BD = normalize(anchors_BD, dim=1)
     others_CD = normalize(positives_BD, dim=1)
     if hard_negatives_BD is not None:

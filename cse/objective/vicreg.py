@@ -52,11 +52,18 @@ def vicreg(
     eps: NonNegative = 1e-4,
     products: Precision = "fp32",
 ) -> Loss:
-    """Eq. 3; its three terms, unweighted, are the parts.
+    """Eq. 3. `parts` holds its three terms, unweighted.
 
-    norm: "paper" is Eq. 3. "reference", VICReg's code, averages the invariance term over channels too and the variance
-    term over the two views, so that reference(s, v, c) = paper(s / P, v / 2, c).
-    products: the precision of the covariances' matrix product (cse.tensors).
+    norm: "paper" is Eq. 3. "reference" is VICReg's code: it also averages the invariance term over channels, and the
+    variance term over the two views. So reference(s, v, c) = paper(s / P, v / 2, c).
+    products: the precision of the matrix product of the covariances (cse.tensors).
+
+    For example:
+
+        >>> z1 = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+        >>> z2 = torch.tensor([[0.8, 0.6], [0.0, 1.0], [1.0, 1.0]])
+        >>> vicreg(z1, z2, invariance=1.0, variance=1.0, covariance=1.0).total
+        tensor(1.2051)
     """
     terms = {
         "invariance": invariance_term(z1_BP, z2_BP),

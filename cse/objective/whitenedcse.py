@@ -45,11 +45,19 @@ def shuffled_group_whitening(
     kind: Decomposition = "zca",
     grad: Literal["detach", "through"] = "detach",
 ) -> Tensor:
-    """Whiten each of `num_groups` groups of channels over the batch; every channel returns to its place (Eq. 6).
+    """Whiten each of `num_groups` groups of channels over the batch (Eq. 6). Every channel returns to its place.
 
-    permutation: (D,) int64, shuffled channel j is channel permutation[j]; None: neighbours form a group.
-    eps: shrinkage (1 - eps) C + eps (tr C / s) I; the authors' code has none (0). kind: zca | pca | cholesky.
-    grad: "detach" takes W as a constant (the authors' code), "through" differentiates it too.
+    permutation: (D,) int64. Shuffled channel j is channel permutation[j]. None: neighbouring channels form a group.
+    eps: shrinkage (1 - eps) C + eps (tr C / s) I. The authors' code has none (0).
+    kind: zca | pca | cholesky.
+    grad: "detach" treats W as a constant (the authors' code). "through" differentiates it too.
+
+    For example:
+
+        >>> x = torch.tensor([[2.0, 1.0, 0.0, 1.0], [0.0, 1.0, 1.0, 3.0], [1.0, 4.0, 2.0, 2.0]])
+        >>> z = shuffled_group_whitening(x, num_groups=2, permutation=torch.tensor([0, 2, 1, 3]))
+        >>> z.var(0, correction=0)
+        tensor([1.0000, 1.0000, 1.0000, 1.0000])
     """
     permutations_1D = None if permutation is None else permutation[None]
     return whiten_views(x_BD[None], num_groups, permutations_1D, eps=eps, kind=kind, grad=grad)[0]
@@ -59,12 +67,19 @@ def shuffled_group_whitening(
 def multi_positive(
     views_MBD: Tensor, temperature: Positive, weights: Sequence[NonNegative] | None = None, kind: Kind = "L1"
 ) -> Tensor:
-    """Contrast view 0 with each of the M - 1 others, a scalar. weights: lambda_p, 1 each if None.
+    """Contrast view 0 with each of the M - 1 other views, a scalar. weights: lambda_p; None means 1 each.
 
     L1          sum_p lambda_p mean_i l_ip  (Eq. 7)
-    L2_softmin  mean_i log sum_p lambda_p exp(l_ip): the least similar positive dominates, which Eq. 8 intends
+    L2_softmin  mean_i log sum_p lambda_p exp(l_ip): the least similar positive dominates, as Eq. 8 intends
     L2_hard     -mean_i log sum_p lambda_p exp(-l_ip): the most similar positive dominates (the authors' variant)
-    L2_literal  -mean_i log sum_p lambda_p exp(-sim_ip) / Z_ip: Eq. 8 as printed, which pushes positives apart
+    L2_literal  -mean_i log sum_p lambda_p exp(-sim_ip) / Z_ip: Eq. 8 as published; it pushes positives apart
+
+    For example:
+
+        >>> anchors = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> positives = torch.tensor([[0.8, 0.6], [0.0, 1.0]])
+        >>> multi_positive(torch.stack([anchors, positives, anchors]), temperature=0.5)
+        tensor(0.4044)
     """
     h_MBD = normalize(views_MBD, dim=-1)
     sim_PB = (h_MBD[0] * h_MBD[1:]).sum(2) / temperature
