@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.results import table, write_section
 from cse.lab.folder.runs import Run
+from cse.lab.folder.status import State
 from cse.lab.report import claims, published
 from cse.lab.report.groups import groups_of
 from cse.lab.report.signs import CONTRADICTED, HOLDS
@@ -68,7 +69,14 @@ def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list
     if world.ties:
         scores = np.round(scores)
     runs = [
-        Run(Path(f"{arm}-{seed}"), "done", {"objective": {"m": int(arm)}, "seed": seed}, {}, {METRIC: float(score)}, {})
+        Run(
+            folder=Path(f"{arm}-{seed}"),
+            state=State.DONE,
+            config={"objective": {"m": int(arm)}, "seed": seed},
+            choices={},
+            metrics={METRIC: float(score)},
+            results={},
+        )
         for arm, of in zip(ARMS, scores, strict=True)
         for seed, score in enumerate(of)
     ]

@@ -13,7 +13,7 @@ import pandas as pd
 
 from cse.files import sha256
 from cse.lab.folder.runs import Run, read_run
-from cse.lab.folder.status import DONE, RUNNING
+from cse.lab.folder.status import State
 from cse.lab.report.statistics import Effect, compare_seeds, holm
 
 SEEDS, TUNING = range(21, 31), (101, 102)
@@ -96,7 +96,7 @@ def row_of(run: Run) -> dict[str, Any]:
 def collect(folders: list[Path], known: pd.DataFrame) -> pd.DataFrame:
     """The known rows and those of the runs in the folders. A run that was started again keeps its earlier end's row."""
     found = [read_run(file.parent) for folder in folders for file in sorted(folder.glob("*/results.json"))]
-    ended = known[known.state != RUNNING]
+    ended = known[known.state != State.RUNNING]
     rows = pd.concat([ended, pd.DataFrame([row_of(run) for run in found], columns=COLUMNS)], ignore_index=True)
     written = read(StringIO(rows.to_csv(index=False))).drop_duplicates()
     return written.sort_values(["arm", "role", "seed", "rate", "encoder"], ignore_index=True, kind="stable")
@@ -111,7 +111,7 @@ def finished(runs: pd.DataFrame, role: str) -> pd.DataFrame:
     """The finished runs of a role, all on one encoder; of one that was made again, the last. From other weights it is
     another, but in tuning."""
     assert runs.encoder.nunique() <= 1
-    rows = runs[(runs.role == role) & (runs.state == DONE)]
+    rows = runs[(runs.role == role) & (runs.state == State.DONE)]
     return rows.drop_duplicates(["arm", "seed", "rate", *["weights"] * (role != "tuning")], keep="last")
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from cse.files import cannot_write, json_line, json_lines
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import RUN, Run
-from cse.lab.folder.status import FAILED, INTERRUPTED, KILLED, NOT_STARTED, STOPPED, Status, at_work
+from cse.lab.folder.status import State, Status, at_work
 from cse.lab.settings.compose import is_group
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.words import Word, recorded_words
@@ -94,19 +94,19 @@ def status_of_job(folder: Path, line: Mapping[str, Any]) -> Status:
     if beat is not None and beat.is_alive(time.time()):
         return at_work(folder, {}, beat)
     state, why = line.get("state"), " ".join(str(line.get("why", "")).split())
-    if state == FAILED:
-        return Status(FAILED, why or "it does not say why")
-    if state in (KILLED, INTERRUPTED):  # its next start goes on
-        return Status(STOPPED, why)
+    if state == State.FAILED:
+        return Status(State.FAILED, why or "it does not say why")
+    if state in (State.KILLED, State.INTERRUPTED):  # its next start goes on
+        return Status(State.STOPPED, why)
     text = ""
     if state is None and (folder / LOG).is_file():
         text = (folder / LOG).read_text(encoding="utf-8", errors="replace").strip()
     if not text:
-        return Status(NOT_STARTED, why)
+        return Status(State.NOT_STARTED, why)
     last = text.splitlines()[-1]
     if last.startswith(("cse-train: ", "cse-eval: ")) or "Traceback (most recent call last)" in text:
-        return Status(FAILED, f"{last.partition(': ')[2] or last} ({folder / LOG})")
-    return Status(STOPPED, "killed before its first line of work")
+        return Status(State.FAILED, f"{last.partition(': ')[2] or last} ({folder / LOG})")
+    return Status(State.STOPPED, "killed before its first line of work")
 
 
 def settings_in_words(words: Sequence[Word]) -> tuple[Config, dict[str, str]]:

@@ -21,7 +21,7 @@ from cse.errors import UserError
 from cse.files import Json
 from cse.lab.folder.events import Event, metric_events
 from cse.lab.folder.heartbeat import read_beat
-from cse.lab.folder.status import DONE, status_of
+from cse.lab.folder.status import State, status_of
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.values import same
 from cse.lab.settings.words import Word, recorded_words, split_flags
@@ -75,7 +75,7 @@ class Run:
     """
 
     folder: Path
-    state: str
+    state: State
     config: Config
     choices: dict[str, str]
     metrics: dict[str, float]
@@ -87,7 +87,7 @@ class Run:
     @property
     def is_done(self) -> bool:
         """Whether it finished."""
-        return self.state == DONE
+        return self.state == State.DONE
 
     @property
     def versions(self) -> Json:

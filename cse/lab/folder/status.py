@@ -1,10 +1,12 @@
-"""The state of a run, in one vocabulary for reports, sweeps and plans: done, running, stopped, failed or not started.
+"""The state of a run, or of a planned job, in one vocabulary for sweeps, plans and reports.
 
-To read: `status_of`, which a run gets when it is read (cse.lab.folder.runs), so that all of a report says the same.
+First the states; then `status_of`, which a run gets when it is read (cse.lab.folder.runs), so that all of a report says
+the same; then its parts.
 """
 
 import time
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,16 +15,34 @@ from cse.lab.folder.events import metric_events
 from cse.lab.folder.heartbeat import Beat, clock
 from cse.lab.settings.words import line_to_resume
 
-DONE, RUNNING, STOPPED, FAILED, NOT_STARTED = "done", "running", "stopped", "failed", "not started"
-STATES = (RUNNING, FAILED, STOPPED, NOT_STARTED, DONE)  # in the order in which reports name them
-KILLED, INTERRUPTED, NOT_RUN = "killed", "interrupted", "not run"
-"""How else a job of a line may end: a plan records these, and a start prints them."""
+
+class State(StrEnum):
+    """The state of a run or of a planned job, in the words that are printed and recorded.
+
+    The first five are what a folder tells, in the order in which reports name them. The others are how one start of a
+    line saw a job end: later its folder tells that the job is done, stopped, stopped or not started.
+    """
+
+    RUNNING = "running"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    NOT_STARTED = "not started"
+    DONE = "done"
+
+    DONE_BEFORE = "done before"
+    KILLED = "killed"
+    INTERRUPTED = "interrupted"
+    NOT_RUN = "not run"
+
+
+STATES = (State.RUNNING, State.FAILED, State.STOPPED, State.NOT_STARTED, State.DONE)
+"""What a folder tells."""
 
 
 class Status(NamedTuple):
-    """state: one of STATES; why, how far, or how to resume; "" for a run that is done."""
+    """state: one of STATES. why: the reason, how far it is, or how to resume; "" for a run that is done."""
 
-    state: str
+    state: State
     why: str = ""
 
 
@@ -31,23 +51,23 @@ def status_of(folder: Path, results: Json, beat: Beat | None, now: float | None 
     error = " ".join(str(results.get("error") or "").split())
     match results["status"]:
         case "done":
-            return Status(DONE)
+            return Status(State.DONE)
         case "failed":
-            return Status(FAILED, error or "it does not say why")
+            return Status(State.FAILED, error or "it does not say why")
         case "interrupted":
-            return Status(STOPPED, error)
+            return Status(State.STOPPED, error)
         case "broken":
-            return Status(FAILED, "its results.json cannot be read")
+            return Status(State.FAILED, "its results.json cannot be read")
     if beat is None:
-        return Status(STOPPED, "killed" + how_to_go_on(folder))
+        return Status(State.STOPPED, "killed" + how_to_go_on(folder))
     if beat.is_alive(time.time() if now is None else now):
         return at_work(folder, results, beat)
-    return Status(STOPPED, f"killed after {clock(beat.time)}{how_to_go_on(folder)}")
+    return Status(State.STOPPED, f"killed after {clock(beat.time)}{how_to_go_on(folder)}")
 
 
 def at_work(folder: Path, results: Json, beat: Beat) -> Status:
     """The state of a run whose process is alive."""
-    return Status(RUNNING, f"{progress(folder, results)}{beat.host}, process {beat.pid}")
+    return Status(State.RUNNING, f"{progress(folder, results)}{beat.host}, process {beat.pid}")
 
 
 def how_to_go_on(folder: Path) -> str:

@@ -87,7 +87,7 @@ def runs_frame(runs: Sequence[Run], keys: list[str], metrics: list[str]) -> pd.D
     rows = [
         {
             "folder": str(run.folder),
-            "state": run.state,
+            "state": str(run.state),
             "why": run.why,
             **{key: run.get(key) for key in keys},
             **{metric: run.metrics.get(metric) for metric in metrics},

@@ -5,7 +5,7 @@ from collections import Counter
 from cse.lab.folder.facts import scoring, trained_on
 from cse.lab.folder.runs import Run, Where, grouped
 from cse.lab.folder.score_tables import problems_of
-from cse.lab.folder.status import DONE, FAILED, NOT_STARTED, RUNNING, STOPPED, Status
+from cse.lab.folder.status import State, Status
 from cse.lab.report.keys_that_differ import keys_that_vary
 from cse.lab.settings.dotted import format_value
 from cse.lab.settings.keys import is_science
@@ -13,7 +13,7 @@ from cse.lab.settings.values import same
 from cse.score import in_short
 
 SINGLY = 12  # jobs, or problems, that are named one by one; of more jobs each group is counted
-FURTHEST_FIRST = (DONE, RUNNING, STOPPED, FAILED, NOT_STARTED)
+FURTHEST_FIRST = (State.DONE, State.RUNNING, State.STOPPED, State.FAILED, State.NOT_STARTED)
 """The state of a job with several runs is the first of these."""
 
 
@@ -27,13 +27,13 @@ def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
     if expected:
         texts = [[f"{key}={format_value(value)}" for key, value in job.items()] for job in expected]
         known = list(zip(texts, (furthest_status(job, own) for job in expected), strict=True))
-    missing = [(settings, status) for settings, status in known if status.state != DONE]
+    missing = [(settings, status) for settings, status in known if status.state != State.DONE]
     if expected and len(missing) > SINGLY:
         groups = Counter((settings[0], status.state) for settings, status in missing)
         return [f"{setting}: {count} jobs {state}" for (setting, state), count in groups.items()]
     lines = []
     for settings, status in missing:
-        progress = f", {status.why}" if status.state == RUNNING else ""
+        progress = f", {status.why}" if status.state == State.RUNNING else ""
         lines.append(f"{', '.join(settings)}: {status.state}{progress}")
     return lines
 
@@ -41,7 +41,7 @@ def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
 def furthest_status(job: Where, runs: list[Run]) -> Status:
     """How far a planned job got."""
     statuses = [Status(run.state, run.why) for run in runs if run.matches(job)]
-    return min(statuses, key=lambda status: FURTHEST_FIRST.index(status.state), default=Status(NOT_STARTED))
+    return min(statuses, key=lambda status: FURTHEST_FIRST.index(status.state), default=Status(State.NOT_STARTED))
 
 
 def departures(run: Run, setting: Where) -> dict[str, str]:

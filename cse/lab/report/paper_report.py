@@ -15,7 +15,7 @@ from cse.errors import UserError
 from cse.lab.folder.plan import jobs_without_run
 from cse.lab.folder.plots import save
 from cse.lab.folder.runs import Run, read_runs
-from cse.lab.folder.status import RUNNING, STOPPED, counted
+from cse.lab.folder.status import State, counted
 from cse.lab.report import figures, published
 from cse.lab.report.cells import as_printed, paper_table
 from cse.lab.report.claims import claims_frame, judge_claims
@@ -85,7 +85,7 @@ def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
 
 def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected: list[Config], label: str) -> Section:
     """A line for each setting of runs that fill no published table, with the scores of the figures."""
-    begun = [run for run in runs if "config" in run.results or run.state in (RUNNING, STOPPED)]
+    begun = [run for run in runs if "config" in run.results or run.state in (State.RUNNING, State.STOPPED)]
     found = compare_runs(begun or runs, folders, scores_of_figures(spec, runs), spec.seed)
     said = deviations({}, [run for run in runs if run.is_done])
     return replace(

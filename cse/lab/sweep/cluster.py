@@ -16,7 +16,7 @@ from submitit.helpers import Checkpointable
 
 from cse.errors import UserError
 from cse.lab.folder.runs import read_run
-from cse.lab.folder.status import KILLED, NOT_RUN, RUNNING
+from cse.lab.folder.status import State
 from cse.lab.run import slurm
 from cse.lab.sweep import process
 from cse.lab.sweep.jobs import PlannedJob
@@ -76,10 +76,11 @@ def run_on_cluster(planned: Sequence[PlannedJob], start: Start, executor: SlurmE
         if start.fail_fast and start.failure:
             for name in [name for name, one in waiting.items() if not one.paths.stdout.exists()]:
                 waiting.pop(name).cancel()
-                start.record(Outcome(name, NOT_RUN, detail=f"jobs.fail_fast=true, and {start.failure.job} failed"))
+                refusal = f"jobs.fail_fast=true, and {start.failure.job} failed"
+                start.record(Outcome(name, State.NOT_RUN, detail=refusal))
         time.sleep(POLL)
     for name, one in waiting.items():
-        state = RUNNING if read_run(folders[name]).state == RUNNING else NOT_RUN
+        state = State.RUNNING if read_run(folders[name]).state == State.RUNNING else State.NOT_RUN
         start.record(Outcome(name, state, detail=f"the cluster has it, as job {one.job_id}"))
     return [start.outcomes[job.name] for job in planned]
 
@@ -90,7 +91,8 @@ def outcome_of(name: str, handed: Handed) -> Outcome:
         return handed.result()
     except (FailedJobError, UncompletedJobError):
         what = f"job {handed.job_id} ended without a result ({handed.state}, {handed.paths.stderr})"
-        return Outcome(name, KILLED, detail=f"{what}; run the same line again to continue from its last checkpoint")
+        what += "; run the same line again to continue from its last checkpoint"
+        return Outcome(name, State.KILLED, detail=what)
 
 
 def parameters_of(line: Line) -> dict[str, Any]:

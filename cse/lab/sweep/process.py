@@ -15,7 +15,7 @@ from cse.files import make_folder
 from cse.lab.folder.facts import Change, changed_code, changed_files, changed_settings, changes_in_words
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run, read_run
-from cse.lab.folder.status import DONE, FAILED, INTERRUPTED, KILLED, RUNNING
+from cse.lab.folder.status import State
 from cse.lab.run.build import complete_selection
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.words import spell_word, texts_of
@@ -23,8 +23,6 @@ from cse.lab.sweep import jobs
 from cse.lab.sweep.grid import digest
 from cse.score import Score
 from cse.training.signals import SIGNALS, SignalForwarder
-
-DONE_BEFORE = "done before"
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Outcome:
     """
 
     job: str
-    state: str
+    state: State
     score: Score | None = None
     detail: str = ""
     seconds: float = 0.0
@@ -43,7 +41,7 @@ class Outcome:
     @property
     def failed(self) -> bool:
         """Whether the job ended in a way that it should not have."""
-        return self.state in (FAILED, KILLED, INTERRUPTED)
+        return self.state in (State.FAILED, State.KILLED, State.INTERRUPTED)
 
 
 def run_job(job: jobs.PlannedJob, folder: Path, signals: SignalForwarder, gpus: str | None = None) -> Outcome:
@@ -58,7 +56,7 @@ def run_job(job: jobs.PlannedJob, folder: Path, signals: SignalForwarder, gpus: 
         make_folder(folder, "hydra.sweep.dir")
         command, started = command_of(job, folder), time.monotonic()
         if signals.requested is not None:
-            return Outcome(job.name, INTERRUPTED)
+            return Outcome(job.name, State.INTERRUPTED)
         with open(folder / "job.log", "ab") as log:
             process = subprocess.Popen(
                 command,
@@ -70,7 +68,7 @@ def run_job(job: jobs.PlannedJob, folder: Path, signals: SignalForwarder, gpus: 
         signals.add(process)
         code = process.wait()
     except (UserError, RunError) as error:
-        return Outcome(job.name, FAILED, detail=str(error))
+        return Outcome(job.name, State.FAILED, detail=str(error))
     return final_outcome(job, folder, code, time.monotonic() - started, stopped=signals.requested is not None)
 
 
@@ -82,12 +80,12 @@ def known_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
     if before.is_done:
         changed = differences(job, before)
         if not changed:
-            return Outcome(job.name, DONE_BEFORE, score_of(before), detail=doubts_about(before))
+            return Outcome(job.name, State.DONE_BEFORE, score_of(before), detail=doubts_about(before))
         detail = f"{folder} is done, with {changes_in_words(changed)}: move it away to run the job again"
-        return Outcome(job.name, FAILED, detail=detail)
+        return Outcome(job.name, State.FAILED, detail=detail)
     if job.scores and not read_run(job.scores[0]).is_done:
         detail = f"it scores {job.scores[0]}, which is not done: {job.scores[1].line_of_sweep}"
-        return Outcome(job.name, FAILED, detail=detail)
+        return Outcome(job.name, State.FAILED, detail=detail)
     return None
 
 
@@ -103,17 +101,17 @@ def final_outcome(job: jobs.PlannedJob, folder: Path, code: int, seconds: float,
     """The outcome of a job whose process ended with `code`. stopped: whether a signal was forwarded to it."""
     run = read_run(folder)
     if code == 0 and run.is_done:
-        return Outcome(job.name, DONE, score_of(run), detail=doubts_about(run), seconds=seconds)
+        return Outcome(job.name, State.DONE, score_of(run), detail=doubts_about(run), seconds=seconds)
     if code > 128 or (stopped and -code in SIGNALS):  # it handled the signal, or died of it before it could
-        return Outcome(job.name, INTERRUPTED, detail="run the same line again to continue")
+        return Outcome(job.name, State.INTERRUPTED, detail="run the same line again to continue")
     if code < 0:
         detail = f"by signal {-code}; run the same line again to continue from its last checkpoint"
-        return Outcome(job.name, KILLED, detail=detail, seconds=seconds)
+        return Outcome(job.name, State.KILLED, detail=detail, seconds=seconds)
     if running := running_outcome(job, folder):  # by another start, so this process was refused
         return running
     lines = (folder / "job.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
     last = lines[-1].removeprefix(f"{job.program}: ") if lines else "it printed nothing"
-    return Outcome(job.name, FAILED, detail=f"{last} ({folder / 'job.log'})", seconds=seconds)
+    return Outcome(job.name, State.FAILED, detail=f"{last} ({folder / 'job.log'})", seconds=seconds)
 
 
 def running_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
@@ -121,7 +119,7 @@ def running_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
     beat = read_beat(folder)
     if beat is None or not beat.is_alive(time.time()):
         return None
-    return Outcome(job.name, RUNNING, detail=f"process {beat.pid} on {beat.host}")
+    return Outcome(job.name, State.RUNNING, detail=f"process {beat.pid} on {beat.host}")
 
 
 def command_of(job: jobs.PlannedJob, folder: Path) -> list[str]:

@@ -14,12 +14,12 @@ from omegaconf import OmegaConf
 
 from cse.errors import UserError
 from cse.lab.folder import plan
-from cse.lab.folder.status import DONE, FAILED, INTERRUPTED, KILLED, NOT_RUN, RUNNING
+from cse.lab.folder.status import State
 from cse.lab.sections import in_columns
 from cse.lab.settings.words import texts_of
 from cse.lab.sweep import process
 from cse.lab.sweep.jobs import PlannedJob
-from cse.lab.sweep.process import DONE_BEFORE, Outcome
+from cse.lab.sweep.process import Outcome
 from cse.lab.tracking.wandb import has_key, sync_line
 from cse.score import Score, in_short
 from cse.training.signals import SignalForwarder
@@ -48,7 +48,7 @@ class Start:
     def record(self, outcome: Outcome) -> None:
         """Keep a job's outcome, write it down unless its run does, and print it."""
         self.outcomes[outcome.job] = outcome
-        if outcome.state not in (DONE, DONE_BEFORE, RUNNING):
+        if outcome.state not in (State.DONE, State.DONE_BEFORE, State.RUNNING):
             plan.add_end(self.folder, outcome.job, outcome.state, outcome.detail)
         text = outcome.detail if outcome.score is None else score_in_words(outcome.score)
         line = f"{time.strftime('%H:%M:%S')}  {outcome.state:11}  {outcome.job}  {text}"
@@ -82,15 +82,16 @@ class Start:
         searched: whether the jobs are a search's trials, of which the best is named.
         """
         names = dict.fromkeys([*planned, *self.outcomes])
-        outcomes = [self.outcomes.get(name, Outcome(name, NOT_RUN)) for name in names]
+        outcomes = [self.outcomes.get(name, Outcome(name, State.NOT_RUN)) for name in names]
         rows = [("job", "state", "score", "time", "")]
         for one in outcomes:
             score = "" if one.score is None else score_in_words(one.score)
             rows.append((one.job, one.state, score, f"{one.seconds:.0f} s" if one.seconds else "", one.detail))
         print(in_columns(rows))
         states = Counter(outcome.state for outcome in outcomes)
-        done = states[DONE] + states[DONE_BEFORE]
-        others = [f"{states[one]} {one}" for one in (FAILED, KILLED, INTERRUPTED, RUNNING) if states[one]]
+        done = states[State.DONE] + states[State.DONE_BEFORE]
+        named = (State.FAILED, State.KILLED, State.INTERRUPTED, State.RUNNING)
+        others = [f"{states[one]} {one}" for one in named if states[one]]
         print(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}")
         if searched and self.best and self.best.score:
             like = sum(one.score == self.best.score for one in self.outcomes.values()) - 1
@@ -119,7 +120,7 @@ def run_here(planned: Sequence[PlannedJob], start: Start, shares: Sequence[str |
 
     def run(job: PlannedJob) -> Outcome:
         if refusal := start.refusal():
-            outcome = Outcome(job.name, NOT_RUN, detail=refusal)
+            outcome = Outcome(job.name, State.NOT_RUN, detail=refusal)
         else:
             share = slots.get()
             try:
