@@ -27,12 +27,12 @@ from cse.errors import UserError
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run import startup
 from cse.lab.run.build import build_evaluators
+from cse.lab.run.foreign import FUNCTION
 from cse.lab.run.needs import encoder_folder
 from cse.lab.run.start import checked_settings, start_evaluation, start_training
 from cse.lab.settings.compose import explaining, without_hydra
 from cse.lab.settings.dotted import flattened
 from cse.lab.settings.groups import PROGRAMS, adopt_folders, choices
-from cse.lab.settings.keys import FUNCTION
 from cse.lab.settings.words import Word, as_meant, read_words, split_flags, words_of_settings
 from cse.lab.sweep.line import starts_many
 from cse.ranges import AnyPooling

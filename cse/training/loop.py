@@ -57,7 +57,7 @@ OnBest = Callable[[int, Scores], str | None]
 class Training:
     """A run's state and its loop. Call `start` once, then `run`; the constructor neither reads nor writes a file.
 
-    folder: the run's. identity: the settings that a resumed run must share (cse.lab.settings.keys.identity).
+    folder: the run's. identity: the settings that a resumed run must share (cse.lab.settings.keys.fixed_settings).
     """
 
     def __init__(self, parts: Parts, accelerator: Accelerator, folder: Path, identity: dict[str, object]):

@@ -21,7 +21,7 @@ from cse.files import Json
 from cse.lab.folder.score_tables import ALTERED, marked_name
 from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import PACKAGE_DIR
-from cse.lab.settings.keys import changes_a_table, is_verbatim, repeats_a_run
+from cse.lab.settings.keys import repeats_a_run, role_of
 from cse.lab.settings.words import shell_line
 from cse.score import Score, in_short, no_better
 from cse.sources import hub
@@ -170,7 +170,7 @@ def hyper_parameters(config: Config) -> Config:
     return {
         key: value
         for key, value in flat.items()
-        if changes_a_table(key) and not is_verbatim(key) and value is not None and "._" not in key
+        if role_of(key).changes_a_table and not role_of(key).is_verbatim and value is not None and "._" not in key
     }
 
 

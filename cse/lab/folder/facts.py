@@ -25,12 +25,12 @@ from cse.lab.folder.runs import Run
 from cse.lab.folder.score_tables import LIBRARIES, data_digest
 from cse.lab.settings.dotted import Config, flattened, format_value
 from cse.lab.settings.groups import CONF_DIR, PACKAGE_DIR
-from cse.lab.settings.keys import changes_a_table, identity, is_science, keys_with, protocol, purpose_of
+from cse.lab.settings.keys import fixed_settings, keys_with, role_of, scoring_settings
 from cse.lab.settings.values import plain
 from cse.ranges import Mark
 
 Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]
-"""Of facts, what changes results first; of settings it is their purpose (cse.lab.settings.keys)."""
+"""Of facts, what changes results first; of settings it is their purpose (cse.lab.settings.keys.Role)."""
 
 Facts = Mapping[tuple[Kind, str], object]
 """{(kind, name): value}, without values that are not known."""
@@ -94,7 +94,7 @@ def _recorded(run: Run) -> Iterator[tuple[Kind, str, object]]:
     known = {**run.choices, **flattened(settings)}
     known.pop("trainer.devices", None)  # `processes` counts those of torchrun, too
     for key, value in known.items():
-        yield purpose_of(key, run.config), key, run.get(key) if value is not None else None
+        yield role_of(key, run.config).purpose, key, run.get(key) if value is not None else None
     for name, value in scoring(run).items():
         if name.startswith(("data of ", "protocol of ")):
             yield "data", name, value
@@ -161,8 +161,12 @@ def trained_on(run: Run) -> Iterator[tuple[str, str, str]]:
     if isinstance(about, dict) and (contents := content_digests(about)):
         yield f"data={about.get('name')}", str(run.get("data.path")), contents
     if isinstance(about, dict) and isinstance(second := about.get("aux_modality"), dict):
-        keys = [key for key in flattened(run.config) if key.startswith("aux_modality.data.") and is_science(key)]
-        yield "aux_modality", str([run.get(key) for key in keys]), str(second.get("digest"))
+        places = [
+            run.get(key)
+            for key in flattened(run.config)
+            if key.startswith("aux_modality.data.") and role_of(key, run.config).is_science
+        ]
+        yield "aux_modality", str(places), str(second.get("digest"))
 
 
 def content_digests(about: Json) -> str | None:
@@ -174,8 +178,8 @@ def content_digests(about: Json) -> str | None:
 def deciding(config: Config) -> Config:
     """The settings that decide a run's numbers, by dotted key: what tables compare, what a resumed run must share, and
     how it is scored. config: resolved."""
-    decisive = {key: value for key, value in flattened(config).items() if changes_a_table(key)}
-    return decisive | identity(config) | protocol(config)
+    decisive = {key: value for key, value in flattened(config).items() if role_of(key, config).changes_a_table}
+    return decisive | fixed_settings(config) | scoring_settings(config)
 
 
 def changed_settings(before: Config, now: Config) -> list[Change]:

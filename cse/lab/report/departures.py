@@ -18,7 +18,7 @@ from cse.lab.folder.runs import Run
 from cse.lab.settings.compose import SINGLE, explaining, is_group, resolved, without_hydra
 from cse.lab.settings.dotted import Config, flattened, format_value
 from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import changes_a_table, is_verbatim
+from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import plain, same
 from cse.lab.settings.words import Word, key_of, texts_of
 from cse.lab.sweep.grid import is_interval, one_by_one
@@ -121,7 +121,7 @@ def plan_of(name: str, case: str | None, chosen: Sequence[str], seed: str) -> Pl
     free = {*sweep.params, seed, "case"}
     settings = without_hydra(config)
     texts, values = flattened(cast("Config", OmegaConf.to_container(settings))), flattened(resolved(settings))
-    deciding = {key: value for key, value in values.items() if changes_a_table(key) and key not in free}
+    deciding = {key: value for key, value in values.items() if role_of(key).changes_a_table and key not in free}
     made_of = config.hydra.runtime.choices.items()
     return Plan(
         choices={key: choice for key, choice in made_of if key in GROUPS and key not in free},
@@ -150,4 +150,4 @@ def changes_to_plan(run: Run, plan: Plan, typed: set[str]) -> list[Change]:
 
 def names_a_place(key: str, run: Run, known: Config) -> bool:
     """Whether a key's value is a folder or file of a machine, in the run or as planned."""
-    return is_verbatim(key) and any(str(value).startswith(("/", "~")) for value in (run.get(key), known[key]))
+    return role_of(key).is_verbatim and any(str(value).startswith(("/", "~")) for value in (run.get(key), known[key]))

@@ -14,7 +14,7 @@ import pandas as pd
 from cse.lab.folder.runs import Run
 from cse.lab.report.keys_that_differ import NAMES
 from cse.lab.settings.dotted import format_value
-from cse.lab.settings.keys import is_verbatim, repeats_a_run
+from cse.lab.settings.keys import repeats_a_run, role_of
 from cse.lab.settings.values import number_in, plain
 from cse.lab.settings.words import quoted, shell_line, texts_of
 
@@ -46,7 +46,7 @@ def format_setting(run: Run, key: str) -> str:
     value = run.get(key)
     if key in NAMES:
         return format_value(value)  # whole: figure3 is one of several
-    is_name = is_verbatim(key) or key in run.choices
+    is_name = role_of(key).is_verbatim or key in run.choices
     return quoted(value) if isinstance(value, str) and not is_name and misread(value) else format_short(value)
 
 

@@ -24,7 +24,7 @@ from cse.lab.report.keys_that_differ import keys_that_vary
 from cse.lab.report.notes import departures
 from cse.lab.report.spec import Spec
 from cse.lab.report.statistics import STATISTICS, Effect, Scores, SeedSpread, compare_seeds, pooled_sd
-from cse.lab.settings.keys import changes_a_table
+from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import plain
 from cse.score import Items, ItemScores, digest_of
 
@@ -138,7 +138,7 @@ def once_each(runs: Sequence[Run], seed: str) -> list[Run]:
     made again, weighs no more than one. seed: the key of seeds."""
     settings: dict[tuple[str, str], list[Run]] = {}
     for name, of in grouped(runs, seed).items():
-        keys = [key for key in keys_that_vary(of, seed) if changes_a_table(key)] if len(of) > 1 else []
+        keys = [key for key in keys_that_vary(of, seed) if role_of(key).changes_a_table] if len(of) > 1 else []
         for run in of:
             settings.setdefault((name, repr([plain(run.get(key)) for key in keys])), []).append(run)
     return [same[0] if len(same) == 1 else replace(same[0], metrics=mean_scores(same)) for same in settings.values()]

@@ -11,7 +11,7 @@ from cse.lab.folder.runs import Run
 from cse.lab.settings.compose import is_group
 from cse.lab.settings.dotted import flattened
 from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import is_science, purpose_of
+from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import plain
 from cse.lab.settings.words import RUN_ALONE, key_of, typed_keys, values_of
 from cse.lab.sweep.jobs import load_sweep
@@ -40,7 +40,7 @@ def keys_that_tell_settings_apart(runs: Sequence[Run], seed: str) -> list[str]:
     cases = keys_of_cases(runs, beside) if seed != "case" else []
 
     def tells_apart(key: str) -> bool:
-        if key == seed or not (is_science(key) or key in NAMES or key in axes):
+        if key == seed or not (role_of(key).is_science or key in NAMES or key in axes):
             return False
         if key in beside or key in ("origin", "case"):  # no case stands for it
             return varies(runs, key)
@@ -104,7 +104,7 @@ def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
     for lines in folders.values():
         of_all = set(lines[0]).intersection(*lines)
         found |= {key for key in of_all if len({line[key] for line in lines}) > 1}
-    of_no_number = {key for key in found if purpose_of(key) in ("machine", "logging")}
+    of_no_number = {key for key in found if role_of(key).purpose in ("machine", "logging")}
     return {key for key in of_no_number if not key.startswith(("hydra", "tracker.", "note"))}
 
 

@@ -8,7 +8,7 @@ from cse.lab.folder.score_tables import problems_of
 from cse.lab.folder.status import State, Status
 from cse.lab.report.keys_that_differ import keys_that_vary
 from cse.lab.settings.dotted import format_value
-from cse.lab.settings.keys import is_science
+from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import same
 from cse.score import in_short
 
@@ -72,7 +72,7 @@ def mixed(runs: list[Run], seed: str, settings: bool) -> list[str]:
     keys = [
         key
         for key in (keys_that_vary(runs, seed) if settings else [])
-        if is_science(key)
+        if role_of(key).is_science
         and key.partition(".")[0] != "eval"  # scored_differently reports it, with its data
         and "seed" not in key.rpartition(".")[2]
     ]

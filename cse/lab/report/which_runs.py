@@ -18,7 +18,7 @@ from cse.lab.folder.plan import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs
 from cse.lab.report.frame import OWN, format_setting, short_names
 from cse.lab.report.keys_that_differ import keys_that_tell_settings_apart
-from cse.lab.settings.keys import is_verbatim
+from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import same
 from cse.lab.settings.words import value_in
 from cse.score import in_short
@@ -177,7 +177,7 @@ def is_written(run: Run, key: str, own: object, text: str) -> bool:
     if isinstance(own, bool):
         return str(own).lower() == text.lower()
     plainly = str(value_in(text)) if quotes else text
-    if is_verbatim(key):
+    if role_of(key).is_verbatim:
         return f"/{'' if own is None else own}".endswith(f"/{plainly}")
     return own == plainly if quotes else same(own, text)
 

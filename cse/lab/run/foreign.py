@@ -16,8 +16,9 @@ from cse.errors import UserError
 from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.dotted import Config, nodes_in
 from cse.lab.settings.groups import CONF_DIR, own_folders, text_of
-from cse.lab.settings.keys import FUNCTION
 
+FUNCTION = "cse.eval.function.Function"
+"""The part that a function given in Python becomes: an evaluator."""
 HYDRAS_KEY = re.compile(r"_[a-z]+_")
 """`_target_`, `_partial_`, `_args_` and the like, by which Hydra builds a part."""
 

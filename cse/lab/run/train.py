@@ -39,7 +39,7 @@ from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.unchanged import check_continues, check_repeats, warn_of_other_code
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.dotted import Config
-from cse.lab.settings.keys import identity
+from cse.lab.settings.keys import fixed_settings
 from cse.training.distributed import join_processes, leave_processes, main_process_first
 from cse.training.failures import explain_failures
 from cse.training.loop import Training
@@ -130,7 +130,7 @@ def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training,
     Logs what the run will do. Raises UserError if it repeats a run (rerun=) and reads other data.
     """
     config = resolved(job.cfg)
-    training = Training(parts, accelerator, job.folder, identity(config))
+    training = Training(parts, accelerator, job.folder, fixed_settings(config))
     if not accelerator.is_main_process:
         return training, None
     if job.cfg.rerun is not None:

@@ -13,7 +13,7 @@ from cse.lab.folder.facts import Change, as_facts, changed_code, changed_inputs,
 from cse.lab.folder.runs import read_run
 from cse.lab.run.resume import Origin, settings_of
 from cse.lab.settings.dotted import Config, flattened
-from cse.lab.settings.keys import is_science
+from cse.lab.settings.keys import role_of
 
 if TYPE_CHECKING:  # importing torch is slow
     from cse.training.loop import Training
@@ -95,7 +95,7 @@ def is_asked_for(change: Change, changed_groups: set[str]) -> bool:
 
 def science_in(config: Config) -> Config:
     """The settings that decide what is learned and scored, by dotted key."""
-    return {key: value for key, value in flattened(config).items() if is_science(key)}
+    return {key: value for key, value in flattened(config).items() if role_of(key, config).is_science}
 
 
 def read_last(folder: Path) -> Json:

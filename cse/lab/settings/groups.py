@@ -78,6 +78,13 @@ def text_of(file: Path) -> str:
         raise UserError(f"{file}:{line} is not UTF-8: save the file as UTF-8") from None
 
 
+def section_of(group: str, file: Path) -> list[str]:
+    """Where in a config the settings of a choice lie: [] at the top, ["eval", NAME], or [GROUP]."""
+    if "# @package _global_" in text_of(file):
+        return []
+    return [group, file.stem] if group == "eval" else [group]
+
+
 def included(file: Path) -> list[Path]:
     """The files of its group, which is its folder's name, that a choice's defaults list names, then its own."""
     names = re.findall(r"^  - (\w+)$", text_of(file), re.MULTILINE)

@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cse.errors import UserError
-from cse.lab.settings.groups import CONF_DIR, WHOLE, choices, file_of, first_comment, groups, included, text_of
+from cse.lab.settings.groups import (
+    CONF_DIR,
+    WHOLE,
+    choices,
+    file_of,
+    first_comment,
+    groups,
+    included,
+    section_of,
+    text_of,
+)
 from cse.lab.settings.other_trainers import answer_to
 from cse.lab.settings.suggest import nearest, topic
 
@@ -116,12 +126,7 @@ def settings_of_command(config_name: str) -> Iterator[Setting]:
 
 def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Setting]:
     """The settings of one file, in order. A comment may be beside its key, continue below it, or be above it."""
-    if not group or "# @package _global_" in text_of(file):
-        inside = ""
-    elif group == "eval":
-        inside = f"eval.{file.stem}."
-    else:
-        inside = f"{group}."
+    inside = "".join(f"{name}." for name in section_of(group, file)) if group else ""
     text = "\n".join(body(file))
     while (joined := GOES_ON.sub(r"\1 \3", text)) != text:
         text = joined

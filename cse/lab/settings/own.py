@@ -18,7 +18,8 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from cse.errors import UserError
 from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import CONF_DIR, SWEEP_KEYS, WHOLE, groups, own_folders, text_of
-from cse.lab.settings.keys import is_recorded, is_typed_alone
+from cse.lab.settings.keys import role_of
+from cse.ranges import Mark
 
 HEADER = re.compile(r"^\s*#\s*@package[:\s]+(\S+)\s*$", re.MULTILINE)
 
@@ -131,13 +132,14 @@ def check_keys(path: Path, group: str, content: Config, known: set[str]) -> None
                 f"{line_of(path, [key])}: {key}: {choice} is a choice: write `defaults:`, and below it "
                 f"`  - override /{key}: {choice}`"
             )
-        if is_recorded(key):
+        if Mark.RECORDED in role_of(key).marks:
             raise UserError(f"{line_of(path, [key])}: {key} is what a run records: no file sets it")
     allowed: tuple[str, ...] = ("hydra.run.dir",) if group in WHOLE else ()
     if group == "sweep":
         allowed = OF_SWEEP
     for key in flattened(content):
-        if is_typed_alone(key) and not key.startswith(allowed):
+        is_typed_alone = key.startswith("hydra") or role_of(key).purpose == "bookkeeping"
+        if is_typed_alone and not key.startswith(allowed):
             raise UserError(f"{line_of(path, key.split('.'))}: {key} has no effect in a file: type it on the line")
 
 

@@ -60,13 +60,19 @@ class Card(TypedDict):
     data_licence: Annotated[Sentence, MinLen(1)] | None
 
 
+class Paths(TypedDict):
+    """The one of the paths that has no data: what is in it is made again."""
+
+    cache: Annotated[Folder | None, Mark.MACHINE]
+
+
 class Shared(TypedDict):
     """The keys of both commands."""
 
     allow_partial: Annotated[bool, Mark.MACHINE, Mark.NAMED]  # what data there is; the scores are marked
     smoke: Annotated[bool, Mark.UNFIXED]
     case: Annotated[str | None, Mark.UNFIXED]  # the name of several settings
-    paths: Annotated[dict[str, Folder | None], Mark.MACHINE, Mark.NAMED]
+    paths: Annotated[dict[str, Folder | None], Mark.MACHINE, Mark.NAMED, Paths]
     eval: Annotated[dict[str, Part], Mark.UNFIXED, Mark.HARMLESS]  # more scores, or fewer: each has data of its own
     tracker: Annotated[dict[str, Part], Mark.LOGGING]
 
@@ -123,6 +129,29 @@ class Evaluate(Shared):
     label: Annotated[Sentence | None, Mark.LOGGING]
     whitening: Afterwards
     jobs: Annotated[Jobs, Mark.BOOKKEEPING, Mark.OF_LINE]
+
+
+class HydrasFolder(TypedDict):
+    """hydra.run and hydra.sweep."""
+
+    dir: Folder
+
+
+class HydrasOwn(TypedDict):
+    """Hydra's own settings."""
+
+    launcher: Annotated[object, Mark.BOOKKEEPING, Mark.OF_LINE]
+    sweeper: Annotated[object, Mark.BOOKKEEPING, Mark.OF_LINE]
+    mode: Annotated[object, Mark.BOOKKEEPING, Mark.OF_LINE]
+    run: Annotated[HydrasFolder, Mark.BOOKKEEPING, Mark.OF_LINE]
+    sweep: Annotated[HydrasFolder, Mark.BOOKKEEPING, Mark.OF_LINE]
+
+
+class Elsewhere(TypedDict):
+    """Keys of a line that are checked elsewhere: here are only their roles."""
+
+    sweep: Annotated[str, Mark.BOOKKEEPING, Mark.OF_LINE]
+    hydra: Annotated[HydrasOwn, Mark.LOGGING]
 
 
 COMMANDS: dict[str, type] = {"train": Train, "evaluate": Evaluate}

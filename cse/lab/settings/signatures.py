@@ -1,21 +1,25 @@
-"""What a signature says of each parameter, read from the source of the part.
+"""What a signature declares of each parameter, read from the source of the part.
 
 Nothing is imported: torch takes seconds, and the folder of a run may name somebody else's code, which reading a run
 must not run.
 """
 
 import ast
+import re
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
 
+Names = frozenset[str]
+"""The names in an annotation: of types, of marks, of what they lie in. {"Annotated", "Count", "Mark", "MACHINE"}."""
+
 NOTHING = ast.Module([], [])
 
 
 @cache
-def annotations_of(target: str) -> dict[str, str]:
-    """The annotation of each parameter, as written, of the class or function that a `_target_` names.
+def declared_by(target: str) -> dict[str, Names]:
+    """The names in the annotation of each parameter of the class or function that a `_target_` names.
 
     A class that has no constructor, or passes **settings on, has the parameters of its bases, too. The fields of a
     dataclass or a TypedDict count as parameters. Empty where there is no source.
@@ -24,34 +28,39 @@ def annotations_of(target: str) -> dict[str, str]:
     tree = tree_of(module)
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == name:
-            return of_function(node)
+            return declared_by_function(node)
         if isinstance(node, ast.ClassDef) and node.name == name:
-            return of_class(node, module)
+            return declared_by_class(node, module)
     imported = imports_of(tree, module).get(name)
-    return annotations_of(imported) if imported else {}
+    return declared_by(imported) if imported else {}
 
 
-def of_function(node: ast.FunctionDef) -> dict[str, str]:
-    """The annotation of each argument of a function."""
+def declared_by_function(node: ast.FunctionDef) -> dict[str, Names]:
+    """The names in the annotation of each argument of a function."""
     arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-    return {one.arg: ast.unparse(one.annotation) if one.annotation else "" for one in arguments}
+    return {one.arg: names_in(one.annotation) for one in arguments}
 
 
-def of_class(node: ast.ClassDef, module: str) -> dict[str, str]:
-    """The annotation of each parameter of a class's constructor."""
-    own: dict[str, str] = {}
+def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Names]:
+    """The names in the annotation of each parameter of a class's constructor."""
+    own: dict[str, Names] = {}
     passes_on = True
     for one in node.body:
         if isinstance(one, ast.AnnAssign):
-            own[ast.unparse(one.target)] = ast.unparse(one.annotation)
+            own[ast.unparse(one.target)] = names_in(one.annotation)
         if isinstance(one, ast.FunctionDef) and one.name == "__init__":
-            own |= of_function(one)
+            own |= declared_by_function(one)
             passes_on = one.args.kwarg is not None
     names = imports_of(tree_of(module), module)
     for base in node.bases if passes_on else ():
         first, dot, rest = ast.unparse(base).partition(".")
-        own = annotations_of(f"{names.get(first, f'{module}.{first}')}{dot}{rest}") | own
+        own = declared_by(f"{names.get(first, f'{module}.{first}')}{dot}{rest}") | own
     return own
+
+
+def names_in(annotation: ast.expr | None) -> Names:
+    """The names in an annotation, also in one that is in quotes."""
+    return frozenset(re.findall(r"\w+", ast.unparse(annotation) if annotation else ""))
 
 
 def imports_of(tree: ast.Module, module: str) -> dict[str, str]:

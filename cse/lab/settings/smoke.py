@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from cse.files import written_once
 from cse.lab.settings.compose import is_group
 from cse.lab.settings.groups import CONF_DIR
-from cse.lab.settings.keys import marks_of
+from cse.lab.settings.keys import role_of
 from cse.lab.settings.words import spell_value
 from cse.ranges import Mark
 from cse.sources import made_up
@@ -32,7 +32,7 @@ def fit(cfg: DictConfig, typed: Iterable[str] = ()) -> None:
     if not cfg.smoke:
         return
     asked = {key: value_at(cfg, key) for key in typed if not is_group(key)}
-    elsewhere = {key for key, value in asked.items() if Mark.ENCODER in marks_of(key, cfg) and not is_here(value)}
+    elsewhere = {key for key, value in asked.items() if Mark.ENCODER in role_of(key, cfg).marks and not is_here(value)}
     usable = {key: value for key, value in asked.items() if key not in elsewhere}
     sizes, world = OmegaConf.load(Path(CONF_DIR) / "smoke.yaml"), Path(cfg.paths.cache) / "smoke"
     smoke = Smoke(cfg, sizes, world, usable)

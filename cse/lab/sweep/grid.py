@@ -1,8 +1,8 @@
 """What a line of several jobs makes of its axes: the words of each job, and the name of the folder that each gives.
 
-What decides the name of a job's folder: the keys that decide its numbers (cse.lab.settings.keys.names_a_job) and the
-axes of its line are hashed, those of its case too, in any order. Two lines that mean the same job so give the same
-folder, and a job that is done there is not run again. Before the hash, for the eye: the case, the axes, and of a
+What decides the name of a job's folder: the keys that decide its numbers (names_a_job of cse.lab.settings.keys.Role)
+and the axes of its line are hashed, those of its case too, in any order. Two lines that mean the same job so give the
+same folder, and a job that is done there is not run again. Before the hash, for the eye: the case, the axes, and of a
 sweep's line the other words that decide.
 """
 

@@ -30,7 +30,7 @@ from cse.lab.settings.check import validate
 from cse.lab.settings.compose import SWITCH, composed, without_hydra
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.groups import PROGRAMS, SWEEP_KEYS, file_of
-from cse.lab.settings.keys import changes_a_table, names_a_job
+from cse.lab.settings.keys import role_of
 from cse.lab.settings.schema import Evaluate, Train
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.words import RUN_ALONE, Word, merged, quoted, shell_line, texts_of, typed_keys, values_of
@@ -241,7 +241,7 @@ class Sweep(BaseModel):
         axes = {"case", "checkpoint", *self.params}
         case = self.cases.get(values_of(words).get("case", ""), Case())
         rest = [word for word in words if not word.text.startswith("~") and word.text not in case.set]
-        return [word for word in rest if word.key not in axes and changes_a_table(word.key)]
+        return [word for word in rest if word.key not in axes and role_of(word.key).changes_a_table]
 
     def folder_name(self, words: Sequence[Word], hashed: Sequence[str], axes: Sequence[str]) -> str:
         """A folder's name (see cse.lab.sweep.grid): the case, then what the line's words decide, axes first.
@@ -267,7 +267,7 @@ def scored_run(of: str, words: Sequence[Word]) -> tuple[Path, PlannedJob]:
 
 def decisive(words: Sequence[Word], axes: Sequence[str]) -> list[Word]:
     """The words that decide what a job runs, and those of its line's axes; `case` stands for its own words."""
-    return [word for word in words if (names_a_job(word.key) or word.key in axes) and word.key != "case"]
+    return [word for word in words if (role_of(word.key).names_a_job or word.key in axes) and word.key != "case"]
 
 
 def typed_last(words: Sequence[Word]) -> list[Word]:

@@ -13,7 +13,7 @@ from cse.lab.run.resume import started_from
 from cse.lab.settings.check import validate_keys
 from cse.lab.settings.compose import composed, explaining
 from cse.lab.settings.groups import config_dirs
-from cse.lab.settings.keys import is_of_line, names_a_job
+from cse.lab.settings.keys import role_of
 from cse.lab.settings.schema import Starting
 from cse.lab.settings.words import (
     MULTIRUN,
@@ -28,6 +28,7 @@ from cse.lab.settings.words import (
 )
 from cse.lab.sweep.grid import first_values, grid, name_in, short_name
 from cse.lab.sweep.jobs import CONFIGS, PlannedJob, Sweep, asks_for_smoke, load_sweep, typed_last
+from cse.ranges import Mark
 
 LAUNCHERS = ("basic", "submitit_slurm")
 PACKAGES = {"submitit_slurm": ("submitit", "-e '.[launchers]'"), "smac": ("smac", "-e '.[smac]'")}
@@ -53,7 +54,7 @@ class NoSweep:
     def job(self, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
         """The job of one combination, whose name shows the axes, or all that decides if there are none."""
         words = merged(words)
-        hashed = [word for word in words if names_a_job(word.key) or word.key in axes]
+        hashed = [word for word in words if role_of(word.key).names_a_job or word.key in axes]
         shown = sorted((word for word in words if word.key in axes), key=lambda word: axes.index(word.key)) or hashed
         name = short_name(shown, [self.name, *texts_of(hashed)])
         resume = [Word("resume=auto", by="sweep")] if self.name == "cse-train" else []
@@ -66,7 +67,7 @@ class NoSweep:
         the folder, and jobs that are done there are not run again.
         """
         keys = axes_of(words)
-        fixed = [word for word in merged(words) if word.key not in keys and names_a_job(word.key)]
+        fixed = [word for word in merged(words) if word.key not in keys and role_of(word.key).names_a_job]
         first = "+".join(key.split(".")[-1].split("/")[-1] for key in keys)
         shown = sorted(fixed, key=lambda word: word.key)
         name = short_name(shown, [self.name, *keys, *texts_of(fixed)], first=first)
@@ -188,7 +189,7 @@ def searches_of(words: Sequence[Word], search_each: Sequence[str]) -> list[list[
 
 def words_of_jobs(words: Sequence[Word]) -> list[Word]:
     """The words that belong to the jobs, not to their start."""
-    return [word for word in words if not is_of_line(word.key)]
+    return [word for word in words if Mark.OF_LINE not in role_of(word.key).marks]
 
 
 def axes_of(words: Sequence[Word]) -> list[str]:

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from cse.errors import UserError
 from cse.lab.run.needs import needs_of
 from cse.lab.settings.compose import composed, explaining, is_group
-from cse.lab.settings.keys import is_encoder
+from cse.lab.settings.keys import role_of
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.words import Word, read_words, texts_of, values_of
 from cse.lab.sweep.jobs import CONFIGS, PlannedJob, one_of_each, root_of
 from cse.lab.sweep.line import read_line
 from cse.needs import Need
+from cse.ranges import Mark
 from cse.sources.catalogue import DATASETS
 from cse.sources.encoder import EncoderNeed
 from cse.sources.fetch import DatasetNeed
@@ -62,7 +63,7 @@ def needs_of_jobs(planned: Sequence[PlannedJob]) -> list[Need]:
 def may_be_read(word: Word) -> bool:
     """Whether what a job reads may depend on a word."""
     chooses = is_group(word.key) or word.text.startswith("~")
-    return chooses or is_encoder(word.key) or root_of(word) not in COMPUTING
+    return chooses or Mark.ENCODER in role_of(word.key).marks or root_of(word) not in COMPUTING
 
 
 def refusals_of(planned: Sequence[PlannedJob]) -> dict[str, UserError]:

@@ -21,7 +21,7 @@ from omegaconf import DictConfig
 from cse.errors import UserError
 from cse.files import json_line, json_lines
 from cse.lab.folder.facts import as_facts, changes, changes_in_words
-from cse.lab.settings.keys import names_a_job
+from cse.lab.settings.keys import role_of
 from cse.lab.settings.words import Word, merged, parse_word, texts_of
 from cse.lab.sweep.grid import digest, first_values, is_interval
 from cse.lab.sweep.line import Line
@@ -98,7 +98,7 @@ def _as_written(file: Path, written: int) -> Search:
 def memory_of(line: Line, row: Sequence[Word]) -> Memory:
     """The memory of one of a line's searches. row: its words. Searches of one folder differ in search_each alone."""
     seed = line.search.seed if line.search else 0
-    fixed = [word for word in row if names_a_job(word.key) and not word.is_axis]
+    fixed = [word for word in row if role_of(word.key).names_a_job and not word.is_axis]
     ranges = {word.key: word.typed_value for word in row if word.is_axis}
     shared = {word.key: word.typed_value for word in fixed if word.key not in line.sweep.search_each}
     return Memory(line.folder / ".smac" / f"{digest(texts_of(fixed))}-{seed}.jsonl", ranges, shared)

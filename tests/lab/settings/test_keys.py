@@ -1,4 +1,4 @@
-"""The table of keys: each key has one role, from which resuming, sweeps and reports derive what they need."""
+"""Each key has one role, declared by the signature that takes it; resuming, sweeps and reports ask for it."""
 
 import sys
 
@@ -8,18 +8,8 @@ from omegaconf import OmegaConf
 from cse.lab.settings.compose import composed, resolved, without_hydra
 from cse.lab.settings.dotted import flattened
 from cse.lab.settings.groups import choices
-from cse.lab.settings.keys import (
-    OTHERS,
-    changes_a_table,
-    identity,
-    is_science,
-    is_verbatim,
-    keys_with,
-    marks_of,
-    names_a_job,
-    purpose_of,
-    repeats_a_run,
-)
+from cse.lab.settings.keys import fixed_settings, keys_with, repeats_a_run, role_of
+from cse.lab.settings.schema import Elsewhere, HydrasOwn, Paths
 from cse.ranges import Mark
 
 OF_LINES = ("sweep",)  # a group whose choices set the keys of others
@@ -35,7 +25,9 @@ def composed_keys() -> set[str]:
 
 
 def test_no_entry_names_a_key_that_no_config_has():
-    assert set(OTHERS) - composed_keys() == {*OF_LINES}
+    places = {"": Elsewhere, "hydra.": HydrasOwn, "paths.": Paths}
+    declared = {f"{place}{name}" for place, kind in places.items() for name in kind.__annotations__}
+    assert declared - composed_keys() == {*OF_LINES}
 
 
 @pytest.mark.parametrize(
@@ -51,38 +43,43 @@ def test_no_entry_names_a_key_that_no_config_has():
     ],
 )
 def test_a_key_is_for_what_its_own_annotation_says_or_that_of_its_nearest_parent(key, role):
-    assert purpose_of(key) == role
-    assert is_science(key) == (role == "science")
+    assert role_of(key).purpose == role
+    assert role_of(key).is_science == (role == "science")
 
 
-@pytest.mark.parametrize(("holds", "keys", "true"), [
-    (changes_a_table, "trainer.lr model eval eval.sts.senteval trainer.chunk trainer.watch paths.cache note",
+@pytest.mark.parametrize(("question", "keys", "true"), [
+    ("changes_a_table", "trainer.lr model eval eval.sts.senteval trainer.chunk trainer.watch paths.cache note",
      "trainer.lr model"),
-    (names_a_job, "trainer.lr splits paths.senteval paths.cache allow_partial note trainer.workers tracker.wandb",
+    ("names_a_job", "trainer.lr splits paths.senteval paths.cache allow_partial note trainer.workers tracker.wandb",
      "trainer.lr splits paths.senteval allow_partial note"),
-    (repeats_a_run, "sweep=a/b case=c +trainer.lr=1 ~report paths.cache=/x paths.senteval=/y resume=auto hydra.run=x",
-     "sweep=a/b case=c +trainer.lr=1 paths.senteval=/y"),
 ])  # fmt: skip
-def test_questions_about_a_key(holds, keys, true):
-    assert list(filter(holds, keys.split())) == true.split()
+def test_questions_about_a_key(question, keys, true):
+    assert [key for key in keys.split() if getattr(role_of(key), question)] == true.split()
+
+
+def test_the_line_that_repeats_a_run_has_its_science_its_sweep_and_its_data():
+    words = "sweep=a/b case=c +trainer.lr=1 ~report paths.cache=/x paths.senteval=/y resume=auto hydra.run=x"
+    assert list(filter(repeats_a_run, words.split())) == ["sweep=a/b", "case=c", "+trainer.lr=1", "paths.senteval=/y"]
 
 
 def test_a_run_goes_on_with_the_same_science_on_any_number_of_processes():
     trainer = {"lr": 1.0, "max_steps": 3, "workers": 2, "log_every": 1, "devices": 2, "chunk": 8}
     config = {"trainer": trainer, "seed": 1, "eval": {"sts": {}}, "paths": {"cache": "x"}, "resume": None, "note": "n"}
-    assert set(identity(config)) == {"trainer.lr", "trainer.chunk", "seed"}
+    assert set(fixed_settings(config)) == {"trainer.lr", "trainer.chunk", "seed"}
 
 
 def test_the_evaluator_that_selects_is_the_same_wherever_its_data_is():
     stsb = {"without": "sts", "senteval": "x", "allow_partial": True}
     config = {"trainer": {"select": "dev/stsb/spearman"}, "paths": {"senteval": "x"}, "allow_partial": True,
               "eval": {"stsb": stsb, "pairs": {"score": "s"}}}  # fmt: skip
-    assert set(identity(config)) == {"trainer.select", "eval.stsb.without"}
+    assert set(fixed_settings(config)) == {"trainer.select", "eval.stsb.without"}
     usual, changed = (
         resolved(without_hydra(composed("train", [f"eval.stsb.without={one}"]))) for one in ("null", "sts")
     )
-    assert identity(usual).keys() == identity(changed).keys()
-    assert [key for key, value in identity(usual).items() if identity(changed)[key] != value] == ["eval.stsb.without"]
+    assert fixed_settings(usual).keys() == fixed_settings(changed).keys()
+    assert [key for key, value in fixed_settings(usual).items() if fixed_settings(changed)[key] != value] == [
+        "eval.stsb.without"
+    ]
 
 
 OWN_LOSS = """
@@ -105,19 +102,20 @@ def test_a_part_of_ones_own_says_what_its_settings_are_for(tmp_path, monkeypatch
     )
     monkeypatch.syspath_prepend(tmp_path)
     given = {"objective": {"_target_": "own_loss.Weighted", "prior": "w.txt", "shards": 2, "scale": 1.0}}
-    assert Mark.VERBATIM in marks_of("objective.prior", given)
-    assert purpose_of("objective.shards", given) == "machine"
-    assert set(identity(given)) == {"objective._target_", "objective.prior", "objective.scale"}
-    assert not is_verbatim("objective.prior")  # nothing has named the folder yet
+    assert role_of("objective.prior", given).is_verbatim
+    assert role_of("objective.shards", given).purpose == "machine"
+    assert set(fixed_settings(given)) == {"objective._target_", "objective.prior", "objective.scale"}
+    assert not role_of("objective.prior").is_verbatim  # nothing has named the folder yet
     monkeypatch.setenv("CSE_CONF", str(tmp_path))
-    assert is_verbatim("objective.prior")  # from its YAML, without a config
-    assert not names_a_job("objective.shards")
+    assert role_of("objective.prior").is_verbatim  # from its YAML, without a config
+    assert not role_of("objective.shards").names_a_job
     assert "own_loss" not in sys.modules
 
 
 def test_a_key_that_no_choice_has_takes_the_marks_of_the_nearest_key_that_one_has():
     """Of whichever choice has that one, not of the last by name."""
-    assert marks_of("augmentation.wordnet_dir.other") == marks_of("augmentation.wordnet_dir") != frozenset()
+    assert role_of("augmentation.wordnet_dir.other") == role_of("augmentation.wordnet_dir")
+    assert role_of("augmentation.wordnet_dir").is_verbatim
 
 
 def test_encoders_are_found_by_their_annotation():
@@ -125,4 +123,4 @@ def test_encoders_are_found_by_their_annotation():
     assert keys_with(Mark.ENCODER, config).keys() == {
         "model.name", "objective.teacher", "objective.second_teacher", "aux_modality.weights", "checkpoint"
     }  # fmt: skip
-    assert Mark.ENCODER not in marks_of("data.path")
+    assert Mark.ENCODER not in role_of("data.path").marks
