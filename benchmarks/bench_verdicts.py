@@ -15,7 +15,7 @@ from benchmarks.results import table, write_section
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State
 from cse.lab.report import claims, published
-from cse.lab.report.groups import groups_of
+from cse.lab.report.paper_groups import groups_of
 from cse.lab.report.signs import CONTRADICTED, HOLDS
 from cse.lab.report.spec import Claim, Spec, parse
 from cse.lab.report.statistics import power

@@ -16,7 +16,7 @@ import pandas as pd
 from cse.errors import UserError
 from cse.files import write_text
 from cse.lab.commands.report_settings import reporting_settings
-from cse.lab.report.claims import JudgedClaim, claim_lines, headline
+from cse.lab.report.claims import JudgedClaim, claim_facts, headline
 from cse.lab.report.paper_report import report_of_sweep
 from cse.lab.report.signs import BY_EYE, NOT_JUDGED, NOT_RUN
 from cse.lab.sections import to_markdown
@@ -52,24 +52,24 @@ def findings_of(name: str, folder: Path, out: Path) -> list[JudgedClaim]:
     return report_of_sweep(reporting_settings(words), [place], out).paper.claims
 
 
-def line(name: str, known: dict[str, str]) -> dict[str, str]:
-    """A claim's line of the page. known: all that is known about it."""
-    verdict = known["verdict"]
-    judged = not verdict.startswith((BY_EYE, NOT_JUDGED, NOT_RUN))
+def line(name: str, one: JudgedClaim) -> dict[str, str]:
+    """A claim's line of the page."""
+    facts = claim_facts(one)
+    judged = one.verdict not in (BY_EYE, NOT_JUDGED, NOT_RUN)
     return {
         "table": name,
-        "claim": known["claim"],
-        "source": known["source"],
-        "verdict": "" if verdict == NOT_RUN else verdict,
-        **{key: known[key] for key in ANYWAY},
-        **{key: known[key] if judged else "" for key in IF_JUDGED},
+        "claim": one.claim,
+        "source": one.source,
+        "verdict": "" if one.verdict == NOT_RUN else one.verdict_with_parts,
+        **{key: facts[key] for key in ANYWAY},
+        **{key: facts[key] if judged else "" for key in IF_JUDGED},
     }
 
 
 def page(found: dict[str, list[JudgedClaim]]) -> str:
     """The page. found: the findings of each sweep, by its name."""
     every = [finding for claims in found.values() for finding in claims]
-    table = pd.DataFrame([line(name, known) for name, claims in found.items() for known in claim_lines(claims)])
+    table = pd.DataFrame([line(name, one) for name, claims in found.items() for one in claims])
     printed = Counter(table["printed so"])
     head = HEAD.format(
         headline=headline(every),

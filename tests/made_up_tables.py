@@ -5,8 +5,8 @@ import yaml
 from cse.lab.folder.runs import read_runs
 from cse.lab.report import published
 from cse.lab.report.cells import paper_table
-from cse.lab.report.claims import claims_frame, judge_claims
-from cse.lab.report.groups import groups_of
+from cse.lab.report.claims import judge_claims
+from cse.lab.report.paper_groups import groups_of
 from cse.lab.report.runs_report import best_of, report_of
 from cse.lab.report.spec import parse
 
@@ -27,7 +27,7 @@ def built(text, folder, expected=()):
 
 
 def judged(spec, printed, runs):
-    return claims_frame(judge_claims(spec, printed, groups_of(spec, runs), 0.95))
+    return judge_claims(spec, printed, groups_of(spec, runs), 0.95)
 
 
 def cell(table, row, column="Avg."):

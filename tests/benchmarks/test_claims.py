@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from benchmarks import claims
-from cse.lab.report.claims import claim_lines
+from cse.lab.report.claims import claim_facts
 
 PAPERS = ["declutr", "noncontrastive", "nonling", "whitenedcse"]
 SWEEPS = Path(__file__).resolve().parents[2] / "sweeps"
@@ -20,7 +20,7 @@ def test_runs_of_another_setting_are_named_and_their_figures_left_out(leave, tmp
         config = {"objective.m": m, "seed": 1, "model.name": "tiny"}
         leave(f"whitenedcse/table5/{m}", config, {"test/sts/average": score})
     found = {name: claims.findings_of(name, tmp_path / "runs", tmp_path) for name in ("whitenedcse/table5",)}
-    line = claims.line("whitenedcse/table5", claim_lines(found["whitenedcse/table5"])[0])
+    line = claims.line("whitenedcse/table5", found["whitenedcse/table5"][0])
     assert (line["verdict"].partition(" (")[0], line["printed"], line["printed so"]) == ("NOT JUDGED", "+0.04", "yes")
     assert "setting" in line["not judged"]
     assert [line[key] for key in claims.IF_JUDGED] == [""] * len(claims.IF_JUDGED)
@@ -29,7 +29,7 @@ def test_runs_of_another_setting_are_named_and_their_figures_left_out(leave, tmp
 
 def test_a_table_without_runs_has_the_papers_own_numbers(tmp_path):
     found = claims.findings_of("noncontrastive/table1", tmp_path, tmp_path)
-    printed = {line["claim"]: line["printed so"] for line in claim_lines(found)}
+    printed = {one.claim: claim_facts(one)["printed so"] for one in found}
     assert printed["dropout 0.05 is better than 0.2, in every row"] == "NO"
 
 

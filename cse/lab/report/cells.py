@@ -16,16 +16,17 @@ from scipy import stats
 
 from cse.lab.folder.runs import Run, Where, described
 from cse.lab.folder.score_tables import ALTERED
-from cse.lab.report.groups import Group, Groups, compare, first_few, other_setting, seed_spread
+from cse.lab.report.departures import departures_in, notes_on_departures
+from cse.lab.report.groups import Group, compare, seed_spread
 from cse.lab.report.notes import (
-    deviations,
     missing_jobs,
-    mixed,
     no_better_remarks,
-    not_alike,
     retrieved,
     seen_in_training,
+    unlike_in_all,
+    unlike_in_one,
 )
+from cse.lab.report.paper_groups import Groups
 from cse.lab.report.published import Published
 from cse.lab.report.signs import (
     DIFFERS,
@@ -39,13 +40,23 @@ from cse.lab.report.signs import (
     TIED,
     WITHIN_NOISE,
     bounds,
+    first_few,
     legend_of,
     number,
     probability,
     signed,
 )
 from cse.lab.report.spec import Spec
-from cse.lab.report.statistics import Effect, SeedSpread, Value, compare_seeds, holm, is_shown, reach_of_noise, summary
+from cse.lab.report.statistics import (
+    Effect,
+    SeedSpread,
+    Value,
+    compare_seeds,
+    holm,
+    is_shown,
+    mean_and_sd,
+    reach_of_noise,
+)
 from cse.lab.sections import Section
 from cse.lab.settings.values import same
 
@@ -54,7 +65,7 @@ from cse.lab.settings.values import same
 class Cell:
     """A number of the paper and ours: a line of report.csv, in this order. None and "": it is not known.
 
-    runs: those that count (Group.counted); expected_runs: planned jobs. difference: ours minus the printed number;
+    runs: those that count (Group.distinct); expected_runs: planned jobs. difference: ours minus the printed number;
     gain: over the baseline's row, in this column; tied_with_best: the best of ours in its column, of rows with one
     score and statistic, or not told apart from it. data: whole, or partial if altered; values: ours of each seed.
     """
@@ -218,7 +229,7 @@ def gain_over(group: Group, base: Group, confidence: float) -> Gain:
     """The gain over the baseline's runs; an empty one if a side has none."""
     if not group.values or not base.values:
         return Gain()
-    found = compare_seeds(group.scores, base.scores, confidence)
+    found = compare_seeds(group.side, base.side, confidence)
     if found.test != "Welch":
         return Gain(found.effect)
     student = stats.ttest_ind(group.values, base.values)
@@ -231,11 +242,11 @@ def with_runs(
     """The cell with what our runs give. jobs: how many are planned."""
     if not group.values:
         filled = replace(cell, metric=group.metric or "", aggregate=group.aggregate)
-        return replace(filled, runs=group.counted, expected_runs=jobs, verdict=verdict)
-    ours = summary(group.values)
+        return replace(filled, runs=group.distinct, expected_runs=jobs, verdict=verdict)
+    ours = mean_and_sd(group.values)
     apart = Effect()
     if cell.published is not None and verdict != OTHER_SETTING:  # such a difference would mean nothing
-        apart = compare_seeds(group.scores, cell.published, confidence)
+        apart = compare_seeds(group.side, cell.published, confidence)
     return replace(
         cell,
         metric=group.metric or "",
@@ -243,7 +254,7 @@ def with_runs(
         ours=ours.mean,
         ours_sd=ours.sd,
         seeds=len(group.values),
-        runs=group.counted,
+        runs=group.distinct,
         expected_runs=jobs,
         difference=apart.effect,
         difference_low=apart.low,
@@ -279,9 +290,9 @@ def judge(
         return NOT_RUN
     if printed is None:
         return ""
-    if other_setting(group.runs, spec):
+    if departures_in(group.runs, spec.setting):
         return OTHER_SETTING
-    ours, line = summary(group.values), spec.columns[column]
+    ours, line = mean_and_sd(group.values), spec.columns[column]
     if line.config:
         return PASS if same(ours.mean, printed.mean) else DIFFERS
     tolerance = spec.tolerance if line.tolerance is None else line.tolerance
@@ -308,7 +319,7 @@ def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) 
     filled = {row: group for row, group in groups.items() if group.values and group.metric}
     if len(filled) < 2:
         return []
-    of = {row: summary(group.values) for row, group in filled.items()}
+    of = {row: mean_and_sd(group.values) for row, group in filled.items()}
     first = next(iter(filled.values()))
     sign = 1 if described(first.runs, first.metric).lower_is_better else -1
     best = min(of, key=lambda row: sign * of[row].mean)
@@ -350,7 +361,7 @@ def notes_on_cells(groups: Groups, spec: Spec, runs: list[Run], alike: Sequence[
     """How runs differ from the paper's setting, what they retrieved, what their seeds show, and which cells join runs
     that are not alike."""
     every = [run for group in groups.values() for run in group.runs]
-    lines = deviations(spec.setting, every)
+    lines = notes_on_departures(every, spec.setting)
     done = [run for run in runs if run.is_done]
     by_row = {row: [run for run in done if run.matches(line.where)] for row, line in spec.rows.items()}
     lines += retrieved({row: own[-1] for row, own in by_row.items() if own})
@@ -358,9 +369,9 @@ def notes_on_cells(groups: Groups, spec: Spec, runs: list[Run], alike: Sequence[
         lines += [f"{row}: {remark}" for remark in no_better_remarks(own) + seen_in_training(own)]
     lines += notes_on_seeds(alike, len(spec.rows), level)
     for (row, column), group in groups.items():
-        joined = mixed(group.runs, spec.seed, settings=group.aggregate == "mean")
+        joined = unlike_in_one(group.runs, spec.seed, settings=group.aggregate == "mean")
         lines += [f"{row}, {column}: {remark}" for remark in joined]
-    return lines + not_alike("cells", every, lines)
+    return lines + unlike_in_all("cells", every, lines)
 
 
 def notes_on_seeds(alike: Sequence[OneScore], rows: int, level: float) -> list[str]:

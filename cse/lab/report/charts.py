@@ -16,8 +16,7 @@ from plotly.colors import sample_colorscale
 
 from cse.lab.report.compare import Comparison, Setting, folder_below, marks
 from cse.lab.report.frame import folded
-from cse.lab.report.groups import first_few
-from cse.lab.report.signs import PLUS_MINUS
+from cse.lab.report.signs import PLUS_MINUS, first_few
 from cse.lab.settings.values import number_in
 
 NO_METRICS = ["event", "time", "train/step", "train/epoch"]
@@ -45,7 +44,7 @@ Colours = dict[Setting, str]
 
 def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     """{title: chart}, of those that have data."""
-    scored = [name for name in comparison.scores.shown if any(name in one.scores for one in comparison.settings)]
+    scored = [name for name in comparison.scores.shown if any(name in one.means for one in comparison.settings)]
     colours, is_search = colours_of(comparison), any(setting.trial for setting in comparison.settings)
     charts: dict[str, go.Figure] = {}
     axes: dict[str, pd.Series] = {}

@@ -13,8 +13,9 @@ is over all judged claims of the table at once. HOLDS and CONTRADICTED need p be
 the runs cannot tell. "HOLDS (1 of 3 parts)": the other two could not be judged. The printed numbers are held to the
 same claim, by their means alone. A claim that compares no cells of a table is of a figure, and read BY EYE.
 
-To read: `judge_claims` judges them all; a claim's parts (`claim_parts`) are tested once each (`test_part`), and one of
-them decides (`decide`). `claims_section` is the table of it.
+To read: `judge_claims`. First each claim's `Evidence` is gathered: its parts (`claim_parts`), each tested once
+(`test_part`). One of the parts decides. Then `judged_claim` makes the claim's line, by p corrected over all claims.
+Last come the lines as text: `claims_section` and `claims_frame`.
 """
 
 import math
@@ -29,7 +30,9 @@ import pandas as pd
 
 from cse.errors import UserError
 from cse.lab.folder.score_tables import ALTERED, IS_ALTERED
-from cse.lab.report.groups import Group, Groups, compare, few_seeds, first_few, other_setting
+from cse.lab.report.departures import departures_in
+from cse.lab.report.groups import Group, compare, few_seeds
+from cse.lab.report.paper_groups import Groups
 from cse.lab.report.published import Published
 from cse.lab.report.signs import (
     BY_EYE,
@@ -39,6 +42,7 @@ from cse.lab.report.signs import (
     NOT_RUN,
     NOT_SEEN,
     bounds,
+    first_few,
     probability,
     signed,
 )
@@ -49,12 +53,66 @@ from cse.lab.sections import Section
 ORDER = (BY_EYE, NOT_JUDGED, NOT_RUN, NOT_SEEN, HOLDS, CONTRADICTED)  # as the headline counts
 
 
-@dataclass
+class ClaimPart(NamedTuple):
+    """One comparison of a claim.
+
+    sides: the groups of both cells. lacks: the cells without scores. printed: the paper's left minus right. found:
+    ours; its p is NaN if it is no test, and its `why` says so.
+    """
+
+    name: str
+    sides: tuple[Group, Group]
+    lacks: tuple[str, ...] = ()
+    printed: float | None = None
+    found: Effect = Effect()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A claim with its parts, each tested once. A claim about a figure has no parts."""
+
+    claim: Claim
+    parts: Sequence[ClaimPart]
+
+    @property
+    def measured(self) -> list[ClaimPart]:
+        """The parts whose cells have scores."""
+        return [part for part in self.parts if part.found.effect is not None]
+
+    @property
+    def judged(self) -> list[ClaimPart]:
+        """The parts that are a test of the claim."""
+        return [part for part in self.measured if not part.found.why]
+
+    @property
+    def against(self) -> list[ClaimPart]:
+        """The parts that speak against the claim."""
+        return [part for part in self.judged if not self.claim.is_borne_out(part.found.effect or 0.0)]
+
+    @property
+    def deciding(self) -> ClaimPart:
+        """The part that decides: the surest one against the claim, or else the least sure one."""
+        if self.against:
+            return min(self.against, key=lambda part: part.found.p)
+        return max(self.judged, key=lambda part: part.found.p, default=(self.measured or self.parts)[0])
+
+    @property
+    def p(self) -> float:
+        """The p of the deciding part before Holm's correction: Bonferroni's against the claim. NaN without a test."""
+        if not self.parts:
+            return math.nan
+        times = len(self.judged) if self.against else 1
+        return min(1.0, self.deciding.found.p * times) if self.judged else math.nan
+
+
+@dataclass(frozen=True)
 class JudgedClaim:
     """A line of claims.csv: a claim and what the runs say of it.
 
-    effect: positive if as claimed; of likeness, the difference. p: by Holm; p_raw: before. part: the one that decided.
-    published_effect: the printed one that supports the claim least; published_supports: None for none, or a tie.
+    verdict: one word of cse.lab.report.signs; `verdict_with_parts` says also how many parts it rests on. effect:
+    positive if as claimed; of likeness, the difference. p: by Holm; p_raw: before. part: the one that decided.
+    published_effect: the printed one that supports the claim least. published_supports: None for none, or a tie. data:
+    whole, or partial if altered.
     """
 
     claim: str
@@ -78,46 +136,78 @@ class JudgedClaim:
     quantity: str = ""
     data: str = ""
 
-
-class ClaimPart(NamedTuple):
-    """One comparison. sides: the groups of both cells; lacks: the cells without scores; printed: the paper's left minus
-    right; found: ours (p NaN: no test, as its `why` says)."""
-
-    name: str
-    sides: tuple[Group, Group]
-    lacks: tuple[str, ...] = ()
-    printed: float | None = None
-    found: Effect = Effect()
+    @property
+    def verdict_with_parts(self) -> str:
+        """The verdict, and how many of the parts it rests on if it does not rest on all."""
+        if 0 < self.parts_measured < self.parts:
+            return f"{self.verdict} ({self.parts_measured} of {self.parts} parts)"
+        return self.verdict
 
 
 def judge_claims(spec: Spec, printed: Published | None, groups: Groups, confidence: float) -> list[JudgedClaim]:
     """What the runs say of each claim. printed: None, and groups empty, if the report has figures only."""
     level = 1 - confidence
-    parts = {
-        claim.says: [test_part(claim, part, spec, confidence) for part in claim_parts(claim, spec, printed, groups)]
-        for claim in spec.claims
-        if printed is not None and claim.places
-    }
-    found = {claim.says: decide(claim, parts.get(claim.says, [])) for claim in spec.claims}
-    judged = [claim for claim in spec.claims if claim.says in parts]
-    for claim, p in zip(judged, holm([found[claim.says].p_raw for claim in judged]), strict=True):
-        found[claim.says].p = p
-        found[claim.says].verdict = word(claim, found[claim.says].effect, p, level)
-    holding = {says for says, finding in found.items() if finding.verdict == HOLDS}
-    number = sum(not math.isnan(finding.p) for finding in found.values())
-    for claim in judged:
-        finding, of = found[claim.says], parts[claim.says]
-        if claim.control and claim.control not in holding and not math.isnan(finding.p):
-            finding.p = math.nan
-            finding.verdict = NOT_JUDGED
-            finding.why_not_judged = f"its positive control was not seen to hold: {claim.control}"
-        finding.by_part = "; ".join(words_of_parts(claim, of, finding.verdict, number, level))
-        if 0 < finding.parts_measured < len(of):
-            finding.verdict += f" ({finding.parts_measured} of {len(of)} parts)"
-    return list(found.values())
+    gathered = [gather_evidence(claim, spec, printed, groups, confidence) for claim in spec.claims]
+    corrected = holm([evidence.p for evidence in gathered])
+    holding = set()
+    for evidence, p in zip(gathered, corrected, strict=True):
+        if evidence.parts and verdict_of(evidence.claim, evidence.deciding.found.effect, p, level) == HOLDS:
+            holding.add(evidence.claim.says)
+    tests = sum(not math.isnan(p) for p in corrected)
+    return [
+        judged_claim(evidence, p, holding=holding, tests=tests, level=level)
+        for evidence, p in zip(gathered, corrected, strict=True)
+    ]
 
 
-def word(claim: Claim, effect: float | None, p: float, level: float) -> str:
+def gather_evidence(claim: Claim, spec: Spec, printed: Published | None, groups: Groups, confidence: float) -> Evidence:
+    """The claim with its parts, each tested."""
+    if printed is None or claim.places is None:
+        return Evidence(claim, [])
+    parts = claim_parts(claim, spec, printed, groups)
+    return Evidence(claim, [test_part(claim, part, spec, confidence) for part in parts])
+
+
+def judged_claim(evidence: Evidence, p: float, *, holding: set[str], tests: int, level: float) -> JudgedClaim:
+    """The line of a claim.
+
+    p: corrected over all claims. holding: what the claims say that hold, as positive controls. tests: the number of
+    claims that are tested.
+    """
+    claim, parts = evidence.claim, evidence.parts
+    if not parts:
+        return JudgedClaim(claim.says, claim.source, quantity=claim.quantity)
+    why_not = "; ".join(dict.fromkeys(part.found.why for part in evidence.measured if part.found.why))
+    if claim.control and claim.control not in holding and not math.isnan(p):
+        p, why_not = math.nan, f"its positive control was not seen to hold: {claim.control}"
+    one = evidence.deciding
+    verdict = verdict_of(claim, one.found.effect, p, level)
+    printed = least_printed(claim, parts)
+    return JudgedClaim(
+        claim=claim.says,
+        source=claim.source,
+        verdict=verdict,
+        effect=one.found.effect,
+        low=one.found.low,
+        high=one.found.high,
+        n=one.found.n,
+        test=one.found.test,
+        p=p,
+        p_raw=evidence.p,
+        part=one.name if evidence.measured and len(parts) > 1 else "",
+        parts_measured=len(evidence.judged or evidence.measured),
+        parts=len(parts),
+        missing="; ".join(dict.fromkeys(lack for part in parts for lack in part.lacks)),
+        published_effect=printed,
+        published_supports=printed_supports(claim, printed),
+        why_not_judged=why_not,
+        by_part="; ".join(verdicts_of_parts(evidence, verdict, tests, level)),
+        quantity=claim.quantity or first_few(scores_of(parts)),
+        data=data_of(evidence.measured),
+    )
+
+
+def verdict_of(claim: Claim, effect: float | None, p: float, level: float) -> str:
     """The verdict, by the corrected p."""
     if effect is None or math.isnan(p):
         return NOT_RUN if effect is None else NOT_JUDGED
@@ -126,57 +216,50 @@ def word(claim: Claim, effect: float | None, p: float, level: float) -> str:
     return HOLDS if claim.is_borne_out(effect) else CONTRADICTED
 
 
-def words_of_parts(claim: Claim, parts: Sequence[ClaimPart], verdict: str, claims: int, level: float) -> list[str]:
+def verdicts_of_parts(evidence: Evidence, verdict: str, tests: int, level: float) -> list[str]:
     """The own verdict of each of several parts: as claimed if the claim holds, else by Holm's p within the claim, times
-    the claims."""
-    if len(parts) < 2:
+    the tests of all claims."""
+    if len(evidence.parts) < 2:
         return []
-    ran = [part for part in parts if part.found.effect is not None]
-    times = {HOLDS: 0, NOT_JUDGED: math.nan}.get(verdict, claims)
-    p_values = np.minimum(1, times * np.array(holm([part.found.p for part in ran])))
-    return [f"{part.name}: {word(claim, part.found.effect, p, level)}" for part, p in zip(ran, p_values, strict=True)]
+    measured = evidence.measured
+    times = {HOLDS: 0, NOT_JUDGED: math.nan}.get(verdict, tests)
+    p_values = np.minimum(1, times * np.array(holm([part.found.p for part in measured])))
+    return [
+        f"{part.name}: {verdict_of(evidence.claim, part.found.effect, p, level)}"
+        for part, p in zip(measured, p_values, strict=True)
+    ]
 
 
-def decide(claim: Claim, parts: Sequence[ClaimPart]) -> JudgedClaim:
-    """A claim's finding before any correction, by one of its parts: the surest one against the claim, with Bonferroni's
-    p, or else the least sure one."""
-    finding = JudgedClaim(claim.says, claim.source, quantity=claim.quantity)
-    if not parts:
-        return finding
-    ran = [part for part in parts if part.found.effect is not None]
-    judged = [part for part in ran if not part.found.why]
-    against = [part for part in judged if not claim.is_borne_out(part.found.effect or 0.0)]
-    if against:
-        one = min(against, key=lambda part: part.found.p)
-    else:
-        one = max(judged, key=lambda part: part.found.p, default=(ran or parts)[0])
-    finding.effect, finding.low, finding.high = one.found.effect, one.found.low, one.found.high
-    finding.n, finding.test = one.found.n, one.found.test
-    finding.p_raw = min(1.0, one.found.p * len(judged)) if against else one.found.p
-    finding.part = one.name if ran and len(parts) > 1 else ""
-    finding.parts_measured, finding.parts = len(judged or ran), len(parts)
-    finding.missing = "; ".join(dict.fromkeys(lack for part in parts for lack in part.lacks))
-    finding.why_not_judged = "; ".join(dict.fromkeys(part.found.why for part in ran if part.found.why))
-    if not claim.quantity:
-        finding.quantity = first_few(
-            list(dict.fromkeys(side.metric for part in parts for side in part.sides if side.metric))
-        )
-    if ran:
-        altered = any(side.altered for part in ran for side in part.sides)
-        finding.data = "partial" if altered else "whole"
+def least_printed(claim: Claim, parts: Sequence[ClaimPart]) -> float | None:
+    """The printed difference that supports the claim least; None if the paper prints none."""
     differences = [part.printed for part in parts if part.printed is not None]
-    if differences:
-        least = max(differences, key=abs) if claim.alike is not None else min(differences)
-        finding.published_effect = least
-        is_tie = claim.alike is None and abs(least) < 1e-9
-        finding.published_supports = None if is_tie else claim.is_borne_out(least)
-    return finding
+    if not differences:
+        return None
+    return max(differences, key=abs) if claim.alike is not None else min(differences)
 
 
-def claim_parts(claim: Claim, spec: Spec, table: Published | None, groups: Groups) -> list[ClaimPart]:
-    """A claim's parts, not yet tested: the cells of both places in pairs. A single cell is compared with each of the
-    other side's."""
-    assert table is not None
+def printed_supports(claim: Claim, difference: float | None) -> bool | None:
+    """Whether the printed difference is as claimed; None without one, and for a tie."""
+    if difference is None or (claim.alike is None and abs(difference) < 1e-9):
+        return None
+    return claim.is_borne_out(difference)
+
+
+def scores_of(parts: Sequence[ClaimPart]) -> list[str]:
+    """The scores that the parts compare."""
+    return list(dict.fromkeys(side.metric for part in parts for side in part.sides if side.metric))
+
+
+def data_of(measured: Sequence[ClaimPart]) -> str:
+    """Whether the measured parts rest on whole or on altered data; "" without any."""
+    if not measured:
+        return ""
+    return "partial" if any(side.altered for part in measured for side in part.sides) else "whole"
+
+
+def claim_parts(claim: Claim, spec: Spec, table: Published, groups: Groups) -> list[ClaimPart]:
+    """A claim's parts, not yet tested: the cells of both places in pairs. A single cell is compared with each cell of
+    the other side."""
     assert claim.places is not None
     lefts, rights = (cells_at(place, spec) for place in claim.places)
     most = max(len(lefts), len(rights))
@@ -195,7 +278,7 @@ def claim_parts(claim: Claim, spec: Spec, table: Published | None, groups: Group
 
 
 class CellAt(NamedTuple):
-    """A cell that a claim speaks of. name: what tells it from the others of its place; "" if it is alone."""
+    """A cell that a claim speaks of. name: its row or column, where the place has several; "" if it is alone."""
 
     row: str
     column: str
@@ -249,7 +332,7 @@ def why_not(claim: Claim, sides: tuple[Group, Group], spec: Spec) -> str:
         return f"the paper measured {claim.quantity}, and {instead} is another score"
     if claim.within and not claim.control:
         return "the claim names no positive control: without one, runs may be alike because they learnt nothing"
-    if others := other_setting([run for side in sides for run in side.runs], spec):
+    if others := departures_in([run for side in sides for run in side.runs], spec.setting):
         return f"another setting than the paper's: {first_few(others)}"
     return few_seeds(sides)
 
@@ -257,38 +340,43 @@ def why_not(claim: Claim, sides: tuple[Group, Group], spec: Spec) -> str:
 def claims_frame(found: Iterable[JudgedClaim]) -> pd.DataFrame:
     """claims.csv."""
     columns = [field.name for field in fields(JudgedClaim)]
-    return pd.DataFrame([asdict(finding) for finding in found], columns=columns, dtype=object)
+    rows = [asdict(one) | {"verdict": one.verdict_with_parts} for one in found]
+    return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
 def headline(found: Sequence[JudgedClaim]) -> str:
     """How many claims have each verdict, and what the mark of altered data means."""
-    counts = Counter(finding.verdict.partition(" (")[0] for finding in found)
+    counts = Counter(one.verdict for one in found)
     parts = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
     said = f"{len(found)} claims: {', '.join(parts)}."
-    return f"{said} {IS_ALTERED}" if any(finding.data == "partial" for finding in found) else said
+    return f"{said} {IS_ALTERED}" if any(one.data == "partial" for one in found) else said
 
 
-def claim_lines(found: Iterable[JudgedClaim]) -> list[dict[str, str]]:
-    """A line for each claim, as text; "" for what is not known."""
-    return [
-        {
-            "claim": one.claim,
-            "source": one.source,
-            "verdict": one.verdict,
-            "printed": signed(one.published_effect, 2),
-            "printed so": printed_so(one),
-            "ours": our_difference(one),
-            "interval": bounds(one.low, one.high, 2),
-            "p": probability(one.p),
-            "n": f"{one.n}, {one.parts_measured} parts" if one.parts_measured > 1 else one.n,
-            "test": one.test,
-            "missing": one.missing,
-            "not judged": one.why_not_judged,
-            "by part": one.by_part,
-            "quantity": one.quantity,
-        }
+def claims_section(found: Sequence[JudgedClaim]) -> Section:
+    """The claims as a table of text, without empty columns."""
+    lines = [
+        {"claim": one.claim, "source": one.source, "verdict": one.verdict_with_parts, **claim_facts(one)}
         for one in found
     ]
+    table = pd.DataFrame(lines)
+    return Section("What the paper claims", table.loc[:, (table != "").any()], [headline(found)])
+
+
+def claim_facts(one: JudgedClaim) -> dict[str, str]:
+    """The numbers behind a claim's verdict, as text; "" for what is not known."""
+    return {
+        "printed": signed(one.published_effect, 2),
+        "printed so": printed_so(one),
+        "ours": our_difference(one),
+        "interval": bounds(one.low, one.high, 2),
+        "p": probability(one.p),
+        "n": f"{one.n}, {one.parts_measured} parts" if one.parts_measured > 1 else one.n,
+        "test": one.test,
+        "missing": one.missing,
+        "not judged": one.why_not_judged,
+        "by part": one.by_part,
+        "quantity": one.quantity,
+    }
 
 
 def printed_so(finding: JudgedClaim) -> str:
@@ -304,9 +392,3 @@ def our_difference(finding: JudgedClaim) -> str:
     words += [f"({finding.part})"] if finding.part else []
     words += [ALTERED] if finding.data == "partial" else []
     return " ".join(words)
-
-
-def claims_section(found: Sequence[JudgedClaim]) -> Section:
-    """The claims as a table of text, without empty columns."""
-    table = pd.DataFrame(claim_lines(found))
-    return Section("What the paper claims", table.loc[:, (table != "").any()], [headline(found)])

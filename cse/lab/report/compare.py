@@ -29,11 +29,11 @@ from cse.lab.report.frame import (
     short_names,
     typed_words,
 )
-from cse.lab.report.groups import Group, first_few, mean_groups
+from cse.lab.report.groups import Group, Measure, group_of, once_each
 from cse.lab.report.keys_that_differ import fewest_keys, keys_that_tell_settings_apart, value_in_words, words_of_case
-from cse.lab.report.signs import NO_BETTER, format_of
-from cse.lab.report.statistics import Value, summary
-from cse.lab.report.trials import Trial, first_trials, is_trial, seeds_that_count
+from cse.lab.report.signs import NO_BETTER, first_few, format_of
+from cse.lab.report.statistics import Value, mean_and_sd
+from cse.lab.report.trials import Trial, first_trials, is_trial, runs_included
 from cse.lab.report.which_runs import innermost_folder
 from cse.lab.run.foreign import functions_in
 from cse.lab.settings.values import plain
@@ -43,7 +43,7 @@ FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more 
 MANY_KEYS = 6  # columns of keys; of more, tables of text have those that tell the settings apart
 
 
-class Scores(NamedTuple):
+class ScoreNames(NamedTuple):
     """all: every score of any finished run, in the order of the runs' results; shown: those that tables show.
 
     best_by: the dev score that ranks the settings; None without one, as a test score selects nothing. leading: the
@@ -61,29 +61,29 @@ class Scores(NamedTuple):
 class Setting:
     """What runs have in common that differ in their seed alone.
 
-    runs: all of them; done: the finished ones; counted: those whose scores count (see `seeds_that_count`). values: of
+    runs: all of them; done: the finished ones; included: those whose scores count (see `runs_included`). values: of
     each key that differs, as text, by dotted key. label: few of these that tell it apart, as `baseline=` reads them:
     lr=3e-05, model=bert; all if there are no keys. trial: a search's, of this setting. groups: of each score, the
-    counted runs and their value for each seed.
+    included runs and their value for each seed.
     """
 
     runs: list[Run]
     done: list[Run]
-    counted: list[Run]
+    included: list[Run]
     values: dict[str, str]
     label: str
     trial: Trial | None
     groups: dict[str, Group]
 
     @cached_property
-    def scores(self) -> dict[str, Value]:
+    def means(self) -> dict[str, Value]:
         """Each score's mean and deviation over seeds."""
-        return {score: summary(group.values) for score, group in self.groups.items()}
+        return {score: mean_and_sd(group.values) for score, group in self.groups.items()}
 
     @property
     def is_trained_since(self) -> bool:
         """Whether it was a search's trial, and other seeds of it were trained since."""
-        return len(self.counted) < len(self.done)
+        return len(self.included) < len(self.done)
 
     @property
     def altered(self) -> set[str]:
@@ -92,8 +92,8 @@ class Setting:
 
     @property
     def no_better(self) -> bool:
-        """Whether a counted run is no better than its encoder untrained."""
-        return any(run.no_better for run in self.counted)
+        """Whether a included run is no better than its encoder untrained."""
+        return any(run.no_better for run in self.included)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Comparison:
     seed: str
     keys: dict[str, str]
     label_keys: list[str]
-    scores: Scores
+    scores: ScoreNames
     settings: list[Setting]
     ranked: list[Setting]
 
@@ -118,7 +118,7 @@ class Comparison:
     def best(self) -> Setting | None:
         """The best setting; None if no run has a dev score."""
         by = self.scores.best_by
-        return self.ranked[0] if by and any(by in setting.scores for setting in self.settings) else None
+        return self.ranked[0] if by and any(by in setting.means for setting in self.settings) else None
 
     @property
     def shown_keys(self) -> dict[str, str]:
@@ -135,7 +135,7 @@ class Comparison:
     def formats(self) -> dict[str, str]:
         """The format of each score and its deviation in every table, as a column has one."""
         known = {
-            name: [setting.scores[name] for setting in self.settings if name in setting.scores]
+            name: [setting.means[name] for setting in self.settings if name in setting.means]
             for name in self.scores.all
         }
         return {name: format_of(score.mean for score in of) for name, of in known.items()}
@@ -172,13 +172,20 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     named_by = {key: keys[key] for key in label_keys}
     settings = []
     for own, finished, trial, texts in zip(alike, done, first_trials(done), values.to_dict("records"), strict=True):
-        counted = seeds_that_count(finished, trial, seed)
+        included = runs_included(finished, trial, seed)
         label = label_of(own[0], named_by, texts)
-        groups = mean_groups(counted, scores.all, seed)
-        settings.append(Setting(own, finished, counted, texts, label, trial, groups))
+        groups = groups_of_scores(included, scores.all, seed)
+        settings.append(Setting(own, finished, included, texts, label, trial, groups))
     by = scores.best_by or scores.leading
     ranked = list(settings) if by is None else best_first(settings, by, described(runs, by).lower_is_better, list(keys))
     return Comparison(list(folders), list(runs), frame, seed, keys, label_keys, scores, settings, ranked)
+
+
+def groups_of_scores(runs: Sequence[Run], scores: Sequence[str], seed: str) -> dict[str, Group]:
+    """The group of each score that a run has. seed: the key of seeds."""
+    once = once_each(runs, seed)
+    known = [score for score in scores if any(score in run.metrics for run in runs)]
+    return {score: group_of(runs, once, Measure(score), seed) for score in known}
 
 
 def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]:
@@ -194,7 +201,7 @@ def values_as_text(runs: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame({key: format_settings(runs, key) for key in keys}, index=range(len(runs)), dtype=object)
 
 
-def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> Scores:
+def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> ScoreNames:
     """The scores of finished runs. patterns: those that tables show (test/sts/*); []: all if they are few, else the
     averages, with the score that selects."""
     # a score without a split is not ours, and may have the name of a column of runs.csv
@@ -208,10 +215,10 @@ def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> Scores:
     of_all = [name for name in shown if all(name in run.metrics for run in done)]
     leading = next(iter([*reported(of_all, best_by), *selecting, *averages(shown), *shown]), None)
     if patterns:
-        return Scores(metrics, asked, best_by, leading)
+        return ScoreNames(metrics, asked, best_by, leading)
     few = metrics if len(metrics) <= FEW else [*selecting, *averages(metrics)]
     first = [leading] if leading else []
-    return Scores(metrics, list(dict.fromkeys([*first, *few])), best_by, leading)
+    return ScoreNames(metrics, list(dict.fromkeys([*first, *few])), best_by, leading)
 
 
 def dev_scores(metrics: Sequence[str]) -> list[str]:
@@ -253,8 +260,8 @@ def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys
     sign = 1 if lower_is_better else -1
     own = {setting: math.inf for setting in settings}  # the less, the better; of those without the score no less
     for setting in settings:
-        if by in setting.scores:
-            own[setting] = float(f"{sign * setting.scores[by].mean:.12g}")  # rounding is no best
+        if by in setting.means:
+            own[setting] = float(f"{sign * setting.means[by].mean:.12g}")  # rounding is no best
     reached: dict[str, float] = {}  # by the seeds of a search that were trained since
     for setting, cost in own.items():
         if setting.trial and setting.is_trained_since:

@@ -1,11 +1,19 @@
-"""By what a sweep's run departs from the job that its sweep plans: such a run is another experiment.
+"""Departures: the settings of a run that its sweep or its paper has otherwise. They make it another experiment.
 
-To read: `departures`. Three things make another experiment: a word typed beside the sweep's own (`typed_beside`), an
-axis at a value that the sweep does not list (`outside_axes`), and a setting that the planned job has otherwise
-(`changes_to_plan`), typed or not: the sweep, a recipe or a default may have changed since. Further seeds are none.
+First come the departures of a run as tables name them: `departures_of`, `departures_in`, `as_planned` and
+`notes_on_departures`. Then comes how a run is compared with its sweep: `mark_departures` keeps in each run what
+`departures_from_sweep` finds. Three things depart from a sweep:
+
+- a word typed beside the sweep's own (`typed_beside`);
+- an axis at a value that the sweep does not list (`outside_axes`);
+- a setting that the planned job has otherwise (`changes_to_plan`), typed or not, as the sweep, a recipe or a default
+  may have changed since.
+
+A further seed is no departure.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, cast
@@ -14,7 +22,7 @@ from omegaconf import OmegaConf
 
 from cse.errors import UserError
 from cse.lab.folder.facts import Change, as_facts, changes
-from cse.lab.folder.runs import Run
+from cse.lab.folder.runs import Run, Where
 from cse.lab.settings.compose import SINGLE, explaining, is_group, resolved, without_hydra
 from cse.lab.settings.dotted import Config, flattened, format_value
 from cse.lab.settings.groups import choices
@@ -28,9 +36,42 @@ GROUPS = (*SINGLE, "data")
 """The groups whose choices make a run's experiment."""
 
 
+def departures_of(run: Run, held_fixed: Where) -> dict[str, str]:
+    """The departures of a run from its sweep, and from what the paper held fixed: {KEY=VALUE: from what}."""
+    found = dict.fromkeys(run.departures, "(not in the sweep)")
+    for key, value in held_fixed.items():
+        if not same(run.get(key), value):
+            found[f"{key}={format_value(run.get(key))}"] = f"(paper: {format_value(value)})"
+    return found
+
+
+def departures_in(runs: Iterable[Run], held_fixed: Where) -> list[str]:
+    """`KEY=VALUE` of each departure of the runs, once."""
+    return list(dict.fromkeys(words for run in runs for words in departures_of(run, held_fixed)))
+
+
+def as_planned(runs: list[Run], held_fixed: Where) -> list[Run]:
+    """The runs without departures; all runs if each of them departs."""
+    return [run for run in runs if not departures_of(run, held_fixed)] or runs
+
+
+def notes_on_departures(runs: list[Run], held_fixed: Where) -> list[str]:
+    """How the runs that fill a table depart from the paper's setting.
+
+    One line has what all runs have in common. Each other departure has a line, the most frequent first.
+    """
+    unique = list({run.folder: run for run in runs}.values())
+    found = [departures_of(run, held_fixed) for run in unique]
+    counts = Counter(f"{words} {of}" for one in found for words, of in one.items())
+    shared = ", ".join(sorted(words for words, count in counts.items() if count == len(unique)))
+    some = sorted((-count, words) for words, count in counts.items() if count < len(unique))
+    lines = [shared, *(f"{-count} of {len(unique)} runs: {words}" for count, words in some)]
+    return [f"Not the paper's setting: {line}" for line in lines if line]
+
+
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep's job is composed to, of what a table's numbers depend on, but for its axes.
+    """The settings of a sweep's job on which a table's numbers depend, without the sweep's axes.
 
     choices: of GROUPS. settings: by dotted key. derived: the keys whose values follow from others.
     """
@@ -41,22 +82,22 @@ class Plan:
 
 
 PlanOf = Callable[[str, str | None, tuple[str, ...]], Plan | None]
-"""`plan_of`, composed once for all runs of a job: of a sweep, a case, and choices."""
+"""`plan_of` of a sweep, a case and choices, composed once for all runs of a job."""
 
 
 def mark_departures(runs: Sequence[Run], sweep: str, seed: str) -> list[Run]:
-    """The runs, each with the settings by which it departs from its sweep. sweep: of a run whose line names none."""
+    """The runs, each with its departures from its sweep. sweep: that of a run whose line names none."""
     plans: PlanOf = cache(lambda name, case, chosen: plan_of(name, case, chosen, seed))
-    return [replace(run, departures=departures(run, named_sweep(run, sweep), plans, seed)) for run in runs]
+    return [replace(run, departures=departures_from_sweep(run, named_sweep(run, sweep), plans, seed)) for run in runs]
 
 
 def named_sweep(run: Run, otherwise: str) -> str:
-    """The sweep that its line named."""
+    """The sweep that the run's line named."""
     return next((word.value for word in run.words if word.key == "sweep"), otherwise)
 
 
-def departures(run: Run, name: str, plans: PlanOf, seed: str) -> tuple[str, ...]:
-    """`KEY=VALUE` of each setting by which a run departs from the sweep of this name, as it ran."""
+def departures_from_sweep(run: Run, name: str, plans: PlanOf, seed: str) -> tuple[str, ...]:
+    """`KEY=VALUE` of each departure of a run from the sweep of this name."""
     if name not in choices("sweep"):
         return (f"sweep={name}",)
     sweep, case = load_sweep(name), run.get("case")
@@ -83,7 +124,7 @@ def as_words(chosen: dict[str, str]) -> tuple[str, ...]:
 
 
 def typed_beside(run: Run, sweep: Sweep, seed: str) -> list[str]:
-    """The words of a run's line that decide its numbers and that neither the axes nor its case have."""
+    """The words of a run's line that decide its numbers, without those of the sweep's axes and of its case."""
     return [word.text for word in sweep.departures(run.words) if word.key != seed]
 
 
@@ -131,10 +172,10 @@ def plan_of(name: str, case: str | None, chosen: Sequence[str], seed: str) -> Pl
 
 
 def changes_to_plan(run: Run, plan: Plan, typed: set[str]) -> list[Change]:
-    """What the plan has otherwise, and what was typed that it has not. typed: the keys of words typed beside it.
+    """The settings that the plan has otherwise, and those that were typed and the plan has not.
 
-    A choice stands for its values. What nobody typed says nothing if it follows from other values, or is a folder of a
-    machine.
+    typed: the keys of the words typed beside the plan. A choice stands for its values. A value that nobody typed says
+    nothing if it follows from other values, or is a folder of a machine.
     """
     known: Config = {**plan.choices, **plan.settings}
     said = [key for key in known if run.has(key) and "${" not in str(run.get(key))]

@@ -24,8 +24,9 @@ import pandas as pd
 
 from cse.errors import UserError
 from cse.lab.report.compare import Comparison, Setting
-from cse.lab.report.groups import OVER_ITEMS, Group, compare, few_seeds, first_few, seed_spread
-from cse.lab.report.signs import TIED, bounds, probability, signed
+from cse.lab.report.groups import Group, compare, few_seeds, seed_spread
+from cse.lab.report.resampling import OVER_ITEMS
+from cse.lab.report.signs import TIED, bounds, first_few, probability, signed
 from cse.lab.report.statistics import (
     Effect,
     SeedSpread,
@@ -161,14 +162,14 @@ def compare_settings(
     if score is None:
         return None
     reference = comparison.ranked[0] if baseline is None else setting_named(comparison, baseline)
-    ranked = [setting for setting in comparison.ranked if score in setting.scores]
+    ranked = [setting for setting in comparison.ranked if score in setting.means]
     others = [setting for setting in ranked[:MOST] if setting is not reference]
     if reference not in ranked or not others:
         return None
     base, *compared = groups = [comparison.group_of(setting, score) for setting in [reference, *others]]
     spread, level = seed_spread(groups) or SeedSpread(0.0, 0), (1 - confidence) / len(others)
     unpaired = test_all([partial(compare, group, base) for group in compared], confidence, within)
-    paired = test_all([partial(compare_pairs, group.scores, base.scores) for group in compared], confidence, within)
+    paired = test_all([partial(compare_pairs, group.side, base.side) for group in compared], confidence, within)
     lines = []
     for setting, group, by_means, by_seed in zip(others, compared, unpaired, paired, strict=True):
         few, effect = few_seeds([base, group]), by_means.found.effect

@@ -16,7 +16,8 @@ from cse.lab.folder.plots import cosine_histograms, new
 from cse.lab.folder.runs import Run, described, grouped, read_cosines
 from cse.lab.folder.score_tables import IS_ALTERED
 from cse.lab.report import published
-from cse.lab.report.groups import once_each, without_trials
+from cse.lab.report.departures import as_planned
+from cse.lab.report.groups import once_each
 from cse.lab.report.published import PublishedFigure
 from cse.lab.report.spec import Plot, Spec
 from cse.lab.report.statistics import STATISTICS
@@ -38,7 +39,7 @@ def draw_figure(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
     if printed:
         plot.check_split(printed.split)
     done = [run for run in runs if run.is_done and run.matches(plot.where)]
-    series = {name: without_trials(of, spec) for name, of in series_of(plot, spec, done).items() if of}
+    series = {name: as_planned(of, spec.setting) for name, of in series_of(plot, spec, done).items() if of}
     counted = {name: once_each(of, spec.seed) for name, of in series.items()}
     figure = DRAW[plot.kind](plot, counted, printed) if series else None
     if figure is None:

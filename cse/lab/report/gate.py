@@ -1,6 +1,6 @@
 """Gates, for a check in CI: whether one setting is shown to be better than others by so much.
 
-To read: `gate`; `unlike` and `without_score` are why a difference would say nothing of two settings.
+To read: `gate`; `why_unlike` and `without_score` are why a difference would say nothing of two settings.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from cse.lab.folder.facts import code_of
 from cse.lab.folder.runs import grouped
 from cse.lab.report.compare import Comparison, Setting
 from cse.lab.report.differences import GateLines, setting_named, settings_below, the_one
-from cse.lab.report.groups import Group, compare, few_seeds, first_few
+from cse.lab.report.groups import Group, compare, few_seeds
 from cse.lab.report.notes import changed_texts, rest_on_other_data
-from cse.lab.report.signs import bounds, probability, signed
+from cse.lab.report.signs import bounds, first_few, probability, signed
 from cse.lab.report.statistics import holm, is_shown
 
 
@@ -47,7 +47,7 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
         return Gate(False, score, {frozenset(known): f"the best is the baseline itself: {first.label}"})
     if score is None or not others:
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
-    if not all(score in setting.scores for setting in (first, *others)):
+    if not all(score in setting.means for setting in (first, *others)):
         raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
     ours, *against = [comparison.group_of(setting, score) for setting in (first, *others)]
     sign = -1 if comparison.lower_is_better(score) else 1
@@ -56,7 +56,7 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
     for setting, group, of, p in zip(others, against, found, holm([of.p for of in found]), strict=True):
         assert of.effect is not None
         lost = [without_score(one, score, comparison.seed) for one in (first, setting)]
-        why = unlike(ours, group, score) or "; ".join(filter(None, lost)) or few_seeds([ours, group])
+        why = why_unlike(ours, group, score) or "; ".join(filter(None, lost)) or few_seeds([ours, group])
         if not why and sign * of.effect <= least:
             why = "not even these runs' means are"
         if not why and not is_shown(p, 1 - confidence):
@@ -70,7 +70,7 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
     return Gate(is_passed, score, lines)
 
 
-def unlike(ours: Group, theirs: Group, score: str) -> str:
+def why_unlike(ours: Group, theirs: Group, score: str) -> str:
     """Why no difference of two groups would say anything of their settings; "" if it would."""
     both = [*ours.runs, *theirs.runs]
     if rest_on_other_data(both, score):

@@ -22,10 +22,15 @@ NAMES = ("case", "sweep", "label")
 
 def keys_that_vary(runs: Sequence[Run], seed: str) -> list[str]:
     """The keys in which the runs differ, except the seed; a group that differs stands for all its values."""
-    known = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
-    keys = [key for key in known if key != seed and varies(runs, key)]
+    keys = every_key_that_varies(runs, seed)
     groups = tuple(f"{key}." for key in keys if any(key in run.choices for run in runs))
     return [key for key in keys if not key.startswith(groups)]
+
+
+def every_key_that_varies(runs: Sequence[Run], seed: str) -> list[str]:
+    """The keys in which the runs differ, except the seed: choices of groups, and the values that they stand for too."""
+    known = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
+    return [key for key in known if key != seed and key_varies(runs, key)]
 
 
 def keys_that_tell_settings_apart(runs: Sequence[Run], seed: str) -> list[str]:
@@ -33,7 +38,7 @@ def keys_that_tell_settings_apart(runs: Sequence[Run], seed: str) -> list[str]:
     axis of a line, and not the same in all runs. `origin`, the folder where several are compared, comes first.
 
     A case stands for all that it sets, but not for what was typed beside it. What varies though nobody typed it follows
-    from these and the seed, or is another edition's (notes.mixed tells).
+    from these and the seed, or is another edition's (notes.unlike_in_one tells).
     """
     typed = dict.fromkeys(["origin", *NAMES, *(word.key for run in runs for word in run.words)])
     axes, beside = axes_of_no_number(runs), typed_beside_cases(runs)
@@ -43,10 +48,10 @@ def keys_that_tell_settings_apart(runs: Sequence[Run], seed: str) -> list[str]:
         if key == seed or not (role_of(key).is_science or key in NAMES or key in axes):
             return False
         if key in beside or key in ("origin", "case"):  # no case stands for it
-            return varies(runs, key)
+            return key_varies(runs, key)
         if key == "checkpoint" and cases:  # it names the run of each seed
-            return varies(runs, key, within=[*cases, seed])
-        return varies(runs, key, within=[one for one in cases if one != key])
+            return key_varies(runs, key, within=[*cases, seed])
+        return key_varies(runs, key, within=[one for one in cases if one != key])
 
     return [key for key in typed if tells_apart(key)]
 
@@ -54,13 +59,13 @@ def keys_that_tell_settings_apart(runs: Sequence[Run], seed: str) -> list[str]:
 def keys_of_cases(runs: Sequence[Run], beside: set[str]) -> list[str]:
     """The keys that name the case of a run: of several sweeps too, whose cases may have one name. [] if the runs have
     no two cases. beside: the keys that were typed beside cases."""
-    if not varies(runs, "case"):
+    if not key_varies(runs, "case"):
         return []
-    several_sweeps = varies(runs, "sweep", within=() if "sweep" in beside else ("case",))
+    several_sweeps = key_varies(runs, "sweep", within=() if "sweep" in beside else ("case",))
     return ["case", "sweep"] if several_sweeps else ["case"]
 
 
-def varies(runs: Sequence[Run], key: str, within: Sequence[str] = ()) -> bool:
+def key_varies(runs: Sequence[Run], key: str, within: Sequence[str] = ()) -> bool:
     """Whether runs that have the same values of the keys `within` have several values of a key."""
     values: dict[tuple[str, ...], set[str]] = {}
     for run in runs:

@@ -9,7 +9,6 @@ from cse.lab.folder.status import State, Status
 from cse.lab.report.keys_that_differ import keys_that_vary
 from cse.lab.settings.dotted import format_value
 from cse.lab.settings.keys import role_of
-from cse.lab.settings.values import same
 from cse.score import in_short
 
 SINGLY = 12  # jobs, or problems, that are named one by one; of more jobs each group is counted
@@ -44,27 +43,7 @@ def furthest_status(job: Where, runs: list[Run]) -> Status:
     return min(statuses, key=lambda status: FURTHEST_FIRST.index(status.state), default=Status(State.NOT_STARTED))
 
 
-def departures(run: Run, setting: Where) -> dict[str, str]:
-    """How a run differs from its sweep, and from what the paper held fixed: {KEY=VALUE: from what}."""
-    return dict.fromkeys(run.departures, "(not in the sweep)") | {
-        f"{key}={format_value(run.get(key))}": f"(paper: {format_value(value)})"
-        for key, value in setting.items()
-        if not same(run.get(key), value)
-    }
-
-
-def deviations(setting: Where, runs: list[Run]) -> list[str]:
-    """How the runs that fill the table differ from its setting: one line for what all of them have in common, and one
-    for each other difference, the most frequent first."""
-    unique = list({run.folder: run for run in runs}.values())
-    counts = Counter(f"{words} {of}" for run in unique for words, of in departures(run, setting).items())
-    shared = ", ".join(sorted(words for words, count in counts.items() if count == len(unique)))
-    some = sorted((-count, words) for words, count in counts.items() if count < len(unique))
-    lines = [shared, *(f"{-count} of {len(unique)} runs: {words}" for count, words in some)]
-    return [f"Not the paper's setting: {line}" for line in lines if line]
-
-
-def mixed(runs: list[Run], seed: str, settings: bool) -> list[str]:
+def unlike_in_one(runs: list[Run], seed: str, settings: bool) -> list[str]:
     """A line if runs of one cell were scored differently, trained on different files under one name or, if `settings`
     count, differ in more than their seed."""
     if len(runs) < 2:
@@ -87,7 +66,7 @@ def remarks(runs: list[Run], seed: str) -> list[str]:
     if all(run.get(seed) is not None for run in runs) and len(runs) > len(seeds):
         many = "1 seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
         found.append(f"{len(runs)} runs of {many}, each of which counts once")
-    return found + mixed(runs, seed, settings=True) + no_better_remarks(runs) + seen_in_training(runs)
+    return found + unlike_in_one(runs, seed, settings=True) + no_better_remarks(runs) + seen_in_training(runs)
 
 
 def no_better_remarks(runs: list[Run]) -> list[str]:
@@ -156,7 +135,7 @@ def rest_on_other_data(runs: list[Run], score: str) -> bool:
     return any(map(differs, others))
 
 
-def not_alike(what: str, runs: list[Run], said: list[str]) -> list[str]:
+def unlike_in_all(what: str, runs: list[Run], said: list[str]) -> list[str]:
     """A line for what differs in the training files, and in the scoring, of all cells or settings, but for what the
     lines on each say already."""
     found = [*changed_texts(runs, settings=True), *scored_differently(runs)]

@@ -20,9 +20,9 @@ from cse.lab.report import figures, published
 from cse.lab.report.cells import as_printed, paper_table
 from cse.lab.report.claims import claims_frame, judge_claims
 from cse.lab.report.compare import compare_runs
-from cse.lab.report.departures import mark_departures, named_sweep
-from cse.lab.report.groups import groups_of
-from cse.lab.report.notes import deviations, missing_jobs
+from cse.lab.report.departures import mark_departures, named_sweep, notes_on_departures
+from cse.lab.report.notes import missing_jobs
+from cse.lab.report.paper_groups import groups_of
 from cse.lab.report.runs_report import notes_on_settings, settings_section, unranked_section
 from cse.lab.report.spec import Plot, Spec, parse
 from cse.lab.report.write import OfPaper, Picture, Report
@@ -87,7 +87,7 @@ def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected
     """A line for each setting of runs that fill no published table, with the scores of the figures."""
     begun = [run for run in runs if "config" in run.results or run.state in (State.RUNNING, State.STOPPED)]
     found = compare_runs(begun or runs, folders, scores_of_figures(spec, runs), spec.seed)
-    said = deviations({}, [run for run in runs if run.is_done])
+    said = notes_on_departures([run for run in runs if run.is_done], {})
     return replace(
         settings_section(found, label),
         title=counted([run.state for run in found.runs]),

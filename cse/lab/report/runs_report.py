@@ -31,9 +31,9 @@ from cse.lab.report.compare import (
 from cse.lab.report.differences import compare_settings, differences_section
 from cse.lab.report.frame import format_settings, program_of, runs_frame
 from cse.lab.report.gate import Gate, gate
-from cse.lab.report.groups import first_few, partly_scored
-from cse.lab.report.notes import data_problems, evaluated, not_alike, remarks, retrieved, selected_otherwise
-from cse.lab.report.signs import NO_BETTER, PLUS_MINUS, format_of, legend_of
+from cse.lab.report.groups import partly_scored
+from cse.lab.report.notes import data_problems, evaluated, remarks, retrieved, selected_otherwise, unlike_in_all
+from cse.lab.report.signs import NO_BETTER, PLUS_MINUS, first_few, format_of, legend_of
 from cse.lab.report.which_runs import Asked, asked_for
 from cse.lab.report.write import Best, Report, Unfinished
 from cse.lab.sections import Section, Sortable
@@ -132,7 +132,7 @@ def settings_section(comparison: Comparison, label: str) -> Section:
     if any(
         score.sd is not None
         for setting in comparison.settings
-        for name, score in setting.scores.items()
+        for name, score in setting.means.items()
         if name in shown
     ):
         caption += ": mean ± standard deviation over seeds"
@@ -181,15 +181,15 @@ def settings_frame(comparison: Comparison) -> pd.DataFrame:
     names = list(dict.fromkeys([*comparison.scores.shown, *comparison.scores.all]))
     rows = []
     for setting in comparison.ranked:
-        left_out = len(setting.done) - len(setting.counted)
+        left_out = len(setting.done) - len(setting.included)
         scores: list[float | None] = []
         for name in names:
-            score = setting.scores.get(name)
+            score = setting.means.get(name)
             scores += [score.mean, score.sd] if score else [None, None]
         rows.append(
             [
                 *(setting.values[key] for key in comparison.keys),
-                len(setting.counted),
+                len(setting.included),
                 len(setting.runs) - left_out,
                 *scores,
                 folders_below(setting.runs, comparison.folders),
@@ -204,13 +204,13 @@ def settings_frame(comparison: Comparison) -> pd.DataFrame:
 
 def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
     """What a reader must know of the runs that a setting's scores are means of."""
-    runs, seed = setting.counted, comparison.seed
+    runs, seed = setting.included, comparison.seed
     return remarks(runs, seed) + partly_scored(runs, comparison.scores.all, seed)
 
 
 def score_text(comparison: Comparison, setting: Setting, name: str) -> str:
     """mean ± sd, marked if data was altered; "" without a run."""
-    score, form = setting.scores.get(name), comparison.formats.get(name)
+    score, form = setting.means.get(name), comparison.formats.get(name)
     if score is None:
         return ""
     words = [f"{score.mean:{form}}"]
@@ -223,7 +223,7 @@ def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
     cells = []
     for column, name in enumerate(comparison.scores.shown, 2 + len(comparison.shown_keys)):
         sign = 1 if comparison.lower_is_better(name) else -1
-        means = [(sign * of.scores[name].mean, row) for row, of in enumerate(comparison.ranked) if name in of.scores]
+        means = [(sign * of.means[name].mean, row) for row, of in enumerate(comparison.ranked) if name in of.means]
         if len(means) > 1:
             cells.append((min(means)[1], column))
     return cells
@@ -245,12 +245,12 @@ def legend_of_settings(comparison: Comparison) -> list[str]:
 def notes_on_settings(comparison: Comparison) -> list[str]:
     """What a reader must know beside the numbers."""
     settings, scores = comparison.settings, comparison.scores
-    every = [run for setting in settings for run in setting.counted]
+    every = [run for setting in settings for run in setting.included]
     found = data_problems(comparison.runs)
     found += evaluated(comparison.runs)
-    found += retrieved({setting.label: setting.counted[-1] for setting in settings if setting.counted})
+    found += retrieved({setting.label: setting.included[-1] for setting in settings if setting.included})
     found += [f"{setting.label}: {remark}" for setting in settings for remark in remarks_on(setting, comparison)]
-    found += not_alike("settings", every, found)
+    found += unlike_in_all("settings", every, found)
     if left := [name for key, name in comparison.keys.items() if key not in comparison.shown_keys]:
         found.append(f"They also differ in {', '.join(left)}: settings.csv and report.html have these values.")
     found += selected_otherwise(every, scores.best_by)

@@ -1,10 +1,14 @@
-"""Numbers as text (z: without the sign of a rounded zero), and the signs and verdicts beside them."""
+"""Numbers and lists as text, and the signs and verdicts beside them.
+
+In a format, z drops the sign of a rounded zero.
+"""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from cse.lab.folder.score_tables import ALTERED
 
+FEW = 4  # names in a list; further ones are counted
 PLUS_MINUS, TIED, NO_BETTER = "±", "≈", "‡"
 PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
 OTHER_SETTING, PUBLISHED_ONLY, NOT_RUN = "OTHER SETTING", "PUBLISHED ONLY", "NOT RUN"
@@ -75,3 +79,9 @@ def probability(p: float | None) -> str:
     if p is None or math.isnan(p):
         return ""
     return "<.0001" if p < 1e-4 else f"{p:.4f}".lstrip("0")
+
+
+def first_few(words: Sequence[str]) -> str:
+    """The first few words, and how many more there are."""
+    shown = ", ".join(words[:FEW])
+    return f"{shown}, {len(words) - FEW} more" if len(words) > FEW else shown

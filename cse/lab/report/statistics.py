@@ -54,7 +54,7 @@ class Effect(NamedTuple):
     why: str = ""
 
 
-def summary(values: Iterable[float]) -> Value:
+def mean_and_sd(values: Iterable[float]) -> Value:
     """Mean, deviation and number of one or more values."""
     values = list(values)
     return Value(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None, len(values))
@@ -73,11 +73,11 @@ def reach_of_noise(ours: Value, published_n: int, seed_sd: float | None, confide
     return float(stats.t.ppf((1 + confidence) / 2, ours.n - 1) * ours.sd * spread)
 
 
-Scores = Mapping[str, float] | float
-"""Scores by their seeds, or the one score of what has no seeds: of an encoder that is only scored, or a printed one."""
+Side = Mapping[str, float] | float
+"""Side by their seeds, or the one score of what has no seeds: of an encoder that is only scored, or a printed one."""
 
 
-def compare_seeds(ours: Scores, theirs: Scores, confidence: float, shift: float = 0.0) -> Effect:
+def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:
     """Mean of `ours` minus mean of `theirs`, tested two-sided against a difference of `shift`.
 
     Welch's test even where the seeds are the same: two methods share nothing but a seed's number, and pairing would
@@ -93,7 +93,7 @@ def compare_seeds(ours: Scores, theirs: Scores, confidence: float, shift: float 
     return Effect(float(a.mean() - b.mean()), n=f"{len(a)} and {len(b)}", test="none", why="too few seeds")
 
 
-def compare_pairs(ours: Scores, theirs: Scores, confidence: float, shift: float = 0.0) -> Effect:
+def compare_pairs(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:
     """The mean difference of the same seeds, by a paired t test; an empty effect if the sides have not the same seeds.
 
     Right where nothing but one setting differs, such as the precision: what a seed decides is then in both and cancels.
@@ -105,7 +105,7 @@ def compare_pairs(ours: Scores, theirs: Scores, confidence: float, shift: float 
     return paired(np.array(list(ours.values())), np.array([theirs[seed] for seed in ours]), confidence, shift)
 
 
-def scores_in(side: Scores) -> np.ndarray:
+def scores_in(side: Side) -> np.ndarray:
     """The scores of a side, without their seeds."""
     return np.array(list(side.values()) if isinstance(side, Mapping) else [side])
 
@@ -113,7 +113,7 @@ def scores_in(side: Scores) -> np.ndarray:
 def welch(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
     """Welch's test of two samples, whose variances may differ."""
     effect = Effect(float(a.mean() - b.mean()), n=f"{len(a)} and {len(b)} seeds")
-    if not (varies(a) or varies(b)):
+    if not (values_vary(a) or values_vary(b)):
         return effect._replace(test="none", why="the scores do not vary")
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # one side does not vary
         tested = stats.ttest_ind(a - shift, b, equal_var=False)
@@ -125,7 +125,7 @@ def welch(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effe
 def one_sample(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
     """A one-sample t test of several scores against one, which is either side."""
     effect = Effect(float(a.mean() - b.mean()), n=f"{max(len(a), len(b))} seeds against one score")
-    if not (varies(a) or varies(b)):
+    if not (values_vary(a) or values_vary(b)):
         return effect._replace(test="none", why="the scores do not vary")
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # they hardly vary
         tested = stats.ttest_1samp(a - b - shift, 0)
@@ -137,12 +137,12 @@ def one_sample(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) ->
 def paired(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Effect:
     """A paired t test: a one-sample test of the differences, each of one seed."""
     gaps, n = a - b, f"{len(a)} pairs"
-    if not varies(gaps, float(np.max(np.abs([a, b])))):
+    if not values_vary(gaps, float(np.max(np.abs([a, b])))):
         return Effect(float(gaps.mean()), n=n, test="none", why="the differences do not vary")
     return one_sample(gaps, np.zeros(1), confidence, shift)._replace(n=n)
 
 
-def varies(values: Sequence[float] | np.ndarray, size: float | None = None) -> bool:
+def values_vary(values: Sequence[float] | np.ndarray, size: float | None = None) -> bool:
     """Whether values differ by more than the rounding of floats. size: of the numbers that they were computed from, if
     these are larger (70.2 - 70.1 is 0.1 but for 1e-14)."""
     return bool(np.ptp(values) > ROUNDING * (np.max(np.abs(values)) if size is None else size))
@@ -203,7 +203,7 @@ def seeds_for(difference: float, sd: float, level: float = 0.05, sides: int = 2)
 def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
     """The standard deviation within groups of two or more values, each around its own mean."""
     freedom = sum(len(values) - 1 for values in groups)
-    if not any(map(varies, groups)):
+    if not any(map(values_vary, groups)):
         return 0.0
     return math.sqrt(sum(float(np.var(values, ddof=1)) * (len(values) - 1) for values in groups) / freedom)
 

@@ -1,7 +1,7 @@
 """The trials of a search among runs: a search's best trial was picked for its score, so seeds that were trained since
 count instead of it.
 
-To read: `first_trials` finds the trial of each setting, `seeds_that_count` which of its runs count, and `is_trial`
+To read: `first_trials` finds the trial of each setting, `runs_included` which of its runs count, and `is_trial`
 whether a run is of a point that its search asked for.
 """
 
@@ -42,7 +42,7 @@ def first_trials(settings: Sequence[Sequence[Run]]) -> list[Trial | None]:
     return [numbered.get(place) for place in range(len(settings))]
 
 
-def seeds_that_count(done: Sequence[Run], trial: Trial | None, seed: str) -> list[Run]:
+def runs_included(done: Sequence[Run], trial: Trial | None, seed: str) -> list[Run]:
     """Which of a setting's finished runs count: neither its trial nor copies of it, if other seeds were trained since.
 
     seed: the key of seeds.

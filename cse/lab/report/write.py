@@ -25,7 +25,7 @@ from rich.text import Text
 from cse.files import make_folder, write_text
 from cse.lab.folder.heartbeat import clock
 from cse.lab.folder.runs import Run
-from cse.lab.report.claims import JudgedClaim, claim_lines, claims_section, headline
+from cse.lab.report.claims import JudgedClaim, claim_facts, claims_section, headline
 from cse.lab.report.frame import folded, runs_frame
 from cse.lab.report.signs import SIGNS, VERDICTS
 from cse.lab.sections import Section, latex, markdown
@@ -195,12 +195,12 @@ def show_section(section: Section, console: Console) -> None:
 def show_claims(claims: Sequence[JudgedClaim], console: Console) -> None:
     """Print the claims: a short line for each, and its numbers below."""
     console.print(Text(headline(claims), style="bold"))
-    for line in claim_lines(claims):
-        says, source, verdict = (line.pop(name) for name in ("claim", "source", "verdict"))
-        shown = Text(f"{verdict:12}", style=COLOURS.get(verdict.partition(" (")[0], ""))
-        console.print(Text.assemble(shown, " ", says, (f"  ({source})", "dim")))
-        if numbers := "; ".join(f"{name} {value}" for name, value in line.items() if value):
-            console.print(Text(f"             {numbers}", style="dim"))
+    for one in claims:
+        verdict = Text(f"{one.verdict_with_parts:12}", style=COLOURS[one.verdict])
+        console.print(Text.assemble(verdict, " ", one.claim, (f"  ({one.source})", "dim")))
+        numbers = [f"{name} {value}" for name, value in claim_facts(one).items() if value]
+        if numbers:
+            console.print(Text(f"             {'; '.join(numbers)}", style="dim"))
 
 
 def show_best(best: Best, console: Console) -> None:
@@ -221,7 +221,7 @@ def page(report: Report) -> str:
         now=clock(time.time()),
         sortable={id(one): sortable(one) for one in [*report.sections, report.runs] if one and one.sortable},
         datatables=datatables() if report.runs else "",
-        claims=claim_lines(report.paper.claims),
+        claims=[(one, claim_facts(one)) for one in report.paper.claims],
         headline=headline(report.paper.claims),
         plotly=plotly_script() if report.charts else "",
         charts={title: Markup(chart.to_html(full_html=False, include_plotlyjs=False, config=PLOTLY))

@@ -5,6 +5,7 @@ import shutil
 import pytest
 from made_up_tables import built, cell, values
 
+from cse.lab.report.groups import once_each
 from cse.lab.report.signs import NOT_RUN
 
 DEV, TEST = "dev/stsb/spearman", "test/sts/average"
@@ -75,3 +76,10 @@ def test_best_is_picked_on_dev_in_its_own_direction_and_scored_on_test(leave, tm
         leave(f"{dev}", {"seed": 1, "x": dev}, {select: dev, TEST: test}, choices={"objective": "simcse"})
     leave("unscored", {"seed": 1, "x": 0}, {TEST: 80.0}, choices={"objective": "simcse"})
     assert values(cell(built(text, tmp_path), "SimCSE-BERT-base")) == [best]
+
+
+def test_runs_of_one_choice_that_differ_in_a_value_are_no_copies_of_each_other(leave, runs):
+    """Also beside a run of another choice, whose values all differ."""
+    for name, choice, layers in (("a", "bert", 1), ("b", "bert", 2), ("b again", "bert", 2), ("c", "roberta", 3)):
+        leave(name, {"model.layers": layers, "seed": 1}, {TEST: 70.0 + layers}, choices={"model": choice})
+    assert [run.metrics[TEST] for run in once_each(runs(), "seed")] == [71.0, 72.0, 73.0]

@@ -3,6 +3,7 @@
 import pytest
 from made_up_tables import judged, parsed
 
+from cse.lab.report.claims import claims_frame
 from cse.lab.report.signs import BY_EYE, NOT_RUN
 from cse.lab.settings.groups import choices
 from cse.lab.sweep import jobs
@@ -30,7 +31,7 @@ def test_the_printed_numbers_are_held_to_the_claims(name):
     A column of geometry has a tolerance of its own: .1 of an STS average says nothing of a distance's logarithm.
     """
     spec, printed = parsed(jobs.load_sweep(name).report, name)
-    found = judged(spec, printed, [])
+    found = claims_frame(judged(spec, printed, []))
     assert (len(spec.claims) >= 1) != (name in NONE)
     assert set(found["verdict"]) <= {NOT_RUN, BY_EYE}
     assert {(name, one.claim) for one in found.itertuples() if one.published_supports is False} == {

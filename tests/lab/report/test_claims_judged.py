@@ -7,7 +7,7 @@ from made_up_tables import judged as judged_claims
 from made_up_tables import parsed
 from scipy import stats
 
-from cse.lab.report.claims import claim_lines, claims_section, headline
+from cse.lab.report.claims import claim_facts, claims_frame, claims_section, headline
 from cse.lab.report.signs import BY_EYE, CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
 from cse.lab.sections import markdown
 
@@ -45,7 +45,7 @@ def judged(leave, tmp_path, runs):
                     leave(f"{m}-{seed}", {"objective.m": m, "seed": seed, "model": "bert"}, {TEST: score})
         spec, printed = parsed(text)
         found = judged_claims(spec, printed, runs())
-        return {one.claim: one for one in found.itertuples()}
+        return {one.claim: one for one in found}
 
     return make
 
@@ -106,7 +106,7 @@ def test_a_claim_that_rests_on_altered_scores_is_marked(judged, leave):
     leave("2-0", {"objective.m": 2, "seed": 0, "model": "bert"}, {TEST: 70.0}, altered="sts")
     found = judged()
     claims = pd.DataFrame(found.values())
-    marked = {line["claim"] for line in claim_lines(found.values()) if "†" in line["ours"]}
+    marked = {one.claim for one in found.values() if "†" in claim_facts(one)["ours"]}
     assert marked == {"three beats two", "two beats five", "two is beaten by all"}
     assert "†" in headline(list(found.values()))
     assert claims["data"].tolist().count("partial") == 3
@@ -190,14 +190,13 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, runs):
         for case, score in (("simcse_bert", 70), ("visual_bert", 75)):
             leave(f"{case}-{seed}", {"case": case, "seed": seed}, {TEST: score + seed * score / 1000})
     found = judged_claims(*parsed(PARTIAL), runs())
-    both, sts12, rises = found.itertuples()
+    both, sts12, rises = found
     assert (rises.verdict, rises.missing) == (BY_EYE, "")
-    assert both.verdict == "HOLDS (1 of 2 parts)"
+    assert (both.verdict, both.verdict_with_parts) == (HOLDS, "HOLDS (1 of 2 parts)")
     assert both.missing == "VisualCSE-RoBERTa-base with Avg.; SimCSE-RoBERTa-base with Avg."
     assert sts12.verdict == NOT_RUN
     assert "SimCSE-BERT-base with STS12" in sts12.missing
-    known = list(found.itertuples())
-    assert (sts12.n, claim_lines(known)[1]["p"]) == ("", "")
-    for text in (found.to_csv(), markdown("Title", [claims_section(known)])):
+    assert (sts12.n, claim_facts(sts12)["p"]) == ("", "")
+    for text in (claims_frame(found).to_csv(), markdown("Title", [claims_section(found)])):
         assert "HOLDS (1 of 2 parts)" in text
         assert "VisualCSE-RoBERTa-base with Avg." in text

@@ -66,8 +66,8 @@ def test_a_copy_weighs_nothing_beside_another_run_of_its_seed(leave, compared):
         leave(name, config, {"dev/x": score}, overrides=[f"trainer.lr={lr}", f"seed={seed}"])
     found = compared()
     of = found.ranked[0]
-    assert of.scores["dev/x"].mean == 62.5
-    assert of.scores["dev/x"].sd == pytest.approx(0.5**0.5)
+    assert of.means["dev/x"].mean == 62.5
+    assert of.means["dev/x"].sd == pytest.approx(0.5**0.5)
     (row,) = differences_section(compare_settings(found, None, 0.95)).frame.to_dict("records")
     assert row["difference"] == -2.5
 

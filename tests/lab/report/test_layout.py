@@ -72,7 +72,7 @@ def test_latex_escapes_and_keeps_its_columns(narrow):
 def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, run, tmp_path):
     (tmp_path / "f.png").write_bytes(b"\x89PNG")
     pictures = [Picture("f", tmp_path / "f.png", ["x < y"]), Picture("g", None)]
-    finding = JudgedClaim("a claim", "here", "HOLDS (1 of 2 parts)", effect=1.0, p=0.01, parts_measured=1)
+    finding = JudgedClaim("a claim", "here", "HOLDS", effect=1.0, p=0.01, parts_measured=1, parts=2)
     paper = OfPaper([finding], pictures, [run], grid=narrow[0], columns=["Avg."])
     report = Report("A & B", "sub", [narrow[1], wide[1]], {}, paper=paper)
     text = page(report)

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 from run_folders import leave_heartbeat
 
+from cse.lab.report.departures import notes_on_departures
 from cse.lab.report.notes import (
     changed_texts,
-    deviations,
     missing_jobs,
-    mixed,
     rest_on_other_data,
     scored_differently,
     seen_in_training,
+    unlike_in_one,
 )
 
 SOURCE = {"protocol": "Spearman", "files": {"sts.csv": {"sha256": "aa", "rows": 9}}, "folds": [1.0]}
@@ -34,7 +34,7 @@ def test_libraries_data_and_settings_that_move_a_score_are_named_with_their_valu
     assert (torch, partial) == ("torch (2.11.0 | 2.10.0)", "eval.sts.allow_partial (false | true)")
     assert data.startswith("data of sts (")
     for settings in (True, False):
-        (line,) = mixed(runs(), "seed", settings)
+        (line,) = unlike_in_one(runs(), "seed", settings)
         assert torch in line
 
 
@@ -46,8 +46,8 @@ def test_other_text_or_images_under_one_name_are_noticed(leave, runs, named, abo
     """Wherever they lie."""
     for seed, content in enumerate(("aa", "aa", "bb")):
         leave(str(seed), {"seed": seed}, {"dev/stsb/spearman": 1.0}, training_data=about(seed, content))
-    assert mixed(runs()[:2], "seed", settings=False) == []
-    (line,) = mixed(runs(), "seed", settings=False)
+    assert unlike_in_one(runs()[:2], "seed", settings=False) == []
+    (line,) = unlike_in_one(runs(), "seed", settings=False)
     assert named in line
 
 
@@ -74,7 +74,7 @@ def test_what_all_runs_depart_in_is_one_line(leave, runs):
     for seed in range(3):
         leave(f"run-{seed}", {"seed": seed, "model": "minilm", "objective.m": 2 if seed else 3}, {})
     small = [replace(run, departures=("smoke=true", "trainer.max_steps=6")) for run in runs()]
-    lines = deviations({"model": "bert", "objective.m": 3}, [*small, *small])
+    lines = notes_on_departures([*small, *small], {"model": "bert", "objective.m": 3})
     assert [line.removeprefix("Not the paper's setting: ") for line in lines] == [
         "model=minilm (paper: bert), smoke=true (not in the sweep), trainer.max_steps=6 (not in the sweep)",
         "2 of 3 runs: objective.m=2 (paper: 3)",

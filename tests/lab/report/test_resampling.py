@@ -7,7 +7,7 @@ from scipy.stats import bootstrap, spearmanr
 from sklearn.metrics import f1_score
 
 from cse.eval.items import keep_items
-from cse.lab.report import groups
+from cse.lab.report import resampling
 from cse.lab.report.differences import compare_settings, differences_section
 from cse.lab.report.signs import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
 from cse.score import Items, Score
@@ -21,12 +21,12 @@ def test_scores_of_resamples_are_the_libraries():
     classes, gold = rng.integers(0, 2, 60), rng.integers(0, 2, 60)
     for _ in range(20):
         items = Items("spearman", a, b)
-        drawn = groups.draw_items(items, rng)
-        assert groups.score_on(items, drawn) == pytest.approx(100 * spearmanr(a[drawn], b[drawn])[0])
+        drawn = resampling.draw_items(items, rng)
+        assert resampling.score_on(items, drawn) == pytest.approx(100 * spearmanr(a[drawn], b[drawn])[0])
         right = (classes == gold)[drawn].mean()
-        assert groups.score_on(Items("accuracy", classes, gold), drawn) == pytest.approx(100 * right)
+        assert resampling.score_on(Items("accuracy", classes, gold), drawn) == pytest.approx(100 * right)
         f1 = f1_score(gold[drawn], classes[drawn])
-        assert groups.score_on(Items("f1", classes, gold), drawn) == pytest.approx(100 * f1)
+        assert resampling.score_on(Items("f1", classes, gold), drawn) == pytest.approx(100 * f1)
 
 
 def test_pairs_that_share_documents_vary_more_than_pairs_of_their_own():
@@ -35,8 +35,8 @@ def test_pairs_that_share_documents_vary_more_than_pairs_of_their_own():
     gold = rng.normal(size=20)[left] * rng.normal(size=20)[right]
     alone = Items("spearman", gold + rng.normal(size=len(gold)), gold)
     shared = Items("spearman", alone.values_N, gold, np.stack([left, right]))
-    assert len(groups.draw_items(shared, rng)) != len(gold)  # a pair counts as often as both documents were drawn
-    assert groups.resample(shared, 0).std() > 1.5 * groups.resample(alone, 0).std()
+    assert len(resampling.draw_items(shared, rng)) != len(gold)  # a pair counts as often as both documents were drawn
+    assert resampling.resample(shared, 0).std() > 1.5 * resampling.resample(alone, 0).std()
 
 
 @pytest.mark.parametrize("kind", ["spearman", "accuracy"])
@@ -51,7 +51,7 @@ def test_a_difference_is_scipys_paired_bootstrap(kind):
     def score(values, gold):
         return 100 * (np.mean(values == gold) if kind == "accuracy" else spearmanr(values, gold)[0])
 
-    one, other = (groups.resample(Items(kind, values, gold), 0) for values in (left, right))
+    one, other = (resampling.resample(Items(kind, values, gold), 0) for values in (left, right))
     low, high = np.quantile(one - other, (0.05, 0.95))
     theirs = bootstrap(
         (left, right, gold), lambda a, b, gold: score(a, gold) - score(b, gold), paired=True, vectorized=False,
@@ -59,14 +59,18 @@ def test_a_difference_is_scipys_paired_bootstrap(kind):
     ).confidence_interval  # fmt: skip
     width = theirs.high - theirs.low
     assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=0.15 * width)
-    apart = groups.resample(Items(kind, right, gold), 1)  # other resamples, as if of other items
+    apart = resampling.resample(Items(kind, right, gold), 1)  # other resamples, as if of other items
     assert np.ptp(np.quantile(one - apart, (0.05, 0.95))) > 1.3 * width
 
 
 def test_p_counts_the_resamples_on_the_rarer_side():
-    assert groups.p_of(np.ones(99)) == pytest.approx(2 / 100)  # never less than they can tell
+    assert resampling.p_of_resamples(np.ones(99)) == pytest.approx(2 / 100)  # never less than they can tell
     spread = np.arange(-4.0, 15.0)  # 5 of 19 at or below 0, 7 at or below 2
-    told = (groups.p_of(spread), groups.p_of(spread, 2.0), groups.p_of(spread, 5.0))
+    told = (
+        resampling.p_of_resamples(spread),
+        resampling.p_of_resamples(spread, 2.0),
+        resampling.p_of_resamples(spread, 5.0),
+    )
     assert told == pytest.approx((2 * 6 / 20, 2 * 8 / 20, 1.0))
 
 
@@ -83,7 +87,7 @@ def given(noise, seed):
 @pytest.fixture
 def scored(leave, monkeypatch):
     """scored(name, noise, seed): a run that kept its items; without a seed one that only scored, of its own draw."""
-    monkeypatch.setattr(groups, "RESAMPLES", 200)  # a thousand of seven runs would take seconds
+    monkeypatch.setattr(resampling, "RESAMPLES", 200)  # a thousand of seven runs would take seconds
 
     def make(name, noise, seed, draw=0):
         scores, average = given(noise, 10 * (seed or draw) + len(name))
@@ -102,8 +106,7 @@ def finding(runs):
         ours, theirs = ({"row": row} for row in rows)
         claim = {"says": "a claim", "source": "its source", "more": ours, "than": theirs}
         block = {"paper": "nonling", "table": "table1", "rows": rows, "columns": {"Avg.": METRIC}, "claims": [claim]}
-        claims = judged(*parsed(block), runs())
-        (one,) = claims.itertuples()
+        (one,) = judged(*parsed(block), runs())
         return one
 
     return make
@@ -145,7 +148,7 @@ def test_items_of_other_truth_are_not_compared(leave, finding):
 def test_runs_draw_the_same_items(scored, runs):
     scored("good-1", 0.3, 1)
     scored("same-1", 0.3, 1)
-    first, second = (groups.resampled(run.folder, METRIC)[0] for run in runs())
+    first, second = (resampling.resampled(run.folder, METRIC)[0] for run in runs())
     assert (first == second).all()
     assert first.std() > 0
 
@@ -167,7 +170,7 @@ def test_two_checkpoints_are_compared_over_items_whatever_seed_they_were_trained
     leave, compared, monkeypatch, settings
 ):
     """And nothing is said of the methods: another seed may score otherwise."""
-    monkeypatch.setattr(groups, "RESAMPLES", 200)
+    monkeypatch.setattr(resampling, "RESAMPLES", 200)
     for number, (name, noise) in enumerate((("good", 0.3), ("bad", 0.8))):
         config = {key: values[number] for key, values in settings.items()}
         seed = None if config["checkpoint"].startswith("hub") else 1
@@ -175,7 +178,7 @@ def test_two_checkpoints_are_compared_over_items_whatever_seed_they_were_trained
         keep_items(leave(name, {**config, "seed": seed}, {METRIC: average}), scores)
     told = differences_section(compare_settings(compared(), None, 0.95))
     (row,) = told.frame.to_dict("records")
-    assert (row["test"], row["of"], row["tied"]) == (groups.OVER_ITEMS, "700 items", False)
+    assert (row["test"], row["of"], row["tied"]) == (resampling.OVER_ITEMS, "700 items", False)
     assert row["low"] < row["difference"] < row["high"]
     assert any("another seed" in line for line in told.legend)
 

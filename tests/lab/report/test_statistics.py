@@ -15,17 +15,17 @@ from cse.lab.report.statistics import (
     compare_pairs,
     compare_seeds,
     likeness,
+    mean_and_sd,
     pooled_sd,
     power,
     seeds_for,
     smallest_difference,
-    summary,
 )
 
 
 def test_summary_and_t_interval_by_hand():
-    assert summary([1.0, 2.0, 6.0]) == Value(3.0, pytest.approx(math.sqrt((4 + 1 + 9) / 2)), 3)
-    assert summary([4.0]) == Value(4.0, None, 1)
+    assert mean_and_sd([1.0, 2.0, 6.0]) == Value(3.0, pytest.approx(math.sqrt((4 + 1 + 9) / 2)), 3)
+    assert mean_and_sd([4.0]) == Value(4.0, None, 1)
     found = statistics.compare_seeds({"1": 1.0, "2": 2.0, "3": 6.0}, 1.5, 0.95)
     assert (found.low + found.high) / 2 == pytest.approx(1.5) == found.effect
     assert (found.high - found.low) / 2 == pytest.approx(4.302653 * math.sqrt(7) / math.sqrt(3), rel=1e-6)  # t_2(.975)
@@ -80,7 +80,7 @@ def test_an_encoder_without_a_seed_is_one_number_on_either_side():
 
 
 def verdict(ours, published, n=1):
-    return against_printed(summary(ours), Value(published, n=n), tolerance=0.1, seed_sd=0.9, confidence=0.95)
+    return against_printed(mean_and_sd(ours), Value(published, n=n), tolerance=0.1, seed_sd=0.9, confidence=0.95)
 
 
 def test_a_verdict_asks_the_tolerance_then_the_seeds():

@@ -12,7 +12,7 @@ from scipy import stats
 from cse.lab.folder.runs import Run
 from cse.lab.report import published
 from cse.lab.report.cells import ties
-from cse.lab.report.groups import group_of, seed_spread
+from cse.lab.report.groups import Measure, group_of, seed_spread
 from cse.lab.report.signs import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
 
 SIMCSE, VISUAL = [75.1, 76.9, 75.2, 74.9, 76.6], [77.0, 76.5, 77.4, 76.6, 77.3]
@@ -157,14 +157,10 @@ def test_runs_that_differ_in_more_than_their_seed_are_noted(table3, tmp_path):
 def tied(metric, **rows):
     """The rows that tie with the best of a column. rows: a score for each seed."""
     results = {"scores": {metric: {"lower_is_better": "uniformity" in metric}}}
-    groups = {
-        row: group_of(
-            [Run(Path("nowhere"), "done", {"seed": s}, {}, {metric: one}, results) for s, one in enumerate(scores)],
-            metric,
-            "seed",
-        )
-        for row, scores in rows.items()
-    }
+    groups = {}
+    for row, scores in rows.items():
+        runs = [Run(Path("nowhere"), "done", {"seed": s}, {}, {metric: one}, results) for s, one in enumerate(scores)]
+        groups[row] = group_of(runs, runs, Measure(metric), "seed")
     spread = seed_spread(groups.values())
     return sorted(ties(groups, spread and spread.sd, 0.95))
 

@@ -51,11 +51,11 @@ def test_the_scores_of_an_evaluation_are_those_of_its_run(trained, evaluate, joi
         evaluate(f"{number}", of, score=80.0 + number)
     found = joined()
     assert list(found.keys.values()) == ["lr"]  # neither the folder nor the checkpoint
-    assert [setting.scores[TRANSFER].mean for setting in found.ranked] == [82.5, 80.5]
+    assert [setting.means[TRANSFER].mean for setting in found.ranked] == [82.5, 80.5]
     assert found.scores.leading == TRANSFER
     assert found.frame["state"].tolist() == ["done"] * 4
     assert found.frame["evaluations"].str.rpartition("/")[2].tolist() == ["0", "1", "2", "3"]
-    means = [setting.scores[DEV].mean for setting in found.ranked]
+    means = [setting.means[DEV].mean for setting in found.ranked]
     assert means == [72.0, 71.0]  # their own, not those of the evaluations
     assert [note for note in notes_on_settings(found) if f"2-1: {DEV} 71.00 (72.00)" in note]
 
@@ -82,7 +82,7 @@ def test_an_evaluation_that_changes_the_encoder_stays_by_itself(trained, evaluat
     evaluate("0", "1-1", more)
     found = joined()
     assert len(found.settings) == 3
-    assert sum(TRANSFER in setting.scores for setting in found.settings) == 1
+    assert sum(TRANSFER in setting.means for setting in found.settings) == 1
 
 
 def test_an_evaluation_of_other_weights_or_one_that_failed_is_not_its_runs(trained, evaluate, joined):
