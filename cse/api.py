@@ -71,8 +71,8 @@ class TrainingRun(Run):
         return str(self.results["status"])
 
     @property
-    def scores(self) -> dict[str, float]:
-        """Every score of the best step, by name (`test/stsb/spearman`, x100)."""
+    def scores(self) -> dict[str, float | None]:
+        """Every score of the best step, by name (`test/stsb/spearman`, x100); None where it is not a number."""
         self._check_finished()
         return self.results["metrics"]
 

@@ -49,6 +49,15 @@ Behind = TypeAliasType("Behind", "Items | str | Sequence[Behind] | None")
 """What a score is computed from: items; another score, by name; the mean of several; None if that is not kept."""
 
 
+class AboutScore(TypedDict, total=False):
+    """What a score is, beside its name and value; see Score."""
+
+    rows: int
+    unit: str
+    lower_is_better: bool
+    altered: bool
+
+
 @dataclass(frozen=True)
 class Score:
     """One number of an evaluator.
@@ -81,7 +90,7 @@ class Score:
         items = renamed(prefix, self.items)
         return replace(self, name=prefix + self.name, value=float(self.value), rows=int(self.rows), items=items)
 
-    def about(self) -> dict[str, int | str | bool]:
+    def about(self) -> AboutScore:
         """What results.json keeps beside its value."""
         return {
             "rows": self.rows,

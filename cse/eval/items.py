@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict
 
 import numpy as np
 
@@ -24,7 +24,15 @@ FILE = "items.npz"
 VERSION = 1
 
 
-def keep_items(folder: Path, scores: Iterable[Score]) -> Json:
+class KeptItems(TypedDict):
+    """What results.json says of items.npz: its name and format, and how many scores have items."""
+
+    file: str
+    version: int
+    scores: int
+
+
+def keep_items(folder: Path, scores: Iterable[Score]) -> KeptItems:
     """Write the items of the scores. Returns the entry for results.json. Raises RunError if the disk refuses.
 
     What is inside an average, and no score itself, is named by its place in it.

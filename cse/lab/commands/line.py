@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from cse.errors import UserError
 from cse.lab.commands.help import answer, arguments_or_exit
-from cse.lab.folder.runs import RUN
+from cse.lab.folder.contents import RUN
 from cse.lab.run import slurm
 from cse.lab.run.resume import started_from
 from cse.lab.settings.compose import explaining, refuse_words

@@ -1,7 +1,15 @@
 """What best/ has beside the encoder, so that it can be shared as it is: the model card and mteb's own results.
 
-The card, README.md in the hub's format, says what made the encoder, its scores, and whom to cite: first the card, then
-its scores, where the encoder comes from, how it makes vectors, and the works to cite.
+The card is README.md in the hub's format. It says what made the encoder, its scores, and whom to cite. In the order of
+this file:
+
+model_card              the whole card, from results.json
+methods_of ...          its title and hyper-parameters
+score_lines, index_of   its scores: as a table, and as leaderboards read them
+program_in_words ...    what made it: code, command, base model, text
+vectors_of_export ...   how it makes vectors
+cited                   whom to cite
+copy_mteb               mteb's own results
 """
 
 import logging
@@ -11,13 +19,14 @@ import shlex
 import shutil
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import yaml
 
 from cse.data.overlap import overlap_in_words
 from cse.errors import UserError
 from cse.files import Json
+from cse.lab.folder.contents import Results, TrainingData, Vectors, Weights
 from cse.lab.folder.score_tables import ALTERED, marked_name
 from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import PACKAGE_DIR
@@ -76,7 +85,7 @@ LOCAL = re.compile(r"""(?:^|(?<=[=,[{:'" ]))(?:~[\w.-]*|\.{1,2})?/(?!/)(?:[^,=\]
 BODY = """\
 # {title}
 
-Trained by {program}: seed {seed}, step {step} of {steps}. The command that makes it again (of paths, the last part):
+Trained by {program}: seed {seed}, step {step} of {steps}. To reproduce (paths shortened):
 
 ```sh
 {command}
@@ -95,7 +104,7 @@ Trained on {data}.{overlap}{architecture}
 | score | value |
 |---|---|
 {rows}
-Scores that begin with `dev/` chose the step{untrained}.
+Model selection uses scores that begin with `dev/`{untrained}.
 
 ```python
 from sentence_transformers import SentenceTransformer
@@ -120,7 +129,7 @@ Please cite:
 """
 
 
-def model_card(record: Json, scores: Collection[Score]) -> str:
+def model_card(record: Results, scores: Collection[Score]) -> str:
     """The text of README.md. record: results.json."""
     from huggingface_hub import ModelCardData
 
@@ -131,7 +140,7 @@ def model_card(record: Json, scores: Collection[Score]) -> str:
     select = str(config["trainer"].get("select"))
     untrained = ""
     if no_better({score.name: score for score in scores}, select, record.get("untrained") or {}):
-        untrained = f", which by {select} is no better than the encoder before training"
+        untrained = f"; the step selected by {select} is no better than the encoder before training"
     about = ModelCardData(
         base_model=base,
         datasets=[data.repo] if data is not None and data.repo else None,
@@ -143,7 +152,7 @@ def model_card(record: Json, scores: Collection[Score]) -> str:
         model_name=title,
         eval_results=index_of(scores) or None,
     )
-    shape, found, works = record.get("architecture"), record["overlap"], cited(methods)
+    shape, found, works = record.get("architecture"), record.get("overlap"), cited(methods)
     text = BODY.format(
         title=title,
         seed=record["seed"],
@@ -154,7 +163,7 @@ def model_card(record: Json, scores: Collection[Score]) -> str:
         settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
         command=shareable(record["command"]),
         data=trained_on_in_words(config, record.get("training_data") or {}),
-        overlap=f" {overlap_in_words(found)}." if found["found"] else "",
+        overlap=f" {overlap_in_words(found)}." if found and found["found"] else "",
         rows=score_lines(scores),
         untrained=untrained,
         vectors=vectors_in_words(record["vectors"]),
@@ -218,7 +227,7 @@ def task_of(score: Score) -> str:
     return TASKS.get(re.split(r"[_@]", name.rpartition("/")[2])[0], TASK)
 
 
-def program_in_words(record: Json) -> str:
+def program_in_words(record: Results) -> str:
     """cse with its version, its code's digest and its commit, if the run recorded them."""
     named = {"code": record.get("code"), "commit": record.get("git_commit")}
     parts = ", ".join(f"{name} `{value}`" for name, value in named.items() if value)
@@ -240,7 +249,7 @@ def base_model(config: Config) -> str | None:
     return None if Path(name).exists() or name.startswith(("package://", "/", ".", "~")) else name
 
 
-def read_license_and_language(name: str) -> Json:
+def read_license_and_language(name: str) -> Weights:
     """The licence and the language that the card of an encoder (model.name) names; {} if it cannot be read."""
     from huggingface_hub import metadata_load
 
@@ -252,7 +261,8 @@ def read_license_and_language(name: str) -> Json:
         return {}
     known = {key: about.get(key) for key in ("license", "language")} if isinstance(about, dict) else {}
     lists = {key: value if isinstance(value, list) else [value] for key, value in known.items()}
-    return {key: known[key] for key, of in lists.items() if all(isinstance(one, str) and one for one in of)}
+    stated = {key: known[key] for key, of in lists.items() if all(isinstance(one, str) and one for one in of)}
+    return cast("Weights", stated)
 
 
 def languages_of(config: Config, base: str | list[str] | None) -> str | list[str] | None:
@@ -266,7 +276,7 @@ def languages_of(config: Config, base: str | list[str] | None) -> str | list[str
     return base if of_text in ([base] if isinstance(base, str) else base or []) else [of_text]
 
 
-def trained_on_in_words(config: Config, trained: Json) -> str:
+def trained_on_in_words(config: Config, trained: TrainingData) -> str:
     """What it was trained on, with the licence if that is a published corpus. trained: what the run recorded of it."""
     name = config["data"]["name"]
     if name in DATASETS:
@@ -275,16 +285,15 @@ def trained_on_in_words(config: Config, trained: Json) -> str:
         places = config["data"].get("path") or name
         files = ", ".join(f"`{Path(str(one)).name}`" for one in ([places] if isinstance(places, str) else places))
         licence = (config.get("card") or {}).get("data_licence") or "not given"
-        text = "{}, text of the trainer's own ({rows:,} rows, digest `{digest:.16}`, licence: {})".format(
-            files, licence, **trained
-        )
+        rows, digest = trained["rows"], trained["digest"][:16]
+        text = f"{files}, the user's own text ({rows:,} rows, digest `{digest}`, licence: {licence})"
     if second := trained.get("aux_modality"):
         text += "; and on {items:,} {kind} of {classes} classes, with {labels} labels, from `{source}`".format(**second)
         text += f" (digest `{second['digest']}`), by the loss `{second['loss']}`"
     return text
 
 
-def vectors_of(encoder: "Encoder", head: "nn.Module | None") -> Json:
+def vectors_of_export(encoder: "Encoder", head: "nn.Module | None") -> Vectors:
     """How an exported encoder makes vectors. head: the one that the objective keeps."""
     return {
         "made": encoder.described,
@@ -295,8 +304,8 @@ def vectors_of(encoder: "Encoder", head: "nn.Module | None") -> Json:
     }
 
 
-def vectors_in_words(about: Json) -> str:
-    """How a text becomes a vector, and how to compare two. about: what `vectors_of` returns."""
+def vectors_in_words(about: Vectors) -> str:
+    """How a text becomes a vector, and how to compare two. about: what `vectors_of_export` returns."""
     sentences = [f"A text's vector has {about['numbers']} numbers: {about['made']}."]
     if about["kept_head"]:
         sentences.append("After the pooling come a dense layer and tanh (`Dense`), which were trained with it.")
@@ -331,12 +340,12 @@ def bibtex(entry: Json) -> str:
     )
 
 
-def copy_mteb(best: Path, record: Json) -> None:
+def copy_mteb(best: Path, record: Results) -> None:
     """Copy mteb's own results of the encoder, with run_settings.jsonl, into best/mteb, if mteb scored it."""
-    about = record["data"].get("mteb")
-    if about is None:
+    if "mteb" not in record["data"]:
         return
-    model, cache = about["model"], Path(record["config"]["eval"]["mteb"]["cache"])
+    model = cast("Json", record["data"]["mteb"])["model"]  # a key of its own
+    cache = Path(record["config"]["eval"]["mteb"]["cache"])
     for file in sorted((cache / "results" / model["name"].replace("/", "__") / model["revision"]).glob("*.json*")):
         (best / "mteb").mkdir(exist_ok=True)
         shutil.copyfile(file, best / "mteb" / file.name)

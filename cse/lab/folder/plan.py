@@ -10,13 +10,14 @@ import contextlib
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from cse.files import cannot_write, json_line, json_lines
+from cse.lab.folder.contents import RUN
 from cse.lab.folder.heartbeat import read_beat
-from cse.lab.folder.runs import RUN, Run
+from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State, Status, at_work
 from cse.lab.settings.compose import is_group
 from cse.lab.settings.dotted import Config
@@ -50,62 +51,93 @@ def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
         for above, _, files in os.walk(place):
             here = Path(above)
             jobs = dict(plan(here)) if PLAN in files else {}
-            if here == place or LOG in files:  # a job's own folder may be named, and an older sweep has no plan
-                line = plan(here.parent).get(here, {} if LOG in files else None)
-                jobs |= {} if line is None else {here: line}
-            for folder, line in jobs.items():
+            if LOG in files:  # of a sweep of an older edition, which has no plan
+                jobs[here] = Planned()
+            if (here == place or LOG in files) and here in plan(here.parent):  # a job's own folder may be named
+                jobs[here] = plan(here.parent)[here]
+            for folder, job in jobs.items():
                 has_run = any((folder / name).exists() for name in ("results.json", RUN))
                 if not has_run and folder.resolve() not in found:
-                    found[folder.resolve()] = of_job(folder, line)
+                    found[folder.resolve()] = as_run(folder, job)
     return [found[folder] for folder in sorted(found)]
 
 
-def planned_in(folder: Path) -> dict[Path, dict[str, Any]]:
-    """The lines of planned jobs by their own folders, and an empty one for each trial that a search still owes."""
-    jobs: dict[Path, dict[str, Any]] = {}
+@dataclass(frozen=True)
+class Planned:
+    """A job as its folder's plan has it; without arguments, one of which no plan tells.
+
+    search: the one that asked for it. ended, why: how it ended without success, in the words of cse.lab.folder.status.
+    """
+
+    program: str = "cse-train"
+    words: Sequence[str] = ()
+    search: str = ""
+    ended: str = ""
+    why: str = ""
+
+
+def planned_in(folder: Path) -> dict[Path, Planned]:
+    """The jobs of a folder's plan by their own folders, and one more for each trial that a search still owes."""
+    jobs: dict[Path, Planned] = {}
     trials: dict[str, int] = {}
     for line in json_lines(folder / PLAN):
         match line:
             case {"job": str(name)}:
-                jobs[folder / name] = line
+                words, search = line.get("words", []), line.get("search", "")
+                jobs[folder / name] = Planned(line.get("program", "cse-train"), words, search)
             case {"ended": str(name), "state": state, "why": why} if folder / name in jobs:
-                jobs[folder / name] |= {"state": state, "why": why}
+                one_line = " ".join(str(why).split())
+                jobs[folder / name] = replace(jobs[folder / name], ended=str(state), why=one_line)
             case {"search": str(search), "trials": int(number)}:
                 trials[search] = number
-    made = [line.get("search") for line in jobs.values()]
+    made = [job.search for job in jobs.values()]
     for search, count in trials.items():
-        jobs |= {folder / f"trial {n} of {count} ({search})": {} for n in range(made.count(search) + 1, count + 1)}
+        numbers = range(made.count(search) + 1, count + 1)
+        jobs |= {folder / f"trial {number} of {count} ({search})": Planned() for number in numbers}
     return jobs
 
 
-def of_job(folder: Path, line: Mapping[str, Any]) -> Run:
-    """A planned job as a run that has told nothing. line: of the plan; {} if there is none."""
-    words = recorded_words(line.get("words", []))
+def as_run(folder: Path, job: Planned) -> Run:
+    """A planned job as a run that has told nothing."""
+    words = recorded_words(job.words)
     config, choices = settings_in_words(words)
-    if line.get("program") == "cse-train":
-        config.setdefault("trainer", {})
-    status = status_of_job(folder, line)
-    return Run(folder, status.state, config, choices, {}, {}, tuple(words), why=status.why)
+    status = status_of_job(folder, job)
+    return Run(
+        folder=folder,
+        state=status.state,
+        why=status.why,
+        program=job.program,
+        words=tuple(words),
+        config=config,
+        choices=choices,
+        metrics={},
+        results={},
+    )
 
 
-def status_of_job(folder: Path, line: Mapping[str, Any]) -> Status:
+def status_of_job(folder: Path, job: Planned) -> Status:
     """The state of a job without a run: as its heartbeat tells, as its start recorded it, or as its log tells."""
     beat = read_beat(folder)
     if beat is not None and beat.is_alive(time.time()):
         return at_work(folder, {}, beat)
-    state, why = line.get("state"), " ".join(str(line.get("why", "")).split())
-    if state == State.FAILED:
-        return Status(State.FAILED, why or "it does not say why")
-    if state in (State.KILLED, State.INTERRUPTED):  # its next start goes on
-        return Status(State.STOPPED, why)
-    text = ""
-    if state is None and (folder / LOG).is_file():
-        text = (folder / LOG).read_text(encoding="utf-8", errors="replace").strip()
+    match job.ended:
+        case State.FAILED:
+            return Status(State.FAILED, job.why or "it does not say why")
+        case State.KILLED | State.INTERRUPTED:  # its next start goes on
+            return Status(State.STOPPED, job.why)
+        case "" if (folder / LOG).is_file():
+            return status_in_log(folder / LOG)
+    return Status(State.NOT_STARTED, job.why)
+
+
+def status_in_log(log: Path) -> Status:
+    """The state of a job of which only its log tells."""
+    text = log.read_text(encoding="utf-8", errors="replace").strip()
     if not text:
-        return Status(State.NOT_STARTED, why)
+        return Status(State.NOT_STARTED)
     last = text.splitlines()[-1]
     if last.startswith(("cse-train: ", "cse-eval: ")) or "Traceback (most recent call last)" in text:
-        return Status(State.FAILED, f"{last.partition(': ')[2] or last} ({folder / LOG})")
+        return Status(State.FAILED, f"{last.partition(': ')[2] or last} ({log})")
     return Status(State.STOPPED, "killed before its first line of work")
 
 

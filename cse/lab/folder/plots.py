@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cse.files import replaced_file
+from cse.lab.folder.contents import read_cosines
 from cse.lab.folder.events import Event, metric_events
-from cse.lab.folder.runs import read_cosines
 
 BUCKETS = 5  # of the gold score
 
 
-def draw_plots(folder: Path, select: str | None, best_step: int, seed: int) -> dict[str, Path]:
+def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | None) -> dict[str, Path]:
     """Draw every figure that has data into folder/plots, as PNG and SVG. Returns the PNG files by name.
 
     select: the selection metric, drawn first; best_step: the step that was kept; seed: for the titles. Raises RunError

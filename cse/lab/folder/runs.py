@@ -1,67 +1,32 @@
-"""Runs read back from their folders: what each was (its config and choices of groups) and what it scored.
+"""A run, read back from its folder: what it was (its settings and choices of groups), what it scored, how far it is.
 
-This only reads files: results.json, which has everything, and metrics.jsonl. run.yaml tells the settings of a run that
-was killed before it wrote results.json. First what these files hold; then a Run, and how it is read.
+This only reads files: results.json, which has everything (see cse.lab.folder.contents), and metrics.jsonl. run.yaml
+tells the settings of a run that was killed before it wrote results.json.
+
+First a Run; then how one is read, and all those below some folders; then what is asked of several.
 """
 
 import logging
 import os
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, Required, TypeVar, cast
-
-import yaml
-from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, with_config
-from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
 
 from cse.errors import UserError
-from cse.files import Json
+from cse.lab.folder.contents import RUN, Results, RunFile, TrainingData, read_or, read_results, read_run_file
 from cse.lab.folder.events import Event, metric_events
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.status import State, status_of
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.values import same
 from cse.lab.settings.words import Word, recorded_words, split_flags
-from cse.score import Score, no_better
+from cse.score import Score, Source, no_better
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 NOWHERE = object()
-Number = Annotated[float, Field(ge=-1e38, le=1e38)]  # within float32, so that squares are within float64
-Plain = dict[str, JsonValue]
-
-RUN = "run.yaml"
-"""A run's resolved, checked config as data, in its folder from the start on. `resume=FOLDER` reads it."""
-
-
-class RunFile(TypedDict):
-    """run.yaml: the settings that a run uses, and the words of the line that started it."""
-
-    config: Plain
-    words: NotRequired[list[str]]
-
-
-@with_config(ConfigDict(strict=True, extra="allow"))
-class Results(TypedDict, total=False):
-    """results.json, as far as every reader relies on it. A score is a finite number (true is not), or None where it was
-    NaN.
-
-    Other keys may hold anything.
-    """
-
-    status: Required[Literal["running", "done", "failed", "interrupted"]]
-    config: Required[Plain]
-    metrics: Required[dict[str, Number | None]]
-    scores: dict[str, Plain]  # what each score is, beside its value; see cse.score.Score
-
-
-RUN_FILE, RESULTS = TypeAdapter(RunFile), TypeAdapter(Results)
-Pairs = tuple[list[float], list[float]]
-COSINES = TypeAdapter(dict[str, dict[str, Pairs]])
 Where = Config
 """Dotted config keys (or groups) with the value, or list of possible values, that a run must have."""
 
@@ -70,8 +35,9 @@ Where = Config
 class Run:
     """A run, or a planned job of which nothing tells but its line's plan, as it was when it was read.
 
-    state, why: see cse.lab.folder.status. words: the settings of its command line; departures: those that contradict
-    its sweep.
+    state, why: see cse.lab.folder.status. program: cse-train or cse-eval. words: the settings of its command line;
+    departures: those that contradict its sweep. evaluations: the folders of the cse-evals whose scores it has too;
+    evaluated_otherwise: where their numbers are not its own (see cse.lab.report.which_runs).
     """
 
     folder: Path
@@ -79,59 +45,28 @@ class Run:
     config: Config
     choices: dict[str, str]
     metrics: dict[str, float]
-    results: Json
+    results: Results
+    program: str = "cse-train"
     words: tuple[Word, ...] = ()
     departures: tuple[str, ...] = ()
     why: str = ""
+    evaluations: tuple[Path, ...] = ()
+    evaluated_otherwise: tuple[str, ...] = ()
 
-    @property
-    def is_done(self) -> bool:
-        """Whether it finished."""
-        return self.state == State.DONE
+    def get(self, key: str) -> object:
+        """What the run has for a key of the command line; None if it has nothing.
 
-    @property
-    def versions(self) -> Json:
-        """The versions of libraries that it ran with."""
-        return self.results.get("versions", {})
-
-    @cached_property
-    def scored(self) -> dict[str, Score]:
-        """Its scores, by name. A run of an older edition recorded no more than their values."""
-        about = self.results.get("scores", {})
-        return {name: Score(name, value, **about.get(name, {})) for name, value in self.metrics.items()}
-
-    @property
-    def untrained(self) -> float | None:
-        """The score that selects, of its encoder before training; None if it is not known."""
-        return (self.results.get("untrained") or {}).get(self.get("trainer.select"))
-
-    @property
-    def is_smoke(self) -> bool:
-        """Whether it ran with smoke=true, whose scores mean nothing."""
-        return self.get("smoke") is True
-
-    @property
-    def no_better(self) -> bool:
-        """Whether it kept a step whose score that selects is no better than `untrained`."""
-        return no_better(self.scored, str(self.get("trainer.select")), self.results.get("untrained") or {})
-
-    @property
-    def altered(self) -> frozenset[str]:
-        """Its scores on incomplete or altered data (allow_partial)."""
-        return frozenset(name for name, score in self.scored.items() if score.altered)
-
-    def get(self, key: str) -> Any:
-        """The value at a dotted key, or for a group the YAML chosen in it; None if there is neither."""
+        For a group (objective) it is the YAML chosen in it, for any other key its value (trainer.lr, data.rows).
+        """
+        if key in self.choices:
+            return self.choices[key]
         found = self._at(key)
-        if found is None or found is NOWHERE:
-            return self.choices.get(key)
-        if isinstance(found, dict) and "." not in key:  # the settings of a group
-            return self.choices.get(key)
-        return found
+        is_group = isinstance(found, dict) and "." not in key
+        return None if found is NOWHERE or is_group else found
 
     def has(self, key: str) -> bool:
         """Whether the run has such a setting or group at all (cse-eval has no learning rate)."""
-        return self._at(key) is not NOWHERE or key in self.choices
+        return key in self.choices or self._at(key) is not NOWHERE
 
     def _at(self, key: str) -> object:
         node: object = self.config
@@ -143,6 +78,67 @@ class Run:
         """Whether the run has all these values."""
         return all(same(self.get(key), value) for key, value in where.items())
 
+    @property
+    def is_done(self) -> bool:
+        """Whether it finished."""
+        return self.state == State.DONE
+
+    @property
+    def is_smoke(self) -> bool:
+        """Whether it ran with smoke=true, whose scores mean nothing."""
+        return self.get("smoke") is True
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it wrote results.json, and that can be read."""
+        return "config" in self.results
+
+    @property
+    def select(self) -> str:
+        """The name of the score that selects its step; "None" if none does."""
+        return str(self.get("trainer.select"))
+
+    @cached_property
+    def scored(self) -> dict[str, Score]:
+        """Its scores, by name. A run of an older edition recorded no more than their values."""
+        about = self.results.get("scores", {})
+        return {name: Score(name, value, **about.get(name, {})) for name, value in self.metrics.items()}
+
+    @property
+    def altered(self) -> frozenset[str]:
+        """Its scores on incomplete or altered data (allow_partial)."""
+        return frozenset(name for name, score in self.scored.items() if score.altered)
+
+    @property
+    def untrained(self) -> float | None:
+        """The score that selects, of its encoder before training; None if it is not known."""
+        return self._before_training.get(self.select)
+
+    @property
+    def no_better(self) -> bool:
+        """Whether it kept a step whose score that selects is no better than `untrained`."""
+        return no_better(self.scored, self.select, self._before_training)
+
+    @property
+    def _before_training(self) -> Mapping[str, float | None]:
+        return self.results.get("untrained") or {}
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The versions of libraries that it ran with."""
+        return self.results.get("versions", {})
+
+    @property
+    def data(self) -> Mapping[str, Source]:
+        """What the scores of each evaluator rest on."""
+        return self.results.get("data") or {}
+
+    @property
+    def training_data(self) -> TrainingData:
+        """What it learned from; {} if it does not say."""
+        about = self.results.get("training_data")
+        return about if isinstance(about, dict) else {}  # a damaged file may hold anything
+
     def events(self) -> list[Event]:
         """The metric events of metrics.jsonl, in order."""
         return metric_events(self.folder)
@@ -153,10 +149,41 @@ class Run:
         return next((event.get("time") or 0.0 for event in self.events()), 0.0)
 
 
-def newest_run(folder: Path) -> str:
-    """A hint at the newest run in a folder of runs such as outputs/ or outputs/DATE; "" if there is none."""
-    runs = [*folder.glob(f"*/{RUN}"), *folder.glob(f"*/*/{RUN}")]
-    return f"; the newest run in it is {max(runs, key=lambda run: run.stat().st_mtime).parent}" if runs else ""
+def read_run(folder: Path) -> Run:
+    """A run. If its results.json is damaged or another program's, it has failed and is left out of every table, with a
+    warning. A damaged file beside it is read as empty.
+    """
+    results, beat = read_results(folder), read_beat(folder)
+    if results["status"] == "running" and beat is None:
+        results = read_results(folder)  # it may have ended between the two
+    status = status_of(folder, results, beat)
+    start: RunFile = {"config": {}}
+    if "config" not in results:
+        start = read_or(read_run_file, folder / RUN, start)
+    config: Config = results.get("config") or start["config"]
+    choices = config["choices"] if isinstance(config.get("choices"), dict) else {}
+    if results.get("seed") is not None:  # of cse-eval: the seed of the run that it scored
+        config = {"seed": results["seed"], **config}
+    return Run(
+        folder=folder,
+        state=status.state,
+        why=status.why,
+        program="cse-train" if "trainer" in config else "cse-eval",
+        words=tuple(recorded_words(words_in(folder, results) if "command" in results else start.get("words", []))),
+        config=config,
+        choices={group: str(choice) for group, choice in choices.items()},
+        metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
+        results=results,
+    )
+
+
+def words_in(folder: Path, results: Results) -> Sequence[str]:
+    """The settings of the command line that results.json records; none, with a warning, if no shell wrote it."""
+    try:
+        return split_flags(shlex.split(results["command"])[1:])[0]
+    except ValueError as error:
+        log.warning("%s cannot be read (%s): it is left out", folder / "results.json", error)
+        return []
 
 
 def read_runs(folders: Iterable[Path]) -> list[Run]:
@@ -180,95 +207,13 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     return runs
 
 
-def read_run(folder: Path) -> Run:
-    """A run. If its results.json is damaged or another program's, it has failed and is left out of every table, with a
-    warning. A damaged file beside it is read as empty.
-    """
-    results, beat = read_results(folder), read_beat(folder)
-    if results["status"] == "running" and beat is None:
-        results = read_results(folder)  # it may have ended between the two
-    status = status_of(folder, results, beat)
-    start: RunFile = {"config": {}}
-    if "config" not in results:
-        start = _read(read_run_file, folder / RUN, start)
-    config: Config = results.get("config") or start["config"]
-    choices = config["choices"] if isinstance(config.get("choices"), dict) else {}
-    if results.get("seed") is not None:  # of cse-eval: the seed of the run that it scored
-        config = {"seed": results["seed"], **config}
-    return Run(
-        folder=folder,
-        state=status.state,
-        config=config,
-        choices={group: str(choice) for group, choice in choices.items()},
-        metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
-        results=results,
-        words=tuple(recorded_words(_words(folder, results) if "command" in results else start.get("words", []))),
-        why=status.why,
-    )
+def newest_run(folder: Path) -> str:
+    """A hint at the newest run in a folder of runs such as outputs/ or outputs/DATE; "" if there is none."""
+    runs = [*folder.glob(f"*/{RUN}"), *folder.glob(f"*/*/{RUN}")]
+    return f"; the newest run in it is {max(runs, key=lambda run: run.stat().st_mtime).parent}" if runs else ""
 
 
-def read_results(folder: Path) -> Json:
-    """results.json; {"status": "broken"}, with a warning, if it cannot be read. A run that has none is yet to write it,
-    or was killed before its first line of work."""
-    try:
-        return cast("Json", read_checked(RESULTS, folder / "results.json"))
-    except FileNotFoundError:
-        return {"status": "running"}
-    except (OSError, ValueError) as error:
-        log.warning("%s: the run is left out (%s)", folder / "results.json", error)
-        return {"status": "broken"}
-
-
-def read_run_file(file: Path) -> RunFile:
-    """The content of a run.yaml. Raises OSError, or ValueError with a reason of one line."""
-    return read_checked(RUN_FILE, file)
-
-
-def read_cosines(folder: Path, when: Literal["before", "after"]) -> dict[str, dict[str, Pairs]]:
-    """The cosines of a run's pairs before or after training: {"<evaluator>/<task>": {split: [cosines, gold scores]}}.
-
-    The evaluator alone where its scores name no task, and in a run of an older edition. {} if it kept none and, with a
-    warning, if the file holds something else.
-    """
-    return _read(partial(read_checked, COSINES), folder / "plots" / f"cosines_{when}.json", {})
-
-
-def read_checked(kind: TypeAdapter[Any], file: Path) -> Any:
-    """The content of a JSON or YAML file, of a kind. Raises OSError, or ValueError with a reason of one line."""
-    content = file.read_bytes()
-    try:
-        if file.suffix == ".yaml":
-            return kind.validate_python(yaml.load(content, yaml.CSafeLoader))
-        return kind.validate_json(content)
-    except yaml.YAMLError as error:
-        raise ValueError(" ".join(str(error).split())) from error
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
-
-
-def _words(folder: Path, results: Json) -> Sequence[str]:
-    """The settings of the command line."""
-    try:
-        return split_flags(shlex.split(results["command"])[1:])[0]
-    except ValueError as error:
-        log.warning("%s cannot be read (%s): it is left out", folder / "results.json", error)
-        return []
-
-
-def _read(read: Callable[[Path], T], path: Path, empty: T) -> T:
-    """What a file holds; `empty` if it does not exist and, with a warning, if it cannot be read."""
-    try:
-        return read(path)
-    except FileNotFoundError:
-        return empty
-    except (OSError, ValueError) as error:
-        log.warning("%s cannot be read (%s): it is left out", path, error)
-        return empty
-
-
-def described(runs: Iterable[Run], name: str | None) -> Score:
+def score_named(runs: Iterable[Run], name: str | None) -> Score:
     """The score of this name in the first run that has it, for its unit and direction; an empty one if none has."""
     return next((run.scored[name] for run in runs if name in run.scored), Score("", 0.0))
 

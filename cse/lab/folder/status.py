@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from cse.files import Json
+from cse.lab.folder.contents import Results
 from cse.lab.folder.events import metric_events
 from cse.lab.folder.heartbeat import Beat, clock
 from cse.lab.settings.words import line_to_resume
@@ -46,7 +46,7 @@ class Status(NamedTuple):
     why: str = ""
 
 
-def status_of(folder: Path, results: Json, beat: Beat | None, now: float | None = None) -> Status:
+def status_of(folder: Path, results: Results, beat: Beat | None, now: float | None = None) -> Status:
     """The state of a run at `now`, in seconds since 1970 (None: at this moment). beat: its last one."""
     error = " ".join(str(results.get("error") or "").split())
     match results["status"]:
@@ -65,7 +65,7 @@ def status_of(folder: Path, results: Json, beat: Beat | None, now: float | None 
     return Status(State.STOPPED, f"killed after {clock(beat.time)}{how_to_go_on(folder)}")
 
 
-def at_work(folder: Path, results: Json, beat: Beat) -> Status:
+def at_work(folder: Path, results: Results, beat: Beat) -> Status:
     """The state of a run whose process is alive."""
     return Status(State.RUNNING, f"{progress(folder, results)}{beat.host}, process {beat.pid}")
 
@@ -75,7 +75,7 @@ def how_to_go_on(folder: Path) -> str:
     return f": {line_to_resume(folder)} goes on" if (folder / "last").is_dir() else ""
 
 
-def progress(folder: Path, results: Json) -> str:
+def progress(folder: Path, results: Results) -> str:
     """How far a run is, if that is known, to be put before its host: step 120 of 1,000, 3 min left."""
     logged = [(event["step"], event["time"]) for event in metric_events(folder) if isinstance(event.get("time"), float)]
     if not logged:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from cse.lab.folder.runs import Run, Where, described
+from cse.lab.folder.runs import Run, Where, score_named
 from cse.lab.folder.score_tables import ALTERED
 from cse.lab.report.departures import departures_in, notes_on_departures
 from cse.lab.report.groups import Group, compare, seed_spread
@@ -321,7 +321,7 @@ def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) 
         return []
     of = {row: mean_and_sd(group.values) for row, group in filled.items()}
     first = next(iter(filled.values()))
-    sign = 1 if described(first.runs, first.metric).lower_is_better else -1
+    sign = 1 if score_named(first.runs, first.metric).lower_is_better else -1
     best = min(of, key=lambda row: sign * of[row].mean)
     others = [row for row in filled if row != best]
     p_values = holm([compare(filled[best], filled[row], confidence).p for row in others])

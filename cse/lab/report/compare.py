@@ -17,14 +17,13 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from cse.lab.folder.runs import Run, described
+from cse.lab.folder.runs import Run, score_named
 from cse.lab.folder.score_tables import ALTERED
 from cse.lab.report.frame import (
     OWN,
     format_settings,
     in_label,
     own_choices,
-    program_of,
     runs_frame,
     short_names,
     typed_words,
@@ -155,12 +154,12 @@ class Comparison:
 
     def lower_is_better(self, score: str | None) -> bool:
         """Whether a lower score is better."""
-        return described(self.runs, score).lower_is_better
+        return score_named(self.runs, score).lower_is_better
 
 
 def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed: str) -> Comparison:
     """Compare runs. patterns: the scores that tables show (test/sts/*); []: all if they are few, else the averages."""
-    begun = [run for run in runs if "config" in run.results] or list(runs)  # the others have not said anything yet
+    begun = [run for run in runs if run.has_begun] or list(runs)  # the others have not said anything yet
     scores = pick_scores([run for run in runs if run.is_done], patterns)
     keys = short_names(keys_that_tell_settings_apart(begun, seed), taken=OWN)
     columns = list(dict.fromkeys([*scores.shown, *scores.all]))
@@ -177,7 +176,8 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
         groups = groups_of_scores(included, scores.all, seed)
         settings.append(Setting(own, finished, included, texts, label, trial, groups))
     by = scores.best_by or scores.leading
-    ranked = list(settings) if by is None else best_first(settings, by, described(runs, by).lower_is_better, list(keys))
+    lower_is_better = score_named(runs, by).lower_is_better
+    ranked = list(settings) if by is None else best_first(settings, by, lower_is_better, list(keys))
     return Comparison(list(folders), list(runs), frame, seed, keys, label_keys, scores, settings, ranked)
 
 
@@ -317,7 +317,7 @@ def more_seeds(
     key: of seeds; seeds: of all settings; folders: those that were named; keys: in which the settings differ.
     """
     run = runs[-1]
-    if program_of(run) != "cse-train" or functions_in(run.config):
+    if run.program != "cse-train" or functions_in(run.config):
         return ""
     begun = {one.get(key) for one in runs}
     lacking = islice((seed for seed in count(min(seeds, default=1)) if seed not in begun), 3)

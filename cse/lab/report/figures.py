@@ -12,8 +12,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cse.lab.folder.contents import read_cosines
 from cse.lab.folder.plots import cosine_histograms, new
-from cse.lab.folder.runs import Run, described, grouped, read_cosines
+from cse.lab.folder.runs import Run, grouped, score_named
 from cse.lab.folder.score_tables import IS_ALTERED
 from cse.lab.report import published
 from cse.lab.report.departures import as_planned
@@ -242,7 +243,7 @@ def name_axes(figure: Figure, plot: Plot, series: Series, legend: str = "", word
     legend: its title, if not the key of the series. spread: what follows the name of y.
     """
     axes, runs = figure.axes[0], [run for of in series.values() for run in of]
-    x, y = [described(runs, plot.x).unit, words, plot.x], [described(runs, plot.y).unit, plot.y + spread]
+    x, y = [score_named(runs, plot.x).unit, words, plot.x], [score_named(runs, plot.y).unit, plot.y + spread]
     axes.set(xlabel="\n".join(filter(None, x)), ylabel="\n".join(filter(None, y)))
     style: Config = {"title": legend or plot.series_key, "fontsize": 7, "title_fontsize": 7}
     names = axes.get_legend_handles_labels()[1]

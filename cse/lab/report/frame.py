@@ -23,7 +23,7 @@ LONG = 40  # characters of a name
 OWN = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "alike", "of")
 """Columns of a comparison's tables, whose names no key may have there."""
 
-FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code", "evaluations")
+FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
 """Keys of results.json that are columns of runs.csv."""
 
 
@@ -94,17 +94,13 @@ def runs_frame(runs: Sequence[Run], keys: list[str], metrics: list[str]) -> pd.D
             "partial": " ".join(sorted(run.altered)),
             "untrained": run.untrained,
             **{fact: run.results.get(fact) for fact in FACTS},
+            "evaluations": "; ".join(map(str, run.evaluations)) or None,
             "command": repeat_command(run),
         }
         for run in runs
     ]
-    columns = ["folder", "state", "why", *keys, *metrics, "partial", "untrained", *FACTS, "command"]
+    columns = ["folder", "state", "why", *keys, *metrics, "partial", "untrained", *FACTS, "evaluations", "command"]
     return pd.DataFrame(rows, columns=columns, dtype=object)
-
-
-def program_of(run: Run) -> str:
-    """The program that made the run: cse-train or cse-eval."""
-    return "cse-train" if "trainer" in run.config else "cse-eval"
 
 
 def typed_words(run: Run, kept: Collection[str] = ()) -> list[str]:
@@ -114,7 +110,7 @@ def typed_words(run: Run, kept: Collection[str] = ()) -> list[str]:
 
 def repeat_command(run: Run) -> str:
     """The command that repeats the run elsewhere, quoted for a shell."""
-    return shell_line(program_of(run), *own_choices(run), *typed_words(run))
+    return shell_line(run.program, *own_choices(run), *typed_words(run))
 
 
 def own_choices(run: Run) -> list[str]:

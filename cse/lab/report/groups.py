@@ -40,7 +40,7 @@ class Measure:
 
     def number_of(self, run: Run) -> float:
         """The run's number."""
-        return float(run.get(self.key) if self.key else run.metrics[str(self.metric)])
+        return float(str(run.get(self.key)) if self.key else run.metrics[str(self.metric)])
 
     def number_of_seed(self, runs: Sequence[Run]) -> float:
         """The one number of a seed's runs."""

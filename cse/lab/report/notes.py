@@ -1,7 +1,9 @@
 """Notes that a reader needs with a table's numbers: missing jobs, other settings, altered data, retrieved captions."""
 
 from collections import Counter
+from typing import cast
 
+from cse.files import Json
 from cse.lab.folder.facts import scoring, trained_on
 from cse.lab.folder.runs import Run, Where, grouped
 from cse.lab.folder.score_tables import problems_of
@@ -79,11 +81,11 @@ def no_better_remarks(runs: list[Run]) -> list[str]:
 def evaluated(runs: list[Run]) -> list[str]:
     """Lines on the evaluations whose scores runs have (see which_runs.with_evaluations): how many, and where a score
     that a run has too was not the same."""
-    found = [run for run in runs if run.results.get("evaluations")]
+    found = [run for run in runs if run.evaluations]
     if not found:
         return []
     said = [f"{len(found)} of {len(runs)} runs have the scores of cse-evals of their best/ too, which runs.csv names."]
-    if unlike := [f"{run.folder.name}: {line}" for run in found for line in run.results["evaluated_otherwise"]]:
+    if unlike := [f"{run.folder.name}: {line}" for run in found for line in run.evaluated_otherwise]:
         more = f"; {len(unlike) - 3} more" if len(unlike) > 3 else ""
         said.append(f"Such a cse-eval found other numbers than its run's, in brackets: {'; '.join(unlike[:3])}{more}.")
     return said
@@ -111,17 +113,18 @@ def changed_texts(runs: list[Run], settings: bool = False) -> list[str]:
 def data_problems(runs: list[Run]) -> list[str]:
     """What is wrong with the data of marked scores."""
     marked = [run for run in runs if run.altered]
-    problems = list(dict.fromkeys(line for run in marked for line in problems_of(run.results.get("data", {}))))
+    problems = list(dict.fromkeys(line for run in marked for line in problems_of(run.data)))
     more = [f"partial: {len(problems) - SINGLY} more problems"] if len(problems) > SINGLY else []
     return problems[:SINGLY] + more
 
 
 def rest_on_other_data(runs: list[Run], score: str) -> bool:
     """Whether a score of the runs rests on files of one name with other contents, or on other files altogether."""
-    sources = [(run.results.get("data") or {}).get(score.split("/")[1], {}) for run in runs]
-    first, *others = [{name: file.get("sha256") for name, file in of.get("files", {}).items()} for of in sources]
+    evaluator = score.split("/")[1]
+    read = [run.data[evaluator].get("files", {}) if evaluator in run.data else {} for run in runs]
+    first, *others = [{name: file.get("sha256") for name, file in files.items()} for files in read]
 
-    def differs(files: dict[str, str]) -> bool:
+    def differs(files: dict[str, str | None]) -> bool:
         shared = first.keys() & files.keys()
         if any(first[name] != files[name] for name in shared):
             return True
@@ -163,7 +166,7 @@ def scored_differently(runs: list[Run]) -> list[str]:
 
 def retrieved(runs: dict[str, Run]) -> list[str]:
     """The nearest captions of each query, one model beside the other, as NonLing-CSE's Table C.1 has them."""
-    tops = {row: run.results.get("data", {}).get("retrieval", {}).get("top", {}) for row, run in runs.items()}
+    tops = {row: cast("Json", run.data.get("retrieval", {})).get("top", {}) for row, run in runs.items()}
     lines = []
     for query in dict.fromkeys(query for top in tops.values() for query in top):
         captions = {row: [caption for _, caption in top[query]] for row, top in tops.items() if query in top}

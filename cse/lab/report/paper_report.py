@@ -85,7 +85,7 @@ def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
 
 def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected: list[Config], label: str) -> Section:
     """A line for each setting of runs that fill no published table, with the scores of the figures."""
-    begun = [run for run in runs if "config" in run.results or run.state in (State.RUNNING, State.STOPPED)]
+    begun = [run for run in runs if run.has_begun or run.state in (State.RUNNING, State.STOPPED)]
     found = compare_runs(begun or runs, folders, scores_of_figures(spec, runs), spec.seed)
     said = notes_on_departures([run for run in runs if run.is_done], {})
     return replace(

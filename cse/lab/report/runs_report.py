@@ -29,7 +29,7 @@ from cse.lab.report.compare import (
     more_seeds,
 )
 from cse.lab.report.differences import compare_settings, differences_section
-from cse.lab.report.frame import format_settings, program_of, runs_frame
+from cse.lab.report.frame import format_settings, runs_frame
 from cse.lab.report.gate import Gate, gate
 from cse.lab.report.groups import partly_scored
 from cse.lab.report.notes import data_problems, evaluated, remarks, retrieved, selected_otherwise, unlike_in_all
@@ -333,7 +333,7 @@ def section_of_two(folders: Sequence[Path]) -> Section:
     ours, theirs = map(facts, runs)
     both = ours.keys() & theirs.keys()
     unlike = changes(ours, theirs)
-    if program_of(runs[0]) != program_of(runs[1]):
+    if runs[0].program != runs[1].program:
         unlike = [one for one in unlike if (one.kind, one.name) in both or one.kind == "scores"]
     unlike.sort(key=lambda one: (ORDER.index(one.kind), one.name))
     rows = [[one.kind, one.name, *texts_of_change(one)] for one in unlike]

@@ -87,7 +87,7 @@ def innermost_folder(run: Run, folders: Iterable[Path]) -> Path:
 
 def with_evaluations(runs: Sequence[Run]) -> list[Run]:
     """The runs, each with the scores that it lacks and that finished cse-evals of its best/ have. Such an evaluation is
-    no line of its own: results["evaluations"] of its run names it.
+    no line of its own: `evaluations` of its run names it.
 
     An evaluation stays by itself if it changes the encoder: whitened, another pooling or dtype, other lengths.
     """
@@ -117,26 +117,30 @@ def scored_by(evaluation: Run, trained: Sequence[Run]) -> Run | None:
 
 def with_scores(run: Run, evaluation: Run) -> Run:
     """A run with the scores that it lacks and an evaluation has, and with what is behind these."""
-    ours, theirs = run.results, evaluation.results
-    data = dict(ours.get("data") or {})
-    for name, source in (theirs.get("data") or {}).items():
-        own = data.get(name, {})
-        data[name] = source | own | {"files": source.get("files", {}) | own.get("files", {})}
+    data = dict(run.data)
+    for name, source in evaluation.data.items():
+        own = data.get(name, source)
+        data[name] = source | own
+        data[name]["files"] = source.get("files", {}) | own.get("files", {})
     unlike = [
         f"{name} {texts[1]} ({texts[0]})"
         for name, value in evaluation.metrics.items()
         if len(set(texts := [in_short(run.metrics.get(name, value)), in_short(value)])) > 1
     ]
-    results = ours | {
-        "scores": theirs.get("scores", {}) | ours.get("scores", {}),
-        "data": data,
-        "evaluations": "; ".join(filter(None, [ours.get("evaluations"), str(evaluation.folder)])),
-        "evaluated_otherwise": [*ours.get("evaluated_otherwise", []), *unlike],
-    }
+    results = run.results.copy()
+    results["scores"] = evaluation.results.get("scores", {}) | run.results.get("scores", {})
+    results["data"] = data
     own, more = run.config.get("eval", {}), evaluation.config.get("eval", {})
     known = isinstance(own, dict) and isinstance(more, dict)  # a damaged file may hold anything
     config = run.config | ({"eval": more | own} if known else {})
-    return replace(run, config=config, metrics=evaluation.metrics | run.metrics, results=results)
+    return replace(
+        run,
+        config=config,
+        metrics=evaluation.metrics | run.metrics,
+        results=results,
+        evaluations=(*run.evaluations, evaluation.folder),
+        evaluated_otherwise=(*run.evaluated_otherwise, *unlike),
+    )
 
 
 def named_settings(words: str) -> dict[str, list[str]]:

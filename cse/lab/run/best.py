@@ -116,7 +116,7 @@ def leave_results(record: Record, parts: Parts, state: State) -> None:
     folder, metrics, trackers = record.folder, values(record.scores.values()), record.trackers
     best_step, before = state.best_step or state.step, dict(state.curve).get(0, {})
     record.conclude(
-        "done",
+        status="done",
         steps=state.step,
         best_step=best_step,
         weights_sum=state.best_sum,

@@ -83,7 +83,7 @@ def score_into(job: Job, subject: Subject, evaluators: dict[str, Evaluator]) -> 
         keep_cosines(folder, "after", found)
         sources = {name: one.source() for name, one in evaluators.items()}
         record.conclude(
-            "done",
+            status="done",
             data=sources,
             items=keep_items(folder, found),
             encoder=subject.described,
@@ -126,7 +126,7 @@ def run_of(cfg: DictConfig) -> Run | None:
         return None
     place = Path(cfg.checkpoint).expanduser()
     run = read_run(place.parent if place.name == "best" else place)
-    return run if "config" in run.results else None
+    return run if run.has_begun else None
 
 
 def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:

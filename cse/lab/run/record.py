@@ -10,15 +10,15 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Unpack
 
 import yaml
 from omegaconf import OmegaConf
 
-from cse.files import Json, make_folder, write_json, write_text
+from cse.files import make_folder, write_json, write_text
 from cse.lab.folder.commit import git_commit, git_patch, installed
-from cse.lab.folder.facts import code_digest, named_sums, own_code
-from cse.lab.folder.runs import RUN, RunFile
+from cse.lab.folder.contents import RUN, Results, RunFile
+from cse.lab.folder.digests import code_digest, named_sums, own_code
 from cse.lab.run.job import Job
 from cse.lab.run.logs import begin_log_files
 from cse.lab.settings.compose import resolved
@@ -78,12 +78,12 @@ class Record:
         self.resumed_at, self.builders = resumed_at, trackers
         self.step, self.started = resumed_at or 0, time.monotonic()
         self.scores: Scores = {}
-        self.results = first_results(config, command, device, precision)
+        self.results: Results = first_results(config, command, device, precision)
 
     def __enter__(self) -> "Record":
         if self.writes:
-            keys = ("config", "command", "git_commit", "versions")
-            about = RunInfo(self.kind, *(self.results[key] for key in keys))
+            told = self.results
+            about = RunInfo(self.kind, told["config"], told["command"], told["git_commit"], told["versions"])
             self.trackers = Trackers(self.folder, about, self.builders, self.resumed_at)
             self.write()
         return self
@@ -93,18 +93,19 @@ class Record:
             interrupted = isinstance(error, KeyboardInterrupt)
             said = " ".join([str(error), *vars(error).get("__notes__", [])])  # which evaluator raised it
             reason = said if interrupted else f"{type(error).__name__}: {said}"
-            self.conclude("interrupted" if interrupted else "failed", error=reason, steps=self.step)
+            self.conclude(status="interrupted" if interrupted else "failed", error=reason, steps=self.step)
             self.trackers.finish(1, {}, patience=GRACE if interrupted else math.inf)
 
-    def write(self, **more: object) -> None:
-        """Add to results.json and write it. Raises RunError, and leaves the old file, if the disk refuses."""
-        self.results |= more
+    def write(self) -> None:
+        """Write results.json as it is now. Raises RunError, and leaves the old file, if the disk refuses."""
         write_json(self.folder / "results.json", self.results)
 
-    def conclude(self, status: Literal["done", "interrupted", "failed"], **more: object) -> None:
-        """Write the final status, the scores, and more."""
-        seconds = round(time.monotonic() - self.started, 1)
-        self.write(status=status, wall_seconds=seconds, **scores_as_json(self.scores), **more)
+    def conclude(self, **more: Unpack[Results]) -> None:
+        """Write the scores and, as keys of results.json, the final status and what is known at the end alone."""
+        self.results["wall_seconds"] = round(time.monotonic() - self.started, 1)
+        self.results |= scores_as_json(self.scores)
+        self.results |= more
+        self.write()
 
     def log(self, step: int, metrics: dict[str, float], lower_is_better: Collection[str] = ()) -> None:
         """Send a step's numbers to every tracker; see Tracker.log."""
@@ -113,7 +114,7 @@ class Record:
             self.trackers.log(metrics, step, lower_is_better)
 
 
-def first_results(config: Config, command: str, device: str, precision: str) -> Json:
+def first_results(config: Config, command: str, device: str, precision: str) -> Results:
     """The results.json of a run that begins. precision: of training (fp32, bf16, fp16); scoring is in fp32."""
     return {
         "status": "running",
@@ -131,7 +132,9 @@ def first_results(config: Config, command: str, device: str, precision: str) -> 
     }
 
 
-def scores_as_json(scores: Mapping[str, Score]) -> Json:
+def scores_as_json(scores: Mapping[str, Score]) -> Results:
     """The scores as results.json has them: their values in `metrics`, and what each is in `scores`."""
-    about = {name: one.about() for name, one in scores.items()}
-    return {"metrics": {name: one.value for name, one in scores.items()}, "scores": about}
+    return {
+        "metrics": {name: one.value for name, one in scores.items()},
+        "scores": {name: one.about() for name, one in scores.items()},
+    }

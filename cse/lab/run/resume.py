@@ -16,7 +16,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
-from cse.lab.folder.runs import RUN, newest_run, read_run, read_run_file
+from cse.lab.folder.contents import RUN, read_run_file
+from cse.lab.folder.runs import newest_run, read_run
 from cse.lab.run.foreign import refuse_foreign_parts
 from cse.lab.settings.compose import composed, explaining, is_group, resolved, without_hydra
 from cse.lab.settings.dotted import Config, flattened, nodes_in

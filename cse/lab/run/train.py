@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import torch
 from accelerate import Accelerator
@@ -25,8 +26,8 @@ from omegaconf import DictConfig
 from cse.data.overlap import Overlap, overlap
 from cse.device import device_name
 from cse.errors import Interrupted, MissingResource, combine
-from cse.files import Json
-from cse.lab.folder.card import read_license_and_language, vectors_of
+from cse.lab.folder.card import read_license_and_language, vectors_of_export
+from cse.lab.folder.contents import EarlierCode, Results, TrainingData
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import read_run
 from cse.lab.run import slurm
@@ -179,7 +180,7 @@ def open_folder(job: Job, training: Training, found: Overlap | None, heartbeat: 
     return record
 
 
-def encoder_and_inputs(training: Training) -> Json:
+def encoder_and_inputs(training: Training) -> Results:
     """What results.json says of the encoder and of what it learns from."""
     encoder, objective = training.parts.encoder, training.parts.objective
     layers = encoder.backbone.config.num_hidden_layers
@@ -187,24 +188,33 @@ def encoder_and_inputs(training: Training) -> Json:
     return {
         "total_steps": training.steps,
         "architecture": f"{shape}, {encoder.pooling} pooling",
-        "vectors": vectors_of(encoder, objective.test_head()),
-        "training_data": training.parts.provenance(),
+        "vectors": vectors_of_export(encoder, objective.test_head()),
+        "training_data": cast("TrainingData", training.parts.provenance()),
         "inputs": training.inputs,
         "processes": training.accelerator.num_processes,  # torchrun's, which trainer.devices does not say
     }
 
 
-def kept_of_before(config: Config, training: Training) -> Json:
+def kept_of_before(config: Config, training: Training) -> Results:
     """What a resumed run keeps of the results.json of its earlier start: its code and processes, where they were
     others, and what the hub said of its first weights."""
-    before = read_run(training.folder).results if training.state.step else {}
-    code, processes = list(before.get("earlier_code", [])), list(before.get("earlier_processes", []))
+    step, processes = training.state.step, training.accelerator.num_processes
+    before: Results = read_run(training.folder).results if step else {}
+    kept: Results = {
+        "earlier_code": list(before.get("earlier_code", [])),
+        "earlier_processes": list(before.get("earlier_processes", [])),
+        "weights": before.get("weights"),
+    }
     if before and warn_of_other_code("resume", before, config):
-        made = {key: before.get(key) for key in ("git_commit", "code", "own_code")}
-        code.append({"until_step": training.state.step, **made})
-    if before.get("processes") not in (None, training.accelerator.num_processes):
-        processes.append(before["processes"])
-    kept: Json = {"earlier_code": code, "earlier_processes": processes, "weights": before.get("weights")}
+        made = EarlierCode(
+            until_step=step,
+            git_commit=before.get("git_commit"),
+            code=before.get("code"),
+            own_code=before.get("own_code"),
+        )
+        kept["earlier_code"].append(made)
+    if before.get("processes", processes) != processes:
+        kept["earlier_processes"].append(before["processes"])
     if kept["weights"] is None:  # a resumed run does not ask the hub again
         kept["weights"] = read_license_and_language(config["model"]["name"])
     return kept

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cse.errors import UserError
 from cse.files import Json
+from cse.lab.folder.contents import Results
 from cse.lab.folder.facts import Change, as_facts, changed_code, changed_inputs, changes, changes_in_words
 from cse.lab.folder.runs import read_run
 from cse.lab.run.resume import Origin, settings_of
@@ -108,7 +109,7 @@ def read_last(folder: Path) -> Json:
     return about
 
 
-def warn_of_other_code(word: str, before: Json, config: Config) -> bool:
+def warn_of_other_code(word: str, before: Results, config: Config) -> bool:
     """Whether the code is not that of a run's results.json, with a warning that names what has changed."""
     if changed := changed_code(before, config):
         log.warning("%-10s the code has changed: %s; other numbers may come", word, ", ".join(changed))

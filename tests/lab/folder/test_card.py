@@ -101,10 +101,7 @@ def test_own_text_is_told_apart_and_texts_that_are_scored_too_are_counted(tmp_pa
     seen = {"overlap": {"texts": 1200, "found": 7, "sets": {"pairs": 7}, "unread": []}}
     text = made(tmp_path, config=own, **learned, **seen).text
     assert "seed 3, step 125 of 250." in text
-    assert (
-        "`a.txt`, `b.txt`, text of the trainer's own (1,200 rows, digest `0123456789abcdef`, licence: not given)."
-        in text
-    )
+    assert "`a.txt`, `b.txt`, the user's own text (1,200 rows, digest `0123456789abcdef`, licence: not given)." in text
     assert "7 of 1,200 training texts occur in the evaluation sets (pairs 7)." in text
 
 

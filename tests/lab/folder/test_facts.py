@@ -2,7 +2,7 @@
 
 import importlib
 
-from cse.lab.folder import facts
+from cse.lab.folder import digests, facts
 
 
 def test_the_code_of_ones_own_parts_has_digests(tmp_path, monkeypatch):
@@ -13,11 +13,11 @@ def test_the_code_of_ones_own_parts_has_digests(tmp_path, monkeypatch):
     importlib.import_module("my_own_part")
     targets = ["cse.objective.simcse.Simcse", "numpy.array", "my_own_part.Mine"]
     parts = {name: {"_target_": target} for name, target in zip("abc", targets, strict=True)}
-    before = facts.own_code(parts)
+    before = digests.own_code(parts)
     file.write_text("one = 2\n")
-    assert [*before] == [*(after := facts.own_code(parts))] == ["my_own_part"]
+    assert [*before] == [*(after := digests.own_code(parts))] == ["my_own_part"]
     assert before != after
-    run = {"own_code": before, "code": facts.code_digest()}
+    run = {"own_code": before, "code": digests.code_digest()}
     assert facts.changed_code(run, parts) == ["my_own_part"]
     assert facts.changed_code(run | {"own_code": after}, parts) == []
 

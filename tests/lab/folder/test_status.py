@@ -6,8 +6,9 @@ import pytest
 from run_folders import change_results, leave_heartbeat
 
 from cse.lab.folder import runs
+from cse.lab.folder.contents import read_results
 from cse.lab.folder.heartbeat import read_beat
-from cse.lab.folder.runs import read_results, read_run
+from cse.lab.folder.runs import read_run
 from cse.lab.folder.status import Status, status_of
 
 NOW = 1_800_000_000.0

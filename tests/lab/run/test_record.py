@@ -65,7 +65,7 @@ def test_what_a_run_wrote_is_read_back(tmp_path_factory, chosen, scores, losses)
         for step, loss in enumerate(losses):
             record.log(step, {"train/loss": loss})
         record.scores = {name: Score(name, value, altered=altered) for name, (value, altered) in scores.items()}
-        record.conclude("done")
+        record.conclude(status="done")
     run = read_run(folder)
     assert (run.state, run.config) == ("done", config)
     assert run.choices == CONFIG["choices"]

@@ -1,0 +1,261 @@
+"""What is in a run's folder, key by key, as it is on disk; and how the files that a report needs are read.
+
+    run.yaml                  RunFile: the settings and words that it was started with; there from the start on
+    results.json              Results: all that it tells of itself; rewritten as it goes on
+    plots/cosines_WHEN.json   Cosines: of its pairs, before and after training
+    metrics.jsonl             every event (cse.lab.folder.events); heartbeat.json: its lock (cse.lab.folder.heartbeat)
+    items.npz                 the items behind its scores (cse.eval.items)
+    best/                     the encoder, its card and mteb's results (cse.model.export, cse.lab.folder.card)
+    last/                     what resume= needs (cse.training.checkpoint)
+    scores.csv, .md, .tex     what cse-eval scored (cse.lab.folder.score_tables)
+    code.patch, .hydra/       how the checkout differs from its commit; Hydra's view of the settings
+
+First run.yaml; then results.json from its parts to the whole; then the readers.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NotRequired, TypeVar, cast
+
+import yaml
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
+
+from cse.lab.settings.dotted import Config
+from cse.score import AboutScore, Source
+
+if TYPE_CHECKING:  # importing torch is slow
+    from cse.data.overlap import Overlap
+    from cse.eval.items import KeptItems
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Plain = dict[str, JsonValue]
+Number = Annotated[float, Field(ge=-1e38, le=1e38)]  # within float32, so that squares are within float64
+
+RUN = "run.yaml"
+"""A run's resolved, checked config as data, in its folder from the start on. `resume=FOLDER` reads it."""
+
+
+class RunFile(TypedDict):
+    """run.yaml: the settings that a run uses, and the words of the line that started it."""
+
+    config: Plain
+    words: NotRequired[list[str]]
+
+
+class Scored(TypedDict, total=False):
+    """The scores of a run, and what they rest on.
+
+    metrics: every score of the best step by name (None: NaN), x100. scores: what each is. untrained: the dev scores of
+    the encoder before training. items: the entry of items.npz. data: of each evaluator. overlap: training texts that
+    are scored too; None where that is not known.
+    """
+
+    metrics: dict[str, float | None]
+    scores: dict[str, AboutScore]
+    untrained: Mapping[str, float | None]
+    items: "KeptItems"
+    data: dict[str, Source]
+    overlap: "Overlap | None"
+
+
+class Code(TypedDict, total=False):
+    """The code of a run; None for what is not known.
+
+    git_commit: with a "+" if the checkout had changes. code: digest of cse. own_code: digests of the user's modules.
+    """
+
+    git_commit: str | None
+    code: str | None
+    own_code: dict[str, str] | None
+
+
+class EarlierCode(Code, total=False):
+    """The code of a run before it was resumed by other code."""
+
+    until_step: int
+
+
+class Machine(TypedDict, total=False):
+    """Where a run worked, and how.
+
+    versions: of Python and packages. precision: of training; dtype: of the weights that cse-eval scored. processes:
+    torchrun's; earlier_processes: their numbers before each resume by another number.
+    """
+
+    versions: dict[str, str]
+    device: str
+    precision: str
+    dtype: str
+    processes: int
+    earlier_processes: list[int]
+
+
+class TrainedModality(TypedDict, total=False):
+    """The images or sound that a run learned from. labels: true or shuffled. loss: its kind."""
+
+    source: str
+    kind: str
+    items: int
+    classes: int
+    labels: str
+    digest: str
+    loss: str
+
+
+class TrainingData(TypedDict, total=False):
+    """The text that a run learned from; of a published corpus also what its catalogue says.
+
+    sha256: of each local file, or of the one published file.
+    """
+
+    name: str
+    rows: int
+    left_out: int
+    digest: str
+    source: str
+    sha256: dict[str, str] | str | None
+    aux_modality: TrainedModality
+
+
+class Weights(TypedDict, total=False):
+    """What the hub's card of the first weights says."""
+
+    license: str
+    language: str | list[str]
+
+
+class Vectors(TypedDict):
+    """How best/ makes vectors. made: pooling and length, in words. kept_head: the objective's. numbers: their length.
+    unit_length: whether their norm is 1. similarity: the base model's."""
+
+    made: str
+    kept_head: bool
+    numbers: int
+    unit_length: bool
+    similarity: str
+
+
+class Learned(TypedDict, total=False):
+    """What a run learned from, and what it made.
+
+    named: checksums of the files and encoders that its settings name. inputs: digests of all that it learns from.
+    encoder: what cse-eval scored, in words; architecture: of a trained one. weights_sum: checksum of best/'s weights,
+    or of the weights that were scored.
+    """
+
+    named: dict[str, str]
+    training_data: TrainingData
+    inputs: dict[str, str]
+    weights: Weights | None
+    encoder: str
+    architecture: str
+    vectors: Vectors
+    weights_sum: str | None
+
+
+class Lasted(TypedDict, total=False):
+    """How far a run came, and how long it took.
+
+    best_step: the one that is kept. seconds: of training, tokens_per_second: of it. wall_seconds: of the last start.
+    peak_memory: bytes.
+    """
+
+    total_steps: int
+    steps: int
+    best_step: int
+    seconds: float
+    wall_seconds: float
+    tokens_per_second: float
+    peak_memory: int
+
+
+class Results(Scored, Code, Machine, Learned, Lasted, total=False):
+    """results.json: all that a run tells of itself. A run that has just begun, or one of an older edition, lacks some.
+
+    status: "broken" is never written: it stands for a file that cannot be read. error: why it ended, unless it is done.
+    seed: of cse-eval that of the run that it scored. command: the line that started it. earlier_code: before each
+    resume by other code.
+    """
+
+    status: Literal["running", "done", "failed", "interrupted", "broken"]
+    error: str
+    config: Config
+    seed: int | None
+    command: str
+    earlier_code: list[EarlierCode]
+
+
+@with_config(ConfigDict(strict=True, extra="allow"))
+class Checked(TypedDict):
+    """What of results.json is checked when it is read: every reader relies on it. Another program's file lacks it.
+
+    A score is a finite number (true is not), or None where it was NaN.
+    """
+
+    status: Literal["running", "done", "failed", "interrupted"]
+    config: Plain
+    metrics: dict[str, Number | None]
+    scores: NotRequired[dict[str, Plain]]
+
+
+Pairs = tuple[list[float], list[float]]
+"""Cosines, and the gold scores of the same pairs."""
+
+Cosines = dict[str, dict[str, Pairs]]
+"""{"<evaluator>/<task>": {split: pairs}}; the evaluator alone where its scores name no task, and in an older run."""
+
+RUN_FILE, CHECKED, COSINES = TypeAdapter(RunFile), TypeAdapter(Checked), TypeAdapter(Cosines)
+
+
+def read_results(folder: Path) -> Results:
+    """results.json; {"status": "broken"}, with a warning, if it cannot be read. A run that has none is yet to write it,
+    or was killed before its first line of work: {"status": "running"}."""
+    try:
+        return cast("Results", read_checked(CHECKED, folder / "results.json"))
+    except FileNotFoundError:
+        return {"status": "running"}
+    except (OSError, ValueError) as error:
+        log.warning("%s: the run is left out (%s)", folder / "results.json", error)
+        return {"status": "broken"}
+
+
+def read_run_file(file: Path) -> RunFile:
+    """The content of a run.yaml. Raises OSError, or ValueError with a reason of one line."""
+    return read_checked(RUN_FILE, file)
+
+
+def read_cosines(folder: Path, when: Literal["before", "after"]) -> Cosines:
+    """The cosines of a run's pairs before or after training; {} if it kept none and, with a warning, if the file holds
+    something else."""
+    return read_or(partial(read_checked, COSINES), folder / "plots" / f"cosines_{when}.json", {})
+
+
+def read_checked(kind: TypeAdapter[T], file: Path) -> T:
+    """The content of a JSON or YAML file, of a kind. Raises OSError, or ValueError with a reason of one line."""
+    content = file.read_bytes()
+    try:
+        if file.suffix == ".yaml":
+            return kind.validate_python(yaml.load(content, yaml.CSafeLoader))
+        return kind.validate_json(content)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
+
+
+def read_or(read: Callable[[Path], T], path: Path, empty: T) -> T:
+    """What a file holds; `empty` if it does not exist and, with a warning, if it cannot be read."""
+    try:
+        return read(path)
+    except FileNotFoundError:
+        return empty
+    except (OSError, ValueError) as error:
+        log.warning("%s cannot be read (%s): it is left out", path, error)
+        return empty

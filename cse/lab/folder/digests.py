@@ -1,0 +1,61 @@
+"""Checksums of what this machine has: its code, and the files and encoders that settings name.
+
+A run records them when it begins (cse.lab.run.record); later they say whether these are still the same
+(cse.lab.folder.facts).
+"""
+
+import hashlib
+import sys
+import sysconfig
+from functools import cache
+from pathlib import Path
+
+from cse.files import checksum, read_once, sha256
+from cse.lab.settings.dotted import Config, flattened
+from cse.lab.settings.groups import CONF_DIR, PACKAGE_DIR
+from cse.lab.settings.keys import keys_with
+from cse.ranges import Mark
+
+
+@cache
+def code_digest() -> str:
+    """16 hex digits of the installed code and of conf/, which differ between versions, also without git. As it is when
+    this is first called: a process runs what it has loaded."""
+    content = hashlib.sha256()
+    for place, ending in ((PACKAGE_DIR, "*.py"), (Path(CONF_DIR), "*.yaml")):
+        for file in sorted(place.rglob(ending)):
+            content.update(f"{file.relative_to(place)}\0".encode() + file.read_bytes() + b"\0")
+    return content.hexdigest()[:16]
+
+
+def own_code(config: Config) -> dict[str, str]:
+    """16 hex digits of the file of each loaded module that a `_target_` names, without cse's and installed packages."""
+    targets = [str(value) for key, value in flattened(config).items() if key.endswith("._target_")]
+    elsewhere = (PACKAGE_DIR, Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib")))
+    found: dict[str, str] = {}
+    for name in sorted(target.rpartition(".")[0] for target in targets):
+        module = sys.modules.get(name)
+        file = vars(module).get("__file__") if module else None
+        if file and not any(Path(file).is_relative_to(place) for place in elsewhere):
+            found[name] = sha256(Path(file))[:16]
+    return found
+
+
+def named_sums(config: Config) -> dict[str, str]:
+    """The checksum of each file and encoder that the settings name on this machine, by key."""
+    found: dict[str, str] = {}
+    for key, name in keys_with(Mark.SUMMED, config).items():
+        total = None if name is None else weights_sum(name)
+        if total is not None:
+            found[key] = total
+    return found
+
+
+def weights_sum(name: object) -> str | None:
+    """The checksum of the weights in a run's best/ or in a folder, or of a file; None if there are none."""
+    place = Path(str(name)).expanduser()
+    for folder in (place / "best", place):
+        files = sorted([*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")])
+        if files:
+            return " ".join(read_once(checksum, file) for file in files)
+    return read_once(checksum, place) if place.is_file() else None
