@@ -29,11 +29,12 @@ from cse.lab.run import startup
 from cse.lab.run.build import build_evaluators
 from cse.lab.run.foreign import FUNCTION
 from cse.lab.run.needs import encoder_folder
-from cse.lab.run.start import checked_settings, start_evaluation, start_training
-from cse.lab.settings.compose import explaining, without_hydra
+from cse.lab.run.start import checked_settings, start_training
+from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.dotted import flattened
 from cse.lab.settings.groups import PROGRAMS, adopt_folders, choices
-from cse.lab.settings.words import Word, as_meant, read_words, split_flags, words_of_settings
+from cse.lab.settings.typed_line import as_meant, read_typed_line, words_of_settings
+from cse.lab.settings.words import Word
 from cse.lab.sweep.line import starts_many
 from cse.ranges import AnyPooling
 
@@ -131,15 +132,6 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
         return TrainingRun(start_training(given, folder))
 
 
-def evaluate_into(*words: str, folder: str | Path | None = None, **settings: object) -> Path:
-    """Score what checkpoint= or model= names as `cse-eval` does. Returns the folder of the scores.
-
-    folder: None is hydra.run.dir. Raises UserError before a file is written.
-    """
-    with startup.alone(), _reading("evaluate", words, settings) as given:
-        return start_evaluation(given, folder)
-
-
 def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> Encoder:
     """The encoder of a run's folder, a sentence-transformers or Hugging Face folder, or a hub name, in eval mode.
 
@@ -176,8 +168,12 @@ def evaluate(
     from cse.eval.scoring import MemoizedEncode, check_encode, score
     from cse.score import values
 
-    texts, rest = _evaluators_as_setting(words, settings)
-    with startup.alone(), _reading("evaluate", texts, rest) as given:
+    if words and not (isinstance(words[0], str) and "=" in words[0]):
+        if "eval" in settings:
+            raise UserError(f"eval={settings['eval']}: the first word is the evaluator already, {words[0]}")
+        settings, words = {"eval": words[0], **settings}, words[1:]
+    alone = ["eval=[]"] if isinstance(settings.get("eval"), Mapping) else []  # functions, without other evaluators
+    with startup.alone(), _reading("evaluate", [*alone, *words], settings) as given:
         idle = [word for word in given if word.key.partition(".")[0] not in OF_EVALUATORS]
         if idle:
             raise UserError(
@@ -221,27 +217,23 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     return runs_frame(sorted(every, key=lambda run: run.folder), keys, scores)
 
 
-def _evaluators_as_setting(
-    words: Sequence[object], settings: Mapping[str, object]
-) -> tuple[Sequence[object], Mapping[str, object]]:
-    """The words and settings of cse.evaluate, whose first word may be the value of `eval`; functions that are the whole
-    value score alone."""
-    if words and not (isinstance(words[0], str) and "=" in words[0]):
-        if "eval" in settings:
-            raise UserError(f"eval={settings['eval']}: the first word is the evaluator already, {words[0]}")
-        settings, words = {"eval": words[0], **settings}, words[1:]
-    if isinstance(settings.get("eval"), Mapping):
-        words = ["eval=[]", *words]
-    return words, settings
-
-
 @contextmanager
 def _reading(command: str, words: Sequence[object], settings: Mapping[str, object]) -> Iterator[list[Word]]:
-    """The words of a call, read. In the block, the functions among its evaluators are known by their names."""
-    rest, functions = _without_functions(settings)
+    """The words of a call, read. In the block, the functions in its `eval` are known by their names.
+
+    eval: {name: function}, beside the evaluators of the words, or a list of such and of evaluators' names.
+    """
+    chosen = settings.get("eval")
+    parts = chosen if isinstance(chosen, list | tuple) else [chosen]
+    if any(map(callable, parts)):
+        raise UserError('eval: give a function a name, by which its scores are called: {"mine": function}')
+    functions = [part for part in parts if isinstance(part, Mapping)]
     if not functions:
-        yield _read(command, words, rest)
+        yield _read(command, words, settings)
         return
+    rest = {key: value for key, value in settings.items() if key != "eval"}
+    if parts is chosen:
+        rest["eval"] = [part for part in parts if not isinstance(part, Mapping)]
     from cse.eval.function import known
 
     with known(functions, choices("eval")) as names:
@@ -249,35 +241,15 @@ def _reading(command: str, words: Sequence[object], settings: Mapping[str, objec
         yield [*_read(command, words, rest), *added]
 
 
-def _without_functions(
-    settings: Mapping[str, object],
-) -> tuple[Mapping[str, object], list[Mapping[str, ScoringFunction]]]:
-    """The settings without {name: function} in their `eval`, which may be a list of these and of evaluators' names; and
-    what was taken out."""
-    chosen = settings.get("eval")
-    parts = list(chosen) if isinstance(chosen, list | tuple) else [chosen]
-    if any(map(callable, parts)):
-        raise UserError('eval: give a function a name, by which its scores are called: {"mine": function}')
-    functions = [part for part in parts if isinstance(part, Mapping)]
-    if not functions:
-        return settings, []
-    rest = {key: value for key, value in settings.items() if key != "eval"}
-    if not isinstance(chosen, Mapping):
-        rest["eval"] = [part for part in parts if not isinstance(part, Mapping)]
-    return rest, functions
-
-
 def _read(command: str, words: Sequence[object], settings: Mapping[str, object]) -> list[Word]:
-    """The words and keywords, without --config-dir, whose folders are adopted. Raises UserError for no words, and for
-    several jobs."""
+    """The words and keywords, as those of a line of one job. Raises UserError for several jobs, and for what is no
+    word."""
     if wrong := [word for word in words if not isinstance(word, str)]:
         raise UserError(f'{wrong[0]!r:.60}: give words, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}')
-    texts, flags = split_flags(adopt_folders(as_meant([str(word) for word in words])))
-    texts += words_of_settings(flattened(settings))
-    with explaining(texts, command):
-        given = read_words(texts, command)
-    if several := starts_many(given, flags):
+    texts = [*map(str, words), *words_of_settings(flattened(settings))]
+    line = read_typed_line(adopt_folders(as_meant(texts)), command)
+    if several := starts_many(line.words, line.flags):
         raise UserError(f"{several} starts several jobs, which needs the command line: {PROGRAMS[command]} {several}")
-    if flags:
-        raise UserError(f"{flags[0]} is for the command line")
-    return given
+    if line.flags:
+        raise UserError(f"{line.flags[0]} is for the command line")
+    return line.words

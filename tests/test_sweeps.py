@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 from run_folders import results_of
+from typed import line_typed
 
 from cse.lab.report import figures, published
 from cse.lab.report.spec import parse
@@ -41,7 +42,7 @@ NAMES = sorted(PUBLISHED)
 
 @functools.cache
 def read(name: str) -> line.Line:
-    return line.read_line([f"sweep={name}"], "cse-train")
+    return line.read_line(line_typed([f"sweep={name}"]))
 
 
 def sweep(name: str) -> jobs.Sweep:
@@ -56,7 +57,7 @@ def planned(name: str) -> list[jobs.PlannedJob]:
 @functools.cache
 def ends(name: str) -> list[jobs.PlannedJob]:
     """The first and the last job; of searches, an example of the first and the last."""
-    small = line.read_line([f"sweep={name}", "smoke=true", "tracker=none"], "cse-train")
+    small = line.read_line(line_typed([f"sweep={name}", "smoke=true", "tracker=none"]))
     return [small.job(first_values(small.rows[place])) for place in (0, -1)]
 
 

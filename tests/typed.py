@@ -2,13 +2,15 @@
 
 import sys
 import tomllib
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from cse.lab.settings.typed_line import TypedLine, as_meant, read_typed_line
 from cse.lab.sweep import line
-from cse.lab.sweep.jobs import PlannedJob
+from cse.lab.sweep.jobs import CONFIGS, PlannedJob
 
 PROGRAMS = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
 
@@ -25,6 +27,11 @@ def exit_code(program: str, *words: object) -> int:
     return 0
 
 
+def line_typed(words: Sequence[str], program: str = "cse-train") -> TypedLine:
+    """The line, read."""
+    return read_typed_line(as_meant(words), CONFIGS[program])
+
+
 def jobs_of(sweep: str, *words: str) -> list[PlannedJob]:
     """The jobs of `cse-train sweep=SWEEP WORDS`; of a search, an example of each."""
-    return line.read_line([f"sweep={sweep}", *words], "cse-train").jobs()
+    return line.read_line(line_typed([f"sweep={sweep}", *words])).jobs()

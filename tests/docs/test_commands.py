@@ -20,7 +20,8 @@ from typed import PROGRAMS, exit_code
 
 from cse import api
 from cse.errors import UserError
-from cse.lab.settings.words import Word, split_flags
+from cse.lab.settings.typed_line import split_flags
+from cse.lab.settings.words import Word
 from cse.lab.sweep import line
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 from toys import ready
+from typed import exit_code
 
-from cse.api import evaluate_into
 from cse.errors import MissingResource, UserError
 from cse.eval.sts import Sts, Stsb, correlations, cosines
 from cse.model.export import save_encoder
@@ -240,12 +240,12 @@ def test_scores_of_a_width_are_those_of_the_truncated_encoder(tiny_bert, toy_sen
 
 
 @pytest.mark.parametrize("widths", ["[0]", "[8,8]", "[33]"])
-def test_impossible_widths_are_refused_before_any_work(widths, tiny_bert, toy_senteval, tmp_path, monkeypatch):
+def test_impossible_widths_are_refused_before_any_work(widths, tiny_bert, toy_senteval, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(Stsb, "__call__", None)
     words = [f"checkpoint={tiny_bert}", "pooling=cls", "eval=stsb", f"paths.senteval={toy_senteval}"]
     words += ["allow_partial=true"]  # its official counts are changed in this process
-    with pytest.raises(UserError, match=r"eval\.stsb\.widths="):
-        evaluate_into(*words, f"eval.stsb.widths={widths}", folder=tmp_path / "scores")
+    assert exit_code("cse-eval", *words, f"eval.stsb.widths={widths}", f"hydra.run.dir={tmp_path}/scores") == 2
+    assert "eval.stsb.widths=" in capsys.readouterr().err
     assert not (tmp_path / "scores").exists()
 
 

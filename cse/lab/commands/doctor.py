@@ -20,7 +20,7 @@ from cse.lab.commands.exits import exit_on_error
 from cse.lab.commands.help import arguments_or_exit
 from cse.lab.run import startup
 from cse.lab.settings.typed import typed_in
-from cse.lab.settings.words import read_words, texts_of
+from cse.lab.settings.typed_line import read_typed_line
 from cse.sources.hub import is_offline
 
 HELP = """\
@@ -93,13 +93,9 @@ def entry(name: str, text: str) -> str:
 
 def composed(overrides: list[str]) -> DictConfig:
     """cse-train's config. Raises UserError for overrides that cse-train would refuse."""
-    from cse.lab.settings import compose
-    from cse.lab.settings.check import validate
+    from cse.lab.run.start import checked_settings
 
-    with compose.explaining(overrides, "train"):
-        config = compose.composed("train", texts_of(read_words(overrides, "train")))
-        validate(config, "train")
-        return compose.without_hydra(config)
+    return checked_settings("train", read_typed_line(overrides, "train").words)
 
 
 def machine(cfg: DictConfig, silent: str) -> Iterator[tuple[str, Finding]]:

@@ -1,9 +1,12 @@
 """cse-eval: score any encoder with the evaluators of training, and leave results.json and scores.csv, .md and .tex."""
 
-from cse.lab.commands import line
+from collections.abc import Sequence
+
 from cse.lab.commands.exits import exit_on_error
+from cse.lab.commands.line import run_command
 from cse.lab.run import startup
 from cse.lab.run.start import start_evaluation
+from cse.lab.settings.words import Word
 from cse.training.signals import Signals
 
 HELP = """\
@@ -32,9 +35,13 @@ Exit codes: 0 done, 1 it (of -m, any job) failed, 2 a mistake on the command lin
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
     with exit_on_error():
-        words = line.words_of_one_job("evaluate", HELP)
-        with Signals(lambda: "the same line starts again"), startup.alone():
-            start_evaluation(words)
+        run_command("evaluate", HELP, evaluate_as_typed)
+
+
+def evaluate_as_typed(words: Sequence[Word]) -> None:
+    """Score as the words of one job say."""
+    with Signals(lambda: "the same line starts again"), startup.alone():
+        start_evaluation(words)
 
 
 if __name__ == "__main__":

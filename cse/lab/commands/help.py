@@ -22,7 +22,7 @@ from cse.lab.settings.groups import (
 )
 from cse.lab.settings.lookup import body, find
 from cse.lab.settings.mistakes import no_choice
-from cse.lab.settings.words import as_meant
+from cse.lab.settings.typed_line import as_meant
 
 WIDTH = 120
 

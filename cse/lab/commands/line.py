@@ -1,9 +1,12 @@
-"""The command lines of cse-train and cse-eval: help, --cfg and several jobs are handled here, one job by
-cse.lab.run.start."""
+"""A command line of cse-train or cse-eval: `run_command` reads it, and does what it asks for.
+
+It asks for help, for a look at a configuration (--cfg), for many jobs, or for one, which cse.lab.run.start does.
+"""
 
 import os
 import re
 import sys
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NoReturn
 
@@ -13,57 +16,60 @@ from cse.lab.folder.contents import RUN
 from cse.lab.run import slurm
 from cse.lab.run.resume import started_from
 from cse.lab.settings.compose import explaining, refuse_words
-from cse.lab.settings.groups import CONF_DIR, PROGRAMS
+from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.lookup import keys_of_command
 from cse.lab.settings.suggest import nearest, topic
-from cse.lab.settings.words import LOOKS, MULTIRUN, Word, read_words, split_flags, texts_of
+from cse.lab.settings.typed_line import LOOKS, MULTIRUN, TypedLine, read_typed_line, split_flags
+from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep.line import starts_many
 
 
-def words_of_one_job(command: str, text: str) -> list[Word]:
-    """The words of this command line, if it is one job. Does anything else itself, and exits.
+def run_command(command: str, text: str, run: Callable[[list[Word]], None]) -> None:
+    """Do what this process's command line asks for. Exits after help, and with the code of many jobs.
 
-    command: "train" or "evaluate". text: its help.
+    command: "train" or "evaluate". text: its help. run: does one job, as its words say.
     """
     arguments = arguments_or_exit(text, partial(answer, command))
-    texts, flags = split_flags(arguments)
-    refuse_flags(texts, flags, command)
-    with explaining(texts, command):
-        words = read_words(texts, command)
-        if {*LOOKS} & {*flags}:
-            show_config(command, words, flags)
-        if starts_many(words, flags):
-            run_many(command, arguments)
-    if flags:
-        raise UserError(f"{flags[0]} has no effect on a run: leave it out")
-    return words
+    check_flags(arguments, command)
+    line = read_typed_line(arguments, command)
+    if line.shows:
+        show_config(line)
+    elif starts_many(line.words, line.flags):
+        sys.exit(run_many(line))
+    elif line.flags:
+        raise UserError(f"{line.flags[0]} has no effect on a run: leave it out")
+    else:
+        run(line.words)
 
 
-def run_many(command: str, arguments: list[str]) -> NoReturn:
-    """Run the jobs of a line with -m or sweep=. Exits with 1 if one failed, with 2 after a user's mistake."""
-    from cse.lab.sweep import engine
-
-    slurm.release()
-    sys.exit(engine.run_line(arguments, PROGRAMS[command]))
-
-
-def show_config(command: str, words: list[Word], flags: list[str]) -> NoReturn:
-    """Let Hydra show what these words give (--cfg, --info, --shell-completion, --hydra-help), without a run."""
+def show_config(line: TypedLine) -> None:
+    """Let Hydra show what a line's words give (--cfg, --info, --shell-completion, --hydra-help), without a run."""
     import hydra
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises errors
-    if origin := started_from(words):
+    if origin := started_from(line.words):
         raise UserError(f"{origin} starts from {origin.folder / RUN}: look at that file instead")
-    refuse_words(texts_of(words))
-    sys.argv[1:] = [*texts_of(words), *flags]  # which Hydra's own program reads
-    hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=command)(lambda _: None)()
-    sys.exit(0)
+    texts = texts_of(line.words)
+    with explaining(texts, line.command):
+        refuse_words(texts)
+        sys.argv[1:] = [*texts, *line.flags]  # which Hydra's own program reads
+        hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=line.command)(lambda _: None)()
 
 
-def refuse_flags(texts: list[str], flags: list[str], command: str) -> None:
+def run_many(line: TypedLine) -> int:
+    """Run the jobs of a line with -m or sweep=. Returns 1 if one failed."""
+    from cse.lab.sweep import engine
+
+    slurm.release()
+    with explaining(texts_of(line.words), line.command):
+        return engine.run_line(line)
+
+
+def check_flags(arguments: Sequence[str], command: str) -> None:
     """Raise UserError for -m with a flag that shows one run, and for a flag that is unknown or lacks its value."""
     from hydra._internal.utils import get_args_parser
 
+    texts, flags = split_flags(arguments)
     looks = [flag for flag in flags if flag in LOOKS]
     if looks and {*MULTIRUN} & {*flags}:
         raise UserError(f"{looks[0]} shows one run: leave out -m, and give each key one value")

@@ -2,12 +2,14 @@
 
 import logging
 import os
+from collections.abc import Sequence
 
 from cse.errors import UserError
-from cse.lab.commands import line
 from cse.lab.commands.exits import exit_on_error
+from cse.lab.commands.line import run_command
 from cse.lab.run import slurm, startup
 from cse.lab.run.start import start_training
+from cse.lab.settings.words import Word
 from cse.training.signals import Signals
 
 HELP = """\
@@ -59,13 +61,17 @@ def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
     slurm.hold()
     with exit_on_error():
-        words = line.words_of_one_job("train", HELP)
-        slurm.join()
-        if slurm.is_follower():
-            logging.disable(logging.WARNING)
-        refuse_lone_process()
-        with Signals(lambda: "the same line starts again"), startup.alone():
-            start_training(words)
+        run_command("train", HELP, train_as_typed)
+
+
+def train_as_typed(words: Sequence[Word]) -> None:
+    """Train as the words of one job say, in this process or in several."""
+    slurm.join()
+    if slurm.is_follower():
+        logging.disable(logging.WARNING)
+    refuse_lone_process()
+    with Signals(lambda: "the same line starts again"), startup.alone():
+        start_training(words)
 
 
 def refuse_lone_process() -> None:

@@ -31,7 +31,7 @@ from cse.lab.folder.score_tables import ALTERED, marked_name
 from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import PACKAGE_DIR
 from cse.lab.settings.keys import repeats_a_run, role_of
-from cse.lab.settings.words import shell_line
+from cse.lab.settings.shell import shell_line
 from cse.score import Score, in_short, no_better
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS

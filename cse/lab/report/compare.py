@@ -35,8 +35,10 @@ from cse.lab.report.statistics import Value, mean_and_sd
 from cse.lab.report.trials import Trial, first_trials, is_trial, runs_included
 from cse.lab.report.which_runs import innermost_folder
 from cse.lab.run.foreign import functions_in
+from cse.lab.settings.grammar import spell_word
+from cse.lab.settings.shell import shell_line
 from cse.lab.settings.values import plain
-from cse.lab.settings.words import shell_line, spell_word, values_of
+from cse.lab.settings.words import values_of
 
 FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
 MANY_KEYS = 6  # columns of keys; of more, tables of text have those that tell the settings apart

@@ -25,10 +25,11 @@ from cse.lab.folder.facts import Change, as_facts, changes
 from cse.lab.folder.runs import Run, Where
 from cse.lab.settings.compose import SINGLE, explaining, is_group, resolved, without_hydra
 from cse.lab.settings.dotted import Config, flattened, format_value
+from cse.lab.settings.grammar import key_of
 from cse.lab.settings.groups import choices
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import plain, same
-from cse.lab.settings.words import Word, key_of, texts_of
+from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep.grid import is_interval, one_by_one
 from cse.lab.sweep.jobs import CONFIGS, Sweep, load_sweep
 

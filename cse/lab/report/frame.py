@@ -14,9 +14,11 @@ import pandas as pd
 from cse.lab.folder.runs import Run
 from cse.lab.report.keys_that_differ import NAMES
 from cse.lab.settings.dotted import format_value
+from cse.lab.settings.grammar import quoted
 from cse.lab.settings.keys import repeats_a_run, role_of
+from cse.lab.settings.shell import shell_line
 from cse.lab.settings.values import number_in, plain
-from cse.lab.settings.words import quoted, shell_line, texts_of
+from cse.lab.settings.words import texts_of
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
 LONG = 40  # characters of a name

@@ -10,10 +10,11 @@ import pandas as pd
 from cse.lab.folder.runs import Run
 from cse.lab.settings.compose import is_group
 from cse.lab.settings.dotted import flattened
+from cse.lab.settings.grammar import key_of
 from cse.lab.settings.groups import choices
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import plain
-from cse.lab.settings.words import RUN_ALONE, key_of, typed_keys, values_of
+from cse.lab.settings.words import RUN_ALONE, typed_keys, values_of
 from cse.lab.sweep.jobs import load_sweep
 
 NAMES = ("case", "sweep", "label")

@@ -18,9 +18,9 @@ from cse.lab.folder.plan import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs
 from cse.lab.report.frame import OWN, format_setting, short_names
 from cse.lab.report.keys_that_differ import keys_that_tell_settings_apart
+from cse.lab.settings.grammar import value_in
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import same
-from cse.lab.settings.words import value_in
 from cse.score import in_short
 
 CHANGING = ("pooling", "max_length", "whitening.kind", "lowercase")

@@ -19,7 +19,8 @@ from cse.lab.run.foreign import call_with, functions_in
 from cse.lab.settings import groups, own, provenance, smoke
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import PROGRAMS
-from cse.lab.settings.words import Word, line_to_resume, shell_line, texts_of, typed_keys
+from cse.lab.settings.shell import line_to_resume, shell_line
+from cse.lab.settings.words import Word, texts_of, typed_keys
 
 log = logging.getLogger("cse")
 

@@ -22,8 +22,9 @@ from cse.lab.run.logs import logging_to
 from cse.lab.run.needs import check_needs, every_need, needs_before_torch
 from cse.lab.settings.compose import composed, explaining, resolved, without_hydra
 from cse.lab.settings.dotted import flattened
+from cse.lab.settings.grammar import spell_word
 from cse.lab.settings.groups import file_of
-from cse.lab.settings.words import Word, spell_word, texts_of, values_of
+from cse.lab.settings.words import Word, texts_of, values_of
 
 log = logging.getLogger("cse")
 
@@ -44,16 +45,12 @@ def start_training(words: Sequence[Word], folder: str | Path | None = None) -> P
     return job.folder
 
 
-def start_evaluation(words: Sequence[Word], folder: str | Path | None = None) -> Path:
-    """Score as one line of cse-eval says. Returns the folder of the scores.
-
-    folder: None is hydra.run.dir. Raises UserError before a file is written.
-    """
-    with one_job("evaluate", words, folder) as job:
+def start_evaluation(words: Sequence[Word]) -> None:
+    """Score as one line of cse-eval says. Raises UserError before a file is written."""
+    with one_job("evaluate", words, folder=None) as job:
         from cse.lab.run.evaluation import run_evaluation
 
         run_evaluation(job)
-    return job.folder
 
 
 @contextmanager

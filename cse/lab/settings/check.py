@@ -24,6 +24,7 @@ from cse.errors import UserError
 from cse.lab.settings import own
 from cse.lab.settings.compose import references, resolved, without_hydra
 from cse.lab.settings.dotted import Config, flattened, nodes_in
+from cse.lab.settings.grammar import spell_value
 from cse.lab.settings.groups import file_of
 from cse.lab.settings.part_class import (
     HYDRAS_OWN,
@@ -38,7 +39,6 @@ from cse.lab.settings.part_class import (
 )
 from cse.lab.settings.schema import BESIDE, COMMANDS
 from cse.lab.settings.typed import referred_key
-from cse.lab.settings.words import spell_value
 
 NOT_READ = "there is no such setting, and no value refers to it"
 NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)  # in quotes, or it would not be text

@@ -14,9 +14,10 @@ from omegaconf.basecontainer import BaseContainer
 
 from cse.errors import UserError
 from cse.lab.settings.dotted import Config
+from cse.lab.settings.grammar import parse_word
 from cse.lab.settings.groups import CONF_DIR, SWEEPS_DIR, choices, own_folders
 from cse.lab.settings.mistakes import explain, no_choice
-from cse.lab.settings.words import Word, parse_word
+from cse.lab.settings.words import Word
 
 SINGLE = ("model", "objective", "augmentation", "aux_modality")
 """The groups of which one choice is made: together they name a recipe."""

@@ -27,9 +27,9 @@ import yaml
 
 from cse import ranges
 from cse.lab.settings.dotted import Config, flattened
+from cse.lab.settings.grammar import key_of
 from cse.lab.settings.groups import folders_of, section_of, text_of
 from cse.lab.settings.signatures import Names, classes_of, declared_by
-from cse.lab.settings.words import key_of
 from cse.ranges import Mark
 
 Purpose = Literal["science", "machine", "logging", "bookkeeping"]

@@ -15,9 +15,9 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.files import written_once
 from cse.lab.settings.compose import is_group
+from cse.lab.settings.grammar import spell_value
 from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.keys import role_of
-from cse.lab.settings.words import spell_value
 from cse.ranges import Mark
 from cse.sources import made_up
 from cse.sources.catalogue import DATASETS

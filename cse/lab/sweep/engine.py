@@ -14,7 +14,9 @@ from cse.lab.folder.runs import read_run
 from cse.lab.sections import in_columns
 from cse.lab.settings.compose import explaining, is_group
 from cse.lab.settings.groups import config_dirs
-from cse.lab.settings.words import shell_line, texts_of
+from cse.lab.settings.shell import shell_line
+from cse.lab.settings.typed_line import TypedLine
+from cse.lab.settings.words import texts_of
 from cse.lab.sweep.jobs import CONFIGS, PlannedJob, one_of_each
 from cse.lab.sweep.line import Line, read_line, words_of_jobs
 from cse.lab.sweep.search import check_search, memory_of, search, search_in_words
@@ -22,12 +24,12 @@ from cse.lab.sweep.start import Runner, Start, check_id, idle_gpus, run_here, sh
 from cse.training.signals import SignalForwarder
 
 
-def run_line(arguments: Sequence[str], program: str = "cse-train") -> int:
-    """Run the jobs of a line as typed, or show them (dry_run=true). Returns 0, or 1 if a job failed.
+def run_line(typed: TypedLine) -> int:
+    """Run the jobs of a line, or show them (dry_run=true). Returns 0, or 1 if a job failed.
 
     Raises UserError for a mistake in any job's settings before the first job starts, Interrupted after a signal.
     """
-    line = read_line(arguments, program)
+    line = read_line(typed)
     planned, parallel = line.jobs(), line.options.jobs.parallel
     if line.search:
         check_search(line)
@@ -41,7 +43,7 @@ def run_line(arguments: Sequence[str], program: str = "cse-train") -> int:
     print(f"{line.title}  {count_in_words(line, planned)}  folder: {line.folder}")
     if line.launcher == "basic" and (more := idle_gpus(planned[0], parallel)):
         print(f"{more} of this machine's GPUs are idle: jobs.parallel=N runs N jobs, trainer.devices=N one job on N")
-    again = shell_line(program, *arguments, *config_dirs())
+    again = shell_line(line.program, *typed.arguments, *config_dirs())
     with SignalForwarder(lambda: f"this goes on: {again}") as signals, signals.waiting(True):
         start = Start(line.folder, signals, fail_fast=line.options.jobs.fail_fast)
         if line.search:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from cse.errors import UserError
-from cse.lab.settings.words import Word, merged, parse_word
+from cse.lab.settings.grammar import parse_word
+from cse.lab.settings.words import Word, merged
 
 SLUG = 80  # most characters of a folder's name before its hash
 

@@ -29,11 +29,13 @@ from cse.lab.run.steps import steps_in_words
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import SWITCH, composed, without_hydra
 from cse.lab.settings.dotted import Config
+from cse.lab.settings.grammar import quoted
 from cse.lab.settings.groups import PROGRAMS, SWEEP_KEYS, file_of
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.schema import Evaluate, Train
+from cse.lab.settings.shell import shell_line
 from cse.lab.settings.suggest import nearest
-from cse.lab.settings.words import RUN_ALONE, Word, merged, quoted, shell_line, texts_of, typed_keys, values_of
+from cse.lab.settings.words import RUN_ALONE, Word, merged, texts_of, typed_keys, values_of
 from cse.lab.sweep.grid import name_in, short_name
 
 CONFIGS = {program: config for config, program in PROGRAMS.items()}

@@ -12,22 +12,14 @@ from cse.lab.folder.runs import Run
 from cse.lab.run.resume import started_from
 from cse.lab.settings.check import validate_keys
 from cse.lab.settings.compose import composed, explaining
-from cse.lab.settings.groups import config_dirs
+from cse.lab.settings.groups import PROGRAMS, config_dirs
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.schema import Starting
-from cse.lab.settings.words import (
-    MULTIRUN,
-    RUN_ALONE,
-    Word,
-    merged,
-    read_words,
-    shell_line,
-    split_flags,
-    texts_of,
-    values_of,
-)
+from cse.lab.settings.shell import shell_line
+from cse.lab.settings.typed_line import MULTIRUN, TypedLine
+from cse.lab.settings.words import RUN_ALONE, Word, merged, texts_of, values_of
 from cse.lab.sweep.grid import first_values, grid, name_in, short_name
-from cse.lab.sweep.jobs import CONFIGS, PlannedJob, Sweep, asks_for_smoke, load_sweep, typed_last
+from cse.lab.sweep.jobs import PlannedJob, Sweep, asks_for_smoke, load_sweep, typed_last
 from cse.ranges import Mark
 
 LAUNCHERS = ("basic", "submitit_slurm")
@@ -138,10 +130,10 @@ def starts_many(words: Sequence[Word], flags: Sequence[str]) -> str:
     return starting[0] if starting else ""
 
 
-def read_line(arguments: Sequence[str], program: str) -> Line:
-    """Parse a line as typed, -m among its words or not. Raises Hydra's error for a word that cannot be read, UserError
-    if it cannot start jobs, MissingResource if it needs a package that is missing."""
-    words = read_words(split_flags(arguments)[0], CONFIGS[program])
+def read_line(typed: TypedLine) -> Line:
+    """What the jobs of a line are, with -m among its flags or not. Raises UserError if it cannot start jobs,
+    MissingResource if it needs a package that is missing."""
+    words, program = typed.words, PROGRAMS[typed.command]
     refuse_words_of_one_job(words)
     given, own = values_of(words), words_of_jobs(words)
     named = sweep_of(given)

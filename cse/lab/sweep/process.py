@@ -18,7 +18,8 @@ from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import State
 from cse.lab.run.build import complete_selection
 from cse.lab.settings.compose import resolved, without_hydra
-from cse.lab.settings.words import spell_word, texts_of
+from cse.lab.settings.grammar import spell_word
+from cse.lab.settings.words import texts_of
 from cse.lab.sweep import jobs
 from cse.lab.sweep.grid import digest
 from cse.score import Score

@@ -7,7 +7,8 @@ from cse.lab.run.needs import needs_of
 from cse.lab.settings.compose import composed, explaining, is_group
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.suggest import nearest
-from cse.lab.settings.words import Word, read_words, texts_of, values_of
+from cse.lab.settings.typed_line import read_typed_line
+from cse.lab.settings.words import Word, texts_of, values_of
 from cse.lab.sweep.jobs import CONFIGS, PlannedJob, one_of_each, root_of
 from cse.lab.sweep.line import read_line
 from cse.needs import Need
@@ -29,10 +30,10 @@ def needs_named(words: Sequence[str]) -> list[Need]:
     program, words = (words[0], words[1:]) if words[:1] and words[0] in CONFIGS else ("cse-train", words)
     names, command = [word for word in words if "=" not in word], CONFIGS[program]
     if not names:
-        with explaining(words, command):
-            return needs_of_jobs(read_line(words, program).jobs())
-    with explaining(words, "train"):
-        settings = read_words([word for word in words if "=" in word], "train")
+        typed = read_typed_line(words, command)
+        with explaining(texts_of(typed.words), command):
+            return needs_of_jobs(read_line(typed).jobs())
+    settings = read_typed_line([word for word in words if "=" in word], "train").words
     if "sweep" in values_of(settings):
         raise UserError(f"{' '.join(words)}: a line, or the names of datasets, but not both")
     if unknown := [name for name in names if name not in DATASETS]:

@@ -21,8 +21,9 @@ from omegaconf import DictConfig
 from cse.errors import UserError
 from cse.files import json_line, json_lines
 from cse.lab.folder.facts import as_facts, changes, changes_in_words
+from cse.lab.settings.grammar import parse_word
 from cse.lab.settings.keys import role_of
-from cse.lab.settings.words import Word, merged, parse_word, texts_of
+from cse.lab.settings.words import Word, merged, texts_of
 from cse.lab.sweep.grid import digest, first_values, is_interval
 from cse.lab.sweep.line import Line
 from cse.lab.sweep.start import Runner, Start

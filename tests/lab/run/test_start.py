@@ -1,6 +1,7 @@
 """From the words of one line to a job: where the environment asks for what a resumed run does not take, it says so."""
 
 import logging
+from functools import partial
 
 import pytest
 from run_folders import leave_run
@@ -50,7 +51,9 @@ def test_the_variables_are_those_that_conf_reads():
     (["-m", "seed=1,2"], "-m"), (["sweep=nonling/table1"], "sweep=nonling/table1"),
     (["hydra/launcher=submitit_slurm"], "hydra/launcher=submitit_slurm"),
 ])  # fmt: skip
-@pytest.mark.parametrize(("call", "program"), [(cse.train, "cse-train"), (cse.api.evaluate_into, "cse-eval")])
+@pytest.mark.parametrize(
+    ("call", "program"), [(cse.train, "cse-train"), (partial(cse.compose, command="evaluate"), "cse-eval")]
+)
 def test_what_starts_several_jobs_is_named(call, program, words, named):
     with pytest.raises(UserError, match=f"^{named} starts several jobs, .*: {program} {named}$"):
         call(*words)

@@ -10,7 +10,8 @@ from transformers import AutoTokenizer
 from cse.errors import UserError
 from cse.lab.run.job import fit_settings
 from cse.lab.settings.compose import composed, without_hydra
-from cse.lab.settings.words import recorded_words, spell_value
+from cse.lab.settings.grammar import spell_value
+from cse.lab.settings.words import recorded_words
 from cse.sources import made_up
 from cse.sources.made_up import ROWS
 

@@ -15,21 +15,10 @@ from cse.errors import UserError
 from cse.lab.run.resume import started_from
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import composed
-from cse.lab.settings.words import (
-    RUN_ALONE,
-    Word,
-    as_meant,
-    line_to_resume,
-    parse_word,
-    read_words,
-    recorded_words,
-    shell_line,
-    spell_word,
-    split_flags,
-    texts_of,
-    typed_keys,
-    words_of_settings,
-)
+from cse.lab.settings.grammar import parse_word, spell_word
+from cse.lab.settings.shell import line_to_resume, shell_line
+from cse.lab.settings.typed_line import as_meant, read_words, split_flags, words_of_settings
+from cse.lab.settings.words import RUN_ALONE, Word, recorded_words, texts_of, typed_keys
 
 
 @pytest.mark.parametrize(
@@ -67,7 +56,7 @@ def test_a_word_is_read_as_it_was_meant(word, meant):
     ],
 )
 def test_words_are_read_as_hydra_has_them(typed, read):
-    assert texts_of(read_words(typed.split(), "train")) == read
+    assert texts_of(read_words(as_meant(typed.split()), "train")) == read
     assert texts_of(read_words(["eval=null"], "evaluate")) == ["eval=[]"]  # only training selects
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from typed import line_typed
 
 from cse.errors import Interrupted, UserError
 
@@ -149,7 +150,7 @@ def test_null_unsets_what_an_earlier_word_asked_for():
 
 
 def line_of(*launch: str) -> line.Line:
-    return line.read_line([*LINE.split(), *(f"hydra.launcher.{word}" for word in launch)], "cse-train")
+    return line.read_line(line_typed([*LINE.split(), *(f"hydra.launcher.{word}" for word in launch)]))
 
 
 @pytest.mark.parametrize(("words", "parts"), [
@@ -171,7 +172,7 @@ def line_of(*launch: str) -> line.Line:
 def test_a_dry_run_shows_the_submission_on_any_machine(tmp_path, monkeypatch, capsys, words, parts):
     monkeypatch.chdir(tmp_path)
     line = f"-m {words} hydra/launcher=submitit_slurm hydra.launcher.partition=gpu dry_run=true model=minilm"
-    assert engine.run_line(shlex.split(line), "cse-train") == 0
+    assert engine.run_line(line_typed(shlex.split(line))) == 0
     shown = capsys.readouterr().out
     assert [part for part in [*parts, "#SBATCH --partition=gpu", "submitit.core._submit"] if part not in shown] == []
     assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from run_folders import leave_heartbeat
-from typed import jobs_of
+from typed import jobs_of, line_typed
 
 from cse.errors import Interrupted, UserError
 from cse.lab.folder.heartbeat import Heartbeat
@@ -100,12 +100,12 @@ def test_parallel_jobs_have_their_own_gpus_and_idle_ones_are_mentioned(many, tmp
 ])  # fmt: skip
 def test_a_job_has_as_many_gpus_as_devices_or_the_line_is_refused(monkeypatch, words, shares):
     monkeypatch.setattr(start, "visible_gpus", lambda: ["4", "5", "6", "7"])
-    read = line.read_line(["-m", "seed=1,2,3", *words.split()], "cse-train")
+    read = line.read_line(line_typed(["-m", "seed=1,2,3", *words.split()]))
     if isinstance(shares, list):
         assert start.shares_of(read.jobs(), read.options.jobs.parallel) == shares
         return
     with pytest.raises(UserError, match=shares):
-        engine.run_line(["-m", "seed=1,2,3", *words.split()])
+        engine.run_line(line_typed(["-m", "seed=1,2,3", *words.split()]))
 
 
 @pytest.mark.parametrize(("named", "gpus"), [("", ["0", "1"]), ("3,5", ["3", "5"]), ("", [])])
@@ -141,11 +141,11 @@ def test_after_a_signal_running_jobs_save_and_no_other_starts(many, tmp_path, ca
 
 
 def test_a_dry_run_shows_the_plan_and_starts_nothing(many, tmp_path, capsys):
-    assert engine.run_line([*LINE.split(), "seed=1,2,3", "dry_run=true"]) == 0
+    assert engine.run_line(line_typed([*LINE.split(), "seed=1,2,3", "dry_run=true"])) == 0
     out = capsys.readouterr().out
     assert out.count("15,625") == 12  # steps of 64 rows are wiki1m
     assert "not here: " in out
-    assert engine.run_line([*LINE.split(), "smoke=true", "dry_run=true"]) == 0
+    assert engine.run_line(line_typed([*LINE.split(), "smoke=true", "dry_run=true"])) == 0
     out = capsys.readouterr().out
     assert out.count("a smoke test") == 4
     assert "not here" not in out  # what it reads is made up
@@ -228,7 +228,7 @@ def test_a_search_learns_nothing_from_trials_of_other_data(many, monkeypatch, ca
 def test_a_search_with_other_settings_is_refused_and_a_dry_run_shows_them(many, tmp_path, capsys):
     pytest.importorskip("smac", reason="needs the package smac")
     line = "-m hydra/sweeper=smac hydra.sweeper.n_trials=2 hydra.sweep.dir=here trainer.lr="
-    assert engine.run_line(f"{line}interval(1e-5,1e-3) dry_run=true".split()) == 0
+    assert engine.run_line(line_typed(f"{line}interval(1e-5,1e-3) dry_run=true".split())) == 0
     assert "trainer.lr=interval(1e-5,1e-3)" in capsys.readouterr().out
     assert many(f"{line}interval(1e-5,1e-3)")[0] == 0
     before = len(many.jobs)
@@ -278,10 +278,10 @@ def test_what_a_line_was_to_run_stands_in_its_folder(many, tmp_path):
 
 
 def test_an_axis_over_what_decides_no_number_has_its_own_jobs():
-    both = line.read_line([*LINE.split(), "objective.m=2,3", "trainer.workers=0,2"], "cse-train").jobs()
+    both = line.read_line(line_typed([*LINE.split(), "objective.m=2,3", "trainer.workers=0,2"])).jobs()
     assert len({job.name for job in both}) == 4
-    (one, *_) = line.read_line([*LINE.split(), "objective.m=2,3", "trainer.workers=2"], "cse-train").jobs()
-    assert one.name == line.read_line([*LINE.split(), "objective.m=2,3"], "cse-train").jobs()[0].name
+    (one, *_) = line.read_line(line_typed([*LINE.split(), "objective.m=2,3", "trainer.workers=2"])).jobs()
+    assert one.name == line.read_line(line_typed([*LINE.split(), "objective.m=2,3"])).jobs()[0].name
 
 
 def test_a_search_without_a_sweeps_yaml_names_its_best_trial(many, capsys):
@@ -301,11 +301,11 @@ def test_a_search_without_a_sweeps_yaml_names_its_best_trial(many, capsys):
 def test_a_dry_run_names_the_jobs_that_would_be_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     line = ["model=minilm", "objective=whitenedcse", "eval=[]", "trainer.select=null", "tracker=none", "dry_run=true"]
-    assert engine.run_line([*line, "objective.whitening.num_groups=4,96,100", "seed=1,2"]) == 1
+    assert engine.run_line(line_typed([*line, "objective.whitening.num_groups=4,96,100", "seed=1,2"])) == 1
     rows = [row for row in capsys.readouterr().out.splitlines() if row.startswith("num_groups_")]
     refused = {row.split("-")[0]: "objective.whitening.num_groups=" in row for row in rows}
     assert refused == {"num_groups_4": True, "num_groups_96": False, "num_groups_100": True}
     with pytest.raises(UserError, match="num_groups=100"):
-        engine.run_line([*line, "objective.whitening.num_groups=100", "seed=1,2"])
-    assert engine.run_line([*line, "augmentation=none,dropout", "objective=simcse"]) == 1
-    assert engine.run_line([*line, "objective=simcse", "seed=1,2"]) == 0
+        engine.run_line(line_typed([*line, "objective.whitening.num_groups=100", "seed=1,2"]))
+    assert engine.run_line(line_typed([*line, "augmentation=none,dropout", "objective=simcse"])) == 1
+    assert engine.run_line(line_typed([*line, "objective=simcse", "seed=1,2"])) == 0

@@ -1,0 +1,202 @@
+"""A line of cse-train or cse-eval, or a call of Python's, read once: its words KEY=VALUE and its flags.
+
+Read `as_meant`, which is done first, then `read_typed_line` and `read_words`, then what these do to a word.
+"""
+
+import ast
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from numbers import Number
+from pathlib import Path
+
+from cse.errors import UserError
+from cse.lab.settings.grammar import key_of, parse_word, spell_word
+from cse.lab.settings.groups import EXTRAS, choices
+from cse.lab.settings.words import Word, by_whom, values_of
+
+LOOKS = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help")
+"""Hydra's flags that show something and run nothing."""
+WITH_VALUE = (*LOOKS, "--package", "-p", "--config-dir", "-cd")
+"""Flags that the word after them belongs to."""
+MULTIRUN = ("-m", "--multirun")
+"""Hydra's flags for several jobs."""
+
+UNREAD = tuple(
+    f"hydra.{key}"
+    for key in ("verbose", "job_logging", "hydra_logging", "callbacks", "output_subdir", "job.chdir", "job.env_")
+)
+"""Keys of Hydra's own runs and logs, which nothing here reads."""
+
+AT_HOME = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?<=[=,])~/""")
+"""Text in quotes, which is left alone, or ~/ at the start of a value."""
+AS_TYPED = re.compile(r"\d+|null")
+"""Text that Python may give for a number, as seed="3", or for nothing."""
+
+
+@dataclass(frozen=True)
+class TypedLine:
+    """A line of "train" (cse-train) or "evaluate" (cse-eval).
+
+    arguments: what was typed, as `as_meant` returns it. words: the settings in it. flags: the others, such as -m, each
+    with its value behind it.
+    """
+
+    command: str
+    arguments: list[str]
+    words: list[Word]
+    flags: list[str]
+
+    @property
+    def shows(self) -> list[str]:
+        """The flags by which it shows something and runs nothing, such as --cfg."""
+        return [flag for flag in self.flags if flag in LOOKS]
+
+
+def as_meant(arguments: Sequence[str]) -> list[str]:
+    """Turn `--trainer.lr=1e-5`, as W&B's agents write it, into `trainer.lr=1e-5`, but keep Hydra's own flags; so too
+    Python's None, and its mappings and lists.
+
+    hydra.launcher=NAME and hydra.sweeper=NAME choose from a group, hydra/launcher, though Hydra would ignore them.
+    Raises UserError for letters that cannot be read.
+    """
+    set_here = [value for name, value in os.environ.items() if name == "HOME" or name.startswith("CSE_")]
+    check_letters([*arguments, os.getcwd(), *set_here])
+    meant: list[str] = []
+    for text in arguments:
+        if is_agents(text):
+            text = text[2:]
+        text = re.sub(r"^hydra\.(launcher|sweeper)=", r"hydra/\1=", text)
+        meant += [text] if text.startswith("hydra") else from_python(text)
+    return meant
+
+
+def read_typed_line(arguments: Sequence[str], command: str) -> TypedLine:
+    """Read a line. arguments: as `as_meant` returns them, without --config-dir. command: "train" or "evaluate".
+
+    Raises UserError for a word that cannot be read or has no effect.
+    """
+    from cse.lab.settings.compose import explaining  # imports omegaconf, for which --help would wait
+
+    texts, flags = split_flags(arguments)
+    with explaining(texts, command):
+        return TypedLine(command, list(arguments), read_words(texts, command), flags)
+
+
+def split_flags(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(words, flags with their values), the order that Hydra's own parser needs."""
+    words: list[str] = []
+    flags: list[str] = []
+    rest = iter(arguments)
+    for one in rest:
+        if not one.startswith("-") or is_agents(one):
+            words.append(one)
+            continue
+        flags.append(one)
+        if one in WITH_VALUE:
+            flags += islice(rest, 1)
+    return words, flags
+
+
+def is_agents(text: str) -> bool:
+    """Whether a W&B agent may have written it: --KEY=VALUE, which is no flag of Hydra's."""
+    return text.startswith("--") and "=" in text and key_of(text) not in WITH_VALUE
+
+
+def read_words(texts: Sequence[str], command: str) -> list[Word]:
+    """The words of a line without flags. Raises Hydra's error for one that it cannot read, UserError for one that has
+    no effect."""
+    texts = name_evaluator([with_home(without_plus(text)) for text in texts])
+    for text in texts:
+        refuse_unread(text)
+        parse_word(text)
+    return replace_null(by_whom(texts), command)
+
+
+def without_plus(text: str) -> str:
+    """The word without a +, which adds a key to a config: nothing reads a key that conf/ lacks, but Hydra does."""
+    return text if key_of(text).startswith("hydra") else text.lstrip("+")
+
+
+def with_home(text: str) -> str:
+    """The word with ~/ as shells expand it, which they do at the start of a word only, and not in quotes."""
+    return AT_HOME.sub(lambda found: f"{Path.home()}/" if found[0] == "~/" else found[0], text)
+
+
+def name_evaluator(texts: Sequence[str]) -> list[str]:
+    """Read `eval=mteb eval.benchmark=NAME` as eval.mteb.benchmark, if a single evaluator is chosen."""
+    known = choices("eval")
+    chosen = [text.partition("=")[2].strip("[]'\"") for text in texts if key_of(text) == "eval"]
+    if not chosen or chosen[-1] not in known:
+        return list(texts)
+    own = re.compile(rf"^eval\.(?!({'|'.join(known)})[.=])")
+    return [own.sub(f"eval.{chosen[-1]}.", text) for text in texts]
+
+
+def refuse_unread(text: str) -> None:
+    """Raise UserError for a key of Hydra's own runs and logs, which nothing here reads."""
+    if key_of(text).replace("/", ".").startswith(UNREAD):
+        raise UserError(
+            f"{text} has no effect: leave it out; a run logs to its train.log and metrics.jsonl (every step with "
+            "trainer.log_every=1), in hydra.run.dir=FOLDER"
+        )
+
+
+def replace_null(words: Sequence[Word], command: str) -> list[Word]:
+    """Drop `experiment=null`, `variant=null` and `sweep=null`, the default: Hydra refuses null for a group.
+
+    `eval=null` and `eval=[]` score nothing, so they also turn off what selects a step, unless that is typed.
+    """
+    last = values_of(words)
+    none = {group for group in EXTRAS if last.get(group) in ("", "null")}
+    words = [word for word in words if word.key not in none]
+    if last.get("eval") not in ("", "null", "[]"):
+        return words
+    selection = {"trainer.select": "null", "trainer.watch": "[]"} if command == "train" else {}
+    off = [Word(f"{key}={value}") for key, value in selection.items() if key not in last]
+    return [*off, Word("eval=[]"), *(word for word in words if word.key != "eval")]
+
+
+def check_letters(names: Sequence[str]) -> None:
+    """Raise UserError for a word or a folder whose letters would be lost in a run's files, which are UTF-8."""
+    encoding = sys.getfilesystemencoding()
+    for name in names:
+        if encoding == "utf-8" and name != name.encode(errors="replace").decode():
+            raise UserError(f"{name!a} is not UTF-8: give the file or folder another name")
+        if encoding != "utf-8" and not name.isascii():
+            raise UserError(f"{name!a}: Python reads letters as {encoding} here: set PYTHONUTF8=1 in the environment")
+
+
+def from_python(text: str) -> list[str]:
+    """`model.prefix=None`, `model={'prefix': None}` and `data.columns=['a', None]` as words with null.
+
+    A group's mapping becomes a word for each of its keys, since the group's own value is a choice.
+    """
+    key, _, value = text.partition("=")
+    if value == "None":
+        return [f"{key}=null"]
+    if not (value.startswith("{") or (value.startswith("[") and "None" in value)):
+        return [text]
+    try:
+        python = ast.literal_eval(value)
+    except (ValueError, SyntaxError):  # Hydra's own lists and mappings have no quotes
+        return [text]
+    if isinstance(python, dict) and choices(key_of(text)):
+        return words_of_settings({f"{key}.{name}": one for name, one in python.items()})
+    return words_of_settings({key: python})
+
+
+def words_of_settings(settings: Mapping[str, object]) -> list[str]:
+    """Keyword arguments as text of words: seed=3, splits=[test], data.path='a,b.txt'. Raises UserError."""
+    texts = []
+    for key, value in settings.items():
+        if not (value is None or isinstance(value, str | Path | Number | list | tuple | Mapping)):
+            raise UserError(
+                f"{key}: give text, a number, a list or a mapping, not a {type(value).__name__}; what Python holds is "
+                "written to a file first (a table: to_csv)"
+            )
+        texts.append(f"{key}={value}" if AS_TYPED.fullmatch(str(value)) else spell_word(key, value))
+    return texts
