@@ -94,7 +94,7 @@ def test_the_file_opens_with_its_command_and_names_published_rows(name):
                                                for w in f.series.values()]  # fmt: skip
     assert {where["case"] for where in wheres if "case" in where} <= cases
     for figure in spec.figures:
-        overlay = figures.overlay(figure, spec.paper)
+        overlay = figures.printed_beside(figure, spec.paper)
         if overlay is not None:
             figure.check_split(overlay.split)
 

@@ -121,7 +121,7 @@ def to_markdown(table: "pd.DataFrame") -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def in_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
+def to_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
     """The rows as lines, each column as wide as its widest cell. right: the numbers of the right-aligned columns."""
     columns = []
     for number, cells in enumerate(zip(*rows, strict=True)):

@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from cse.lab.sections import Section, in_columns, to_markdown
+from cse.lab.sections import Section, to_columns, to_markdown
 
 
 def test_columns_are_as_wide_as_their_widest_cell_and_align_numbers_to_the_right():
     rows = [("score", "value", ""), ("average", "1.25", "x"), ("spearman_wmean", "-10.50", "")]
-    assert in_columns(rows, right=(1,)).splitlines() == [
+    assert to_columns(rows, right=(1,)).splitlines() == [
         "score            value",
         "average           1.25  x",
         "spearman_wmean  -10.50",

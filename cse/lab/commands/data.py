@@ -12,7 +12,7 @@ from cse.errors import MissingResource, UserError
 from cse.lab.commands.exits import exit_on_error, report_error
 from cse.lab.commands.help import arguments_or_exit
 from cse.lab.run import startup
-from cse.lab.sections import in_columns
+from cse.lab.sections import to_columns
 from cse.lab.settings.compose import composed, resolved
 from cse.lab.settings.shell import shell_line
 from cse.lab.settings.typed_line import MULTIRUN
@@ -99,7 +99,7 @@ def show_all() -> None:
     here = {name: str(place) for name, place in places.items() if place}
     if here:
         print("here")
-        print(in_columns([(f"  {name}", size_of(name), place) for name, place in here.items()], right=[1]))
+        print(to_columns([(f"  {name}", size_of(name), place) for name, place in here.items()], right=[1]))
     rest = [name for name in places if name not in here]
     rows = []
     for name in rest:
@@ -108,7 +108,7 @@ def show_all() -> None:
         rows.append((f"  {name}", size_of(name), textwrap.shorten(about.licence, LICENCE, placeholder=" ..."), note))
     if rows:
         print("not here: cse-data fetch NAME; cse-data list NAME: what reads it, and all of its licence")
-        print(in_columns(rows, right=[1]))
+        print(to_columns(rows, right=[1]))
 
 
 def show_one(name: str, place: Path | str | None, wrong: str) -> None:

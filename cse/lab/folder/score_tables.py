@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.files import write_text
-from cse.lab.sections import Section, in_columns, latex
+from cse.lab.sections import Section, latex, to_columns
 from cse.score import Score, Source, in_short
 
 if TYPE_CHECKING:
@@ -119,4 +119,4 @@ def suites(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFrame]":
 def to_table(scores: Iterable[Score], notes: Sequence[str]) -> str:
     """The table for the terminal, with the notes below."""
     lines = [COLUMNS, *((marked_name(one), in_short(one.value), str(one.rows or "")) for one in scores)]
-    return "\n".join([in_columns(lines, right=(1, 2)), "", *notes])
+    return "\n".join([to_columns(lines, right=(1, 2)), "", *notes])

@@ -1,11 +1,13 @@
 """The papers' figures (see cse.lab.report.spec.Plot) drawn from runs, by matplotlib, with the published points and
 lines.
 
-A series is a name and its runs. Most kinds draw a frame with a row for each run, whose columns x, y and z are config
-values or scores. A kind's function returns None if no run has what it shows.
+To read: `draw_figure` makes a `Drawing`: what a figure shows, and the runs of each series. Each kind of figure has a
+function from a drawing to a figure, or to None if no run has what it shows. A point is what a cell of a table would be:
+a statistic of each seed's runs, then the mean over seeds (`over_seeds`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -30,19 +32,47 @@ LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
 INSIDE = 6  # names that fit into the axes; a longer legend is put beside them
 
 
-def draw_figure(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
-    """The figure, or None if no finished run has what it shows. Of each series, trials are left out as for a claim, and
-    copies of a run count once.
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that is yet to be drawn.
 
-    Raises UserError if it shows another split than the paper's figure.
+    series: by name, the runs that count: neither departures nor copies. printed: the paper's. seed: the key of seeds.
     """
-    printed = overlay(plot, spec.paper)
+
+    plot: Plot
+    series: Series
+    printed: PublishedFigure | None
+    seed: str
+
+    def frame(self, *names: str, **axes: str) -> pd.DataFrame:
+        """A row for each run with a number on every axis; the index has its series.
+
+        names: of the series; none for all. axes: a config key or a score for each column. The column `seed` is text.
+        """
+        rows = []
+        for name in names or self.series:
+            for run in self.series[name]:
+                rows.append([name, *(value_on(run, axis) for axis in axes.values()), str(run.get(self.seed))])
+        frame = pd.DataFrame(rows, columns=["series", *axes, "seed"]).set_index("series")
+        numbers = frame[list(axes)].apply(pd.to_numeric, errors="coerce")
+        return numbers.assign(seed=frame["seed"]).dropna()
+
+
+def draw_figure(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
+    """The figure, or None if no finished run has what it shows.
+
+    Of each series, runs that depart from the sweep are left out as for a claim, and copies of a run count once. Raises
+    UserError if the figure shows another split than the paper's.
+    """
+    printed = printed_beside(plot, spec.paper)
     if printed:
         plot.check_split(printed.split)
     done = [run for run in runs if run.is_done and run.matches(plot.where)]
     series = {name: as_planned(of, spec.setting) for name, of in series_of(plot, spec, done).items() if of}
-    counted = {name: once_each(of, spec.seed) for name, of in series.items()}
-    figure = DRAW[plot.kind](plot, counted, printed) if series else None
+    if not series:
+        return None
+    once = {name: once_each(of, spec.seed) for name, of in series.items()}
+    figure = FIGURES[plot.kind](Drawing(plot, once, printed, spec.seed))
     if figure is None:
         return None
     title = plot.title or (printed.title if printed else plot.name)
@@ -51,7 +81,7 @@ def draw_figure(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
     return figure
 
 
-def overlay(plot: Plot, paper: str) -> PublishedFigure | None:
+def printed_beside(plot: Plot, paper: str) -> PublishedFigure | None:
     """The published figure, or None if the paper's YAML has none of this name."""
     if plot.published is None and plot.name not in published.read_paper(paper).get("figures", {}):
         return None
@@ -68,18 +98,20 @@ def series_of(plot: Plot, spec: Spec, runs: list[Run]) -> Series:
     return {name: [run for run in runs if run.matches(where)] for name, where in (wheres or {"": {}}).items()}
 
 
-def frame_of(series: Series, **axes: str) -> pd.DataFrame:
-    """A row for each run with a number on every axis; the index has its series.
+def value_on(run: Run, axis: str) -> object:
+    """A run's score or, of an axis that is a config key, its value."""
+    return run.metrics.get(axis) if "/" in axis else plain(run.get(axis))
 
-    axes: a config key or a score for each column.
+
+def over_seeds(frame: pd.DataFrame, value: str, by: Sequence[object], statistic: str = "mean") -> pd.DataFrame:
+    """The columns `mean` and `std` over seeds, of a statistic of each seed's runs.
+
+    by: what the runs of a row have in common. So a seed with two runs in a row weighs no more than one with a single
+    run.
     """
-
-    def value(run: Run, name: str) -> object:
-        return run.metrics.get(name) if "/" in name else plain(run.get(name))  # a score, or a key
-
-    rows = [[name, *(value(run, axis) for axis in axes.values())] for name, runs in series.items() for run in runs]
-    frame = pd.DataFrame(rows, columns=["series", *axes]).set_index("series")
-    return frame.apply(pd.to_numeric, errors="coerce").dropna()
+    by = list(by)
+    each = frame[value].groupby([*by, frame["seed"].to_numpy()], sort=False).agg(STATISTICS[statistic])
+    return each.groupby(level=list(range(len(by)))).agg(["mean", "std"])
 
 
 def middle_of_bin(values: pd.Series, bins: int | None, log: bool) -> pd.Series:
@@ -93,38 +125,65 @@ def middle_of_bin(values: pd.Series, bins: int | None, log: bool) -> pd.Series:
     return pd.Series(10**middles if log else middles, values.index)
 
 
-def draw_curve(plot: Plot, series: Series, printed: PublishedFigure | None) -> Figure | None:
-    """A line for each series and statistic; means have standard deviations as error bars."""
+def curve_figure(drawing: Drawing) -> Figure | None:
+    """A line for each series and statistic; means have standard deviations over seeds as error bars."""
+    plot, printed = drawing.plot, drawing.printed
     figure, axes = new()
     varied = False
-    for color, (name, runs) in enumerate(series.items()):
-        style: Config = {"color": f"C{color}"}
+    for number, name in enumerate(drawing.series):
+        color = f"C{number}"
         if name in plot.level:  # has no x: no head, among heads of several widths
-            level = frame_of({name: runs}, y=plot.y)
-            if len(level):
-                axes.axhline(level["y"].mean(), linestyle="-.", label=name, **style)
-            continue
-        frame = frame_of({name: runs}, x=plot.x, y=plot.y)
-        at_x = frame["y"].groupby(middle_of_bin(frame["x"], plot.bins, plot.log).to_numpy())
-        for statistic in plot.statistics if len(frame) else ():
-            sd = at_x.std().fillna(0.0) if statistic == "mean" else pd.Series([0.0])
-            varied |= bool(sd.any())
-            points = at_x.agg(STATISTICS[statistic])
-            label = " ".join(filter(None, [name, statistic if len(plot.statistics) > 1 else ""])) or None
-            style |= {"linestyle": LINES[statistic], "marker": "o", "capsize": 3, "label": label}
-            axes.errorbar(points.index, points, yerr=sd if sd.any() else None, **style)
+            draw_level(axes, drawing, name, color)
+        else:
+            varied |= draw_lines(axes, drawing, name, color)
     if not axes.lines:
         return None
     axes.set_xscale("log" if plot.log else "linear")
     add_published(axes, printed)
-    spread = ", ± sd over runs" if varied and plot.statistics == ("mean",) else ""
-    name_axes(figure, plot, series, words=printed.x if printed else "", spread=spread)
+    spread = ", ± sd over seeds" if varied and plot.statistics == ("mean",) else ""
+    name_axes(figure, drawing, words=printed.x if printed else "", spread=spread)
     return figure
 
 
-def draw_heat(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
+def draw_level(axes: Axes, drawing: Drawing, name: str, color: str) -> None:
+    """Draw the mean of a series without an x as a line across."""
+    frame = drawing.frame(name, y=drawing.plot.y)
+    if len(frame):
+        (level,) = over_seeds(frame, "y", [np.zeros(len(frame))])["mean"]
+        axes.axhline(level, linestyle="-.", label=name, color=color)
+
+
+def draw_lines(axes: Axes, drawing: Drawing, name: str, color: str) -> bool:
+    """Draw a line for each statistic of a series, and return whether a mean varies over seeds."""
+    plot = drawing.plot
+    frame = drawing.frame(name, x=plot.x, y=plot.y)
+    if frame.empty:
+        return False
+    x = middle_of_bin(frame["x"], plot.bins, plot.log).to_numpy()
+    varied = False
+    for statistic in plot.statistics:
+        points = over_seeds(frame, "y", [x], statistic)
+        sd = points["std"].fillna(0.0)
+        has_bars = statistic == "mean" and bool(sd.any())
+        varied |= has_bars
+        words = [name, statistic if len(plot.statistics) > 1 else ""]
+        axes.errorbar(
+            points.index,
+            points["mean"],
+            yerr=sd if has_bars else None,
+            color=color,
+            linestyle=LINES[statistic],
+            marker="o",
+            capsize=3,
+            label=" ".join(filter(None, words)) or None,
+        )
+    return varied
+
+
+def heat_figure(drawing: Drawing) -> Figure | None:
     """A panel for each series; each cell has the statistic of its runs written into it."""
-    frame = frame_of(series, x=plot.x, y=plot.y, z=plot.z)
+    plot = drawing.plot
+    frame = drawing.frame(x=plot.x, y=plot.y, z=plot.z)
     if frame.empty:
         return None
     panels = frame.groupby(level="series", sort=False)
@@ -132,7 +191,7 @@ def draw_heat(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure |
     grid = figure.subplots(1, len(panels), squeeze=False)[0]
     for axes, (name, panel) in zip(grid, panels, strict=True):
         y, x = (middle_of_bin(panel[axis], plot.bins, plot.log).to_numpy() for axis in "yx")
-        scores = panel["z"].groupby([y, x]).agg(STATISTICS[plot.statistic]).unstack()
+        scores = over_seeds(panel, "z", [y, x], plot.statistic)["mean"].unstack()
         for (row, column), score in np.ndenumerate(scores):
             axes.text(column, row, "" if np.isnan(score) else f"{score:.1f}", ha="center", va="center", fontsize=7)
         image = axes.imshow(scores, origin="lower", aspect="auto", cmap="viridis", alpha=0.7)
@@ -143,67 +202,71 @@ def draw_heat(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure |
     return figure
 
 
-def draw_scatter(plot: Plot, series: Series, printed: PublishedFigure | None) -> Figure | None:
-    """A dot for each series, the mean of its runs, and a star for each of the paper's points.
+def scatter_figure(drawing: Drawing) -> Figure | None:
+    """A dot for each series, the mean over its seeds, and a star for each of the paper's points.
 
     Points are numbered, and their names are in the legend, as names beside the points would overlap. The paper's point
     of a series has its number and colour.
     """
-    figure, axes = new()
-    ours = frame_of(series, x=plot.x, y=plot.y).groupby(level="series", sort=False).mean()
-    if ours.empty:
+    plot, printed = drawing.plot, drawing.printed
+    frame = drawing.frame(x=plot.x, y=plot.y)
+    if frame.empty:
         return None
+    means = {axis: over_seeds(frame, axis, [frame.index])["mean"] for axis in "xy"}
+    ours = pd.DataFrame(means).loc[frame.index.unique()]
     theirs = pd.DataFrame(printed.points if printed else [], columns=["label", "x", "y"]).set_index("label")
-    names = list(dict.fromkeys([*series, *theirs.index]))
+    names = list(dict.fromkeys([*drawing.series, *theirs.index]))
+    figure, axes = new()
     for marker, size, points in (("o", 6, ours), ("*", 9, theirs)):
         for name, (x, y) in points.iterrows():
             number = names.index(name) + 1
             color = f"C{(number - 1) % 10}"
-            label = f"{number}  {name}" if points is ours or name not in series else None
+            label = f"{number}  {name}" if points is ours or name not in drawing.series else None
             axes.plot(x, y, marker, color=color, markersize=size, label=label)
             axes.annotate(str(number), (x, y), xytext=(5, 4), textcoords="offset points", fontsize=7, color=color)
     axes.margins(0.1)
-    name_axes(figure, plot, series, legend="dots: ours, stars: the paper's" if len(theirs) else "")
+    name_axes(figure, drawing, legend="dots: ours, stars: the paper's" if len(theirs) else "")
     return figure
 
 
-def draw_path(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
+def path_figure(drawing: Drawing) -> Figure | None:
     """A line for each run, in its series' colour; a ring marks its start."""
+    plot = drawing.plot
     figure, axes = new()
-    for color, (name, runs) in enumerate(series.items()):
+    for color, (name, runs) in enumerate(drawing.series.items()):
         for number, run in enumerate(runs):
             points = pd.DataFrame(run.events()).reindex(columns=[plot.x, plot.y]).dropna()
             if len(points):
                 x, y = points[plot.x], points[plot.y]
                 axes.plot(x, y, marker=".", color=f"C{color}", label=name if number == 0 else None, alpha=0.7)
                 axes.scatter(x[:1], y[:1], facecolors="none", edgecolors=f"C{color}", s=60)
-    name_axes(figure, plot, series, legend="a ring: where training starts")
+    name_axes(figure, drawing, legend="a ring: where training starts")
     return figure if axes.lines else None
 
 
-def draw_cosines(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
+def cosines_figure(drawing: Drawing) -> Figure | None:
     """A column for each series, from its first run with cosines; a row for each bucket of gold scores. The axis names
     the evaluator's task."""
+    plot = drawing.plot
     columns, tasks = {}, set()
-    for name, runs in series.items():
+    for name, runs in drawing.series.items():
         stored = (item for run in runs for item in read_cosines(run.folder, "after").items())
         for task, splits in stored:
             if f"{task}/".startswith(f"{plot.evaluator}/") and plot.split in splits:
                 columns[name] = splits[plot.split]
                 tasks.add(task)
                 break
-    return (
-        cosine_histograms(columns, plot.edges, f"cosine ({plot.split}, {', '.join(sorted(tasks))})")
-        if columns
-        else None
-    )
+    if not columns:
+        return None
+    return cosine_histograms(columns, plot.edges, f"cosine ({plot.split}, {', '.join(sorted(tasks))})")
 
 
-def draw_distribution(plot: Plot, series: Series, _: PublishedFigure | None) -> Figure | None:
+def distribution_figure(drawing: Drawing) -> Figure | None:
     """A box of quartiles, and every score, at each x, which is a category."""
+    plot = drawing.plot
     figure, axes = new()
     boxes: dict[str, list[float]] = {}
-    for name, runs in series.items():
+    for name, runs in drawing.series.items():
         groups = grouped((run for run in runs if plot.y in run.metrics), plot.x)
         for value in sorted(groups, key=lambda value: (number_in(value) is None, number_in(value) or 0.0, value)):
             boxes[f"{name}\n{value}" if name else value] = [run.metrics[plot.y] for run in groups[value]]
@@ -212,19 +275,20 @@ def draw_distribution(plot: Plot, series: Series, _: PublishedFigure | None) -> 
     axes.boxplot(list(boxes.values()), tick_labels=list(boxes), showfliers=False)
     for place, scores in enumerate(boxes.values(), 1):
         axes.plot([place] * len(scores), scores, "o", alpha=0.5, color="C0", markersize=4)
-    name_axes(figure, plot, series)
+    name_axes(figure, drawing)
     axes.set_xlabel(", ".join(filter(None, (plot.series_key, plot.x))))
     return figure
 
 
-DRAW: dict[str, Callable[..., Figure | None]] = {
-    "curve": draw_curve,
-    "heat": draw_heat,
-    "scatter": draw_scatter,
-    "path": draw_path,
-    "cosines": draw_cosines,
-    "distribution": draw_distribution,
+FIGURES: dict[str, Callable[[Drawing], Figure | None]] = {
+    "curve": curve_figure,
+    "heat": heat_figure,
+    "scatter": scatter_figure,
+    "path": path_figure,
+    "cosines": cosines_figure,
+    "distribution": distribution_figure,
 }
+"""The function of each kind of a figure."""
 
 
 def add_published(axes: Axes, printed: PublishedFigure | None) -> None:
@@ -237,12 +301,13 @@ def add_published(axes: Axes, printed: PublishedFigure | None) -> None:
         axes.annotate(f"paper: {line['label']}", place, xycoords=("axes fraction", "data"), fontsize=6, va="bottom")
 
 
-def name_axes(figure: Figure, plot: Plot, series: Series, legend: str = "", words: str = "", spread: str = "") -> None:
+def name_axes(figure: Figure, drawing: Drawing, legend: str = "", words: str = "", spread: str = "") -> None:
     """Name the axes, with units and the paper's words above their names, and add a legend if anything drawn has a name.
 
     legend: its title, if not the key of the series. spread: what follows the name of y.
     """
-    axes, runs = figure.axes[0], [run for of in series.values() for run in of]
+    plot, axes = drawing.plot, figure.axes[0]
+    runs = [run for of in drawing.series.values() for run in of]
     x, y = [score_named(runs, plot.x).unit, words, plot.x], [score_named(runs, plot.y).unit, plot.y + spread]
     axes.set(xlabel="\n".join(filter(None, x)), ylabel="\n".join(filter(None, y)))
     style: Config = {"title": legend or plot.series_key, "fontsize": 7, "title_fontsize": 7}

@@ -148,7 +148,7 @@ def planned(sweep: jobs.Sweep) -> list[Config]:
 
 def draw_into(plot: Plot, spec: Spec, runs: list[Run], out: Path) -> Picture:
     """Draw a figure into out/figures, with the paper's claims about it. Raises RunError if the disk refuses."""
-    printed = figures.overlay(plot, spec.paper)
+    printed = figures.printed_beside(plot, spec.paper)
     figure, path = figures.draw_figure(plot, spec, runs), out / "figures" / f"{plot.name}.png"
     if figure is not None:
         save(figure, path)

@@ -130,10 +130,11 @@ class Plot(BaseModel):
     in full, so each axis names its split.
 
     curve         {x: config key, y: metric, statistics: [max, q75], log: true, bins: 6, level: [a series' name]}
-                  a statistic of all runs at each x, or in each of `bins` equal bins of (log) x: score against lambda,
-                  NLI size, noise, train share, width, queue; a series in `level` has no x and is a horizontal line
+                  a statistic of each seed's runs at each x, and its mean over seeds: score against lambda, NLI size,
+                  noise, train share, width, queue. bins: equal bins of (log) x in place of its values. level: series
+                  without an x, each a horizontal line
     heat          {x: config key, y: config key, z: metric, statistic: max, log: true, bins: 6}      lambda_C x lambda_V
-    scatter       {x: metric, y: metric}     a point for each series, the mean of its runs     alignment and uniformity
+    scatter       {x: metric, y: metric}     a point for each series, the mean over its seeds   alignment and uniformity
     path          {x: metric, y: metric}     a line through the steps of training, from metrics.jsonl
     cosines       {evaluator: stsb, split: test, edges: [0, 1, 2, 3, 4, 5]}     histograms by gold score and series
     distribution  {x: config key, y: metric}     every run's score at each x, with quartiles

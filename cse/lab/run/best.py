@@ -22,7 +22,7 @@ from cse.lab.folder.card import base_model, copy_mteb, model_card
 from cse.lab.folder.plots import draw_plots
 from cse.lab.folder.score_tables import IS_ALTERED, marked_name
 from cse.lab.run.record import Record
-from cse.lab.sections import in_columns
+from cse.lab.sections import to_columns
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.score import Score, Scores, decimals, in_short, no_better, values
@@ -153,7 +153,7 @@ def print_scores(record: Record, untrained: Mapping[str, float]) -> None:
     record.trackers.table("scores", columns, rows)
     headline = [headline_in_words(one, untrained.get(one.name)) for one in record.scores.values() if one.headline]
     if headline:
-        log.info("\n%s", in_columns([(*columns, "change"), *headline], right=range(1, len(columns) + 1)))
+        log.info("\n%s", to_columns([(*columns, "change"), *headline], right=range(1, len(columns) + 1)))
         if any(one.altered for one in record.scores.values()):
             log.info("%s", IS_ALTERED)
         if note := record.results["config"]["note"]:

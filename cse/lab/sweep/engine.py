@@ -11,7 +11,7 @@ from functools import partial
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.lab.folder.runs import read_run
-from cse.lab.sections import in_columns
+from cse.lab.sections import to_columns
 from cse.lab.settings.compose import explaining, is_group
 from cse.lab.settings.groups import config_dirs
 from cse.lab.settings.shell import shell_line
@@ -149,7 +149,7 @@ def print_jobs(line: Line, planned: Sequence[PlannedJob], refused: Mapping[str, 
     for job in planned:
         error = refused.get(job.name)
         rows.append((job.name, f"refused: {error}" if error else steps[job.but_for_seed]))
-    print(in_columns(rows))
+    print(to_columns(rows))
     jobs = "1 job" if len(planned) == 1 else f"{len(planned)} jobs"
     if not line.search:
         print(f"{line.title}: {jobs}, in {line.folder}")

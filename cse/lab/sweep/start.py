@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 from cse.errors import UserError
 from cse.lab.folder import plan
 from cse.lab.folder.status import State
-from cse.lab.sections import in_columns
+from cse.lab.sections import to_columns
 from cse.lab.settings.words import texts_of
 from cse.lab.sweep import process
 from cse.lab.sweep.jobs import PlannedJob
@@ -87,7 +87,7 @@ class Start:
         for one in outcomes:
             score = "" if one.score is None else score_in_words(one.score)
             rows.append((one.job, one.state, score, f"{one.seconds:.0f} s" if one.seconds else "", one.detail))
-        print(in_columns(rows))
+        print(to_columns(rows))
         states = Counter(outcome.state for outcome in outcomes)
         done = states[State.DONE] + states[State.DONE_BEFORE]
         named = (State.FAILED, State.KILLED, State.INTERRUPTED, State.RUNNING)

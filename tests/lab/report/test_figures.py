@@ -56,7 +56,7 @@ def test_nli_size_with_the_papers_point_and_line(leave, runs):
             leave(f"{size}-{seed}", {"data.rows": size, "seed": seed}, {"test/sts/average": size / 1000 + seed})
     figure = draw("{kind: curve, name: figure2, x: data.rows, y: test/sts/average}", runs(), "nonling")
     axes = figure.axes[0]
-    assert axes.get_ylabel().endswith("test/sts/average, ± sd over runs")
+    assert axes.get_ylabel().endswith("test/sts/average, ± sd over seeds")
     assert points(axes.lines[0])[:2] == [(10_000, 11.5), (30_000, 31.5)]
     star = next(line for line in axes.lines if line.get_marker() == "*")
     assert points(star) == [(275601, 81.57)]
@@ -82,6 +82,23 @@ def test_a_copy_of_a_run_counts_once(leave, runs):
     figure = draw("{kind: distribution, name: it, x: data.rows, y: test/sts/average}", found)
     (dots,) = (points(line) for line in figure.axes[0].lines if line.get_marker() == "o")
     assert dots == [(1, 70), (1, 80)]
+
+
+def test_a_seed_with_two_runs_of_other_settings_weighs_no_more_than_one_with_a_single_run(leave, runs):
+    """As in a cell of a table: first a statistic of each seed's runs, then the mean over seeds."""
+    for name, seed, steps, score in (("a", 1, 10, 60), ("b", 1, 20, 70), ("c", 2, 10, 75)):
+        scores = {"test/sts/average": score, "dev/other/average": score / 10}
+        leave(name, {"data.rows": 10, "seed": seed, "trainer.max_steps": steps}, scores)
+    about = "name: it, x: data.rows, y: test/sts/average"
+    curve = draw(f"{{kind: curve, {about}, statistics: [mean, max]}}", runs()).axes[0]
+    means, most = (points(bars.lines[0]) for bars in curve.containers)
+    assert (means, most) == ([(10, 70)], [(10, 72.5)])
+    level = draw(f"{{kind: curve, {about}, series: {{all: {{}}}}, level: [all]}}", runs()).axes[0].lines[0]
+    assert points(level) == [(0, 70), (1, 70)]
+    heat = draw("{kind: heat, name: it, x: data.rows, y: data.rows, z: test/sts/average, statistic: mean}", runs())
+    assert heat.axes[0].images[0].get_array().tolist() == [[70]]
+    scatter = draw("{kind: scatter, name: it, x: test/sts/average, y: dev/other/average, series: {all: {}}}", runs())
+    assert points(scatter.axes[0].lines[0]) == [(70, 7)]
 
 
 HEADS = (
