@@ -4,9 +4,9 @@ import yaml
 
 from cse.lab.folder.runs import read_runs
 from cse.lab.report import published
-from cse.lab.report.cells import paper_table
 from cse.lab.report.claims import judge_claims
 from cse.lab.report.paper_groups import groups_of
+from cse.lab.report.paper_table import paper_table
 from cse.lab.report.runs_report import best_of, report_of
 from cse.lab.report.spec import parse
 

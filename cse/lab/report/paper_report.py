@@ -17,12 +17,12 @@ from cse.lab.folder.plots import save
 from cse.lab.folder.runs import Run, read_runs
 from cse.lab.folder.status import State, counted
 from cse.lab.report import figures, published
-from cse.lab.report.cells import as_printed, paper_table
 from cse.lab.report.claims import claims_frame, judge_claims
 from cse.lab.report.compare import compare_runs
 from cse.lab.report.departures import mark_departures, named_sweep, notes_on_departures
 from cse.lab.report.notes import missing_jobs
 from cse.lab.report.paper_groups import groups_of
+from cse.lab.report.paper_table import as_printed, paper_table
 from cse.lab.report.runs_report import notes_on_settings, settings_section, unranked_section
 from cse.lab.report.spec import Plot, Spec, parse
 from cse.lab.report.write import OfPaper, Picture, Report

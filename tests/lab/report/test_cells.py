@@ -83,3 +83,15 @@ def test_runs_of_one_choice_that_differ_in_a_value_are_no_copies_of_each_other(l
     for name, choice, layers in (("a", "bert", 1), ("b", "bert", 2), ("b again", "bert", 2), ("c", "roberta", 3)):
         leave(name, {"model.layers": layers, "seed": 1}, {TEST: 70.0 + layers}, choices={"model": choice})
     assert [run.metrics[TEST] for run in once_each(runs(), "seed")] == [71.0, 72.0, 73.0]
+
+
+def test_a_mean_over_seeds_is_not_called_one_of_runs(leave, tmp_path):
+    """Where a seed was run again with another setting, its runs make one number of the mean."""
+    text = "{paper: nonling, table: table_f1, metric: test/sts/average, rows: {SimCSE-BERT-base: {objective: simcse}}}"
+    for name, seed, clip, score in (("a", 1, 1, 70.0), ("b", 2, 1, 71.0), ("c", 3, 1, 72.0), ("again", 3, 2, 74.0)):
+        config = {"seed": seed, "trainer.grad_clip": clip}
+        leave(name, config, {TEST: score}, choices={"objective": "simcse"}, overrides=[f"seed={seed}"])
+    table = built(text, tmp_path)
+    assert sorted(values(cell(table, "SimCSE-BERT-base"))) == [70.0, 71.0, 73.0]
+    (shown,) = (line for line in table.table["ours"] if line)
+    assert shown.startswith("71.33 ± 1.53 (3) mean over 3 seeds, 4 runs")
