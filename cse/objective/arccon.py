@@ -1,6 +1,6 @@
 """ArcCon, the angular-margin contrast of ArcCSE (arXiv:2203.06875); without its triplet loss.
 
-The equation was confirmed by an independent implementation, not by the paper's text (docs/papers/beyond.md).
+The equation was confirmed by an independent implementation, not by the paper's text (docs/papers/arccon.md).
 
     l_i = -log  exp(cos(theta_ii + m) / t)  /  ( exp(cos(theta_ii + m) / t) + sum_{j != i} exp(cos(theta_ij) / t) )
 

@@ -4,7 +4,7 @@
 
 g_q are the sentences of earlier batches as the momentum encoder read them, without dropout, through the head of that
 step. B rows of the global batch, D width, Q rows of the queue. The equation is that of the authors' code and of four
-summaries of Section 3.2; the paper's text could not be read (docs/papers/beyond.md).
+summaries of Section 3.2; the paper's text could not be read (docs/papers/esimcse.md).
 """
 
 from collections.abc import Callable
