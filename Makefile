@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test test-all check lint format types layers pins choices docs bench gpu audit clean
+.PHONY: help setup demo test test-all check lint format types layers pins choices docs pictures bench gpu audit clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -49,6 +49,9 @@ choices: $(READY) ## Write the pages of choices, settings and other trainers' ar
 
 docs: $(READY) ## Build the documents into site/; a link that leads nowhere fails
 	$(BIN)/python -m sphinx -q -W --keep-going -d site/.doctrees docs site
+
+pictures: $(READY) ## Take the pictures of docs/gallery.md again (ten minutes; Chromium; RUNS=FOLDER keeps the runs)
+	$(BIN)/python tests/gallery.py $(RUNS)
 
 bench: $(READY) ## Every benchmark; each writes its part of benchmarks/RESULTS.md
 	failed=; for file in benchmarks/bench_*.py; do $(BIN)/python -m benchmarks.$$(basename $$file .py) || failed="$$failed $$file"; done; \
