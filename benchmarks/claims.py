@@ -21,7 +21,7 @@ from cse.lab.report.paper_report import report_of_sweep
 from cse.lab.report.signs import BY_EYE, NOT_JUDGED, NOT_RUN
 from cse.lab.sections import to_markdown
 from cse.lab.settings.groups import choices
-from cse.lab.sweep import jobs
+from cse.lab.sweep import sweeps
 
 PAGE = Path(__file__).parent / "CLAIMS.md"
 ANYWAY = ("printed", "printed so", "quantity", "not judged")
@@ -47,7 +47,7 @@ read beside its curve.
 
 def findings_of(name: str, folder: Path, out: Path) -> list[JudgedClaim]:
     """A sweep's claims, judged from its runs in the folder, if there are any. Pictures are drawn into `out`."""
-    place = folder / jobs.load_sweep(name).folder
+    place = folder / sweeps.load_sweep(name).folder
     words = [f"sweep={name}", *([f"runs={place}"] if place.is_dir() else [])]
     return report_of_sweep(reporting_settings(words), [place], out).paper.claims
 

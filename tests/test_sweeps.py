@@ -12,8 +12,9 @@ from cse.lab.report import figures, published
 from cse.lab.report.spec import parse
 from cse.lab.settings.compose import composed
 from cse.lab.settings.words import Word, texts_of
-from cse.lab.sweep import jobs, line
+from cse.lab.sweep import line, sweeps
 from cse.lab.sweep.grid import first_values
+from cse.lab.sweep.job import PlannedJob
 
 SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"
 
@@ -45,17 +46,17 @@ def read(name: str) -> line.Line:
     return line.read_line(line_typed([f"sweep={name}"]))
 
 
-def sweep(name: str) -> jobs.Sweep:
+def sweep(name: str) -> sweeps.Sweep:
     return read(name).sweep
 
 
 @functools.cache
-def planned(name: str) -> list[jobs.PlannedJob]:
+def planned(name: str) -> list[PlannedJob]:
     return read(name).jobs()
 
 
 @functools.cache
-def ends(name: str) -> list[jobs.PlannedJob]:
+def ends(name: str) -> list[PlannedJob]:
     """The first and the last job; of searches, an example of the first and the last."""
     small = line.read_line(line_typed([f"sweep={name}", "smoke=true", "tracker=none"]))
     return [small.job(first_values(small.rows[place])) for place in (0, -1)]
@@ -159,7 +160,7 @@ def test_the_first_and_the_last_job_run(name, runs, monkeypatch):
     monkeypatch.chdir(runs)
     monkeypatch.setenv("CSE_CACHE", str(runs / "cache"))
 
-    def call(job: jobs.PlannedJob, folder: Path) -> None:
+    def call(job: PlannedJob, folder: Path) -> None:
         if (folder / "results.json").exists():
             return
         monkeypatch.setattr("sys.argv", [job.program, *texts_of(job.words), f"hydra.run.dir={folder}"])
@@ -169,4 +170,4 @@ def test_the_first_and_the_last_job_run(name, runs, monkeypatch):
     for job in ends(name):
         if job.scores:
             call(job.scores[1], job.scores[0])
-        call(job, runs / sweep(name).place([Word("smoke=true")]) / job.name)
+        call(job, runs / sweep(name).folder_of_jobs([Word("smoke=true")]) / job.name)

@@ -10,7 +10,7 @@ import pytest
 
 from cse.lab.settings.typed_line import TypedLine, as_meant, read_typed_line
 from cse.lab.sweep import line
-from cse.lab.sweep.jobs import CONFIGS, PlannedJob
+from cse.lab.sweep.job import COMMANDS, PlannedJob
 
 PROGRAMS = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
 
@@ -29,7 +29,7 @@ def exit_code(program: str, *words: object) -> int:
 
 def line_typed(words: Sequence[str], program: str = "cse-train") -> TypedLine:
     """The line, read."""
-    return read_typed_line(as_meant(words), CONFIGS[program])
+    return read_typed_line(as_meant(words), COMMANDS[program])
 
 
 def jobs_of(sweep: str, *words: str) -> list[PlannedJob]:

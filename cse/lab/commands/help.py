@@ -122,12 +122,12 @@ def help_on_choice(group: str, choice: str) -> str:
 
 def help_on_sweep(name: str) -> str:
     """What a sweep is, the values of its axes (`case` is one of its rows), and how many jobs they make."""
-    from cse.lab.sweep.grid import grid
-    from cse.lab.sweep.jobs import load_sweep
+    from cse.lab.sweep.grid import combinations
+    from cse.lab.sweep.sweeps import load_sweep
 
     sweep = load_sweep(name)
     axes, is_grid = sweep.axes(), sweep.sweeper == "basic"
-    rows = grid(axis for axis in axes if is_grid or axis.key in sweep.search_each)
+    rows = combinations(axis for axis in axes if is_grid or axis.key in sweep.search_each)
     count = f"{len({sweep.job(row).name for row in rows})} {'jobs' if is_grid else 'searches'}"
     return "\n".join(
         [

@@ -65,7 +65,7 @@ def report_name(folders: list[Path], where: str | None) -> str:
     from cse.lab.report.frame import short_names
     from cse.lab.report.which_runs import named_settings
     from cse.lab.settings.words import recorded_words
-    from cse.lab.sweep.grid import short_name
+    from cse.lab.sweep.names import short_name
 
     names = short_names([str(folder.resolve()) for folder in folders], os.sep).values()
     plain = (re.sub(r"[*?]", "", name).strip(os.sep).replace(os.sep, "_") for name in names)

@@ -31,7 +31,7 @@ from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import plain, same
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep.grid import is_interval, one_by_one
-from cse.lab.sweep.jobs import CONFIGS, Sweep, load_sweep
+from cse.lab.sweep.sweeps import Sweep, load_sweep
 
 GROUPS = (*SINGLE, "data")
 """The groups whose choices make a run's experiment."""
@@ -156,7 +156,7 @@ def plan_of(name: str, case: str | None, chosen: Sequence[str], seed: str) -> Pl
     if job.program != "cse-train":
         return None
     try:
-        with explaining(texts_of(job.words), CONFIGS[job.program]):
+        with explaining(texts_of(job.words), job.command):
             config = job.config
     except UserError:
         return None

@@ -15,7 +15,7 @@ from cse.lab.settings.groups import choices
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import plain
 from cse.lab.settings.words import RUN_ALONE, typed_keys, values_of
-from cse.lab.sweep.jobs import load_sweep
+from cse.lab.sweep.sweeps import load_sweep
 
 NAMES = ("case", "sweep", "label")
 """The keys that name runs."""

@@ -31,8 +31,8 @@ from cse.lab.settings.dotted import Config
 from cse.lab.settings.groups import choices
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.words import values_of
-from cse.lab.sweep import jobs
-from cse.lab.sweep.grid import grid
+from cse.lab.sweep import sweeps
+from cse.lab.sweep.grid import combinations
 
 
 def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
@@ -44,7 +44,7 @@ def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     sweep, block, where = read_sweep(name)
     printed = published.printed_table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, printed, where, tolerance=config["tolerance"])
-    places = folders or [sweep.place([])]
+    places = folders or [sweep.folder_of_jobs([])]
     found = runs_of_sweep(sweep, places, must_exist=bool(config["runs"]))
     runs = mark_departures([run for run in found if not run.is_smoke], sweep.name, spec.seed)
     made_up = [run for run in found if run.is_smoke]
@@ -103,7 +103,7 @@ def scores_of_figures(spec: Spec, runs: list[Run]) -> list[str]:
     return [score for plot in spec.figures for score in plot.metrics if score in known]
 
 
-def runs_of_sweep(sweep: jobs.Sweep, folders: list[Path], must_exist: bool) -> list[Run]:
+def runs_of_sweep(sweep: sweeps.Sweep, folders: list[Path], must_exist: bool) -> list[Run]:
     """The sweep's own runs in the folders, which may hold other tables' too: of sweeps that share its folder, and of
     its cases.
 
@@ -111,7 +111,7 @@ def runs_of_sweep(sweep: jobs.Sweep, folders: list[Path], must_exist: bool) -> l
     """
     if not must_exist and not folders[0].is_dir():
         return []
-    folder_of, known = cache(lambda name: jobs.load_sweep(name).folder), choices("sweep")
+    folder_of, known = cache(lambda name: sweeps.load_sweep(name).folder), choices("sweep")
 
     def is_own(run: Run) -> bool:
         name = named_sweep(run, sweep.name)
@@ -121,29 +121,29 @@ def runs_of_sweep(sweep: jobs.Sweep, folders: list[Path], must_exist: bool) -> l
     return [run for run in [*read_runs(folders), *jobs_without_run(folders)] if is_own(run)]
 
 
-def read_sweep(sweep: str) -> tuple[jobs.Sweep, Config, str]:
+def read_sweep(sweep: str) -> tuple[sweeps.Sweep, Config, str]:
     """(the sweep, its `report:` block, the file's name) of sweeps/<sweep>.yaml. Raises UserError without either."""
     known = choices("sweep")
     if sweep not in known:
         raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; cse-train --help sweep lists them")
-    content, name = jobs.load_sweep(sweep), f"sweeps/{sweep}.yaml"
+    content, name = sweeps.load_sweep(sweep), f"sweeps/{sweep}.yaml"
     if content.report is None:
         raise UserError(f"{name} has no `report:` block, which says what its runs are compared with")
     return content, content.report, name
 
 
-def planned(sweep: jobs.Sweep) -> list[Config]:
+def planned(sweep: sweeps.Sweep) -> list[Config]:
     """The axes' values of every job of a grid, the seed last; [] for a search, whose trials are not known."""
-    combinations: list[Config] = []
-    for job in grid(sweep.axes()) if sweep.sweeper == "basic" else ():
+    rows: list[Config] = []
+    for job in combinations(sweep.axes()) if sweep.sweeper == "basic" else ():
         axes = sorted(job, key=lambda axis: axis.key == "seed")
         values = {axis.key: yaml.safe_load(axis.value) for axis in axes}
         case = sweep.cases.get(values_of(job).get("case", ""))
         if case and case.is_untrained:
             values.pop("seed", None)  # an encoder that is only scored: one job for all seeds
-        if values and values not in combinations:
-            combinations.append(values)
-    return combinations
+        if values and values not in rows:
+            rows.append(values)
+    return rows
 
 
 def draw_into(plot: Plot, spec: Spec, runs: list[Run], out: Path) -> Picture:

@@ -15,8 +15,8 @@ from cse.lab.settings.grammar import value_in
 from cse.lab.settings.groups import choices
 from cse.lab.settings.values import plain, same
 from cse.lab.settings.words import recorded_words, values_of
-from cse.lab.sweep.jobs import load_sweep
 from cse.lab.sweep.search import Search, searches_in
+from cse.lab.sweep.sweeps import load_sweep
 
 
 class Trial(NamedTuple):

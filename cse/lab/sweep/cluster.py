@@ -19,7 +19,7 @@ from cse.lab.folder.runs import read_run
 from cse.lab.folder.status import State
 from cse.lab.run import slurm
 from cse.lab.sweep import process
-from cse.lab.sweep.jobs import PlannedJob
+from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.line import Line
 from cse.lab.sweep.process import Outcome
 from cse.lab.sweep.start import Start

@@ -12,12 +12,11 @@ from cse.errors import UserError
 from cse.files import make_folder
 from cse.lab.folder.runs import read_run
 from cse.lab.sections import to_columns
-from cse.lab.settings.compose import explaining, is_group
 from cse.lab.settings.groups import config_dirs
 from cse.lab.settings.shell import shell_line
 from cse.lab.settings.typed_line import TypedLine
 from cse.lab.settings.words import texts_of
-from cse.lab.sweep.jobs import CONFIGS, PlannedJob, one_of_each
+from cse.lab.sweep.job import PlannedJob, check_jobs, one_of_each, refusals_of
 from cse.lab.sweep.line import Line, read_line, words_of_jobs
 from cse.lab.sweep.search import check_search, memory_of, search, search_in_words
 from cse.lab.sweep.start import Runner, Start, check_id, idle_gpus, run_here, shares_of
@@ -60,44 +59,6 @@ def run_line(typed: TypedLine) -> int:
     return 1 if start.failure else 0
 
 
-def check_jobs(planned: Sequence[PlannedJob]) -> None:
-    """Check the settings and the selection of the jobs before any starts.
-
-    Raises UserError for a key or a choice that does not exist in some job, or if no job has valid settings. A value
-    that is invalid only in some jobs makes those fail and lets the others run.
-    """
-    unlike = unlike_jobs(planned)
-    refusals: list[UserError] = []
-    for job in unlike:
-        texts, command = texts_of(job.words), CONFIGS[job.program]
-        try:
-            with explaining(texts, command):
-                _ = job.config  # composes it
-        except UserError as error:
-            raise UserError(f"{error} (in the job {job.name})" if len(planned) > 1 else str(error)) from error
-        try:
-            with explaining(texts, command):
-                job.check()
-        except UserError as error:
-            refusals.append(error)
-    if len(refusals) == len(unlike):
-        raise refusals[0]
-
-
-def unlike_jobs(planned: Sequence[PlannedJob]) -> list[PlannedJob]:
-    """The jobs with a word, or a combination of choices, that no job before them has: checking these checks all."""
-    seen: set[object] = set()
-    found: list[PlannedJob] = []
-    for job in planned:
-        texts = {word.text for word in job.words}
-        choices = frozenset(word.text for word in job.words if is_group(word.key))
-        if texts <= seen and choices in seen:
-            continue
-        seen |= {choices, *texts}
-        found.append(job)
-    return found
-
-
 def runner_of(line: Line, shares: Sequence[str | None]) -> Runner:
     """What runs the jobs on this machine or a cluster. Raises UserError for an invalid value of hydra.launcher.*."""
     if line.launcher == "basic":
@@ -126,8 +87,6 @@ def run_grid(planned: Sequence[PlannedJob], start: Start, run: Runner) -> None:
 def show_plan(line: Line, planned: Sequence[PlannedJob]) -> int:
     """Print each planned job (of each search, one for example) with its steps, and what is missing. Returns what the
     run would: 1 if a job would be refused. Raises the first refusal if all would be."""
-    from cse.lab.sweep.reads import refusals_of
-
     refused = refusals_of(planned)
     if len(refused) == len(planned):
         raise next(iter(refused.values()))

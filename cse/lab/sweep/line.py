@@ -18,53 +18,15 @@ from cse.lab.settings.schema import Starting
 from cse.lab.settings.shell import shell_line
 from cse.lab.settings.typed_line import MULTIRUN, TypedLine
 from cse.lab.settings.words import RUN_ALONE, Word, merged, texts_of, values_of
-from cse.lab.sweep.grid import first_values, grid, name_in, short_name
-from cse.lab.sweep.jobs import PlannedJob, Sweep, asks_for_smoke, load_sweep, typed_last
+from cse.lab.sweep.grid import combinations, first_values
+from cse.lab.sweep.job import PlannedJob
+from cse.lab.sweep.names import name_in
+from cse.lab.sweep.sweeps import AdHocSweep, Sweep, asks_for_smoke, axes_of, load_sweep
 from cse.ranges import Mark
 
 LAUNCHERS = ("basic", "submitit_slurm")
 PACKAGES = {"submitit_slurm": ("submitit", "-e '.[launchers]'"), "smac": ("smac", "-e '.[smac]'")}
 """By launcher or sweeper: the module that it imports, and what to install for it."""
-
-
-@dataclass(frozen=True)
-class NoSweep:
-    """In place of a sweep, of a line that names none: all that its jobs are is on the line. name: its program."""
-
-    name: str
-    word: str = ""
-    search_each: tuple[str, ...] = ()
-
-    def axes(self, typed: Sequence[Word]) -> list[Word]:
-        """See Sweep."""
-        return []
-
-    def shows(self, score: str) -> bool:
-        """See Sweep."""
-        return False
-
-    def job(self, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
-        """The job of one combination, whose name shows the axes, or all that decides if there are none."""
-        words = merged(words)
-        hashed = [word for word in words if role_of(word.key).names_a_job or word.key in axes]
-        shown = sorted((word for word in words if word.key in axes), key=lambda word: axes.index(word.key)) or hashed
-        name = short_name(shown, [self.name, *texts_of(hashed)])
-        resume = [Word("resume=auto", by="sweep")] if self.name == "cse-train" else []
-        return PlannedJob(name, self.name, typed_last([*resume, *words]))
-
-    def place(self, words: Sequence[Word]) -> Path:
-        """The folder of its jobs, relative to the working directory: multirun/AXES-SETTINGS-HASH.
-
-        The hash is over the axes' keys and every other setting, so a longer axis (seed=1,2,3 instead of seed=1,2) keeps
-        the folder, and jobs that are done there are not run again.
-        """
-        keys = axes_of(words)
-        fixed = [word for word in merged(words) if word.key not in keys and role_of(word.key).names_a_job]
-        first = "+".join(key.split(".")[-1].split("/")[-1] for key in keys)
-        shown = sorted(fixed, key=lambda word: word.key)
-        name = short_name(shown, [self.name, *keys, *texts_of(fixed)], first=first)
-        place = Path("multirun")
-        return place / name_in(place, name)
 
 
 @dataclass(frozen=True)
@@ -78,7 +40,7 @@ class Line:
 
     program: str
     words: list[Word]
-    sweep: Sweep | NoSweep
+    sweep: Sweep | AdHocSweep
     folder: Path
     rows: list[list[Word]]
     options: DictConfig
@@ -112,7 +74,7 @@ class Line:
         scores = {name for run in done for name in run.metrics}
         if not any(map(self.sweep.shows, scores)):
             return shell_line("cse-report", f"runs={self.folder}")
-        elsewhere = [f"runs={self.folder}"] if self.folder != self.sweep.place([]) else []
+        elsewhere = [f"runs={self.folder}"] if self.folder != self.sweep.folder_of_jobs([]) else []
         apart = [f"out=reports/smoke/{self.sweep.name}"] if asks_for_smoke(self.words) else []
         return shell_line("cse-report", self.sweep.word, *elsewhere, *apart, *config_dirs())
 
@@ -137,7 +99,7 @@ def read_line(typed: TypedLine) -> Line:
     refuse_words_of_one_job(words)
     given, own = values_of(words), words_of_jobs(words)
     named = sweep_of(given)
-    sweep = load_sweep(named) if named else NoSweep(program)
+    sweep = load_sweep(named) if named else AdHocSweep(program)
     options, search = options_of(words, sweep)
     launcher = given.get("hydra/launcher", "basic")
     check_launcher(launcher, options.jobs.parallel)
@@ -147,14 +109,14 @@ def read_line(typed: TypedLine) -> Line:
     if search:
         check_loads(*PACKAGES["smac"])
     of_jobs = merged([*sweep.axes(own), *own])
-    rows = searches_of(of_jobs, sweep.search_each) if search else grid(of_jobs)
+    rows = searches_of(of_jobs, sweep.search_each) if search else combinations(of_jobs)
     if not rows or (search and not any(word.is_axis for word in rows[0])):
         raise UserError(f"{' '.join(texts_of(own))}: there is no job: a range is empty, or there is none to search")
     return Line(
         program=program,
         words=words,
         sweep=sweep,
-        folder=Path(given.get("hydra.sweep.dir") or sweep.place(own)),
+        folder=Path(given.get("hydra.sweep.dir") or sweep.folder_of_jobs(own)),
         rows=rows,
         options=options,
         launcher=launcher,
@@ -175,7 +137,7 @@ def refuse_words_of_one_job(words: Sequence[Word]) -> None:
 
 def searches_of(words: Sequence[Word], search_each: Sequence[str]) -> list[list[Word]]:
     """The words of each search: one for every combination of the axes that are not searched."""
-    apart = grid(word for word in words if word.key in search_each)
+    apart = combinations(word for word in words if word.key in search_each)
     return [merged([*words, *values]) for values in apart]
 
 
@@ -184,12 +146,7 @@ def words_of_jobs(words: Sequence[Word]) -> list[Word]:
     return [word for word in words if Mark.OF_LINE not in role_of(word.key).marks]
 
 
-def axes_of(words: Sequence[Word]) -> list[str]:
-    """The keys with several values, in order."""
-    return list(dict.fromkeys(word.key for word in words if word.is_axis))
-
-
-def options_of(words: Sequence[Word], sweep: Sweep | NoSweep) -> tuple[DictConfig, DictConfig | None]:
+def options_of(words: Sequence[Word], sweep: Sweep | AdHocSweep) -> tuple[DictConfig, DictConfig | None]:
     """A line's own settings, and those of its search, if it is one. Raises UserError for an unknown or invalid one."""
     starts = ("jobs.", "dry_run", "hydra/sweeper", "hydra.sweeper.")
     texts = [word.text for word in words if word.key.startswith(starts)]

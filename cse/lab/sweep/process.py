@@ -20,8 +20,8 @@ from cse.lab.run.build import complete_selection
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.grammar import spell_word
 from cse.lab.settings.words import texts_of
-from cse.lab.sweep import jobs
-from cse.lab.sweep.grid import digest
+from cse.lab.sweep.job import PlannedJob
+from cse.lab.sweep.names import hash_of
 from cse.score import Score
 from cse.training.signals import SIGNALS, SignalForwarder
 
@@ -45,7 +45,7 @@ class Outcome:
         return self.state in (State.FAILED, State.KILLED, State.INTERRUPTED)
 
 
-def run_job(job: jobs.PlannedJob, folder: Path, signals: SignalForwarder, gpus: str | None = None) -> Outcome:
+def run_job(job: PlannedJob, folder: Path, signals: SignalForwarder, gpus: str | None = None) -> Outcome:
     """Run one job, unless it is done or already running.
 
     signals: forwards signals to its process. gpus: those that it sees, as CUDA_VISIBLE_DEVICES has them; None: all.
@@ -73,7 +73,7 @@ def run_job(job: jobs.PlannedJob, folder: Path, signals: SignalForwarder, gpus: 
     return final_outcome(job, folder, code, time.monotonic() - started, stopped=signals.requested is not None)
 
 
-def known_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
+def known_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
     """The outcome of a job that needs no process (done, running here, or scoring a run that is not done), or None."""
     if running := running_outcome(job, folder):
         return running
@@ -98,7 +98,7 @@ def doubts_about(run: Run) -> str:
     return "; ".join(doubts)
 
 
-def final_outcome(job: jobs.PlannedJob, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:
+def final_outcome(job: PlannedJob, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:
     """The outcome of a job whose process ended with `code`. stopped: whether a signal was forwarded to it."""
     run = read_run(folder)
     if code == 0 and run.is_done:
@@ -115,7 +115,7 @@ def final_outcome(job: jobs.PlannedJob, folder: Path, code: int, seconds: float,
     return Outcome(job.name, State.FAILED, detail=f"{last} ({folder / 'job.log'})", seconds=seconds)
 
 
-def running_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
+def running_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
     """The outcome of a job that a process works on at this moment, or None."""
     beat = read_beat(folder)
     if beat is None or not beat.is_alive(time.time()):
@@ -123,15 +123,15 @@ def running_outcome(job: jobs.PlannedJob, folder: Path) -> Outcome | None:
     return Outcome(job.name, State.RUNNING, detail=f"process {beat.pid} on {beat.host}")
 
 
-def command_of(job: jobs.PlannedJob, folder: Path) -> list[str]:
+def command_of(job: PlannedJob, folder: Path) -> list[str]:
     """The process's command. Results and model card show the program's name, W&B the job's group and name."""
-    command = f"cse.lab.commands.{jobs.CONFIGS[job.program]}"
+    command = f"cse.lab.commands.{job.command}"
     start = f"import sys; sys.argv[0] = {job.program!r}; from {command} import main; main()"
     names = []
     config = job.config
     if "wandb" in config.tracker:
         place = folder.parent.absolute()
-        group = config.hydra.runtime.choices.get("sweep") or f"{place.name}-{digest([str(place)])}"
+        group = config.hydra.runtime.choices.get("sweep") or f"{place.name}-{hash_of([str(place)])}"
         given = [word.key for word in job.words]
         if "tracker.wandb.name" not in given:
             names.append(spell_word("tracker.wandb.name", job.name))
@@ -141,13 +141,14 @@ def command_of(job: jobs.PlannedJob, folder: Path) -> list[str]:
     return [*python, "-c", start, *texts_of(job.words), *names, spell_word("hydra.run.dir", str(folder))]
 
 
-def differences(job: jobs.PlannedJob, run: Run) -> list[Change]:
+def differences(job: PlannedJob, run: Run) -> list[Change]:
     """The settings in which a finished run differs from the job as it is now, then what it read that has changed."""
     if run.is_smoke:  # its settings were shrunk
         return changed_files(run)
+    config = without_hydra(job.config)
     if job.program == "cse-train":
-        complete_selection(job.config)
-    changed = changed_settings(run.config, resolved(without_hydra(job.config)))
+        complete_selection(config)
+    changed = changed_settings(run.config, resolved(config))
     if job.scores:  # a run's folder, which may have been moved with its sweep
         changed = [change for change in changed if change.name != "checkpoint"]
     return [*changed, *changed_files(run)]

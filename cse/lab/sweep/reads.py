@@ -9,8 +9,9 @@ from cse.lab.settings.keys import role_of
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.typed_line import read_typed_line
 from cse.lab.settings.words import Word, texts_of, values_of
-from cse.lab.sweep.jobs import CONFIGS, PlannedJob, one_of_each, root_of
+from cse.lab.sweep.job import COMMANDS, PlannedJob
 from cse.lab.sweep.line import read_line
+from cse.lab.sweep.sweeps import root_of
 from cse.needs import Need
 from cse.ranges import Mark
 from cse.sources.catalogue import DATASETS
@@ -27,8 +28,8 @@ def needs_named(words: Sequence[str]) -> list[Need]:
 
     Raises UserError for an unknown name or setting.
     """
-    program, words = (words[0], words[1:]) if words[:1] and words[0] in CONFIGS else ("cse-train", words)
-    names, command = [word for word in words if "=" not in word], CONFIGS[program]
+    program, words = (words[0], words[1:]) if words[:1] and words[0] in COMMANDS else ("cse-train", words)
+    names, command = [word for word in words if "=" not in word], COMMANDS[program]
     if not names:
         typed = read_typed_line(words, command)
         with explaining(texts_of(typed.words), command):
@@ -65,14 +66,3 @@ def may_be_read(word: Word) -> bool:
     """Whether what a job reads may depend on a word."""
     chooses = is_group(word.key) or word.text.startswith("~")
     return chooses or Mark.ENCODER in role_of(word.key).marks or root_of(word) not in COMPUTING
-
-
-def refusals_of(planned: Sequence[PlannedJob]) -> dict[str, UserError]:
-    """By name, the error with which a job would end before its first step."""
-    refused: dict[tuple[str, ...], UserError] = {}
-    for job in one_of_each(planned):
-        try:
-            job.rehearse()
-        except UserError as error:
-            refused[job.but_for_seed] = error
-    return {job.name: refused[job.but_for_seed] for job in planned if job.but_for_seed in refused}

@@ -24,8 +24,9 @@ from cse.lab.folder.facts import as_facts, changes, changes_in_words
 from cse.lab.settings.grammar import parse_word
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.words import Word, merged, texts_of
-from cse.lab.sweep.grid import digest, first_values, is_interval
+from cse.lab.sweep.grid import first_values, is_interval
 from cse.lab.sweep.line import Line
+from cse.lab.sweep.names import hash_of
 from cse.lab.sweep.start import Runner, Start
 
 if TYPE_CHECKING:  # the package smac is an extra
@@ -102,7 +103,7 @@ def memory_of(line: Line, row: Sequence[Word]) -> Memory:
     fixed = [word for word in row if role_of(word.key).names_a_job and not word.is_axis]
     ranges = {word.key: word.typed_value for word in row if word.is_axis}
     shared = {word.key: word.typed_value for word in fixed if word.key not in line.sweep.search_each}
-    return Memory(line.folder / ".smac" / f"{digest(texts_of(fixed))}-{seed}.jsonl", ranges, shared)
+    return Memory(line.folder / ".smac" / f"{hash_of(texts_of(fixed))}-{seed}.jsonl", ranges, shared)
 
 
 def search_in_words(settings: dict[str, str]) -> str:
@@ -152,7 +153,7 @@ def check_ends(line: Line, row: Sequence[Word], word: Word) -> None:
     for text in texts:
         tried = replace(word, text=f"{word.key}={text}")
         try:
-            line.job(merged([*first_values(row), tried])).check()
+            line.job(merged([*first_values(row), tried])).checked()
         except UserError as error:
             whole = f"; {word.key}=int({word.typed_value}) has whole numbers"
             hint = whole if is_interval(word) and "integer" in str(error) else ""

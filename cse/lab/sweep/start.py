@@ -18,7 +18,7 @@ from cse.lab.folder.status import State
 from cse.lab.sections import to_columns
 from cse.lab.settings.words import texts_of
 from cse.lab.sweep import process
-from cse.lab.sweep.jobs import PlannedJob
+from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.process import Outcome
 from cse.lab.tracking.wandb import has_key, sync_line
 from cse.score import Score, in_short

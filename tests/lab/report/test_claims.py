@@ -6,7 +6,7 @@ from made_up_tables import judged, parsed
 from cse.lab.report.claims import claims_frame
 from cse.lab.report.signs import BY_EYE, NOT_RUN
 from cse.lab.settings.groups import choices
-from cse.lab.sweep import jobs
+from cse.lab.sweep import sweeps
 
 # Claims that the paper's own printed numbers do not bear out.
 NOT_AS_PRINTED = {
@@ -30,7 +30,7 @@ def test_the_printed_numbers_are_held_to_the_claims(name):
 
     A column of geometry has a tolerance of its own: .1 of an STS average says nothing of a distance's logarithm.
     """
-    spec, printed = parsed(jobs.load_sweep(name).report, name)
+    spec, printed = parsed(sweeps.load_sweep(name).report, name)
     found = claims_frame(judged(spec, printed, []))
     assert (len(spec.claims) >= 1) != (name in NONE)
     assert set(found["verdict"]) <= {NOT_RUN, BY_EYE}

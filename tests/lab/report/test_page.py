@@ -14,7 +14,7 @@ from cse.lab.report.paper_table import as_printed, paper_table
 from cse.lab.report.runs_report import in_text, legend_of_settings, settings_section
 from cse.lab.report.write import OfPaper, Report
 from cse.lab.report.write import page as page_of
-from cse.lab.sweep import jobs
+from cse.lab.sweep import sweeps
 
 EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=alert(1)>"
 
@@ -123,7 +123,7 @@ def test_the_page_in_a_browser(page, tmp_path):
 
 def page_of_sweep(name, **about):
     """The page of a sweep of which nothing has run."""
-    spec, printed = parsed(jobs.load_sweep(name).report)
+    spec, printed = parsed(sweeps.load_sweep(name).report)
     cells, section = paper_table(spec, printed, groups_of(spec, []), [], [], 0.95)
     paper = OfPaper(grid=as_printed(printed, cells), columns=printed.columns, **about)
     return page_of(Report("t", "", [section], {}, paper=paper))

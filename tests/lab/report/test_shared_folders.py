@@ -17,7 +17,8 @@ from cse.lab.report.departures import is_of, mark_departures
 from cse.lab.report.paper_report import report_of_sweep
 from cse.lab.settings.groups import SWEEPS_DIR, choices
 from cse.lab.settings.words import Word, texts_of
-from cse.lab.sweep import jobs
+from cse.lab.sweep import sweeps
+from cse.lab.sweep.job import PlannedJob
 
 FEW = 4  # jobs left of a sweep that has many
 
@@ -34,12 +35,12 @@ def sharing() -> dict[Path, list[str]]:
 SHARED = sharing()
 
 
-def some_jobs(sweep: jobs.Sweep) -> list[jobs.PlannedJob]:
+def some_jobs(sweep: sweeps.Sweep) -> list[PlannedJob]:
     planned = jobs_of(sweep.name)
     return planned if len(planned) < 30 else planned[:FEW]
 
 
-def leave(job: jobs.PlannedJob, folder: Path, metrics: dict[str, float]) -> None:
+def leave(job: PlannedJob, folder: Path, metrics: dict[str, float]) -> None:
     """A finished run of the job, as cse-train and cse-eval leave it."""
     config = job.config
     choices = OmegaConf.to_container(config.hydra.runtime.choices)
@@ -48,7 +49,7 @@ def leave(job: jobs.PlannedJob, folder: Path, metrics: dict[str, float]) -> None
     leave_run(folder, settings, metrics, command=shlex.join([job.program, *texts_of(job.words)]))
 
 
-def metrics_of(sweep: jobs.Sweep) -> set[str]:
+def metrics_of(sweep: sweeps.Sweep) -> set[str]:
     """Every score that the sweep's report reads."""
     spec, _ = parsed(sweep.report)
     cells = {str(spec.metric_of(row, column)) for row in spec.rows for column in spec.columns}
@@ -60,7 +61,7 @@ def metrics_of(sweep: jobs.Sweep) -> set[str]:
 def test_every_report_reads_a_folder_with_the_runs_of_all(folder, tmp_path, monkeypatch, capsys):
     """It ends well, fills its own rows, finds no job of its own missing and takes no other sweep's run for a trial."""
     monkeypatch.chdir(tmp_path)
-    sweeps = [jobs.load_sweep(name) for name in SHARED[folder]]
+    sweeps = [sweeps.load_sweep(name) for name in SHARED[folder]]
     metrics = {metric: 50.0 + place for place, metric in enumerate(sorted(set().union(*map(metrics_of, sweeps))))}
     for sweep in sweeps:
         for job in some_jobs(sweep):

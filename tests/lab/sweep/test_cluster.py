@@ -16,7 +16,7 @@ cluster = pytest.importorskip("cse.lab.sweep.cluster", reason="needs cse-lab[lau
 from submitit.core.utils import FailedJobError, UncompletedJobError  # noqa: E402
 
 from cse.lab.sweep import engine, line, process  # noqa: E402
-from cse.lab.sweep.jobs import PlannedJob  # noqa: E402
+from cse.lab.sweep.job import PlannedJob  # noqa: E402
 
 LINE = "-m seed=1,2,3 hydra/launcher=submitit_slurm"
 

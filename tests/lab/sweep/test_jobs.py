@@ -8,8 +8,8 @@ from typed import jobs_of
 from cse.errors import UserError
 from cse.lab.settings import groups
 from cse.lab.settings.words import Word, texts_of
-from cse.lab.sweep import grid, jobs
-from cse.lab.sweep.engine import check_jobs
+from cse.lab.sweep import names, sweeps
+from cse.lab.sweep.job import check_jobs
 from cse.lab.sweep.reads import needs_named
 from cse.sources.fetch import DatasetNeed
 
@@ -36,7 +36,7 @@ def test_a_name_depends_only_on_what_a_job_runs():
     table = "nonling/table_a1"
     planned = jobs_of(table)
     name = planned[0].name
-    assert len(name) <= grid.SLUG + 9
+    assert len(name) <= names.SLUG + 9
     assert len({job.name for job in planned}) == 324
     same = ["tracker=none", "paths.cache=/tmp/x", "trainer.workers=3", "hydra/launcher=basic", "jobs.parallel=2"]
     assert jobs_of(table, *same)[0].name == name
@@ -47,11 +47,11 @@ def test_a_name_depends_only_on_what_a_job_runs():
 
 
 def test_the_command_line_replaces_axes_and_overrides_cases():
-    table = jobs.load_sweep("nonling/table3")
+    table = sweeps.load_sweep("nonling/table3")
     assert [len(jobs_of("nonling/table3", *words)) for words in ([], ["seed=7"])] == [20, 4]
     assert len(jobs_of("nonling/table3", "case=simcse_bert,visual_bert", "seed=1,2,3")) == 6
-    assert table.place([]) == Path("runs/nonling/table3")
-    assert table.place([Word("smoke=true")]) == Path("runs/smoke/nonling/table3")  # never among real scores
+    assert table.folder_of_jobs([]) == Path("runs/nonling/table3")
+    assert table.folder_of_jobs([Word("smoke=true")]) == Path("runs/smoke/nonling/table3")  # never among real scores
     arguments = texts_of(jobs_of("nonling/table3", "case=simcse_bert", "seed=1", "model=minilm")[0].words)
     assert arguments[0] == "sweep=nonling/table3"
     assert [a for a in arguments if a.startswith("model=")] == ["model=minilm"]
@@ -67,7 +67,7 @@ def test_a_setting_that_only_some_cases_have():
 
 
 def test_departures_are_the_decisive_overrides_beyond_the_sweep():
-    table = jobs.load_sweep("nonling/table3")
+    table = sweeps.load_sweep("nonling/table3")
     own = table.job([Word("case=visual_bert"), Word("seed=3")]).words
     assert table.departures(own) == []
     more = ["trainer.max_steps=60", "paths.cache=/x", "tracker=none", "trainer.lr=1", "seed=9", "jobs.parallel=2"]
@@ -76,7 +76,7 @@ def test_departures_are_the_decisive_overrides_beyond_the_sweep():
 
 
 def test_a_word_of_another_case_is_a_departure():
-    table = jobs.load_sweep("whitenedcse/table6")
+    table = sweeps.load_sweep("whitenedcse/table6")
     assert "objective.m=3" in table.cases["positives_3"].set
     assert table.departures(table.job([Word("case=positives_3")]).words) == []
     departing = table.job([Word("case=whitening"), Word("objective.m=3")]).words
@@ -113,7 +113,7 @@ def test_a_wrong_key_of_a_sweeps_file_is_named(tmp_path, monkeypatch, content, k
     file.write_text(f"# @package _global_\n{content}\n")
     monkeypatch.setenv(groups.OWN, str(tmp_path))
     with pytest.raises(UserError, match=rf"mine/one\.yaml: {key}"):
-        jobs.load_sweep("mine/one")
+        sweeps.load_sweep("mine/one")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from cse.lab.settings.typed_line import read_words, split_flags
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import line, process
 from cse.lab.sweep.grid import first_values
-from cse.lab.sweep.jobs import CONFIGS
+from cse.lab.sweep.sweeps import AdHocSweep
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def lasting(tmp_path, monkeypatch):
     """In tmp_path, jobs train and score nothing, and leave the results.json of their settings with made-up scores."""
 
     def command(job, folder: Path) -> list[str]:
-        config, of = job.config, CONFIGS[job.program]
+        config, of = job.config, job.command
         cfg = without_hydra(config)
         fit_settings(cfg, of, config, job.words)
         scores = {"stsb": ["dev/stsb/spearman", "test/stsb/spearman"], "sts": ["test/sts/average"]}
@@ -147,7 +147,7 @@ def test_the_advised_line_shows_a_real_start(tmp_path, monkeypatch, capsys, word
 
 
 def place(words: str, program: str = "cse-train") -> Path:
-    return line.NoSweep(program).place(list(map(Word, words.split())))
+    return AdHocSweep(program).folder_of_jobs(list(map(Word, words.split())))
 
 
 def test_the_folder_stays_when_an_axis_grows_and_depends_on_every_other_setting():

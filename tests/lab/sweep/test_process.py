@@ -14,7 +14,8 @@ from cse.lab.folder.digests import code_digest, named_sums, weights_sum
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.words import Word
-from cse.lab.sweep import jobs, process
+from cse.lab.sweep import process
+from cse.lab.sweep.job import COMMANDS, PlannedJob
 from cse.lab.sweep.start import check_id
 
 SCORE = {"average": 70.0}
@@ -45,7 +46,7 @@ def test_a_job_that_read_other_files_does_not_pass_for_done(program, tmp_path):
     read = {"training_data": {"sha256": {str(text): sha256(text)}},
             "data": {"pairs": {"files": {str(pairs): {"sha256": sha256(pairs)}, "STS12/a.txt": {"sha256": "0"}}}},
             }  # fmt: skip
-    job = jobs.PlannedJob("a", program, list(map(Word, words)))
+    job = PlannedJob("a", program, list(map(Word, words)))
     for code, said in ((code_digest(), ""), ("0" * 16, "by other code of cse, which was of commit 1a2b")):
         leave_run(tmp_path, config, SCORE, code=code, git_commit="1a2b", **read)
         outcome = process.known_outcome(job, tmp_path)
@@ -64,7 +65,7 @@ def test_a_job_that_ended_after_other_steps_or_scored_another_model_does_not_pas
         ("cse-eval", ["model=minilm"], {"model": {"name": "org/another"}}),
     ):
         leave_run(tmp_path, config, SCORE)
-        outcome = process.known_outcome(jobs.PlannedJob("a", program, list(map(Word, words))), tmp_path)
+        outcome = process.known_outcome(PlannedJob("a", program, list(map(Word, words))), tmp_path)
         assert outcome.state == "failed"
         assert "100 (now 5000)" in outcome.detail or "model.name=org/another (now " in outcome.detail
 
@@ -79,7 +80,7 @@ def test_scores_of_a_replaced_encoder_do_not_pass_for_done(tmp_path):
     file = tmp_path / "best" / "model.safetensors"
     file.parent.mkdir()
     file.write_text("weights")
-    job = jobs.PlannedJob("a", "cse-eval", [Word(f"checkpoint={tmp_path}"), Word("eval=stsb")])
+    job = PlannedJob("a", "cse-eval", [Word(f"checkpoint={tmp_path}"), Word("eval=stsb")])
     leave_run(tmp_path, {"checkpoint": str(tmp_path)}, SCORE, weights_sum=weights_sum(tmp_path))
     assert process.known_outcome(job, tmp_path).state == "done before"
     file.write_text("others")
@@ -100,10 +101,10 @@ def test_what_a_setting_names_is_the_same_file(program, key, file, tmp_path):
     place.write_text("as it was")
     named = tmp_path / file.split("/")[0]
     words = [f"{key}={named}", *["objective=rankcse"] * key.startswith("objective")]
-    config = composed(jobs.CONFIGS[program], words)
+    config = composed(COMMANDS[program], words)
     settings = OmegaConf.to_container(without_hydra(config), resolve=True)
     leave_run(tmp_path, settings, SCORE, named=named_sums(settings))
-    job = jobs.PlannedJob("a", program, list(map(Word, words)))
+    job = PlannedJob("a", program, list(map(Word, words)))
     assert process.known_outcome(job, tmp_path).state == "done before"
     place.write_text("as it is now")
     outcome = process.known_outcome(job, tmp_path)
@@ -115,7 +116,7 @@ def test_text_in_a_folder_is_the_same_files(tmp_path):
     folder.mkdir()
     (first := folder / "a.txt").write_text("one")
     leave_run(tmp_path, {"data.path": str(folder)}, SCORE, training_data={"sha256": {str(first): sha256(first)}})
-    job = jobs.PlannedJob("a", "cse-train", [Word("tracker=none")])
+    job = PlannedJob("a", "cse-train", [Word("tracker=none")])
     assert process.known_outcome(job, tmp_path).state == "done before"
     (second := folder / "b.txt").write_text("two")
     assert "other content of data.path" in process.known_outcome(job, tmp_path).detail
@@ -131,7 +132,7 @@ def test_an_evaluator_scores_as_it_did(tmp_path):
     config = OmegaConf.to_container(without_hydra(composed("evaluate", words)), resolve=True)
     leave_run(tmp_path, config, SCORE)
     outcomes = [
-        process.known_outcome(jobs.PlannedJob("a", "cse-eval", [*map(Word, words), *map(Word, more)]), tmp_path)
+        process.known_outcome(PlannedJob("a", "cse-eval", [*map(Word, words), *map(Word, more)]), tmp_path)
         for more in (["paths.senteval=elsewhere"], ["eval=[stsb,transfer,sts]"], ["eval.transfer.mode=fast"])
     ]
     assert [outcome.state for outcome in outcomes] == ["done before", "done before", "failed"]
@@ -174,7 +175,7 @@ def test_a_job_imports_nothing_from_the_working_directory(tmp_path):
 def test_jobs_are_one_group_of_wandb_as_the_environment_or_their_folder_says(tmp_path, monkeypatch):
     def group(folder: Path, *words: str) -> str:
         line = process.command_of(
-            jobs.PlannedJob("a", "cse-train", [Word("tracker=offline"), *map(Word, words)]), folder / "a"
+            PlannedJob("a", "cse-train", [Word("tracker=offline"), *map(Word, words)]), folder / "a"
         )
         return next((word.partition("=")[2] for word in line if word.startswith("tracker.wandb.group=")), "")
 
@@ -186,7 +187,7 @@ def test_jobs_are_one_group_of_wandb_as_the_environment_or_their_folder_says(tmp
 
 
 def test_one_id_of_wandb_is_not_for_many_jobs(monkeypatch):
-    two = [jobs.PlannedJob(f"{seed}", "cse-train", [Word("tracker=offline"), Word(f"seed={seed}")]) for seed in (1, 2)]
+    two = [PlannedJob(f"{seed}", "cse-train", [Word("tracker=offline"), Word(f"seed={seed}")]) for seed in (1, 2)]
     check_id(two)
     monkeypatch.setenv("WANDB_RUN_ID", "x")
     check_id(two[:1])

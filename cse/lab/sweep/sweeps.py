@@ -1,4 +1,4 @@
-"""The jobs of a sweep: the words of each, and the name of its folder, which says what it runs.
+"""What a line of many runs, and in which folder: a `Sweep` with a YAML, or an `AdHocSweep`, which is all on the line.
 
 A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds settings, like any config, and
 
@@ -12,104 +12,35 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
     report                what the runs are compared with (cse.lab.report.spec)
 
 What several tables of a paper share is in a file one folder deeper, which their `defaults` name.
+
+Read in this order: Case and Sweep, whose `job` is made of a case's words and a line's; AdHocSweep; load_sweep.
+cse.lab.sweep.names says what decides the name of a job's folder.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError, model_validator
 
 from cse.errors import UserError
-from cse.lab.run.build import check_selection, rehearse
-from cse.lab.run.steps import steps_in_words
-from cse.lab.settings.check import validate
 from cse.lab.settings.compose import SWITCH, composed, without_hydra
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.grammar import quoted
-from cse.lab.settings.groups import PROGRAMS, SWEEP_KEYS, file_of
+from cse.lab.settings.groups import SWEEP_KEYS, file_of
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.schema import Evaluate, Train
-from cse.lab.settings.shell import shell_line
 from cse.lab.settings.suggest import nearest
-from cse.lab.settings.words import RUN_ALONE, Word, merged, texts_of, typed_keys, values_of
-from cse.lab.sweep.grid import name_in, short_name
+from cse.lab.settings.words import RUN_ALONE, Word, merged, values_of
+from cse.lab.sweep.job import PlannedJob
+from cse.lab.sweep.names import decisive, folder_without_sweep, name_in, name_in_sweep, name_without_sweep
 
-CONFIGS = {program: config for config, program in PROGRAMS.items()}
-"""The config that each program composes."""
-
-SCORING = {"model", "hydra", *Evaluate.__annotations__}  # the keys of cse-eval
-SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}  # keys that cse-eval shares with cse-train
-
-
-@dataclass(frozen=True)
-class PlannedJob:
-    """One run of a line of many, whose own process makes it a cse.lab.run.job.Job. name: of its folder.
-
-    words: for `program` (cse-train or cse-eval), without the folder; the sweep's, then those that were typed.
-    scores: the folder of the run that it scores and the job that makes that run; None if it scores no run.
-    """
-
-    name: str
-    program: str
-    words: list[Word]
-    scores: "tuple[Path, PlannedJob] | None" = None
-
-    @cached_property
-    def config(self) -> DictConfig:
-        """Its config, with the node `hydra`, composed once. Of a smoke test, whose own process makes its sizes small,
-        that of the run that it stands for."""
-        return composed(CONFIGS[self.program], texts_of(self.words))
-
-    @property
-    def but_for_seed(self) -> tuple[str, ...]:
-        """What jobs have in common that differ in their seed alone: one of them tells how all will end, and in how many
-        steps."""
-        return (self.program, *(word.text for word in self.words if word.key not in ("seed", "case")))
-
-    @property
-    def devices(self) -> int:
-        """How many devices it works on; 1 if its own process will refuse what it was given."""
-        if self.program != "cse-train" or (self.config.smoke and "trainer.devices" not in typed_keys(self.words)):
-            return 1
-        devices = self.config.trainer.devices
-        return devices if isinstance(devices, int) else 1
-
-    @property
-    def steps(self) -> str:
-        """How many steps it makes, for a table."""
-        if self.program != "cse-train":
-            return "only scored"
-        return "a smoke test" if self.config.smoke else steps_in_words(self.config)
-
-    @property
-    def line_of_sweep(self) -> str:
-        """The line that makes this job of its sweep, and no other."""
-        keys = ("sweep", "case", "seed", "smoke")
-        return shell_line(self.program, *(word.text for word in self.words if word.key in keys))
-
-    def check(self) -> None:
-        """Check all its settings. Raises UserError, or OmegaConf's error for a reference to no key."""
-        validate(self.config, CONFIGS[self.program])
-        if self.program == "cse-train" and not self.config.smoke:  # a smoke test selects by a score of its own
-            check_selection(self.config)
-
-    def rehearse(self) -> None:
-        """Raise the UserError that it would end with before its first step, but for what its data or weights add."""
-        self.check()
-        if self.program == "cse-train" and not self.config.smoke:  # a smoke test has sizes of its own
-            rehearse(self.config)
-
-
-def one_of_each(planned: Iterable[PlannedJob]) -> list[PlannedJob]:
-    """The jobs without those that differ from an earlier one in their seed alone."""
-    first: dict[tuple[str, ...], PlannedJob] = {}
-    for job in planned:
-        first.setdefault(job.but_for_seed, job)
-    return list(first.values())
+SCORING = {"model", "hydra", *Evaluate.__annotations__}
+"""The keys of cse-eval."""
+SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}
+"""The keys that cse-eval shares with cse-train."""
 
 
 class Case(BaseModel):
@@ -150,7 +81,7 @@ Axes = dict[str, Annotated[str, BeforeValidator(str)]]
 
 
 class Sweep(BaseModel):
-    """What a sweep's YAML has besides settings; see above."""
+    """A sweep with a YAML: what the file has besides settings; see above."""
 
     name: str
     params: Axes
@@ -176,7 +107,7 @@ class Sweep(BaseModel):
         keys = self.params if self.sweeper == "basic" else self.search_each
         return tuple(dict.fromkeys([*(["case"] if self.cases else []), *keys]))
 
-    def place(self, words: Sequence[Word]) -> Path:
+    def folder_of_jobs(self, words: Sequence[Word]) -> Path:
         """The folder of its jobs, relative to the working directory; smoke tests have one apart from real runs."""
         return Path("runs", "smoke" if asks_for_smoke(words) else "", self.folder)
 
@@ -209,8 +140,12 @@ class Sweep(BaseModel):
         """
         words = [word for word in words if word.key != "sweep"]
         case = self.case_of(words)
-        if case.program == "cse-eval":
-            return self.evaluation(case, words, axes)
+        if case.program == "cse-train":
+            return self.training(case, words, axes)
+        return self.evaluation(case, words, axes) if case.of is None else self.scoring(case, case.of, words, axes)
+
+    def training(self, case: Case, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
+        """The job of a case that trains."""
         given = values_of(words)
         own_variant = next((word for word in case.words if word.key == "variant"), None)
         if own_variant and "variant" in given:  # which would take its place
@@ -221,22 +156,30 @@ class Sweep(BaseModel):
         settings = merged([*case.words, *words])
         without = [Word(f"~{key}", by="sweep") for key in SWEEP_KEYS if key in self.model_fields_set]
         every = [Word(self.word, by="sweep"), *settings, *without, Word("resume=auto", by="sweep")]
-        name = self.folder_name(words, texts_of(decisive(settings, axes)), axes)
-        return PlannedJob(name, "cse-train", typed_last(every))
+        return PlannedJob(self.name_of_job(words, settings, axes), "cse-train", in_order_of_givers(every))
 
-    def evaluation(self, case: Case, words: list[Word], axes: Sequence[str]) -> PlannedJob:
-        """The job of a case that scores an encoder, or the run of the other sweep's case that `of` names."""
-        scoring = [word for word in words if root_of(word) in SCORING]
-        if case.of is None:
-            settings = merged([*case.words, *scoring])
-            name = self.folder_name(scoring, texts_of(decisive(settings, axes)), axes)
-            return PlannedJob(name, "cse-eval", typed_last(settings))
-        folder, trained = scored_run(case.of, words)
-        settings = merged([*case.words, *(word for word in scoring if root_of(word) not in ("model", "checkpoint"))])
-        hashed = [f"checkpoint=run:{folder.name}", *texts_of(decisive(settings, axes))]
+    def evaluation(self, case: Case, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
+        """The job of a case that scores an encoder that no run made."""
+        words = [word for word in words if root_of(word) in SCORING]
+        settings = merged([*case.words, *words])
+        return PlannedJob(self.name_of_job(words, settings, axes), "cse-eval", in_order_of_givers(settings))
+
+    def scoring(self, case: Case, of: str, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
+        """The job of a case that scores the run of another sweep's case. of: that case, PAPER/TABLE/CASE."""
+        folder, trained = scored_run(of, words)
+        own = [word for word in words if root_of(word) in SCORING and root_of(word) not in ("model", "checkpoint")]
+        settings = merged([*case.words, *own])
         checkpoint = Word(f"checkpoint={quoted(str(folder))}", by="sweep")
-        name = self.folder_name(words, hashed, axes)
-        return PlannedJob(name, "cse-eval", typed_last([checkpoint, *settings]), (folder, trained))
+        name = self.name_of_job(words, settings, axes, f"checkpoint=run:{folder.name}")
+        return PlannedJob(name, "cse-eval", in_order_of_givers([checkpoint, *settings]), (folder, trained))
+
+    def name_of_job(self, words: Sequence[Word], settings: Sequence[Word], axes: Sequence[str], *more: str) -> str:
+        """The name of a job's folder. words: of its line, to be shown. settings: with those of its case, to be hashed;
+        more: so too. `case` stands for its own words."""
+        shown = [word for word in decisive(words, axes) if word.key != "case"]
+        hashed = [word.text for word in decisive(settings, axes) if word.key != "case"]
+        case = values_of(words).get("case", "")
+        return name_in_sweep(case, shown, [*more, *hashed], order=list(dict.fromkeys([*self.params, "seed"])))
 
     def departures(self, words: Sequence[Word]) -> list[Word]:
         """The words of a run that change a table and that neither the axes nor its case contain."""
@@ -245,15 +188,33 @@ class Sweep(BaseModel):
         rest = [word for word in words if not word.text.startswith("~") and word.text not in case.set]
         return [word for word in rest if word.key not in axes and role_of(word.key).changes_a_table]
 
-    def folder_name(self, words: Sequence[Word], hashed: Sequence[str], axes: Sequence[str]) -> str:
-        """A folder's name (see cse.lab.sweep.grid): the case, then what the line's words decide, axes first.
 
-        hashed: all that decides what is in the folder, also the words of its case.
-        """
-        place = {key: place for place, key in enumerate(dict.fromkeys([*self.params, "seed"]))}
-        shown = decisive(words, axes)
-        shown.sort(key=lambda word: (place.get(word.key, len(place)), word.key))
-        return short_name(shown, hashed, first=values_of(words).get("case", ""))
+@dataclass(frozen=True)
+class AdHocSweep:
+    """The sweep of a line that names none: all that its jobs are is on the line. name: its program."""
+
+    name: str
+    word: str = ""
+    search_each: tuple[str, ...] = ()
+
+    def axes(self, typed: Sequence[Word]) -> list[Word]:
+        """None beside those of the line."""
+        return []
+
+    def shows(self, score: str) -> bool:
+        """False: it has no report."""
+        return False
+
+    def folder_of_jobs(self, words: Sequence[Word]) -> Path:
+        """The folder of its jobs, relative to the working directory."""
+        return folder_without_sweep(self.name, merged(words), axes_of(words))
+
+    def job(self, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
+        """The job of one combination. axes: the keys of its line's axes."""
+        words = merged(words)
+        resume = [Word("resume=auto", by="sweep")] if self.name == "cse-train" else []
+        name = name_without_sweep(self.name, words, axes)
+        return PlannedJob(name, self.name, in_order_of_givers([*resume, *words]))
 
 
 def scored_run(of: str, words: Sequence[Word]) -> tuple[Path, PlannedJob]:
@@ -263,19 +224,19 @@ def scored_run(of: str, words: Sequence[Word]) -> tuple[Path, PlannedJob]:
     training = [word for word in words if root_of(word) not in SCORING - SHARED]
     sweep = load_sweep(name)
     job = sweep.job([Word(f"case={case}", by="sweep"), *training])
-    place = sweep.place(training).absolute()
-    return place / name_in(place, job.name, case), job
+    folder = sweep.folder_of_jobs(training).absolute()
+    return folder / name_in(folder, job.name, case), job
 
 
-def decisive(words: Sequence[Word], axes: Sequence[str]) -> list[Word]:
-    """The words that decide what a job runs, and those of its line's axes; `case` stands for its own words."""
-    return [word for word in words if (role_of(word.key).names_a_job or word.key in axes) and word.key != "case"]
-
-
-def typed_last(words: Sequence[Word]) -> list[Word]:
-    """A job's words in the order in which recorded_words tells who gave each."""
+def in_order_of_givers(words: Sequence[Word]) -> list[Word]:
+    """A job's words: a sweep's, RUN_ALONE, then a person's. By this order recorded_words knows who gave each."""
     given = [word for word in words if word.by == "sweep"]
     return [*given, RUN_ALONE, *(word for word in words if word.by == "person")]
+
+
+def axes_of(words: Sequence[Word]) -> list[str]:
+    """The keys with several values, in order."""
+    return list(dict.fromkeys(word.key for word in words if word.is_axis))
 
 
 def root_of(word: Word) -> str:

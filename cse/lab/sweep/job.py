@@ -1,0 +1,154 @@
+"""One job that a line of many plans: its words, and what its settings say before its process starts.
+
+To read: the fields of `PlannedJob`, then `config`. The functions below ask the jobs of a line together.
+"""
+
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from cse.errors import UserError
+from cse.lab.run.build import check_selection, rehearse
+from cse.lab.run.steps import steps_in_words
+from cse.lab.settings.check import validate
+from cse.lab.settings.compose import composed, explaining, is_group
+from cse.lab.settings.groups import PROGRAMS
+from cse.lab.settings.shell import shell_line
+from cse.lab.settings.words import Word, texts_of, typed_keys
+
+COMMANDS = {program: command for command, program in PROGRAMS.items()}
+"""The command, "train" or "evaluate", of each program."""
+
+
+@dataclass(frozen=True)
+class PlannedJob:
+    """One run of a line of many, whose own process makes it a cse.lab.run.job.Job. name: of its folder.
+
+    words: for `program` (cse-train or cse-eval), without the folder; the sweep's, then those that were typed.
+    scores: the folder of the run that it scores and the job that makes that run; None if it scores no run.
+    """
+
+    name: str
+    program: str
+    words: list[Word]
+    scores: "tuple[Path, PlannedJob] | None" = None
+
+    @cached_property
+    def config(self) -> DictConfig:
+        """What its words give, with the node `hydra`, composed once. Nothing may change it.
+
+        Of a smoke test it is that of the run that it stands for: its own process makes the sizes small.
+        """
+        return composed(self.command, texts_of(self.words))
+
+    @property
+    def command(self) -> str:
+        """The command of its program: "train" or "evaluate"."""
+        return COMMANDS[self.program]
+
+    @property
+    def trains_in_full(self) -> bool:
+        """Whether it trains in the sizes of its config. A smoke test has its own, and selects by a score of its own."""
+        return self.program == "cse-train" and not self.config.smoke
+
+    def checked(self) -> DictConfig:
+        """A copy of its config, checked, each value of the type that its key takes.
+
+        Raises UserError for a wrong setting, or OmegaConf's error for a reference to no key.
+        """
+        config = validate(deepcopy(self.config), self.command)
+        if self.trains_in_full:
+            check_selection(config)
+        return config
+
+    def rehearse(self) -> None:
+        """Raise the UserError that it would end with before its first step, but for what its data or weights add."""
+        config = self.checked()
+        if self.trains_in_full:
+            rehearse(config)
+
+    @property
+    def steps(self) -> str:
+        """How many steps it makes, for a table. Its settings are valid."""
+        if self.program != "cse-train":
+            return "only scored"
+        return steps_in_words(self.checked()) if self.trains_in_full else "a smoke test"
+
+    @property
+    def devices(self) -> int:
+        """How many devices it works on; 1 if its own process will refuse what it was given."""
+        trains = self.trains_in_full or (self.program == "cse-train" and "trainer.devices" in typed_keys(self.words))
+        devices = str(self.config.trainer.devices) if trains else "1"
+        return int(devices) if devices.isdecimal() else 1
+
+    @property
+    def but_for_seed(self) -> tuple[str, ...]:
+        """What jobs have in common that differ in their seed alone: one of them tells how all will end, and in how many
+        steps."""
+        return (self.program, *(word.text for word in self.words if word.key not in ("seed", "case")))
+
+    @property
+    def line_of_sweep(self) -> str:
+        """The line that makes this job of its sweep, and no other."""
+        keys = ("sweep", "case", "seed", "smoke")
+        return shell_line(self.program, *(word.text for word in self.words if word.key in keys))
+
+
+def check_jobs(planned: Sequence[PlannedJob]) -> None:
+    """Check the settings and the selection of the jobs before any starts.
+
+    Raises UserError for a key or a choice that does not exist in some job, or if no job has valid settings. A value
+    that is invalid only in some jobs makes those fail and lets the others run.
+    """
+    unlike = unlike_jobs(planned)
+    refusals: list[UserError] = []
+    for job in unlike:
+        try:
+            with explaining(texts_of(job.words), job.command):
+                _ = job.config  # composes it
+        except UserError as error:
+            raise UserError(f"{error} (in the job {job.name})" if len(planned) > 1 else str(error)) from error
+        try:
+            with explaining(texts_of(job.words), job.command):
+                job.checked()
+        except UserError as error:
+            refusals.append(error)
+    if len(refusals) == len(unlike):
+        raise refusals[0]
+
+
+def unlike_jobs(planned: Sequence[PlannedJob]) -> list[PlannedJob]:
+    """The jobs with a word, or a combination of choices, that no job before them has: checking these checks all."""
+    seen: set[object] = set()
+    found: list[PlannedJob] = []
+    for job in planned:
+        texts = {word.text for word in job.words}
+        choices = frozenset(word.text for word in job.words if is_group(word.key))
+        if texts <= seen and choices in seen:
+            continue
+        seen |= {choices, *texts}
+        found.append(job)
+    return found
+
+
+def refusals_of(planned: Sequence[PlannedJob]) -> dict[str, UserError]:
+    """By name, the error with which a job would end before its first step."""
+    refused: dict[tuple[str, ...], UserError] = {}
+    for job in one_of_each(planned):
+        try:
+            job.rehearse()
+        except UserError as error:
+            refused[job.but_for_seed] = error
+    return {job.name: refused[job.but_for_seed] for job in planned if job.but_for_seed in refused}
+
+
+def one_of_each(planned: Iterable[PlannedJob]) -> list[PlannedJob]:
+    """The jobs without those that differ from an earlier one in their seed alone."""
+    first: dict[tuple[str, ...], PlannedJob] = {}
+    for job in planned:
+        first.setdefault(job.but_for_seed, job)
+    return list(first.values())

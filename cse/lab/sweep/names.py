@@ -1,0 +1,83 @@
+"""What decides the name of a job's folder, and the folder that the jobs of a line lie in.
+
+A job's name is what it shows, then a hash: seed_1-0a1b2c3d. What is shown is for the eye. Only the hash decides:
+two lines that mean the same job give the same hash, and a job that is done is not run again. The hash is over words, in
+any order:
+
+    a job of a sweep      the words of its case and of its line that decide its numbers
+    a job of no sweep     the words of its line that decide its numbers, and its program
+
+Which keys decide a job's numbers, says names_a_job of cse.lab.settings.keys.Role. The axes of a line count as well, so
+that two of its jobs never share a folder.
+
+The jobs of a sweep lie in runs/PAPER/TABLE. The jobs of a line without a sweep lie in multirun/AXES-SETTINGS-HASH. That
+hash is over the program, the axes' keys and every other word that decides, so a longer axis (seed=1,2,3 instead of
+seed=1,2) keeps the folder.
+"""
+
+import glob
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from cse.lab.settings.keys import role_of
+from cse.lab.settings.words import Word, texts_of
+
+SLUG = 80
+"""The most characters of a folder's name before its hash."""
+
+
+def decisive(words: Iterable[Word], axes: Sequence[str]) -> list[Word]:
+    """The words that decide a job's numbers, and those of its line's axes. axes: their keys."""
+    return [word for word in words if role_of(word.key).names_a_job or word.key in axes]
+
+
+def name_in_sweep(case: str, shown: Sequence[Word], hashed: Iterable[str], order: Sequence[str]) -> str:
+    """The name of a sweep's job. case: "" for none. order: the keys that are shown first, in this order."""
+    place = {key: place for place, key in enumerate(order)}
+    shown = sorted(shown, key=lambda word: (place.get(word.key, len(place)), word.key))
+    return short_name(shown, hashed, first=case)
+
+
+def name_without_sweep(program: str, words: Sequence[Word], axes: Sequence[str]) -> str:
+    """The name of a job of a line without a sweep. It shows the axes, or all that decides if there are none."""
+    hashed = decisive(words, axes)
+    of_axes = [word for word in words if word.key in axes]
+    of_axes.sort(key=lambda word: axes.index(word.key))
+    return short_name(of_axes or hashed, [program, *texts_of(hashed)])
+
+
+def folder_without_sweep(program: str, words: Sequence[Word], axes: Sequence[str]) -> Path:
+    """The folder of the jobs of a line without a sweep, relative to the working directory. words: each key once."""
+    fixed = [word for word in words if word.key not in axes and role_of(word.key).names_a_job]
+    first = "+".join(key.split(".")[-1].split("/")[-1] for key in axes)
+    shown = sorted(fixed, key=lambda word: word.key)
+    name = short_name(shown, [program, *axes, *texts_of(fixed)], first=first)
+    return Path("multirun", name_in(Path("multirun"), name))
+
+
+def short_name(shown: Sequence[Word], hashed: Iterable[str], first: str = "") -> str:
+    """A folder's name: `first`, the words `shown` in short, and the hash of others."""
+    lasts = [word.key.split(".")[-1] for word in shown]
+    parts = [first] if first else []
+    for last, word in zip(lasts, shown, strict=True):
+        value = word.value.rpartition("/")[2].strip("[]{}'\"") or "none"  # the last part of a path is enough
+        parts.append(f"{last if lasts.count(last) == 1 else word.key}_{value}")
+    text = re.sub(r"[^\w.+-]+", "_", "-".join(parts)) or "run"
+    return f"{text[:SLUG]}-{hash_of(hashed)}"
+
+
+def name_in(folder: Path, name: str, case: str = "") -> str:
+    """The name of what `folder` has with the hash of this name, else the name itself.
+
+    Another line may have shown other words. case: of a sweep, whose jobs may share a hash with those of other cases.
+    """
+    hashed = name.rpartition("-")[2]
+    same = [one.name for one in folder.glob(f"{glob.escape(case)}-*{hashed}" if case else f"*-{hashed}")]
+    return name if name in same or not same else min(same)
+
+
+def hash_of(words: Iterable[str]) -> str:
+    """Eight hexadecimal digits that identify words in any order."""
+    return hashlib.sha1(" ".join(sorted(words)).encode()).hexdigest()[:8]
