@@ -93,11 +93,13 @@ Call = Callable[[Log], None]
 class BackgroundTracker:
     """Runs a tracker's calls in a thread of its own, so that the run never waits for them.
 
-    A tracker that raises, or whose last call takes longer than its patience, gets one warning and is abandoned.
+    A tracker that raises, or whose last call takes longer than its patience, gets one warning and is abandoned. A call
+    that was abandoned may still raise, in its own thread, as what it waited for is gone: that is no news.
     """
 
     def __init__(self, tracker: Tracker):
         self.tracker = tracker
+        self.abandoned = threading.Lock()  # taken once, by the first of the two threads to give the tracker up
         self.calls: SimpleQueue[Call | None] = SimpleQueue()
         self.thread = threading.Thread(target=self._work, daemon=True)
         self.thread.start()
@@ -112,17 +114,21 @@ class BackgroundTracker:
         self.calls.put(None)
         self.thread.join(patience)
         if self.thread.is_alive():
-            warn(type(self.tracker).__name__, "stopped logging", TimeoutError(f"no end within {patience:g} s"))
-            self.tracker.abandon()
+            self._abandon(TimeoutError(f"no end within {patience:g} s"))
 
     def _work(self) -> None:
         for call in iter(self.calls.get, None):
             try:
                 call(self.tracker)
             except Exception as error:
-                warn(type(self.tracker).__name__, "stopped logging", error)
-                self.tracker.abandon()
+                self._abandon(error)
                 return
+
+    def _abandon(self, why: Exception) -> None:
+        """Warn and give the tracker up, if that was not done before."""
+        if self.abandoned.acquire(blocking=False):
+            warn(type(self.tracker).__name__, "stopped logging", why)
+            self.tracker.abandon()
 
 
 class Trackers:

@@ -93,7 +93,7 @@ class Wandb:
         self.known: Json = {"id": id or secrets.token_hex(4), "best": {}}
         if resume_step is not None:
             self.known |= read_json(self.file)
-        name_service_folders(self.folder)
+        self.variables = name_service_folders(self.folder)
         mode = mode_in_use(mode)
         if mode != "disabled":  # else nothing is written, not even the service's log
             wandb.setup(wandb.Settings(silent=True))
@@ -177,11 +177,13 @@ class Wandb:
         if self.artifact and exit_code == 0 and best.is_dir():  # cse-eval leaves none
             self.run.log_artifact(str(best), f"best-{self.run.id}", "model")
         self.run.finish(exit_code=exit_code)
+        forget(self.variables)
         if self.run.settings.mode != "disabled":
             log.info("%-10s %s", "W&B", where)
 
     def abandon(self) -> None:
         """Tear down W&B's service, its exit hook first, in a thread, because a hanging service never answers."""
+        forget(self.variables)
 
         def tear_down() -> None:
             with suppress(Exception, SystemExit):  # SystemExit would end this process with W&B's exit code
@@ -192,10 +194,20 @@ class Wandb:
         ending.join(TEARDOWN_SECONDS)
 
 
-def name_service_folders(folder: Path) -> None:
-    """Have W&B's cache and staging area in the run's folder, unless the user set them. Its service reads these once."""
-    os.environ.setdefault("WANDB_CACHE_DIR", str(folder.resolve() / "wandb" / "cache"))
-    os.environ.setdefault("WANDB_DATA_DIR", str(folder.resolve() / "wandb" / "staging"))
+def name_service_folders(folder: Path) -> list[str]:
+    """Have W&B's cache and staging area in the run's folder, unless the user set them. Returns the environment
+    variables that this sets, which the run is to `forget` at its end: a later run of the process has its own folder."""
+    places = {"WANDB_CACHE_DIR": "cache", "WANDB_DATA_DIR": "staging"}
+    unset = [name for name in places if name not in os.environ]
+    for name in unset:
+        os.environ[name] = str(folder.resolve() / "wandb" / places[name])
+    return unset
+
+
+def forget(variables: Iterable[str]) -> None:
+    """Remove variables from the environment."""
+    for name in variables:
+        os.environ.pop(name, None)
 
 
 def mode_in_use(

@@ -41,6 +41,21 @@ class HangsPatiently(Hangs):
     patience = 60.0
 
 
+class HangsUntilAbandoned(Recorder):
+    """Its call raises when what it waits for is torn down, as W&B's does."""
+
+    patience = 0.1
+    gone = threading.Event()
+
+    def log(self, metrics, step, lower_is_better):
+        self.gone.wait()
+        raise ConnectionError("the service is gone")
+
+    def abandon(self):
+        self.events.append(("abandon",))
+        self.gone.set()
+
+
 class NeverStarts:
     def __init__(self, **_):
         raise PermissionError("no")
@@ -79,3 +94,13 @@ def test_a_tracker_that_fails_or_hangs_is_abandoned_with_one_warning(tmp_path, c
     assert [event[0] for event in failing] == ["start", "abandon"]
     assert [event[0] for event in whole] == ["start", "log", "log", "log", "finish"]
     assert len(list(read_events(tmp_path / "metrics.jsonl"))) == 4
+
+
+def test_a_hanging_tracker_that_fails_when_it_is_torn_down_gets_no_second_warning(tmp_path, caplog):
+    events = []
+    trackers = Trackers(tmp_path, ABOUT, [partial(HangsUntilAbandoned, events=events)])
+    trackers.log({"train/loss": 1.0}, 1)
+    trackers.finish(0, {})
+    trackers.others[0].thread.join()
+    assert [message.split()[0] for message in caplog.messages] == ["HangsUntilAbandoned"]
+    assert [event[0] for event in events] == ["start", "abandon"]

@@ -146,6 +146,15 @@ def test_best_is_uploaded_as_an_artifact(environment, tmp_path):
     assert not [place for place in (tmp_path / "home").rglob("*") if place.is_file()]
 
 
+def test_two_runs_of_a_process_have_a_staging_area_each(environment, tmp_path):
+    for name in "ab":
+        (tmp_path / name / "best").mkdir(parents=True)
+        (tmp_path / name / "best" / "config.json").write_text("{}")
+        start(tmp_path / name, "offline", artifact=True).finish(0, {"test/sts/average": 76.25})
+        assert list((tmp_path / name / "wandb" / "staging").rglob("*"))
+    assert "WANDB_DATA_DIR" not in os.environ
+
+
 def kill_service(_=None) -> None:
     """Kill the W&B service that this process has started."""
     found = subprocess.run(["pgrep", "-P", str(os.getpid()), "wandb-core"], capture_output=True, text=True)
