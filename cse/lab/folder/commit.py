@@ -19,7 +19,7 @@ BUILT = "cse/commit.txt"
 
 def git(*words: str) -> str:
     """What git says of this code's checkout; "" outside a checkout, and without git."""
-    here = root()
+    here = code_folder()
     if not (here / ".git").exists():
         return ""
     command = ["git", "-c", "safe.directory=*", "-C", str(here), *words]  # it may belong to another user
@@ -29,7 +29,7 @@ def git(*words: str) -> str:
         return ""
 
 
-def root() -> Path:
+def code_folder() -> Path:
     """The folder of the package cse: a checkout, or where packages are installed."""
     return Path(__file__).resolve().parents[3]
 
@@ -39,7 +39,7 @@ def git_commit() -> str | None:
     changed = git("status", "--porcelain", "--untracked-files=no") or new_files()
     if commit := git("rev-parse", "--verify", "--quiet", "HEAD").strip():
         return f"{commit}+" if changed else commit
-    built = root() / BUILT
+    built = code_folder() / BUILT
     return built.read_text(encoding="utf-8").strip() if built.is_file() else None
 
 

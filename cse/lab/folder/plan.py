@@ -26,7 +26,7 @@ from cse.lab.settings.words import Word, recorded_words
 PLAN, LOG = "jobs.jsonl", "job.log"
 
 
-def add(folder: Path, lines: Iterable[Mapping[str, object]]) -> None:
+def add_jobs(folder: Path, lines: Iterable[Mapping[str, object]]) -> None:
     """Add lines to a folder's plan. Raises as cannot_write says."""
     file = folder / PLAN
     try:
@@ -36,7 +36,7 @@ def add(folder: Path, lines: Iterable[Mapping[str, object]]) -> None:
         raise cannot_write(file, error) from error
 
 
-def add_end(folder: Path, job: str, state: str, why: str) -> None:
+def add_job_end(folder: Path, job: str, state: str, why: str) -> None:
     """Add how a job ended. A disk that is full, of which the job's own failure speaks, does not end the others."""
     with contextlib.suppress(OSError), open(folder / PLAN, "a", encoding="utf-8") as plan:
         plan.write(json_line({"ended": job, "state": state, "why": why}))

@@ -21,17 +21,17 @@ def draw_plots(folder: Path, select: str | None, best_step: int, seed: int | Non
     select: the selection metric, drawn first; best_step: the step that was kept; seed: for the titles. Raises RunError
     if the disk refuses.
     """
-    curve = draw_curve(metric_events(folder), select, best_step)
-    figures = ({} if curve is None else {"scores": curve}) | draw_cosines(folder)
+    curve = dev_curve(metric_events(folder), select, best_step)
+    figures = ({} if curve is None else {"scores": curve}) | cosines_by_gold(folder)
     files = {name: folder / "plots" / f"{name}.png" for name in figures}
     for name, figure in figures.items():
         title = figure.get_suptitle() or name.replace("_", " and ")
         figure.suptitle(f"{title}\n{'/'.join(folder.absolute().parts[-2:])}, seed {seed}", fontsize=8, wrap=True)
-        save(figure, files[name])
+        save_figure(figure, files[name])
     return files
 
 
-def save(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path) -> None:
     """Write the figure as PNG, and as SVG beside it."""
     figure.draw_without_rendering()  # the layout takes most of the time: once for both files
     figure.set_layout_engine(None)
@@ -40,7 +40,7 @@ def save(figure: Figure, path: Path) -> None:
             figure.savefig(temporary, dpi=200, format=file.suffix[1:])
 
 
-def draw_curve(events: list[Event], select: str | None, best_step: int) -> Figure | None:
+def dev_curve(events: list[Event], select: str | None, best_step: int) -> Figure | None:
     """The selection metric and every Spearman score on dev, step by step."""
     names = dict.fromkeys(name for event in events for name in event)
     spearman = [name for name in names if name.startswith("dev/") and "spearman" in name.split("/")[-1]]
@@ -49,7 +49,7 @@ def draw_curve(events: list[Event], select: str | None, best_step: int) -> Figur
     curves = {name: of for name, of in points.items() if of}
     if not curves:
         return None
-    figure, axes = new(4.5, 3)
+    figure, axes = new_figure(4.5, 3)
     for name, of in curves.items():
         axes.plot(*zip(*of, strict=True), marker="o", markersize=3, label=name)
     axes.axvline(best_step, color="grey", linestyle=":", label="kept")
@@ -58,7 +58,7 @@ def draw_curve(events: list[Event], select: str | None, best_step: int) -> Figur
     return figure
 
 
-def draw_cosines(folder: Path) -> dict[str, Figure]:
+def cosines_by_gold(folder: Path) -> dict[str, Figure]:
     """Cosines by gold score before and after training: a figure for each task and split that has both."""
     before, after = read_cosines(folder, "before"), read_cosines(folder, "after")
     figures: dict[str, Figure] = {}
@@ -99,7 +99,7 @@ def cosine_histograms(
     return figure
 
 
-def new(width: float = 6.0, height: float = 4.0) -> tuple[Figure, Axes]:
+def new_figure(width: float = 6.0, height: float = 4.0) -> tuple[Figure, Axes]:
     """A figure with one set of axes. Sizes in inches."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()

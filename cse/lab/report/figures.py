@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cse.lab.folder.contents import read_cosines
-from cse.lab.folder.plots import cosine_histograms, new
+from cse.lab.folder.plots import cosine_histograms, new_figure
 from cse.lab.folder.runs import Run, grouped, score_named
 from cse.lab.folder.score_tables import IS_ALTERED
 from cse.lab.report import published
@@ -128,7 +128,7 @@ def middle_of_bin(values: pd.Series, bins: int | None, log: bool) -> pd.Series:
 def curve_figure(drawing: Drawing) -> Figure | None:
     """A line for each series and statistic; means have standard deviations over seeds as error bars."""
     plot, printed = drawing.plot, drawing.printed
-    figure, axes = new()
+    figure, axes = new_figure()
     varied = False
     for number, name in enumerate(drawing.series):
         color = f"C{number}"
@@ -216,7 +216,7 @@ def scatter_figure(drawing: Drawing) -> Figure | None:
     ours = pd.DataFrame(means).loc[frame.index.unique()]
     theirs = pd.DataFrame(printed.points if printed else [], columns=["label", "x", "y"]).set_index("label")
     names = list(dict.fromkeys([*drawing.series, *theirs.index]))
-    figure, axes = new()
+    figure, axes = new_figure()
     for marker, size, points in (("o", 6, ours), ("*", 9, theirs)):
         for name, (x, y) in points.iterrows():
             number = names.index(name) + 1
@@ -232,7 +232,7 @@ def scatter_figure(drawing: Drawing) -> Figure | None:
 def path_figure(drawing: Drawing) -> Figure | None:
     """A line for each run, in its series' colour; a ring marks its start."""
     plot = drawing.plot
-    figure, axes = new()
+    figure, axes = new_figure()
     for color, (name, runs) in enumerate(drawing.series.items()):
         for number, run in enumerate(runs):
             points = pd.DataFrame(run.events()).reindex(columns=[plot.x, plot.y]).dropna()
@@ -264,7 +264,7 @@ def cosines_figure(drawing: Drawing) -> Figure | None:
 def distribution_figure(drawing: Drawing) -> Figure | None:
     """A box of quartiles, and every score, at each x, which is a category."""
     plot = drawing.plot
-    figure, axes = new()
+    figure, axes = new_figure()
     boxes: dict[str, list[float]] = {}
     for name, runs in drawing.series.items():
         groups = grouped((run for run in runs if plot.y in run.metrics), plot.x)

@@ -13,7 +13,7 @@ import yaml
 
 from cse.errors import UserError
 from cse.lab.folder.plan import jobs_without_run
-from cse.lab.folder.plots import save
+from cse.lab.folder.plots import save_figure
 from cse.lab.folder.runs import Run, read_runs
 from cse.lab.folder.status import State, counted
 from cse.lab.report import figures, published
@@ -151,7 +151,7 @@ def draw_into(plot: Plot, spec: Spec, runs: list[Run], out: Path) -> Picture:
     printed = figures.printed_beside(plot, spec.paper)
     figure, path = figures.draw_figure(plot, spec, runs), out / "figures" / f"{plot.name}.png"
     if figure is not None:
-        save(figure, path)
+        save_figure(figure, path)
     else:  # an earlier report may have drawn it
         for file in (path, path.with_suffix(".svg")):
             file.unlink(missing_ok=True)

@@ -1,4 +1,12 @@
-"""What a run says before it starts, or instead of starting: a dry run's forecast or plan, a preview's rows."""
+"""What a run says before it starts, or instead of starting: a dry run's forecast or plan, a preview's rows.
+
+    announce        every run: the method, the encoder, the text, the views, what to know of the data, the schedule
+    print_forecast  (dry_run) then its time, memory and work, measured
+    print_plan      (dry_run) in place of both, where weights or data are missing
+    print_rows      (data.preview) some rows as the model will see them
+
+Each `..._in_words` below `announce` is one of its lines; an empty line is not printed (`print_fields`).
+"""
 
 import logging
 import platform
@@ -42,7 +50,7 @@ def announce(config: Config, training: Training, found: Overlap) -> None:
         **method_in_words(config),
         encoder=encoder_in_words(config["model"]["name"], parts.encoder),
         data=data_in_words(parts.batches.text, len(parts.batches.rows)),
-        cut=cut_in_words(parts.batches),
+        truncation=truncation_in_words(parts.batches),
         views=views_in_words(parts.batches, config["choices"]["augmentation"]),
         duplicates=duplicates_in_words(parts, found["duplicates"]),
         overlap=overlap_in_words(found) if parts.evaluators else "",
@@ -55,12 +63,12 @@ def announce(config: Config, training: Training, found: Overlap) -> None:
 
 
 def method_in_words(config: Config) -> dict[str, str]:
-    """The method, under the names that one types, and the sources of its values, one a line."""
+    """The method, under the names that one types, and the recipes of its hyper-parameters, one a line."""
     choices = config["choices"]
     beside = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"
     return {
         "objective": f"{choices['objective']}{beside}, augmentation {choices['augmentation']}",
-        "values": ("\n" + 11 * " ").join(config["sources"]),
+        "recipe": ("\n" + 11 * " ").join(config["sources"]),
     }
 
 
@@ -77,7 +85,7 @@ def pooling_in_words(name: str, pooling: str) -> str:
     with suppress(UserError, OSError, ValueError, KeyError):  # a remark: what cannot be read is refused elsewhere
         recorded = recorded_modules(Path(locate(name)))
         if recorded is not None and recorded.pooling != pooling:
-            return f"{pooling} pooling (its folder records {recorded.pooling}, which model.pooling=null takes)"
+            return f"{pooling} pooling (its folder records {recorded.pooling}: model.pooling=null uses that)"
     return f"{pooling} pooling"
 
 
@@ -93,14 +101,14 @@ def data_in_words(text: Text | TextRows, rows: int | None = None) -> str:
     return words
 
 
-def cut_in_words(batches: Batches) -> str:
-    """How many rows have a text of as many tokens as a view may have, or more, whose rest is cut; "" for none, and for
-    text that each view tokenises anew."""
+def truncation_in_words(batches: Batches) -> str:
+    """How many rows have a text of as many tokens as a view may have, or more; longer ones are truncated. "" for none,
+    and for text that each view tokenises anew."""
     text, most = batches.text, batches.max_length
     read = [ids for column, ids in enumerate(text.token_ids) if column in batches.columns]
     full = [np.diff(ids.offsets)[text.chosen[batches.rows]] >= most for ids in read]
     count, kept = np.count_nonzero(np.any(full, axis=0)), most - batches.tokenizer.template_length
-    return f"{count:,} rows have {kept} tokens or more: {kept} are kept (trainer.max_length)" if count else ""
+    return f"{count:,} rows reach trainer.max_length={kept}" if count else ""
 
 
 def views_in_words(batches: Batches, choice: str) -> str:
@@ -112,30 +120,31 @@ def views_in_words(batches: Batches, choice: str) -> str:
         if unread := text.column_names[count:]:
             views += f" ({', '.join(unread)} not read)"
     else:
-        views = f"each text {count} times" if count > 1 else "each text"
+        views = {1: "each text", 2: "each text twice"}.get(count, f"each text {count} times")
     if not augmentation.keeps_text:
         views += f", changed by augmentation={choice}"
-        return f"{views} but for the first" if augmentation.keeps_first else views
-    return views if several or count == 1 else f"{views}, with other dropout"
+        return f"{views} except the first" if augmentation.keeps_first else views
+    return views if several or count == 1 else f"{views}, with different dropout"
 
 
 def duplicates_in_words(parts: Parts, count: int) -> str:
-    """How many rows have a text that another row has too, and of a first batch; "" for none, or without negatives.
-    count: those of all rows."""
+    """How many rows share a text with another row, in all (`count`) and in the first batch; "" for none, or without
+    negatives."""
     batches = parts.batches
     if not (count and parts.objective.negatives(parts.trainer.batch_size)):
         return ""
     rows_B = batches.rows_of(0)
-    said = f"{count:,} rows share a text with another, {met(batches.text, rows_B)} of {len(rows_B)} in the first batch"
+    meet = met(batches.text, rows_B)
+    said = f"{count:,} rows share a text with another row; {meet} of the {len(rows_B)} rows in the first batch"
     if parts.trainer.no_duplicates:
         return said
-    return f"{said}, where it is a negative (trainer.no_duplicates=true keeps them apart)"
+    return f"{said}, where they are negatives of each other (trainer.no_duplicates=true separates them)"
 
 
 def selection_in_words(select: str | None, choosers: Mapping[str, Evaluator], tested: Mapping[str, Evaluator]) -> str:
-    """How many of the pairs that choose the kept step are pairs of a test that the run is scored on; "" for none.
+    """How many of the pairs that model selection uses are also test pairs of the run; "" for none.
 
-    select: the score that chooses it, of one of the choosers. tested: the evaluators that score it.
+    select: the score that selects the step, by one of the choosers. tested: the evaluators that score the run.
     """
     name = (select or "").split("/")[1:2]
     chooser = choosers.get(*name) if name else None
@@ -146,8 +155,8 @@ def selection_in_words(select: str | None, choosers: Mapping[str, Evaluator], te
     for key, one in tested.items():
         tests = set(one.pairs("test")) if isinstance(one, ScoredPairs) else set()
         if count := sum(pair in tests for pair in pairs):
-            found.append(f"{count:,} of its {len(pairs):,} pairs are pairs of {key}'s tests")
-    return "; ".join([f"by {select}", *found]) if found else ""
+            found.append(f"{count:,} of its {len(pairs):,} pairs are test pairs of {key} too")
+    return "; ".join([f"on {select}", *found]) if found else ""
 
 
 def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
@@ -178,7 +187,7 @@ def device_in_words(training: Training) -> str:
     accelerator = training.accelerator
     words = [device_name(accelerator.device), precision_in_words(training.trainer.precision)]
     if training.eval_precision == "bf16":
-        words.append("dev scores too, but not those of best/")
+        words.append("dev scores in bf16, final scores in fp32")
     if accelerator.num_processes > 1:
         words.append(f"{accelerator.num_processes} processes")
     return ", ".join(words)
@@ -208,10 +217,11 @@ def print_forecast(training: Training) -> None:
     print_fields(
         negatives=f"{parts.objective.negatives(trainer.batch_size):,} an anchor",
         time=f"{left:,} steps of {about.step:.3g} s, {dev_scores} dev scores of {about.dev_score:.3g} s, "
-        f"{about.last_scores:.3g} s to encode the rest at the end: {duration(seconds)}, and what is fitted on vectors",
+        f"{about.last_scores:.3g} s to encode the other texts at the end; total about {duration(seconds)}, without "
+        "fitting classifiers",
         memory=f"{about.memory / 2**30:.1f} of {total_memory(device) / 2**30:.0f} GiB at the peak",
         work=f"{left * about.flop / 1e15:.3g} PFLOP in {left:,} steps; this machine sustains "
-        f"{about.flop / about.step / 1e12:.3g} TFLOP a second",
+        f"{about.flop / about.step / 1e12:.3g} TFLOP/s",
         measured=f"{STEPS} steps on {platform.node()}, {processor(device)}",
     )
 
@@ -220,7 +230,8 @@ def processor(device: torch.device) -> str:
     """The device that the steps were measured on, by name."""
     if is_gpu(device):
         return torch.cuda.get_device_name(device)
-    return f"{torch.get_num_threads()} threads of {platform.processor() or platform.machine()}"
+    threads = torch.get_num_threads()
+    return f"{threads} thread{'s' if threads > 1 else ''} of {platform.processor() or platform.machine()}"
 
 
 def print_plan(cfg: DictConfig, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where a run's values come from: the recipes that apply to its choices, or a line that there is none for them."""
+"""Where a run's hyper-parameters come from: the recipes that apply to its choices, or a line that there is none."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,18 +17,17 @@ def sources(chosen: Mapping[str, str | None], words: Sequence[Word]) -> list[str
     encoder = named or model
     lines = [
         recipe
-        or f"conf/recipe has none for {objective} with {encoder}: those of {path_of('objective', objective)} and of "
+        or f"no recipe for {objective} + {encoder}: defaults of {path_of('objective', objective)} and "
         f"{path_of('trainer', str(chosen['trainer']))}",
         first_sentence("recipe/augmentation", chosen["recipe/augmentation"]),
     ]
     if aux != "none":
         lines += [
             first_sentence("recipe/aux_modality", chosen["recipe/aux_modality"])
-            or f"conf/recipe has none for {aux} beside {objective} with {encoder}: those of "
-            f"{path_of('aux_modality', aux)}"
+            or f"no recipe for {aux} + {objective} + {encoder}: defaults of {path_of('aux_modality', aux)}"
         ]
     if recipe and named:
-        lines += [f"all for model={model}; model.name={named} is trained in its place"]
+        lines += [f"these are for model={model}; this run trains model.name={named}"]
     lines += [f"then {word}" for word in words if word.key in ("experiment", "variant", "smoke")]
     return [line for line in lines if line]
 

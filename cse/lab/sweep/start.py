@@ -39,17 +39,17 @@ class Start:
         """Write down what is to run, before it does. search: the one whose trials they are."""
         of = {} if search is None else {"search": search}
         lines = [{"job": job.name, "program": job.program, "words": texts_of(job.words), **of} for job in jobs]
-        plan.add(self.folder, lines)
+        plan.add_jobs(self.folder, lines)
 
     def plan_search(self, search: str, trials: int) -> None:
         """Write down how many trials a search is to make."""
-        plan.add(self.folder, [{"search": search, "trials": trials}])
+        plan.add_jobs(self.folder, [{"search": search, "trials": trials}])
 
     def record(self, outcome: Outcome) -> None:
         """Keep a job's outcome, write it down unless its run does, and print it."""
         self.outcomes[outcome.job] = outcome
         if outcome.state not in (State.DONE, State.DONE_BEFORE, State.RUNNING):
-            plan.add_end(self.folder, outcome.job, outcome.state, outcome.detail)
+            plan.add_job_end(self.folder, outcome.job, outcome.state, outcome.detail)
         text = outcome.detail if outcome.score is None else score_in_words(outcome.score)
         line = f"{time.strftime('%H:%M:%S')}  {outcome.state:11}  {outcome.job}  {text}"
         print(line.rstrip(), flush=True)

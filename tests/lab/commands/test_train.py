@@ -87,7 +87,7 @@ def test_a_preview_prints_views_with_no_data_for_scores_and_no_batch(small_run, 
     out = capsys.readouterr().out
     assert out.count("view 0") == 2
     assert out.count("view 1") == 2
-    assert "each text 2 times, with other dropout" in out
+    assert "each text twice, with different dropout" in out
     assert "[CLS]" in out
     assert not (tmp_path / "run" / "results.json").exists()
 

@@ -29,7 +29,7 @@ def test_the_patch_of_a_checkout_gives_its_code(tmp_path, monkeypatch):
     git(here, "add", ".")
     git(here, "commit", "-m", "first")
     git(tmp_path, "clone", here, there)
-    monkeypatch.setattr(commit, "root", lambda: here)
+    monkeypatch.setattr(commit, "code_folder", lambda: here)
     (here / "text.txt").write_text("a sentence\n")
     assert not str(commit.git_commit()).endswith("+")
     (here / "cse" / "a.py").write_bytes(b"one = 1\r\ntwo = 3\r\n")
@@ -90,9 +90,9 @@ def test_a_wheel_holds_the_commit_that_it_was_built_from(tree, tmp_path, monkeyp
     assert commit_in(wheel) == first + "+"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
-    monkeypatch.setattr(commit, "root", lambda: tmp_path / "site")
+    monkeypatch.setattr(commit, "code_folder", lambda: tmp_path / "site")
     assert commit.git_commit() == first + "+"
     shutil.rmtree(tree / ".git")
     assert commit_in(built(tree, "wheel")) is None
-    monkeypatch.setattr(commit, "root", lambda: tree)
+    monkeypatch.setattr(commit, "code_folder", lambda: tree)
     assert commit.git_commit() is None

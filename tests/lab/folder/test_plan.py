@@ -15,10 +15,12 @@ def sweep(tmp_path):
     for name in "abcd":
         (folder / name).mkdir(parents=True)
     words = ["hydra.mode=RUN", "objective=simcse", "trainer.lr=1e-4", "data.path='x,y.txt'", "model.targets=[query]"]
-    plan.add(folder, [{"job": name, "program": "cse-train", "words": [*words, f"seed={name!r}"]} for name in "abcde"])
+    plan.add_jobs(
+        folder, [{"job": name, "program": "cse-train", "words": [*words, f"seed={name!r}"]} for name in "abcde"]
+    )
     leave_run(folder / "a", {})
-    plan.add_end(folder, "b", "failed", "lr: should be greater than 0")
-    plan.add_end(folder, "c", "killed", "by signal 9")
+    plan.add_job_end(folder, "b", "failed", "lr: should be greater than 0")
+    plan.add_job_end(folder, "c", "killed", "by signal 9")
     (folder / "d" / "job.log").write_text("a line\ncse-train: data.path: there is no such file\n")
     return folder
 
@@ -47,12 +49,14 @@ def test_a_jobs_own_folder_and_one_without_a_plan_tell_too(sweep):
 
 
 def test_a_job_that_is_planned_again_has_not_started(sweep):
-    plan.add(sweep, [{"job": "b", "program": "cse-train", "words": []}])
+    plan.add_jobs(sweep, [{"job": "b", "program": "cse-train", "words": []}])
     assert states(sweep)["b"] == "not started"
 
 
 def test_a_search_owes_the_trials_that_it_has_not_asked_for(tmp_path):
-    plan.add(tmp_path, [{"search": "x", "trials": 3}, {"job": "a", "program": "cse-train", "words": [], "search": "x"}])
+    plan.add_jobs(
+        tmp_path, [{"search": "x", "trials": 3}, {"job": "a", "program": "cse-train", "words": [], "search": "x"}]
+    )
     assert list(states(tmp_path).values()) == ["not started"] * 3
-    plan.add(tmp_path, [{"search": "x", "trials": 1}])  # every point was tried
+    plan.add_jobs(tmp_path, [{"search": "x", "trials": 1}])  # every point was tried
     assert list(states(tmp_path)) == ["a"]

@@ -26,7 +26,7 @@ def test_every_figure_that_has_data_is_drawn(tmp_path):
     scores = files["scores"].with_suffix(".svg").read_text()
     assert "<svg" in scores
     assert f"{tmp_path.name}, seed 3" in scores
-    (figure,) = plots.draw_cosines(tmp_path).values()
+    (figure,) = plots.cosines_by_gold(tmp_path).values()
     assert figure.get_suptitle().startswith("it/first dev")
     counts = [axes.patches[0].get_data().values.sum() for axes in figure.axes]
     assert counts == [1, 1, 1, 1, 0, 0, 0, 0, 1, 1]  # two columns, five rows from 0 to 5

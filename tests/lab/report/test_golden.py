@@ -93,7 +93,9 @@ def grid(leave, tmp_path):
     steps = [{"time": 100.0 + step, "train/loss": 1.0} for step in range(51)]
     leave_heartbeat(left("alive", 3e-5, 6, status="running", events=steps, total_steps=150), age=-3600)  # for an hour
     left("smoke", 3e-5, 1, {SELECT: 99.0}, typed=["smoke=true"])
-    plan.add(tmp_path / "runs", [{"job": "planned", "program": "cse-train", "words": ["objective=simcse", "seed=7"]}])
+    plan.add_jobs(
+        tmp_path / "runs", [{"job": "planned", "program": "cse-train", "words": ["objective=simcse", "seed=7"]}]
+    )
 
 
 def test_runs(grid, shown):

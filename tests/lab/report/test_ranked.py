@@ -144,8 +144,8 @@ def test_all_jobs_of_a_line_are_counted_also_if_none_has_a_run(leave, tmp_path, 
     folder.mkdir()
     words = [["trainer.lr=-1", "seed=1"], ["trainer.lr=1", "seed=1"], ["trainer.lr=1", "seed=2"]]
     lines = [{"job": f"job{place}", "program": "cse-train", "words": of} for place, of in enumerate(words)]
-    plan.add(folder, lines)
-    plan.add_end(folder, "job0", "failed", "trainer.lr=-1: should be greater than 0")
+    plan.add_jobs(folder, lines)
+    plan.add_job_end(folder, "job0", "failed", "trainer.lr=-1: should be greater than 0")
     assert exit_code("cse-report", "runs=runs") == 0
     out = capsys.readouterr().out
     assert "3 runs: 2 not started, 1 failed" in out

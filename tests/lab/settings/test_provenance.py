@@ -161,17 +161,17 @@ def test_a_recipes_name_is_of_choices_and_its_file_opens_with_its_source(group):
      ["recipe/simcse_roberta", "recipe/aux_modality/visual_simcse_roberta", "then experiment=visualcse",
       "then variant=released"]),
     ("smoke=true", ["recipe/simcse_bert", "then smoke=true"]),
-    ("objective=declutr model=bert", ["declutr with bert: objective/declutr trainer/default"]),
-    ("objective=barlow model=modernbert model.name=/mine", ["barlow with /mine: objective/barlow trainer/default"]),
-    ("model.name=/mine", ["recipe/simcse_bert", "all for model=bert; model.name=/mine is trained in its place"]),
+    ("objective=declutr model=bert", ["declutr + bert: objective/declutr trainer/default"]),
+    ("objective=barlow model=modernbert model.name=/mine", ["barlow + /mine: objective/barlow trainer/default"]),
+    ("model.name=/mine", ["recipe/simcse_bert", "these are for model=bert; this run trains model.name=/mine"]),
     ("aux_modality=visual model=rubert",
-     ["simcse with rubert: objective/simcse trainer/default", "visual beside simcse with rubert: aux_modality/visual"]),
+     ["simcse + rubert: objective/simcse trainer/default", "visual + simcse + rubert: aux_modality/visual"]),
 ])  # fmt: skip
 def test_a_run_names_the_files_of_its_values(words, places):
     def place(line: str) -> str:
         """The conf/ files that it names, after the pair for which there is no recipe."""
         files = " ".join(re.findall(r"conf/([\w/]+)\.yaml", line))
-        missing = re.match(r"conf/recipe has none for (.*:)", line)
+        missing = re.match(r"no recipe for (.*:)", line)
         return f"{missing[1]} {files}" if missing else files or line
 
     assert [place(line) for line in told(*words.split())] == places
