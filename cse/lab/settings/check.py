@@ -18,7 +18,7 @@ from typing import cast
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, SchemaValidator
 
 from cse.errors import UserError
 from cse.lab.settings import own
@@ -37,7 +37,7 @@ from cse.lab.settings.part_class import (
     unmade,
     validator,
 )
-from cse.lab.settings.schema import BESIDE, COMMANDS
+from cse.lab.settings.schema import COMMANDS, slot_of
 from cse.lab.settings.typed import referred_key
 
 NOT_READ = "there is no such setting, and no value refers to it"
@@ -56,15 +56,16 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
     a reference to a key that does not exist.
     """
     check = Check(cfg)
+    helpers = helper_keys(check.written, keys)
     for key in sorted(OmegaConf.missing_keys(without_hydra(cfg))):
         check.wrong[key] = [NOT_SET]
-    helpers = helper_keys(check.written, keys)
     for setting in unread_keys(check.content, check.written, helpers):
         check.wrong[setting] = [NOT_READ]
-    check.check_command({key: value for key, value in check.content.items() if key not in helpers}, keys)
+    ours = {key: value for key, value in check.content.items() if key not in helpers}
+    check.check_settings("", ours, validator(keys), list(keys.__annotations__))
     for key, node in nodes_in(check.content):
         if key and isinstance(node, dict) and "_target_" in node:
-            check.check_part(f"{key}.", node)
+            check.check_part(key, node)
     if check.wrong:
         raise UserError("; ".join(sentence_of(key, reasons, cfg) for key, reasons in check.wrong.items()))
     return cfg
@@ -74,7 +75,7 @@ class Check:
     """One config under check.
 
     content: its values, resolved. written: its values by dotted key, with their references. wrong: what is wrong with
-    each setting, KEY=VALUE or KEY. A node's place is the start of its keys: "trainer.", or "" at the top.
+    each setting, KEY=VALUE or KEY.
     """
 
     def __init__(self, cfg: DictConfig) -> None:
@@ -84,48 +85,41 @@ class Check:
         self.written = flattened(cast("Config", OmegaConf.to_container(ours)))
         self.wrong: dict[str, list[str]] = {}
 
-    def check_command(self, node: Config, keys: type) -> None:
-        """Check the keys that no part takes."""
-        settings = without_parts(node)
+    def check_part(self, key: str, node: Config) -> None:
+        """Check the settings of the part at a key, and that it can be made of them."""
+        target, slot = str(node["_target_"]), slot_of(key)
         try:
-            converted = validator(keys).validate_python(settings, strict=True)
-        except ValidationError as refused:
-            self.refuse("", node, refused, known=list(keys.__annotations__))
-            return
-        self.keep("", settings, converted)
-
-    def check_part(self, place: str, node: Config) -> None:
-        """Check the settings of a part, and that it can be made of them."""
-        target, settings = str(node["_target_"]), without_parts(node)
-        try:
-            types = types_of(target, BESIDE.get(place))
+            types = types_of(target, slot.beside)
         except (ImportError, ValueError, TypeError) as error:
-            self.wrong[f"{place}_target_={target}"] = [not_imported(target, error)]
+            self.wrong[f"{key}._target_={target}"] = [not_imported(target, error)]
             return
+        known = list(signature(get_object(target)).parameters)
+        is_right = self.check_settings(f"{key}.", node, types, known)
+        if is_right and (why := unmade(slot, node)):
+            self.wrong[f"{key}._target_={target}"] = [why]
+
+    def check_settings(self, place: str, node: Config, types: SchemaValidator, known: Sequence[str]) -> bool:
+        """Whether the settings of a node have these types. What pydantic converts is written into the config, where it
+        was typed; what it refuses is added to `wrong`, by the key that one types.
+
+        place: the start of the node's keys, "trainer.", or "" at the top. known: the settings that there are.
+        """
+        settings = without_parts(node)
         try:
             converted = types.validate_python(settings, strict=True)
         except ValidationError as refused:
-            self.refuse(place, node, refused, known=list(signature(get_object(target)).parameters))
-            return
-        if why := unmade(place, node):
-            self.wrong[f"{place}_target_={target}"] = [why]
-        self.keep(place, settings, converted)
-
-    def refuse(self, place: str, node: Config, refused: ValidationError, known: Sequence[str]) -> None:
-        """Add what pydantic refuses of a node, by the key that one types. known: the settings that there are."""
-        for error in refused.errors():
-            if error["input"] != MISSING:
-                key, value = setting_at(error, node)
-                setting = referred_key(place + key, self.written) + value
-                self.wrong.setdefault(setting, []).append(refusal_in_words(error, known))
-
-    def keep(self, place: str, settings: Config, converted: Config) -> None:
-        """Write the values that pydantic converted into the config, where they were typed."""
+            for error in refused.errors():
+                if error["input"] != MISSING:
+                    key, value = setting_at(error, node)
+                    setting = referred_key(place + key, self.written) + value
+                    self.wrong.setdefault(setting, []).append(refusal_in_words(error, known))
+            return False
         before = flattened(settings)
         for key, value in flattened(converted).items():
             plain = list(value) if isinstance(value, tuple) else value
             if plain != before[key]:
                 OmegaConf.update(self.cfg, referred_key(place + key, self.written), plain)
+        return True
 
 
 def helper_keys(written: Config, keys: type) -> set[str]:

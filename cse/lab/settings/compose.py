@@ -20,7 +20,7 @@ from cse.lab.settings.mistakes import explain, no_choice
 from cse.lab.settings.words import Word
 
 SINGLE = ("model", "objective", "augmentation", "aux_modality")
-"""The groups of which one choice is made: together they name a recipe."""
+"""The groups whose choices name the files of conf/recipe. Of a list of choices Hydra would find none, silently."""
 SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
 """Words for true and false, in lower case."""
 REFERENCES = re.compile(r"\$\{(\.*)(\w+(?:\.\w+)*)")
@@ -109,14 +109,23 @@ def explaining(words: Sequence[str], command: str) -> Iterator[None]:
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    before = BaseContainer._resolvers["oc.env"]
-    OmegaConf.register_new_resolver("oc.env", from_environment, replace=True)
     try:
-        yield
+        with guarded_environment():
+            yield
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(explain(error, words, command)) from error
     except yaml.YAMLError as error:  # in a choice of the user's own
         raise UserError(" ".join(str(error).split())) from error
+
+
+@contextmanager
+def guarded_environment() -> Iterator[None]:
+    """In the block, ${oc.env:NAME} is `from_environment`. After it, it is OmegaConf's own, for the configs of others in
+    this process: a notebook's, or those of a program that imports cse."""
+    before = BaseContainer._resolvers["oc.env"]
+    OmegaConf.register_new_resolver("oc.env", from_environment, replace=True)
+    try:
+        yield
     finally:
         BaseContainer._resolvers["oc.env"] = before
 

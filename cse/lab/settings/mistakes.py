@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from cse.errors import UserError
 from cse.lab.settings.grammar import spell_word
@@ -27,31 +28,72 @@ INSTEAD = {
 """What a command's group offers beside its choices."""
 
 
+class Failure(NamedTuple):
+    """An error of Hydra or OmegaConf on a line. said: its text, without the search path."""
+
+    error: Exception
+    said: str
+    words: Sequence[str]
+    command: str
+
+
 def explain(error: Exception, words: Sequence[str], command: str) -> str:
     """One sentence for an error of Hydra or OmegaConf: its own, unless that names neither key nor choices."""
-    from hydra.errors import OverrideParseException
-
-    text = str(error).partition("Config search path")[0]
     if isinstance(error.__cause__, UserError):  # of a value from the environment
         return str(error.__cause__)
-    if match := re.search(r"(?:Could not override '|is not in struct\s+full_key: )([^'\s]+)", text):
-        return no_key(match[1], words, command)
-    if match := re.search(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'", text):
-        return no_choice(match[1], match[2], command)
-    if match := re.search(r"Could not find '(hydra/\w+)/([^']+)'\s+Available options in [^:]*:(.*)", text, re.DOTALL):
-        return f"{match[1]}={match[2]} is not a choice; it has {', '.join(match[3].split())}"
-    if isinstance(error, OverrideParseException) and "=" not in error.override:
-        return no_setting(error.override, words, command)
-    lines = [line.strip() for line in text.partition("See https")[0].splitlines()]
-    lines = [line for line in lines if line.strip("^") and "object_type=" not in line]
-    if isinstance(error, OverrideParseException):
-        why = "; ".join(line for line in lines if error.override not in line)
-        said = f" ({why})" if why else ""
-        return f"{error.override} cannot be read{said}{in_quotes(error.override)}"
-    own = "; ".join(lines)
-    if match := re.match(r"Ambiguous value for argument '(.*)'", text):
-        return f"{own}{in_quotes(match[1])}"
-    return own
+    failure = Failure(error, str(error).partition("Config search path")[0], words, command)
+    told = (told for explanation in EXPLANATIONS if (told := explanation(failure)))
+    return next(told, "; ".join(lines_of(failure)))
+
+
+def of_unknown_key(failure: Failure) -> str:
+    """trainer.learning_rate=1"""
+    match = re.search(r"(?:Could not override '|is not in struct\s+full_key: )([^'\s]+)", failure.said)
+    return no_key(match[1], failure.words, failure.command) if match else ""
+
+
+def of_unknown_choice(failure: Failure) -> str:
+    """model=brt"""
+    match = re.search(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'", failure.said)
+    return no_choice(match[1], match[2], failure.command) if match else ""
+
+
+def of_unknown_choice_of_hydra(failure: Failure) -> str:
+    """hydra/launcher=slurm"""
+    match = re.search(
+        r"Could not find '(hydra/\w+)/([^']+)'\s+Available options in [^:]*:(.*)", failure.said, re.DOTALL
+    )
+    return f"{match[1]}={match[2]} is not a choice; it has {', '.join(match[3].split())}" if match else ""
+
+
+def of_unread_word(failure: Failure) -> str:
+    """note=a,,b, or a word without =."""
+    from hydra.errors import OverrideParseException
+
+    if not isinstance(failure.error, OverrideParseException):
+        return ""
+    word = failure.error.override
+    if "=" not in word:
+        return no_setting(word, failure.words, failure.command)
+    why = "; ".join(line for line in lines_of(failure) if word not in line)
+    said = f" ({why})" if why else ""
+    return f"{word} cannot be read{said}{in_quotes(word)}"
+
+
+def of_ambiguous_word(failure: Failure) -> str:
+    """note=a,b without -m: is it one text, or two jobs?"""
+    match = re.match(r"Ambiguous value for argument '(.*)'", failure.said)
+    return f"{'; '.join(lines_of(failure))}{in_quotes(match[1])}" if match else ""
+
+
+EXPLANATIONS = (of_unknown_key, of_unknown_choice, of_unknown_choice_of_hydra, of_unread_word, of_ambiguous_word)
+"""Each explains one kind of failure, of which its docstring has an example, or returns ""."""
+
+
+def lines_of(failure: Failure) -> list[str]:
+    """The lines of an error that say something to a person."""
+    lines = [line.strip() for line in failure.said.partition("See https")[0].splitlines()]
+    return [line for line in lines if line.strip("^") and "object_type=" not in line]
 
 
 def in_quotes(text: str) -> str:
@@ -78,19 +120,17 @@ def no_setting(word: str, words: Sequence[str], command: str) -> str:
 
 def no_key(key: str, words: Sequence[str], command: str) -> str:
     """The message for a key that the line's choices lack: the nearest that they have, or which choices have it."""
-    known, chosen = keys_of_command(command), choices_of(words, command)
-    told = "" if key in known else topic(key, known)
-    if told:
-        why = told
-    elif key in groups(command):  # which was given a mapping
+    known = keys_of_command(command)
+    if key in groups(command):  # which was given a mapping
         return f"{key}={{...}}: there is no such key in it; write each setting as {key}.KEY=VALUE"
-    elif (command, key) == ("evaluate", "model.name"):
-        why = "the encoder to score is checkpoint=FOLDER or its name on the hub"
-    elif evaluators := of_evaluators(key, known):
-        why = f"there is {', '.join(evaluators)}"
-    else:
-        return no_key_but_near(key, known, [one for one, having in known.items() if chosen.intersection(having)])
-    return f"there is no key {key}; {why}"
+    if key not in known and (told := topic(key, known)):
+        return f"there is no key {key}; {told}"
+    if (command, key) == ("evaluate", "model.name"):
+        return f"there is no key {key}; the encoder to score is checkpoint=FOLDER or its name on the hub"
+    if evaluators := of_evaluators(key, known):
+        return f"there is no key {key}; there is {', '.join(evaluators)}"
+    chosen = choices_of(words, command)
+    return no_key_but_near(key, known, [one for one, having in known.items() if chosen.intersection(having)])
 
 
 def of_evaluators(key: str, known: Iterable[str]) -> list[str]:
@@ -123,43 +163,45 @@ def choices_of(words: Sequence[str], command: str) -> set[str]:
 
 
 def no_choice(group: str, choice: str, command: str = "train") -> str:
-    """The message for a choice that the group lacks, by the first of these that knows the name."""
-    for told in (misplaced, with_several, of_another_group, of_other_trainers, encoder_of):
-        if sentence := told(group, choice, command):
-            return f"{group}={choice} {sentence}"
-    return f"{group}={choice} is not a choice{what_there_is(group, choice, command)}"
+    """The message for a choice that the group lacks, by the first of HINTS that knows the name."""
+    told = (told for hint in HINTS if (told := hint(group, choice, command)))
+    return f"{group}={choice} {next(told, f'is not a choice{what_there_is(group, choice, command)}')}"
 
 
 def misplaced(group: str, choice: str, command: str) -> str:
-    """Of a file of the user's own that lies in another folder; "" if there is none, as below."""
+    """objective=mine, with FOLDER/mine.yaml in place of FOLDER/objective/mine.yaml."""
     files = [path for folder in own_folders() for path in folder.rglob("*.y*ml") if path.stem == choice]
     where = f"it would be {group}/{choice}.yaml in --config-dir"
     return f"is not a choice: {where}, and there is {files[0]}" if files else ""
 
 
 def with_several(group: str, choice: str, command: str) -> str:
-    """Of a folder of choices: sweep=visualcse."""
+    """sweep=visualcse, which is a folder of choices."""
     inside = [one for one in choices(group) if one.startswith(f"{choice}/")]
     return f"has several: {', '.join(inside)}" if inside else ""
 
 
 def of_another_group(group: str, choice: str, command: str) -> str:
-    """Of a name that another group has: objective=visual."""
+    """objective=visual"""
     elsewhere = [f"{other}={choice}" for other in groups(command) if choice in choices(other)]
     return f"is not a choice; there is {' and '.join(elsewhere)}" if elsewhere else ""
 
 
 def of_other_trainers(group: str, choice: str, command: str) -> str:
-    """Of a name that other trainers use."""
+    """objective=MultipleNegativesRankingLoss"""
     told = topic(choice, keys_of_command(command))
     return f"is not a choice; {told}" if told else ""
 
 
 def encoder_of(group: str, choice: str, command: str) -> str:
-    """Of an encoder's name on the hub: model=bert-base-uncased."""
+    """model=bert-base-uncased, which is the encoder of model=bert."""
     name = re.compile(rf"^name: (\S+/)?{re.escape(choice)}$", re.MULTILINE)
     named = [f"{group}={one}" for one in choices(group) if name.search(text_of(file_of(group, one)))]
     return f"is not a choice; it is the encoder of {' and '.join(named)}" if named else ""
+
+
+HINTS = (misplaced, with_several, of_another_group, of_other_trainers, encoder_of)
+"""Each knows one mistake in a choice, of which its docstring has an example, or returns ""."""
 
 
 def what_there_is(group: str, choice: str, command: str) -> str:

@@ -1,7 +1,8 @@
 """A part's class: the types of what it takes, and what it must be for cse to use it.
 
-`types_of` reads the types from the constructor. `validator` has pydantic check values against types, and
-`refusal_in_words` says plainly what it refuses. `not_imported` and `unmade` say why a class cannot be used.
+`types_of` reads the types from the constructor, and `validator` has pydantic check values against them.
+`refusal_in_words` says plainly what it refuses. `not_imported` and `unmade` say why a class cannot be used; of the
+functions that `unmade` asks, the first that finds something wrong answers.
 """
 
 import re
@@ -20,7 +21,7 @@ from typing_extensions import TypedDict
 from cse.errors import in_short
 from cse.lab.settings.compose import SWITCH
 from cse.lab.settings.dotted import Config
-from cse.lab.settings.schema import BASES, BESIDE, PASSED
+from cse.lab.settings.schema import SLOTS, Slot
 from cse.lab.settings.suggest import nearest
 from cse.ranges import STRICT, no_word_for_null
 
@@ -86,7 +87,7 @@ def converting(schema: Any) -> Any:
         case list():
             return [converting(one) for one in schema]
         case {"type": "callable" | "is-instance" | "dataclass"}:
-            return core_schema.no_info_plain_validator_function(check_part)
+            return core_schema.no_info_plain_validator_function(accept_part)
         case {"type": "json-or-python"}:  # a Sequence; a config has what JSON has
             return converting(schema["json_schema"])
         case dict():
@@ -96,7 +97,7 @@ def converting(schema: Any) -> Any:
     return schema
 
 
-def check_part(value: object) -> object:
+def accept_part(value: object) -> object:
     """The value. Raises ValueError for one that is no part."""
     if value is not NESTED:
         raise ValueError(
@@ -133,30 +134,26 @@ def not_imported(target: str, error: Exception) -> str:
     return f"cannot be imported ({in_short(error.__cause__ or error)}){hint}"
 
 
-def unmade(place: str, node: Config) -> str:
+def unmade(slot: Slot, node: Config) -> str:
     """Why a part cannot be made of its settings and of what our code passes to it; "" if it can, or is made later."""
     part = get_object(node["_target_"])
     if node.get("_partial_") or "_args_" in node:
         return ""
     if isabstract(part):
         return f"lacks the method {', '.join(sorted(part.__abstractmethods__))}"
-    base = BASES.get(re.sub(r"^eval\.\w+\.$", "eval.", place))
-    if base and isclass(part):
-        kind = get_object(base)
-        if not issubclass(part, kind):
-            return f"must inherit {base}"
-        if wrong := wrong_method(part, kind) or wrong_attribute(part, kind):
-            return wrong
-        if place == "augmentation." and (wrong := no_method(part, kind)):
-            return wrong
-    beside = BESIDE[place].__annotations__ if place in BESIDE else ()
-    own = {key: value for key, value in node.items() if key not in (*HYDRAS_OWN, *beside)}
-    passed = PASSED.get(place, ())
-    try:
-        signature(part).bind(**dict.fromkeys(passed), **own)
-    except TypeError as error:
-        return f"{error} (cse itself passes {', '.join(passed)})" if passed else str(error)
-    return ""
+    if slot.base and isclass(part):
+        base = get_object(slot.base)
+        for wrong in (wrong_base, wrong_method, wrong_attribute):
+            if why := wrong(part, base):
+                return why
+        if slot is SLOTS["augmentation"] and (why := no_method(part, base)):
+            return why
+    return wrong_call(part, slot, node)
+
+
+def wrong_base(part: type, base: type) -> str:
+    """Which class a part does not inherit, or ""."""
+    return "" if issubclass(part, base) else f"must inherit {base.__module__}.{base.__qualname__}"
 
 
 def wrong_method(part: type, base: type) -> str:
@@ -193,3 +190,14 @@ def no_method(part: Any, base: Any) -> str:
         return ""
     hint = "".join(f' (it has {name}: is level = "{level}" missing in the class?)' for level, name in written.items())
     return f"lacks the method {LEVELS[part.level]}{hint}"
+
+
+def wrong_call(part: Any, slot: Slot, node: Config) -> str:
+    """Why a part's constructor, or a function, does not take its settings and what cse passes; "" if it does."""
+    beside = slot.beside.__annotations__ if slot.beside else ()
+    own = {key: value for key, value in node.items() if key not in (*HYDRAS_OWN, *beside)}
+    try:
+        signature(part).bind(**dict.fromkeys(slot.passed), **own)
+    except TypeError as error:
+        return f"{error} (cse itself passes {', '.join(slot.passed)})" if slot.passed else str(error)
+    return ""

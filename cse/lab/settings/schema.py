@@ -1,7 +1,9 @@
-"""The keys of conf/train.yaml and conf/evaluate.yaml that no part takes, with their types (cse.lab.settings.check)."""
+"""What a config may hold: the keys of conf/train.yaml and conf/evaluate.yaml that no part takes, with their types and
+marks, and the slots that parts stand in. cse.lab.settings.check reads the types, cse.lab.settings.keys the marks.
+"""
 
-from collections.abc import Callable
-from typing import Annotated, Literal, NotRequired
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal, NamedTuple, NotRequired
 
 from annotated_types import MinLen
 from pydantic import AfterValidator, with_config
@@ -156,16 +158,31 @@ class Elsewhere(TypedDict):
 
 COMMANDS: dict[str, type] = {"train": Train, "evaluate": Evaluate}
 
-BESIDE: dict[str, type] = {"objective.": AnyObjective}
-"""Further keys of a part, beside those of its signature, by the start of its keys."""
 
-BASES = {
-    "objective.": "cse.types.Objective",
-    "augmentation.": "cse.types.Augmentation",
-    "aux_modality.": "cse.types.AuxModality",
-    "eval.": "cse.types.Evaluator",
+class Slot(NamedTuple):
+    """What may stand at a key whose value is a part.
+
+    base: the class that the part must inherit; "" for any. passed: what cse.lab.run.build passes to it beside its
+    settings. beside: a TypedDict of the keys in its node that are not the part's own.
+    """
+
+    base: str = ""
+    passed: Sequence[str] = ()
+    beside: type | None = None
+
+
+SLOTS = {
+    "model": Slot(passed=("dropout", "mlm", "unrecorded")),
+    "objective": Slot("cse.types.Objective", passed=("dim",), beside=AnyObjective),
+    "augmentation": Slot("cse.types.Augmentation"),
+    "aux_modality": Slot("cse.types.AuxModality", passed=("dim",)),
+    "eval": Slot("cse.types.Evaluator"),
 }
-"""What a part must inherit, by the start of its keys."""
+"""The slots by group; any part may stand elsewhere. No signature says what a group is for: build is what takes it."""
 
-PASSED = {"objective.": ("dim",), "aux_modality.": ("dim",), "model.": ("dropout", "mlm", "unrecorded")}
-"""What cse.lab.run.build passes to a part beside its settings, by the start of its keys."""
+
+def slot_of(key: str) -> Slot:
+    """The slot at a dotted key. An evaluator stands at eval.NAME."""
+    group, _, rest = key.partition(".")
+    is_slot = rest != "" and "." not in rest if group == "eval" else rest == ""
+    return SLOTS.get(group, Slot()) if is_slot else Slot()
