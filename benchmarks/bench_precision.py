@@ -27,7 +27,8 @@ from benchmarks.peers import PACKAGE, PRECISIONS, reset_precision, save_model, s
 from benchmarks.results import SHARED, real_data, spread, table, where, write_section
 from cse.eval.sts import Sts, Stsb
 from cse.lab.folder.runs import read_run
-from cse.lab.run.build import build, precision_of
+from cse.lab.run.build import build
+from cse.lab.run.train import precision_of
 from cse.lab.settings.compose import composed
 from cse.model.load import load_encoder
 from cse.ranges import AnyPooling

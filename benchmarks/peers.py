@@ -106,7 +106,8 @@ def ours(source: str, batch: int, rows: int, folder: Path, precision: str) -> tu
     """cse's own loop, on text read and tokenised as in a run. Returns a turn and the batches."""
     from accelerate import Accelerator
 
-    from cse.lab.run.build import build, precision_of
+    from cse.lab.run.build import build
+    from cse.lab.run.train import precision_of
     from cse.training.loop import Training
     from cse.training.signals import Signals
 

@@ -26,7 +26,7 @@ from omegaconf import DictConfig
 from cse.errors import UserError
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run import startup
-from cse.lab.run.build import build_evaluators
+from cse.lab.run.evaluators import build_evaluators
 from cse.lab.run.foreign import FUNCTION
 from cse.lab.run.needs import encoder_folder
 from cse.lab.run.start import checked_settings, start_training

@@ -11,8 +11,7 @@ from cse import device
 from cse.errors import UserError
 from cse.lab.folder.runs import read_run
 from cse.lab.run.announce import precision_in_words
-from cse.lab.run.build import precision_of
-from cse.lab.run.train import start_processes
+from cse.lab.run.train import precision_of, start_processes
 from cse.model.encoder import Encoder
 
 

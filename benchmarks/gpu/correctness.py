@@ -21,7 +21,8 @@ from benchmarks.gpu.check import FAILED, Check, Result, within
 from benchmarks.gpu.commands import Run, train, train_apart
 from benchmarks.gpu.modality import pictures, sound
 from benchmarks.gpu.world import World, batch_for
-from cse.lab.run.build import make, make_objective
+from cse.lab.run.build import make_objective
+from cse.lab.run.instantiate import make
 from cse.lab.settings.compose import composed
 from cse.model.encoder import Encoder
 from cse.score import values

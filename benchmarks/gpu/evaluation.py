@@ -6,7 +6,7 @@ from benchmarks.gpu.check import MEASURED, Check, Result
 from benchmarks.gpu.world import World
 from benchmarks.peers import synchronized
 from cse.eval.scoring import MemoizedEncode
-from cse.lab.run.build import make
+from cse.lab.run.instantiate import make
 from cse.lab.settings.compose import composed
 from cse.model.load import load_encoder
 from cse.tensors import Precision

@@ -13,7 +13,7 @@ from cse.data import corpora
 from cse.data.corpora import check_copy
 from cse.data.text import Text
 from cse.errors import MissingResource, UserError
-from cse.lab.run.build import make
+from cse.lab.run.instantiate import make
 from cse.lab.run.needs import fetch_need, look_for
 from cse.sources.catalogue import DATASETS
 

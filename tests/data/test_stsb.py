@@ -5,7 +5,7 @@ from toys import composed
 
 from cse.data.stsb import FILE
 from cse.errors import MissingResource, UserError
-from cse.lab.run.build import make
+from cse.lab.run.instantiate import make
 
 LINE = "made\tup\ttrain\t1\t{score}\ta cat .\ta dog ."
 

@@ -13,7 +13,7 @@ import pytest
 import cse
 from cse.data.text import Text
 from cse.errors import UserError
-from cse.lab.run.build import make
+from cse.lab.run.instantiate import make
 
 TEXTS = {  # {columns: files, some with the line that has to be named}
     "": "empty folder.txt unreadable.txt loop",

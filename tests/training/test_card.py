@@ -15,7 +15,8 @@ from safetensors.torch import load_file
 from toy_batches import batch_for
 from toys import composed, objectives, run_of
 
-from cse.lab.run.build import make, make_objective
+from cse.lab.run.build import make_objective
+from cse.lab.run.instantiate import make
 from cse.lab.run.train import start_processes
 from cse.lab.settings.groups import choices
 from cse.training.momentum import MomentumEncoder

@@ -14,7 +14,7 @@ from toy_batches import batch_for
 from toys import composed
 
 from cse.errors import UserError
-from cse.lab.run.build import make as run_maker
+from cse.lab.run.instantiate import make as run_maker
 from cse.model.load import load_encoder
 from cse.training.step import plain_step
 from cse.training.update import Update, check_settings, compiled

@@ -1,12 +1,21 @@
 """One job: from its settings to a complete folder. Read it in this order.
 
-start       the way in: the words of one line, checked, become a job and run
-job         a job before its work: its settings, its words, its folder; checked without torch; steps: how many
-train       the phases of a training; evaluation: those of a scoring
-build       from settings to parts, with compatible and teacher; needs: what a line reads, before anything is read
-resume      resume= and rerun=: load a run, apply KEY=VALUE; foreign: no code that only the run names; unchanged: its
-            inputs are compared
-announce    what a run says before it starts, or instead of starting
-record      what is written of its start, results.json, the trackers; best: the encoder, and all that is left at the end
-launch      one process per device; startup: what is around a process; slurm: its scheduler; logs: where lines go
+The way in
+    start        the words of one line, checked, become a job and run
+    job          the job before its work: its settings, words, folder; checked without torch. steps: how many it makes
+From another run, by resume= or rerun=
+    resume       load that run's settings, apply the words. foreign: refuse code that only that run's folder names
+    unchanged    when all is built: compare what is read now with what that run read
+From settings to parts
+    needs        what a config reads, asked of its parts before anything is read
+    instantiate  make one part, and say what is wrong by the keys that the user types
+    build        all parts of a training. compatible: refuse those that do not fit together. teacher: of an objective
+    evaluators   those of a config, and the score of theirs that selects
+The work
+    train        the phases of a training. evaluation: those of a scoring
+    announce     what a run says before it starts, or instead of starting
+    record       results.json and the trackers. best: the encoder, and all that is left at the end
+The processes
+    launch       one process for each device. startup: what is around a process. slurm: its scheduler
+    logs         where lines go
 """

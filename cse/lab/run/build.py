@@ -1,32 +1,32 @@
-"""From a composed config to live parts: `build`, then how each part is made, in its order.
+"""From a composed config to live parts. Read `build`, then how each part is made, in its order.
 
-Every part is tried first, so that one error names all that is missing. What does not fit together is refused by
-cse.lab.run.compatible, before anything is downloaded or read where that can be known.
+Every part is tried (cse.lab.run.instantiate), so that one error names all that is missing. What does not fit together
+is refused by cse.lab.run.compatible, before anything is downloaded or read where that can be known.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from omegaconf import DictConfig, open_dict
 
-from cse.errors import MissingResource, UserError, combine
+from cse.errors import MissingResource, UserError
 from cse.lab.run.compatible import (
     check_aux,
+    check_combination,
     check_memory,
     check_objective,
     check_rows,
     check_score_column,
     check_scored_widths,
-    check_settings,
     check_views,
     check_with_encoder,
 )
-from cse.lab.settings.typed import as_typed
+from cse.lab.run.evaluators import build_evaluators
+from cse.lab.run.instantiate import Attempts, call, make
 from cse.sources.hub import cache_only
 
 if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
     from cse.data.text import Text
     from cse.model.encoder import Encoder
     from cse.training.settings import Parts, Trainer
-    from cse.types import Augmentation, AuxModality, Evaluator, Objective
+    from cse.types import Augmentation, AuxModality, Objective
 
 log = logging.getLogger(__name__)
 
@@ -46,40 +46,18 @@ T = TypeVar("T")
 UNRECORDED: Final = "cls"  # the pooling of the papers, in training, of an encoder that records none
 
 
-class Attempts:
-    """Tries one part after the other and collects what is missing, for one error that names all of it."""
-
-    def __init__(self) -> None:
-        self.missing: list[MissingResource] = []
-
-    def __call__(self, part: Callable[[], T]) -> T | None:
-        """Returns `part()`, or None if it is missing; `check` then raises."""
-        try:
-            return part()
-        except MissingResource as error:
-            self.missing.append(error)
-            return None
-
-    def check(self) -> None:
-        """Raise one MissingResource for everything that was missing."""
-        if self.missing:
-            raise combine(self.missing)
-
-
 def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
-    """Instantiate and prepare everything. Raises UserError, or one MissingResource for all that is missing."""
+    """Make and prepare every part. Raises UserError, or one MissingResource for all that is missing."""
     from cse.training.settings import Parts
 
     attempt = Attempts()
     trainer, augmentation, text = parts_before_encoder(cfg, attempt)
     pair = attempt(lambda: encoder_and_objective(cfg, augmentation))
-    scores = None if cfg.data.preview else cfg.get("eval")  # eval=[] leaves no key
-    evaluators = attempt(lambda: build_evaluators(scores))
+    evaluators = attempt(lambda: build_evaluators(None if cfg.data.preview else cfg.get("eval")))
     aux = None
     if pair is not None:
         check_with_encoder(cfg, *pair, augmentation, text=text)
-        if not cfg.data.preview:  # a preview neither trains nor scores
-            aux = attempt(lambda: build_aux(cfg, *pair))
+        aux = attempt(lambda: build_aux(cfg, *pair))
     found = attempt(lambda: call(cfg.data, text.find))
     attempt.check()
     assert pair is not None  # nor are the others: `check` has raised
@@ -99,7 +77,7 @@ def parts_before_encoder(cfg: DictConfig, attempt: Attempts) -> tuple[Trainer, A
     """
     from hydra.utils import get_class
 
-    check_settings(cfg)
+    check_combination(cfg)
     trainer: Trainer = make(cfg.trainer)
     augmentation: Augmentation | None = attempt(lambda: make(cfg.augmentation))
     text: Text = make(cfg.data)
@@ -167,74 +145,10 @@ def take_over_head(encoder: Encoder, kept: nn.Module) -> None:
         log.info("head       of the checkpoint: it is trained on as the objective's own, and kept")
 
 
-def build_evaluators(cfg: Mapping[Any, Any] | None, splits: Sequence[str] | None = None) -> dict[str, Evaluator]:
-    """The evaluators by config key, with their data found and checked. One MissingResource names all that is missing.
-
-    splits: those to score (None: all). An evaluator that has none of them is left out; raises UserError if all are.
-    """
-    nodes: Mapping[Any, Any] = cfg or {}
-    evaluators = make_evaluators(nodes)
-    if splits is not None:
-        evaluators = with_splits(evaluators, splits)
-    attempt = Attempts()
-    for name, evaluator in evaluators.items():
-        attempt(partial(prepare_evaluator, name, evaluator, nodes[name]))
-    attempt.check()
-    return evaluators
-
-
-def with_splits(evaluators: dict[str, Evaluator], splits: Sequence[str]) -> dict[str, Evaluator]:
-    """The evaluators that have one of the splits, each with those alone. Raises UserError if none has."""
-    chosen = {}
-    for name, evaluator in evaluators.items():
-        own = evaluator.splits
-        evaluator.splits = tuple(split for split in own if split in splits)
-        if evaluator.splits:
-            chosen[name] = evaluator
-        else:
-            log.warning("%s has only the split %s, which splits= leaves out", name, ", ".join(own))
-    if evaluators and not chosen:
-        raise UserError(f"splits=[{','.join(splits)}]: none of them is a split of {', '.join(evaluators)}")
-    return chosen
-
-
-def prepare_evaluator(name: str, evaluator: Evaluator, node: DictConfig) -> None:
-    """Find its data and check it. node: its settings."""
-    from cse.eval.scoring import check_source
-
-    call(node, evaluator.prepare)
-    check_source(name, evaluator)
-
-
-def make_evaluators(cfg: Mapping[Any, Any] | None) -> dict[str, Evaluator]:
-    """The evaluators by config key, without their data."""
-    return {str(name): make(node) for name, node in (cfg or {}).items()}
-
-
-def complete_selection(cfg: DictConfig) -> None:
-    """Write the evaluator that trainer.select names as the name of its primary score, in place: stsb becomes
-    dev/stsb/spearman. Raises UserError for an evaluator that has none."""
-    name = cfg.trainer.select
-    if name is None or name not in (cfg.get("eval") or {}):  # a score's full name, or a wrong one
-        return
-    evaluator: Evaluator = make(cfg.eval[name])
-    if evaluator.primary is None:
-        instead = f"name one in full, dev/{name}/SCORE"
-        raise UserError(f"eval.{name} has no primary score", key="trainer.select", value=name, instead=instead)
-    cfg.trainer.select = f"dev/{name}/{evaluator.primary}"
-
-
-def check_selection(cfg: DictConfig) -> None:
-    """Raise UserError if no evaluator gives a score that trainer.select, completed, or trainer.watch names."""
-    from cse.training.settings import watched
-
-    complete_selection(cfg)
-    watched(make(cfg.trainer), make_evaluators(cfg.get("eval")))
-
-
 def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModality | None:
-    """The second modality, bound to the objective's head in case it shares it; None for text alone."""
-    if not cfg.aux_modality:
+    """The second modality, bound to the objective's head in case it shares it; None for text alone, and for a preview,
+    which neither trains nor scores."""
+    if not cfg.aux_modality or cfg.data.preview:
         return None
     check_aux(cfg.model.name, encoder)
     aux: AuxModality = make(cfg.aux_modality, dim=encoder.dim)
@@ -293,41 +207,6 @@ def make_batches(
     if augmentation.level == "text":
         batches.check_texts()
     return batches
-
-
-def make(node: DictConfig, **more: object) -> Any:
-    """Call Hydra's instantiate, but raise a UserError as it is instead of Hydra's wrapper around it, with the keys of
-    this node for the part's parameters. A part in it is made first, for the same reason."""
-    from hydra.errors import InstantiationException
-    from hydra.utils import instantiate
-
-    for key, value in node.items():
-        if isinstance(value, DictConfig) and "_target_" in value and not value.get("_partial_"):
-            more[str(key)] = make(value)
-    with as_typed(node):
-        try:
-            return instantiate(node, **more)
-        except InstantiationException as error:
-            if isinstance(error.__cause__, UserError):
-                raise error.__cause__ from None
-            raise
-
-
-def call(node: DictConfig, method: Callable[[], T]) -> T:
-    """Call a method of the part that is made of this node: what it refuses is named by the keys that the user types."""
-    with as_typed(node):
-        return method()
-
-
-def precision_of(asked: str) -> str:
-    """What trainer.precision means here. auto: bf16 where the device computes in it, else fp32. Raises UserError."""
-    from cse.device import computes_bf16, count_gpus
-
-    if asked == "auto":
-        return "bf16" if computes_bf16() else "fp32"
-    if asked == "fp16" and not count_gpus():
-        raise UserError("trainer.precision=fp16 needs a GPU: on a CPU use fp32 or bf16")
-    return asked
 
 
 def rehearse(cfg: DictConfig) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def check_settings(cfg: DictConfig) -> None:
+def check_combination(cfg: DictConfig) -> None:
     """Refuse settings that contradict each other, and warn of one that does less than its name says."""
     from cse.model.export import check_exportable
 

@@ -23,8 +23,9 @@ from cse.eval.scoring import MemoizedEncode, refuse_nan, score
 from cse.lab.folder import score_tables
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import Run, read_run
-from cse.lab.run import build
 from cse.lab.run.compatible import check_scored_widths
+from cse.lab.run.evaluators import build_evaluators
+from cse.lab.run.instantiate import Attempts, call, make
 from cse.lab.run.job import Job
 from cse.lab.run.needs import encoder_folder
 from cse.lab.run.record import Record, begin_folder
@@ -55,9 +56,9 @@ def run_evaluation(job: Job) -> None:
     """Build everything, with one error for all that is missing; then make the folder, and score into it."""
     cfg = job.cfg
     with Heartbeat(job.folder) as heartbeat:
-        attempt = build.Attempts()
+        attempt = Attempts()
         subject = attempt(lambda: load_subject(cfg))
-        evaluators = attempt(lambda: build.build_evaluators(cfg.eval, cfg.splits)) or {}
+        evaluators = attempt(lambda: build_evaluators(cfg.eval, cfg.splits)) or {}
         sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
         attempt.check()
         assert subject is not None
@@ -73,7 +74,7 @@ def run_evaluation(job: Job) -> None:
 def score_into(job: Job, subject: Subject, evaluators: dict[str, Evaluator]) -> None:
     """Score, and write results.json, scores.csv, scores.md and scores.tex."""
     folder, cfg = job.folder, job.cfg
-    trackers = [build.make(node) for node in cfg.tracker.values()]
+    trackers = [make(node) for node in cfg.tracker.values()]
     record = Record(folder, resolved(cfg), kind="eval", command=job.command, device=subject.device, trackers=trackers)
     with record:
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
@@ -150,21 +151,19 @@ def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overla
 
 def texts_learned_from(run: Path, data: DictConfig) -> TextRows:
     """The text that a run's data names, from the cache. Raises UserError, or MissingResource if it is not there."""
-    text: Text = build.make(data)
+    text: Text = make(data)
     if text.path is not None and is_on_hub(text.path):  # which `find` may download
         raise MissingResource(f"{run} learned from {text.path}, of the hub")
-    source = build.call(data, text.find)
+    source = call(data, text.find)
     if not (text.cache / source.digest).exists():
         raise MissingResource(f"the text of {run} is not in {text.cache}")
-    return build.call(data, partial(text.read, source))
+    return call(data, partial(text.read, source))
 
 
 def choosers_of(cfg: DictConfig) -> dict[str, Evaluator]:
     """The evaluator whose score chose a run's step, if any, by its key."""
     nodes = cfg.get("eval") or {}
-    return build.build_evaluators(
-        {key: nodes[key] for key in nodes if str(cfg.trainer.select).startswith(f"dev/{key}/")}
-    )
+    return build_evaluators({key: nodes[key] for key in nodes if str(cfg.trainer.select).startswith(f"dev/{key}/")})
 
 
 def load_subject(cfg: DictConfig) -> Subject:
@@ -174,7 +173,7 @@ def load_subject(cfg: DictConfig) -> Subject:
     if cfg.lowercase:
         raise UserError("lowercase=true is for word vectors; an encoder's tokenizer knows its own case")
     if cfg.checkpoint is None:
-        encoder: Encoder = build.make(cfg.model)
+        encoder: Encoder = make(cfg.model)
     else:
         if cfg.model.pooling != cfg.pooling:
             raise UserError(f"model.pooling={cfg.model.pooling} is of model=; beside checkpoint= it is pooling=")

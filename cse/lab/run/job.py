@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.lab.folder.contents import RUN
-from cse.lab.run.build import check_selection
+from cse.lab.run.evaluators import check_selection
 from cse.lab.run.foreign import call_with, functions_in
 from cse.lab.settings import groups, own, provenance, smoke
 from cse.lab.settings.compose import resolved

@@ -17,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from cse.data.readers import FilesNeed
 from cse.errors import MissingResource, UserError
 from cse.lab.folder.runs import newest_run
-from cse.lab.run.build import Attempts
+from cse.lab.run.instantiate import Attempts
 from cse.lab.settings.compose import references, without_hydra
 from cse.lab.settings.dotted import flattened, nodes_in
 from cse.lab.settings.keys import keys_with

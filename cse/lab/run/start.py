@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.run import resume, startup
-from cse.lab.run.build import complete_selection
+from cse.lab.run.evaluators import selected_score
 from cse.lab.run.job import Job, check_place, check_typed, fit_settings
 from cse.lab.run.launch import launched
 from cse.lab.run.logs import logging_to
@@ -66,7 +66,7 @@ def one_job(command: str, words: Sequence[Word], folder: str | Path | None) -> I
         config = validated(config, command)
         check_needs(every_need(config))
         if command == "train":
-            complete_selection(config)
+            config.trainer.select = selected_score(config)
         place = place_of_run(config, origin, typed, folder)
         check_place(place)
         check_typed(config, typed)
@@ -103,7 +103,7 @@ def checked_settings(command: str, words: Sequence[Word]) -> DictConfig:
     with explaining(texts_of(without_added(words)), command):
         config = validated(settings_of_words(command, words)[0], command)
         if command == "train":
-            complete_selection(config)
+            config.trainer.select = selected_score(config)
         return config
 
 

@@ -25,7 +25,7 @@ from omegaconf import DictConfig
 
 from cse.data.overlap import Overlap, overlap
 from cse.device import device_name
-from cse.errors import Interrupted, MissingResource, combine
+from cse.errors import Interrupted, MissingResource, UserError, combine
 from cse.lab.folder.card import read_license_and_language, vectors_of_export
 from cse.lab.folder.contents import EarlierCode, Results, TrainingData
 from cse.lab.folder.heartbeat import Heartbeat
@@ -33,7 +33,8 @@ from cse.lab.folder.runs import read_run
 from cse.lab.run import slurm
 from cse.lab.run.announce import announce, print_forecast, print_plan, print_rows
 from cse.lab.run.best import finish_run, recover_best, save_best
-from cse.lab.run.build import build, make, precision_of
+from cse.lab.run.build import build
+from cse.lab.run.instantiate import make
 from cse.lab.run.job import Job
 from cse.lab.run.needs import lacking
 from cse.lab.run.record import Record, begin_folder
@@ -108,6 +109,17 @@ def start_processes(cfg: DictConfig) -> Accelerator:
     torch.set_float32_matmul_precision("highest")  # the default, unless TORCH_ALLOW_TF32_CUBLAS_OVERRIDE is set
     cfg.trainer.precision = precision_of(cfg.trainer.precision)  # recorded, so that a resumed run keeps it
     return Accelerator(mixed_precision=cfg.trainer.precision.replace("fp32", "no"))
+
+
+def precision_of(asked: str) -> str:
+    """What trainer.precision means here. auto: bf16 where the device computes in it, else fp32. Raises UserError."""
+    from cse.device import computes_bf16, count_gpus
+
+    if asked == "auto":
+        return "bf16" if computes_bf16() else "fp32"
+    if asked == "fp16" and not count_gpus():
+        raise UserError("trainer.precision=fp16 needs a GPU: on a CPU use fp32 or bf16")
+    return asked
 
 
 def build_parts(job: Job, accelerator: Accelerator) -> Parts:

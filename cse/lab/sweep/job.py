@@ -12,7 +12,8 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from cse.errors import UserError
-from cse.lab.run.build import check_selection, rehearse
+from cse.lab.run.build import rehearse
+from cse.lab.run.evaluators import check_selection
 from cse.lab.run.steps import steps_in_words
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import composed, explaining, is_group

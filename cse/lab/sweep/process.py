@@ -16,7 +16,7 @@ from cse.lab.folder.facts import Change, changed_code, changed_files, changed_se
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import State
-from cse.lab.run.build import complete_selection
+from cse.lab.run.evaluators import selected_score
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.grammar import spell_word
 from cse.lab.settings.words import texts_of
@@ -147,7 +147,7 @@ def differences(job: PlannedJob, run: Run) -> list[Change]:
         return changed_files(run)
     config = without_hydra(job.config)
     if job.program == "cse-train":
-        complete_selection(config)
+        config.trainer.select = selected_score(config)
     changed = changed_settings(run.config, resolved(config))
     if job.scores:  # a run's folder, which may have been moved with its sweep
         changed = [change for change in changed if change.name != "checkpoint"]

@@ -13,7 +13,7 @@ from tiny_encoders import change_one_weight
 from toys import composed
 
 from cse.errors import UserError
-from cse.lab.run.build import make
+from cse.lab.run.instantiate import make
 from cse.lab.run.teacher import Teachers, identity_of, teacher_table
 from cse.model.load import load_encoder
 from cse.objective.rankcse import Rankcse

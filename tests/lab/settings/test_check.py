@@ -10,7 +10,7 @@ from hydra.utils import get_method
 from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError
-from cse.lab.run.build import make
+from cse.lab.run.instantiate import make
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import choices
