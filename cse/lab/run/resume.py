@@ -1,10 +1,14 @@
-"""`resume=FOLDER` and `rerun=FOLDER`: load a run's settings, apply the KEY=VALUE words of this line, check the result.
+"""`resume=FOLDER` and `rerun=FOLDER`: a line that begins with the settings of another run. Read it in this order.
 
-Read it in that order: `settings_of` loads run.yaml, `resumed` lays it over what conf/ gives for the same choices and
-applies the words, `refuse_foreign_parts` (cse.lab.run.foreign) refuses parts that only the folder names. Later, when
-everything is built, cse.lab.run.unchanged compares what the run reads with what the folder records.
+started_from   which run the words name
+resumed        the config of this line: that run's settings (settings_of), laid over what conf/ gives for the same
+               choices (laid_over), with the words applied (override), and no part that only the folder names
+               (cse.lab.run.foreign)
+whole_line     the words that start the same run without that run's folder
 
-Nothing in the folder is composed, interpolated or given to Hydra as an override: reading a run runs no code.
+When everything is built, check_continues or check_repeats (cse.lab.run.unchanged) compares what is read with what the
+folder records. Nothing in the folder is composed, interpolated or given to Hydra as an override: reading a run runs no
+code.
 """
 
 from collections.abc import Sequence
@@ -49,6 +53,30 @@ def started_from(words: Sequence[Word]) -> Origin | None:
     return found[0] if found else None
 
 
+def resumed(origin: Origin, words: Sequence[Word]) -> DictConfig:
+    """The config of the run with the words applied to it, and Hydra's node as the words give it.
+
+    Raises UserError for a folder that holds no run, for settings that are not plain data, for a part that neither conf/
+    nor the words name, for a word that chooses from a group, and for a word whose key the config does not have.
+    """
+    recorded = settings_of(origin)
+    given = [word for word in words if word.key not in ("resume", "rerun") and not word.key.startswith("hydra")]
+    for word in given:
+        if is_group(word.key):
+            raise UserError(f"{word} chooses anew beside {origin}, which takes single keys alone: type a new line")
+    line = [*recorded_choices(recorded), *texts_of(words_of_place(origin, words))]
+    with explaining([*line, *texts_of(words)], "train"):
+        fresh = composed("train", line)  # what conf/ gives for the run's choices
+        config = laid_over(fresh, recorded)
+        if origin.word == "rerun":
+            config.rerun = str(origin.folder)
+        else:
+            config.resume = "auto"
+        override(config, given)
+    refuse_foreign_parts(str(origin), config, fresh, texts_of(words))
+    return config
+
+
 def settings_of(origin: Origin) -> Config:
     """The resolved settings that a run left. Raises UserError if there are none, or if they are not plain data."""
     file = origin.folder / RUN
@@ -68,32 +96,25 @@ def settings_of(origin: Origin) -> Config:
     return settings
 
 
-def resumed(origin: Origin, words: Sequence[Word]) -> DictConfig:
-    """The config of the run with the words applied to it, and Hydra's node as the words give it.
+def recorded_choices(recorded: Config) -> list[str]:
+    """GROUP=CHOICE of each group that the run recorded, if conf/ still has the choice."""
+    made = flattened(recorded)
+    words = []
+    for group in groups("train"):
+        known = [name for name in str(made.get(f"choices.{group}")).split(",") if name in choices(group)]
+        if len(known) == 1:
+            words.append(f"{group}={known[0]}")
+        elif known:
+            words.append(f"{group}=[{','.join(known)}]")
+    return words
 
-    Raises UserError for a folder that holds no run, for settings that are not plain data, for a part that neither conf/
-    nor the words name, for a word that chooses from a group, and for a word whose key the config does not have.
-    """
-    recorded = settings_of(origin)
-    given = [word for word in words if word.key not in ("resume", "rerun", "hydra.run.dir")]
-    of_hydra = [word for word in given if word.key.startswith("hydra")]
-    settings = [word for word in given if word not in of_hydra]
-    for word in settings:
-        if is_group(word.key):
-            raise UserError(f"{word} chooses anew beside {origin}, which takes single keys alone: type a new line")
-    line = [*recorded_choices(recorded), *texts_of(of_hydra)]
+
+def words_of_place(origin: Origin, words: Sequence[Word]) -> list[Word]:
+    """The words about Hydra, and about the folder of a new run. One that is resumed has its folder already."""
+    keys = ("resume", "hydra.run.dir")
     if origin.word == "rerun":
-        line += [word.text for word in words if word.key in ("resume", "hydra.run.dir")]
-    with explaining([*line, *texts_of(words)], "train"):
-        fresh = composed("train", line)  # what conf/ gives for the run's choices
-        config = laid_over(fresh, recorded)
-        if origin.word == "rerun":
-            config.rerun = str(origin.folder)
-        else:
-            config.resume = "auto"
-        override(config, settings)
-    refuse_foreign_parts(str(origin), config, fresh, texts_of(words))
-    return config
+        return [word for word in words if word.key in keys or word.key.startswith("hydra")]
+    return [word for word in words if word.key not in keys and word.key.startswith("hydra")]
 
 
 def laid_over(fresh: DictConfig, recorded: Config) -> DictConfig:
@@ -108,19 +129,6 @@ def laid_over(fresh: DictConfig, recorded: Config) -> DictConfig:
         if here and place and not Path(place).expanduser().exists():
             config.paths[name] = here
     return config
-
-
-def recorded_choices(recorded: Config) -> list[str]:
-    """GROUP=CHOICE of each group that the run recorded, if conf/ still has the choice."""
-    made = flattened(recorded)
-    words = []
-    for group in groups("train"):
-        known = [name for name in str(made.get(f"choices.{group}")).split(",") if name in choices(group)]
-        if len(known) == 1:
-            words.append(f"{group}={known[0]}")
-        elif known:
-            words.append(f"{group}=[{','.join(known)}]")
-    return words
 
 
 def restore_references(config: DictConfig, fresh: DictConfig) -> None:

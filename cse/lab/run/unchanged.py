@@ -1,9 +1,11 @@
-"""What a run reads, compared with what the run that it continues (resume=) or repeats (rerun=) has recorded.
+"""What is read now, compared with what the run has recorded that is continued (resume=) or repeated (rerun=).
 
-Done when everything is built and before a file is written. An earlier run's inputs are in its last/.
+`check_continues` and `check_repeats` ask when everything is built and before a file is written. A run's inputs are
+recorded in its last/, by digest.
 """
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,20 +26,30 @@ log = logging.getLogger("cse")
 UNSAVED = {"trainer.no_duplicates": False}
 """Settings that a run of an older edition does not record, with the value that they had for it."""
 
+DIGESTED = {
+    "model": "model.name",
+    "augmentation": "the configuration of model.name",  # which has its dropout
+    "objective": "objective.teacher=",  # with its pooling
+}
+"""{group: what is in the name of an input whose digest the group's settings change}. Parts name their inputs freely."""
+
+NAMING = frozenset({"data", "augmentation", "aux_modality", "model", "objective", "eval"})
+"""The groups whose parts read inputs, so that another setting may mean another input."""
+
 
 def check_continues(training: "Training") -> None:
     """For resume=: raise UserError, naming what changed, where settings or data are not those of the run's last/."""
     from cse.training.settings import WEIGHTS
 
-    about = read_last(training.folder)
-    if not about:
+    last = undamaged_last(training.folder)
+    if not last:
         return  # nothing is saved yet
     # an older edition saved no settings of evaluators, either
     before = {key: value for key, value in training.identity.items() if key.startswith("eval.")}
-    before |= UNSAVED | about["identity"]
+    before |= UNSAVED | last["identity"]
     then = {key: before.get(key) for key in training.identity}
     changed = changes(as_facts("science", then), as_facts("science", training.identity))
-    for change in changed_inputs(about, training.inputs, training.dev_data):
+    for change in changed_inputs(last, training.inputs, training.dev_data):
         if change.name != WEIGHTS:  # last/ has the weights
             changed.append(change)
     if changed:
@@ -51,55 +63,28 @@ def check_repeats(folder: Path, config: Config, training: "Training") -> None:
     """For rerun=FOLDER: raise UserError if an input is not that of the run, and no word of this line explains it.
 
     The same file with other content is refused. A file of another name is what the line asked for; it may be a copy.
+    Other code and another number of processes are warned of.
     """
-    from cse.training.settings import on_other_processes
-
-    about = read_last(folder)
-    if not about:
+    last = undamaged_last(folder)
+    if not last:
         log.warning(
             "rerun      %s does not record what it learned from (no last/): its inputs are not compared", folder
         )
         return
-    then, now = (as_facts("science", science_in(one)) for one in (settings_of(Origin("rerun", folder)), config))
-    changed_groups = {change.name.partition(".")[0] for change in changes(then, now)}
-    found = changed_inputs(about, training.inputs, training.dev_data)
-    if changed := [change for change in found if not is_asked_for(change, changed_groups)]:
+    groups = changed_groups(settings_of(Origin("rerun", folder)), config)
+    found = changed_inputs(last, training.inputs, training.dev_data)
+    if changed := [change for change in found if not is_asked_for(change, groups)]:
         raise UserError(
             f"rerun={folder}: that run had other data: {changes_in_words(changed)}; put back what was there, name a "
             "copy of it (data.path=COPY), or start a new run"
         )
-    read = set(training.inputs.values())
-    other = [name for name, digest in about["inputs"].items() if digest not in read]
-    but = f"; other ones in place of {', '.join(other)}" if other else ""
-    log.info("rerun      %s: the same %d inputs, by digest%s", folder, len(about["inputs"]) - len(other), but)
-    results, processes = read_run(folder).results, training.accelerator.num_processes
+    tell_inputs(folder, last["inputs"], training)
+    results = read_run(folder).results
     warn_of_other_code("rerun", results, config)
-    if results.get("processes", processes) != processes:
-        why = on_other_processes(training.trainer, training.parts)
-        log.warning("processes  %d instead of %d: %s: other numbers may come", processes, results["processes"], why)
+    warn_of_other_processes(results, training)
 
 
-DIGESTED = {
-    "model": "model.name",
-    "augmentation": "the configuration of model.name",  # which has its dropout
-    "objective": "objective.teacher=",  # with its pooling
-}
-"""Groups whose settings are part of the digest of an input: {group: what the input's name has}."""
-
-
-def is_asked_for(change: Change, changed_groups: set[str]) -> bool:
-    """Whether an input is another because of what was typed. changed_groups: those with other settings."""
-    if change.before is None or change.now is None:  # an input of another name
-        return bool(changed_groups & {"data", "augmentation", "aux_modality", "model", "objective", "eval"})
-    return any(group in changed_groups and part in change.name for group, part in DIGESTED.items())
-
-
-def science_in(config: Config) -> Config:
-    """The settings that decide what is learned and scored, by dotted key."""
-    return {key: value for key, value in flattened(config).items() if role_of(key, config).is_science}
-
-
-def read_last(folder: Path) -> Json:
+def undamaged_last(folder: Path) -> Json:
     """What last/ records beside its tensors; {} where there is no last/. Raises UserError for a damaged file."""
     from cse.training.checkpoint import explain_damage, read_about, read_state
 
@@ -109,8 +94,44 @@ def read_last(folder: Path) -> Json:
     return about
 
 
+def changed_groups(before: Config, now: Config) -> set[str]:
+    """The groups in which two configs have other settings that decide what is learned and scored."""
+    then, here = (as_facts("science", science_in(config)) for config in (before, now))
+    return {change.name.partition(".")[0] for change in changes(then, here)}
+
+
+def science_in(config: Config) -> Config:
+    """The settings that decide what is learned and scored, by dotted key."""
+    return {key: value for key, value in flattened(config).items() if role_of(key, config).is_science}
+
+
+def is_asked_for(change: Change, groups: set[str]) -> bool:
+    """Whether an input is another because of what was typed. groups: those with other settings."""
+    if change.before is None or change.now is None:  # an input of another name
+        return bool(groups & NAMING)
+    return any(group in groups and part in change.name for group, part in DIGESTED.items())
+
+
+def tell_inputs(folder: Path, before: Mapping[str, str], training: "Training") -> None:
+    """Log how many inputs are those of the run, and which have others in their place. before: its digests by name."""
+    read = set(training.inputs.values())
+    other = [name for name, digest in before.items() if digest not in read]
+    but = f"; other ones in place of {', '.join(other)}" if other else ""
+    log.info("rerun      %s: the same %d inputs, by digest%s", folder, len(before) - len(other), but)
+
+
 def warn_of_other_code(word: str, before: Results, config: Config) -> bool:
     """Whether the code is not that of a run's results.json, with a warning that names what has changed."""
     if changed := changed_code(before, config):
         log.warning("%-10s the code has changed: %s; other numbers may come", word, ", ".join(changed))
     return bool(changed)
+
+
+def warn_of_other_processes(before: Results, training: "Training") -> None:
+    """Warn of another number of processes than in a run's results.json."""
+    from cse.training.settings import on_other_processes
+
+    processes = training.accelerator.num_processes
+    if before.get("processes", processes) != processes:
+        why = on_other_processes(training.trainer, training.parts)
+        log.warning("processes  %d instead of %d: %s: other numbers may come", processes, before["processes"], why)
