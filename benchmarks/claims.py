@@ -28,19 +28,18 @@ ANYWAY = ("printed", "printed so", "quantity", "not judged")
 IF_JUDGED = ("ours", "interval", "p", "n", "missing", "by part")
 HEAD = """# What the papers claim from their tables
 
-Made by `python -m benchmarks.claims`. {headline} They are of {tables} tables and figures, and
-stand in `sweeps/` as data.
+Made by `python -m benchmarks.claims`. {headline} They belong to {tables} tables and figures, and
+are in `sweeps/` as data.
 
-A claim is judged only on the paper's own score and setting, with three seeds or more of each trained side
-([the rules](../docs/sweeps.md)), and no machine here can train a paper's encoder for its number of steps. So this page
-says what can be said without: whether the numbers that a paper prints say what is claimed. Of {printed} claims with
-printed numbers, **{no} do not hold of all of these as they are put here** (*source* quotes the paper, which may promise
-less), and in {tie} the two numbers are equal. What was compared on equal terms is
-[on a small encoder](study/RESULTS.md).
+A claim is tested only on the paper's own score and setting, with three seeds or more of each trained side
+([the rules](../docs/sweeps.md#verdicts)). No machine here can train a paper's encoder for its number of steps. So this
+page asks only whether a paper's published numbers agree with its claims. Of {printed} claims with published numbers,
+**{no} are not supported by all of these numbers, in the words used here** (*source* quotes the paper, which may promise
+less). In {tie} the two numbers are equal. [On a small encoder](study/RESULTS.md) methods were compared on equal terms.
 
-*Printed*: the difference between the paper's own numbers, positive where it points as claimed; of a claim of several
-parts, the part that speaks least for it. *Quantity*: what the paper measured. BY EYE: a claim about a figure, which is
-read beside its curve.
+*Printed*: the difference between the paper's published numbers, positive if it has the claimed sign. For a claim of
+several parts it is the least favourable part. *Quantity*: what the paper measured. BY EYE: a claim about a figure, to
+be read beside its curve.
 
 """
 
