@@ -112,14 +112,14 @@ def check_distinct(values: Sequence[int]) -> Sequence[int]:
 Widths = Annotated[list[Count], AfterValidator(check_distinct)]  # numbers of leading channels that are embeddings too
 
 
-def check_ends(ends: tuple[float, float]) -> tuple[float, float]:
+def check_scale(ends: tuple[float, float]) -> tuple[float, float]:
     """The ends of a scale. Raises ValueError unless the first is lower and their distance is finite."""
     if not 0 < ends[1] - ends[0] < math.inf:
         raise ValueError("must be the lower end and the upper end of a scale, such as [0,5]")
     return ends
 
 
-Ends = Annotated[tuple[float, float], AfterValidator(check_ends)]
+Ends = Annotated[tuple[float, float], AfterValidator(check_scale)]
 
 
 def check_device(name: str) -> str:

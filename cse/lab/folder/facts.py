@@ -28,7 +28,7 @@ from cse.lab.folder.runs import Run
 from cse.lab.folder.score_tables import LIBRARIES, data_digest
 from cse.lab.settings.dotted import Config, flattened, format_value
 from cse.lab.settings.keys import fixed_settings, role_of, scoring_settings
-from cse.lab.settings.values import plain
+from cse.lab.settings.values import in_one_form
 
 Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]
 """The kind of a fact: first what changes results; of a setting it is its purpose (cse.lab.settings.keys.Role)."""
@@ -64,11 +64,11 @@ def as_facts(kind: Kind, values: Mapping[str, object]) -> dict[tuple[Kind, str],
 def changes(before: Facts, now: Facts) -> list[Change]:
     """Each fact that is not the same, in the order of `before`; then those that only `now` has.
 
-    32 and 32.0 are the same; see cse.lab.settings.values.plain.
+    32 and 32.0 are the same; see cse.lab.settings.values.in_one_form.
     """
     names = dict.fromkeys([*before, *now])
     found = [Change(*fact, before.get(fact), now.get(fact)) for fact in names]
-    return [change for change in found if repr(plain(change.before)) != repr(plain(change.now))]
+    return [change for change in found if repr(in_one_form(change.before)) != repr(in_one_form(change.now))]
 
 
 def changes_in_words(changed: Sequence[object], most: int = 3) -> str:

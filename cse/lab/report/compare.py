@@ -37,7 +37,7 @@ from cse.lab.report.which_runs import innermost_folder
 from cse.lab.run.foreign import functions_in
 from cse.lab.settings.grammar import spell_word
 from cse.lab.settings.shell import shell_line
-from cse.lab.settings.values import plain
+from cse.lab.settings.values import in_one_form
 from cse.lab.settings.words import values_of
 
 FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
@@ -275,7 +275,7 @@ def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys
         return max(own[setting], reached.get(setting.trial.search, own[setting]))
 
     def place(setting: Setting) -> tuple[float, bool, float, str]:
-        named = repr([plain(setting.runs[0].get(key)) for key in keys])
+        named = repr([in_one_form(setting.runs[0].get(key)) for key in keys])
         return limited_by_search(setting), not setting.is_trained_since, own[setting], named
 
     return sorted(settings, key=place)

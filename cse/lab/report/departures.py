@@ -28,7 +28,7 @@ from cse.lab.settings.dotted import Config, flattened, format_value
 from cse.lab.settings.grammar import key_of
 from cse.lab.settings.groups import choices
 from cse.lab.settings.keys import role_of
-from cse.lab.settings.values import plain, same
+from cse.lab.settings.values import in_one_form, same
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep.grid import is_interval, one_by_one
 from cse.lab.sweep.sweeps import Sweep, load_sweep
@@ -141,7 +141,7 @@ def is_of(values: str, value: object) -> bool:
     axis = Word(f"axis={values}")
     if is_interval(axis):
         ends: Any = axis.parsed
-        number = plain(value)
+        number = in_one_form(value)
         return isinstance(number, float) and ends.start - 1e-9 <= number <= ends.end + 1e-9
     return any(same(value, one.parsed) for one in one_by_one(axis))
 

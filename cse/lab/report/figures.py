@@ -25,7 +25,7 @@ from cse.lab.report.published import PublishedFigure
 from cse.lab.report.spec import Plot, Spec
 from cse.lab.report.statistics import STATISTICS
 from cse.lab.settings.dotted import Config
-from cse.lab.settings.values import number_in, plain
+from cse.lab.settings.values import in_one_form, number_in
 
 Series = dict[str, list[Run]]
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
@@ -100,7 +100,7 @@ def series_of(plot: Plot, spec: Spec, runs: list[Run]) -> Series:
 
 def value_on(run: Run, axis: str) -> object:
     """A run's score or, of an axis that is a config key, its value."""
-    return run.metrics.get(axis) if "/" in axis else plain(run.get(axis))
+    return run.metrics.get(axis) if "/" in axis else in_one_form(run.get(axis))
 
 
 def over_seeds(frame: pd.DataFrame, value: str, by: Sequence[object], statistic: str = "mean") -> pd.DataFrame:

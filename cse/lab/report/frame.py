@@ -17,7 +17,7 @@ from cse.lab.settings.dotted import format_value
 from cse.lab.settings.grammar import quoted
 from cse.lab.settings.keys import repeats_a_run, role_of
 from cse.lab.settings.shell import shell_line
-from cse.lab.settings.values import number_in, plain
+from cse.lab.settings.values import in_one_form, number_in
 from cse.lab.settings.words import texts_of
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
@@ -54,7 +54,7 @@ def format_setting(run: Run, key: str) -> str:
 
 def misread(text: str) -> bool:
     """Whether a text looks like null, a switch or a number, but is none."""
-    return text.lower() in ("null", "true", "false") or (number_in(text) is not None and plain(text) == text)
+    return text.lower() in ("null", "true", "false") or (number_in(text) is not None and in_one_form(text) == text)
 
 
 def in_label(value: object, text: str) -> str:

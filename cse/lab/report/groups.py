@@ -16,7 +16,7 @@ from cse.lab.report.resampling import Encoder, compare_items
 from cse.lab.report.signs import first_few
 from cse.lab.report.statistics import STATISTICS, Effect, SeedSpread, Side, compare_seeds, pooled_sd
 from cse.lab.settings.keys import role_of
-from cse.lab.settings.values import plain
+from cse.lab.settings.values import in_one_form
 
 SEEDS = 3  # on each trained side of a comparison that is judged
 
@@ -130,7 +130,7 @@ def once_each(runs: Sequence[Run], seed: str) -> list[Run]:
         varying = every_key_that_varies(of, seed) if len(of) > 1 else []
         keys = [key for key in varying if role_of(key).changes_a_table]
         for run in of:
-            alike.setdefault((name, repr([plain(run.get(key)) for key in keys])), []).append(run)
+            alike.setdefault((name, repr([in_one_form(run.get(key)) for key in keys])), []).append(run)
     return [of[0] if len(of) == 1 else replace(of[0], metrics=mean_scores(of)) for of in alike.values()]
 
 

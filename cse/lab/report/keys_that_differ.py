@@ -13,7 +13,7 @@ from cse.lab.settings.dotted import flattened
 from cse.lab.settings.grammar import key_of
 from cse.lab.settings.groups import choices
 from cse.lab.settings.keys import role_of
-from cse.lab.settings.values import plain
+from cse.lab.settings.values import in_one_form
 from cse.lab.settings.words import RUN_ALONE, typed_keys, values_of
 from cse.lab.sweep.sweeps import load_sweep
 
@@ -76,7 +76,7 @@ def key_varies(runs: Sequence[Run], key: str, within: Sequence[str] = ()) -> boo
 
 def value_in_words(run: Run, key: str) -> str:
     """A run's value in one form, by which it is compared with others."""
-    return repr(plain(run.get(key)))
+    return repr(in_one_form(run.get(key)))
 
 
 def typed_beside_cases(runs: Sequence[Run]) -> set[str]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from cse.lab.folder.runs import Run
 from cse.lab.settings.grammar import value_in
 from cse.lab.settings.groups import choices
-from cse.lab.settings.values import plain, same
+from cse.lab.settings.values import in_one_form, same
 from cse.lab.settings.words import recorded_words, values_of
 from cse.lab.sweep.search import Search, searches_in
 from cse.lab.sweep.sweeps import load_sweep
@@ -77,7 +77,7 @@ def is_near(value: object, asked: object) -> bool:
     six digits."""
     if isinstance(asked, str):
         return same(value, value_in(asked))
-    ours = plain(value)
+    ours = in_one_form(value)
     return isinstance(ours, float) and math.isclose(ours, float(str(asked)), rel_tol=1e-5)
 
 

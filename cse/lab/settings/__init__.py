@@ -1,8 +1,10 @@
-"""From words to checked settings.
+"""From words to checked settings: `cse-train model=roberta trainer.lr=1e-5`. Each step has its file.
 
-Read words (what a word is, in Hydra's grammar) and typed_line (how a line is read), then compose (words to a config),
-keys with signatures (what each key is for), check with part_class and schema (the config against the signatures), smoke
-(any config made small). groups and own say which files there are, provenance which of them a run's values come from;
-mistakes, suggest, other_trainers and lookup answer a word that is wrong; shell shows a command; dotted and typed follow
-a key through a config, and values says when two values are the same.
+What was typed    typed_line reads a line into words; words: one KEY=VALUE, in Hydra's grammar; shell shows a command
+What there is     groups: the files of conf/ and of --config-dir; own: those of the user, read strictly
+The config        compose: the words over these files; provenance: which recipes its values come from
+Its meaning       keys: what each key is for, as schema and signatures declare it; smoke: any config made small
+Its check         check: each node against the types of its part (part_class) or of the command (schema)
+A wrong word      mistakes: one sentence for it; suggest, other_trainers and lookup know what it may have meant
+Small tools       dotted: one flat dictionary; typed: what the user types for a key; values: which values are the same
 """

@@ -62,7 +62,7 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
     for setting in unread_keys(check.content, check.written, helpers):
         check.wrong[setting] = [NOT_READ]
     ours = {key: value for key, value in check.content.items() if key not in helpers}
-    check.check_settings("", ours, validator(keys), list(keys.__annotations__))
+    check.check_node("", ours, validator(keys), list(keys.__annotations__))
     for key, node in nodes_in(check.content):
         if key and isinstance(node, dict) and "_target_" in node:
             check.check_part(key, node)
@@ -90,15 +90,15 @@ class Check:
         target, slot = str(node["_target_"]), slot_of(key)
         try:
             types = types_of(target, slot.beside)
-        except (ImportError, ValueError, TypeError) as error:
+        except (ImportError, NameError, ValueError, TypeError) as error:  # NameError: of an annotation
             self.wrong[f"{key}._target_={target}"] = [not_imported(target, error)]
             return
         known = list(signature(get_object(target)).parameters)
-        is_right = self.check_settings(f"{key}.", node, types, known)
+        is_right = self.check_node(f"{key}.", node, types, known)
         if is_right and (why := unmade(slot, node)):
             self.wrong[f"{key}._target_={target}"] = [why]
 
-    def check_settings(self, place: str, node: Config, types: SchemaValidator, known: Sequence[str]) -> bool:
+    def check_node(self, place: str, node: Config, types: SchemaValidator, known: Sequence[str]) -> bool:
         """Whether the settings of a node have these types. What pydantic converts is written into the config, where it
         was typed; what it refuses is added to `wrong`, by the key that one types.
 

@@ -55,7 +55,7 @@ def find(config_name: str, word: str, width: int) -> str:
     """
     known = [*all_choices(config_name), *settings_of_command(config_name)]
     mentions = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
-    matches = by_name(known, word) or [one for one in known if mentions.search(one.comment)]
+    matches = all_of_name(known, word) or [one for one in known if mentions.search(one.comment)]
     told = topic(word.rpartition("/")[2], [one.key for one in known])
     if matches or told:
         return "\n".join([*([textwrap.fill(told, width)] if told else []), *paragraphs(matches, width)])
@@ -63,7 +63,7 @@ def find(config_name: str, word: str, width: int) -> str:
     raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
 
 
-def by_name(known: list[Setting], word: str) -> list[Setting]:
+def all_of_name(known: list[Setting], word: str) -> list[Setting]:
     """Those whose name, or a part of it, begins with the word, and the one that other trainers give this name."""
     joined = re.sub(r"[\s-]+", "_", word.strip("-"))
     name = re.compile(rf"(^|[._]){re.escape(joined)}", re.IGNORECASE)

@@ -43,7 +43,7 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
         return str(error.__cause__)
     failure = Failure(error, str(error).partition("Config search path")[0], words, command)
     told = (told for explanation in EXPLANATIONS if (told := explanation(failure)))
-    return next(told, "; ".join(lines_of(failure)))
+    return next(told, "; ".join(lines_for_people(failure)))
 
 
 def of_unknown_key(failure: Failure) -> str:
@@ -75,7 +75,7 @@ def of_unread_word(failure: Failure) -> str:
     word = failure.error.override
     if "=" not in word:
         return no_setting(word, failure.words, failure.command)
-    why = "; ".join(line for line in lines_of(failure) if word not in line)
+    why = "; ".join(line for line in lines_for_people(failure) if word not in line)
     said = f" ({why})" if why else ""
     return f"{word} cannot be read{said}{in_quotes(word)}"
 
@@ -83,14 +83,14 @@ def of_unread_word(failure: Failure) -> str:
 def of_ambiguous_word(failure: Failure) -> str:
     """note=a,b without -m: is it one text, or two jobs?"""
     match = re.match(r"Ambiguous value for argument '(.*)'", failure.said)
-    return f"{'; '.join(lines_of(failure))}{in_quotes(match[1])}" if match else ""
+    return f"{'; '.join(lines_for_people(failure))}{in_quotes(match[1])}" if match else ""
 
 
 EXPLANATIONS = (of_unknown_key, of_unknown_choice, of_unknown_choice_of_hydra, of_unread_word, of_ambiguous_word)
 """Each explains one kind of failure, of which its docstring has an example, or returns ""."""
 
 
-def lines_of(failure: Failure) -> list[str]:
+def lines_for_people(failure: Failure) -> list[str]:
     """The lines of an error that say something to a person."""
     lines = [line.strip() for line in failure.said.partition("See https")[0].splitlines()]
     return [line for line in lines if line.strip("^") and "object_type=" not in line]

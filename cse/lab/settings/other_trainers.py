@@ -54,7 +54,7 @@ def row(trainer: str, names: str, told: str | dict[str, str]) -> Answer:
 
 
 @cache
-def by_name() -> dict[str, list[Answer]]:
+def rows_by_name() -> dict[str, list[Answer]]:
     """The rows of each name that a person types: an argument, with its group and without, unless ours is the same."""
     found: dict[str, list[Answer]] = defaultdict(list)
     for _, rows in trainers().values():
@@ -77,5 +77,5 @@ def spelled(name: str) -> str:
 
 def answer_to(name: str, known: Collection[str] = ()) -> Answer | None:
     """The row of a name, or of its last part. One whose setting is known comes before others; None if there is none."""
-    rows = by_name().get(spelled(name)) or by_name().get(spelled(last_part(name))) or []
+    rows = rows_by_name().get(spelled(name)) or rows_by_name().get(spelled(last_part(name))) or []
     return next((one for one in rows if one.key in known), rows[0] if rows else None)

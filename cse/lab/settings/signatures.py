@@ -38,7 +38,7 @@ def declared_by(target: str) -> dict[str, Names]:
 def declared_by_function(node: ast.FunctionDef) -> dict[str, Names]:
     """The names in the annotation of each argument of a function."""
     arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-    return {one.arg: names_in(one.annotation) for one in arguments}
+    return {one.arg: names_of_annotation(one.annotation) for one in arguments}
 
 
 def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Names]:
@@ -47,7 +47,7 @@ def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Names]:
     passes_on = True
     for one in node.body:
         if isinstance(one, ast.AnnAssign):
-            own[ast.unparse(one.target)] = names_in(one.annotation)
+            own[ast.unparse(one.target)] = names_of_annotation(one.annotation)
         if isinstance(one, ast.FunctionDef) and one.name == "__init__":
             own |= declared_by_function(one)
             passes_on = one.args.kwarg is not None
@@ -58,7 +58,7 @@ def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Names]:
     return own
 
 
-def names_in(annotation: ast.expr | None) -> Names:
+def names_of_annotation(annotation: ast.expr | None) -> Names:
     """The names in an annotation, also in one that is in quotes."""
     return frozenset(re.findall(r"\w+", ast.unparse(annotation) if annotation else ""))
 

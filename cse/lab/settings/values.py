@@ -14,7 +14,7 @@ def same(value: object, other: object) -> bool:
         return any(same(value, one) for one in other)
     if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(value) == len(other) and all(map(same, value, other))
-    ours, theirs = plain(value), plain(other)
+    ours, theirs = in_one_form(value), in_one_form(other)
     if isinstance(ours, str) and isinstance(theirs, float):
         return number_in(ours) == theirs
     if isinstance(ours, float) and isinstance(theirs, str):
@@ -22,17 +22,17 @@ def same(value: object, other: object) -> bool:
     return bool(ours == theirs)
 
 
-def plain(value: object) -> Any:
+def in_one_form(value: object) -> Any:
     """The value in one form: a number as a float of twelve digits (0.06 and 0.01 * 6 are one), also one that YAML
     leaves as text (1e-3), and a bool as text. Other text stays what it is: the version 1.10 is not 1.1, nor 007 7."""
     if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
+        return [in_one_form(one) for one in value]
     if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
+        return {key: in_one_form(one) for key, one in value.items()}
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str) and YAML_TEXT.fullmatch(value):
-        return plain(number_in(value))
+        return in_one_form(number_in(value))
     if isinstance(value, int):
         return float(value) if abs(value) < 2**53 else value
     return float(f"{value:.12g}") if isinstance(value, float) else value
