@@ -1,11 +1,11 @@
-"""The commit of this code, of its checkout or of the one that a wheel or sdist was built from; and the versions of
-packages.
+"""The commit of this code, and the versions of packages. A wheel or sdist has the commit that it was built from.
 
 hatch_build.py calls `git_commit` before anything is installed, so this imports the standard library alone.
 """
 
 import logging
 import subprocess
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -65,3 +65,9 @@ def installed(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+def versions_of(names: Iterable[str]) -> dict[str, str]:
+    """The versions of the packages that are installed, by name."""
+    found = {name: installed(name) for name in names}
+    return {name: known for name, known in found.items() if known is not None}

@@ -23,7 +23,7 @@ Event = Json
 class Jsonl:
     """Writes a run's metrics.jsonl. The methods raise RunError if the disk refuses.
 
-    resume_step: the checkpoint's step, after which lines are dropped, as are those of a run's end; None: a new file.
+    resume_step: the checkpoint's step; None: a new file. Later lines are dropped, and so are the lines of a run's end.
     """
 
     def __init__(self, folder: str | Path, resume_step: int | None = None):

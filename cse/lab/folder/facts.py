@@ -97,7 +97,7 @@ def settings_by_purpose(run: Run) -> Facts:
     """The choices and settings of a run; the purpose of each is its kind."""
     repeated = ("choices", "sources")  # what the settings say already
     known = {**run.choices, **flattened({key: value for key, value in run.config.items() if key not in repeated})}
-    known.pop("trainer.devices", None)  # `processes` counts those of torchrun, too
+    known.pop("trainer.devices", None)  # `processes` counts torchrun's too
     return {(role_of(key, run.config).purpose, key): value for key, value in known.items()}
 
 
@@ -159,7 +159,7 @@ def scoring(run: Run) -> dict[str, str]:
         if run.get(key) is not None:
             known[key] = format_value(run.get(key))
     for key, value in flattened(run.config).items():
-        if key.startswith("eval.") and not str(value).startswith("/"):  # a folder, whose files' checksum tells
+        if key.startswith("eval.") and not str(value).startswith("/"):  # of a folder the checksums of its files tell
             known[key] = format_value(value)
     for evaluator, source in run.data.items():
         known[f"data of {evaluator}"] = data_digest(source)[:8]

@@ -1,8 +1,8 @@
 """heartbeat.json: the lock of the process that works in a run's folder.
 
-The file names the process, is touched every 30 seconds, and is removed at the end. A killed process leaves it behind,
-and the next start takes the folder over: the machine itself knows whether one of its processes is alive; of another
-machine's, the age of the file tells.
+The file names the process, which touches it every 30 seconds and removes it at the end. A killed process leaves it
+behind, and the next start takes the folder over. A machine knows whether its own processes are alive; whether another
+machine's process is, the age of the file tells.
 """
 
 import contextlib
@@ -29,8 +29,8 @@ SILENCE = 90.0  # seconds without a beat after which another machine's process c
 
 @dataclass(frozen=True)
 class Beat:
-    """host, pid: of the process. since: when it took the folder; time: when it last touched the file, which the file
-    system knows. In seconds since 1970."""
+    """host, pid: of the process. since: when it took the folder. time: when it last touched the file, as the file
+    system says. Both in seconds since 1970."""
 
     host: str
     pid: PositiveInt
@@ -38,8 +38,8 @@ class Beat:
     time: float = field(default=0.0, compare=False)
 
     def is_alive(self, now: float) -> bool:
-        """Whether the process is alive at `now`; on this machine, whether it is alive and began before its last beat,
-        for a later one has its number by chance."""
+        """Whether the process is alive at `now`. On this machine it must also have begun before its last beat: a later
+        process may have its number by chance."""
         if self.host != socket.gethostname():
             return now - self.time < SILENCE
         try:

@@ -37,14 +37,14 @@ def add_jobs(folder: Path, lines: Iterable[Mapping[str, object]]) -> None:
 
 
 def add_job_end(folder: Path, job: str, state: str, why: str) -> None:
-    """Add how a job ended. A disk that is full, of which the job's own failure speaks, does not end the others."""
+    """Add how a job ended. A full disk does not end the other jobs: the job's own failure names it."""
     with contextlib.suppress(OSError), open(folder / PLAN, "a", encoding="utf-8") as plan:
         plan.write(json_line({"ended": job, "state": state, "why": why}))
 
 
 def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
-    """The planned jobs at or below the folders of which no run tells, and those that ended before their first line of
-    work: each as a run with the settings that its words have, sorted by folder."""
+    """The planned jobs at or below the folders that have no run, or ended before their first line of work. Each is a
+    run with the settings that its words have; sorted by folder."""
     found: dict[Path, Run] = {}
     plan = cache(planned_in)
     for place in folders:
@@ -64,7 +64,7 @@ def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
 
 @dataclass(frozen=True)
 class Planned:
-    """A job as its folder's plan has it; without arguments, one of which no plan tells.
+    """A job as its folder's plan has it; without arguments, a job that no plan tells of.
 
     search: the one that asked for it. ended, why: how it ended without success, in the words of cse.lab.folder.status.
     """
@@ -131,7 +131,7 @@ def status_of_job(folder: Path, job: Planned) -> Status:
 
 
 def status_in_log(log: Path) -> Status:
-    """The state of a job of which only its log tells."""
+    """The state of a job that only its log tells of."""
     text = log.read_text(encoding="utf-8", errors="replace").strip()
     if not text:
         return Status(State.NOT_STARTED)

@@ -34,11 +34,11 @@ Where = Config
 
 @dataclass(frozen=True)
 class Run:
-    """A run, or a planned job of which nothing tells but its line's plan, as it was when it was read.
+    """A run as it was when it was read, or a planned job that only its line's plan tells of.
 
-    state, why: see cse.lab.folder.status. program: cse-train or cse-eval. words: the settings of its command line;
-    departures: those that contradict its sweep. evaluations: the folders of the cse-evals whose scores it has too;
-    evaluated_otherwise: where their numbers are not its own (see cse.lab.report.which_runs).
+    state, why: see cse.lab.folder.status. program: cse-train or cse-eval. words: the settings of its command line.
+    A report adds the last three: departures are the settings that contradict its sweep; evaluations are the folders of
+    cse-evals that gave it scores; evaluated_otherwise says where their numbers are not its own.
     """
 
     folder: Path
@@ -49,8 +49,8 @@ class Run:
     results: Results
     program: str = "cse-train"
     words: tuple[Word, ...] = ()
-    departures: tuple[str, ...] = ()
     why: str = ""
+    departures: tuple[str, ...] = ()
     evaluations: tuple[Path, ...] = ()
     evaluated_otherwise: tuple[str, ...] = ()
 
@@ -86,7 +86,7 @@ class Run:
 
     @property
     def is_smoke(self) -> bool:
-        """Whether it ran with smoke=true, whose scores mean nothing."""
+        """Whether it ran with smoke=true. Its scores then mean nothing."""
         return self.get("smoke") is True
 
     @property
@@ -202,7 +202,8 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     runs: list[Run] = []
     groups: dict[str, Config] = {}  # most runs of a folder share most of their settings: one copy of each
     for folder in sorted(holding.values()):
-        runs.append(run := read_run(folder))
+        run = read_run(folder)
+        runs.append(run)
         for config in (run.config, run.results.get("config", {})):
             config |= {name: groups.setdefault(repr(of), of) for name, of in config.items() if isinstance(of, dict)}
     return runs

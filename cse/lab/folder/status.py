@@ -71,7 +71,7 @@ def at_work(folder: Path, results: Results, beat: Beat) -> Status:
 
 
 def how_to_go_on(folder: Path) -> str:
-    """The command that resumes a killed run, to be put behind what happened; "" if it has no checkpoint."""
+    """The command that resumes a killed run, to be put after what happened; "" if it has no checkpoint."""
     return f": {line_to_resume(folder)} goes on" if (folder / "last").is_dir() else ""
 
 

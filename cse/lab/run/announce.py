@@ -81,7 +81,7 @@ def encoder_in_words(name: str, encoder: Encoder) -> str:
 
 
 def pooling_in_words(name: str, pooling: str) -> str:
-    """The pooling, beside that which the encoder's folder records, if it is another."""
+    """The pooling; beside it the pooling that the encoder's folder records, if that is another."""
     with suppress(UserError, OSError, ValueError, KeyError):  # a remark: what cannot be read is refused elsewhere
         recorded = recorded_modules(Path(locate(name)))
         if recorded is not None and recorded.pooling != pooling:
@@ -141,16 +141,16 @@ def duplicates_in_words(parts: Parts, count: int) -> str:
     return f"{said}, where they are negatives of each other (trainer.no_duplicates=true separates them)"
 
 
-def selection_in_words(select: str | None, choosers: Mapping[str, Evaluator], tested: Mapping[str, Evaluator]) -> str:
+def selection_in_words(select: str | None, selecting: Mapping[str, Evaluator], tested: Mapping[str, Evaluator]) -> str:
     """How many of the pairs that model selection uses are also test pairs of the run; "" for none.
 
-    select: the score that selects the step, by one of the choosers. tested: the evaluators that score the run.
+    select: the score that selects the step, by one of the selecting. tested: the evaluators that score the run.
     """
     name = (select or "").split("/")[1:2]
-    chooser = choosers.get(*name) if name else None
-    if not isinstance(chooser, ScoredPairs):
+    selector = selecting.get(*name) if name else None
+    if not isinstance(selector, ScoredPairs):
         return ""
-    pairs = chooser.pairs("dev")
+    pairs = selector.pairs("dev")
     found = []
     for key, one in tested.items():
         tests = set(one.pairs("test")) if isinstance(one, ScoredPairs) else set()
@@ -166,7 +166,7 @@ def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
 
 
 def schedule_in_words(steps: str, trainer: Trainer, training: Training | None = None) -> str:
-    """Steps, batch size, schedule, learning rate and warm-up. training: None for a plan, whose rows are not known."""
+    """Steps, batch size, schedule, learning rate and warm-up. training: None for a plan, before the rows are known."""
     said, over, warmup = f"{steps} steps", "", trainer.warmup
     if training:
         warmup = training.update.warmup

@@ -33,14 +33,14 @@ from cse.types import Evaluator
 
 log = logging.getLogger("cse")
 
-SAMPLE, ALIKE = 32, 1e-4  # how many texts are encoded again, and by how much other batches may change a number
+SAMPLE, TOLERANCE = 32, 1e-4  # how many texts are encoded again, and by how much other batches may change a number
 
 
 def recover_best(folder: Path, training: Training) -> None:
     """Before a run is resumed: repair a best/ that a kill left half replaced, and check it. folder: the run's.
 
-    If best/ is not the one that last/ recorded, the best step is chosen anew from the steps to come. After a kill
-    between the writes of the two this changes nothing, since those steps are made again.
+    If best/ is not the one that last/ recorded, the best step is selected anew from the steps to come. After a kill
+    between the writes of the two this changes nothing: the run makes these steps again.
 
     Raises UserError if the exported best step is gone or damaged, or if it is another one and no step is left: the run
     would lose its scores, or report another's.
@@ -62,7 +62,7 @@ def recover_best(folder: Path, training: Training) -> None:
         if training.is_over:
             raise UserError(f"{best} is not what this run left there at step {state.best_step}: put a copy back")
         log.warning(
-            "%s is not of step %d: the best step is chosen anew from step %d on", best, state.best_step, state.step
+            "%s is not of step %d: the best step is selected anew from step %d on", best, state.best_step, state.step
         )
         state.best_score = None  # its step stays, from which trainer.patience counts
 
@@ -104,7 +104,7 @@ def score_best(
     """
     encode = MemoizedEncode(refuse_nan(load_encoder(str(record.folder / "best"), pooling=None).to(device).encode))
     sample = list(known)[:SAMPLE]
-    if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=ALIKE):
+    if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=TOLERANCE):
         encode.rows.update(known)
     found = score(evaluators, encode, into=record.scores).values()
     record.results["items"] = keep_items(record.folder, found)

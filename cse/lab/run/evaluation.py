@@ -131,20 +131,20 @@ def run_of(cfg: DictConfig) -> Run | None:
 
 
 def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overlap | None:
-    """Log how many texts that the run learned from are scored now, and how many pairs that chose its step.
+    """Log how many texts that the run learned from are scored now, and how many pairs its model selection used.
 
     Returns the former; None where the run's text is no longer in the cache.
     """
-    from cse.lab.run.announce import print_fields, selection_in_words
+    from cse.lab.run.announce import print_fields, selection_in_words  # imports the training, which takes time
 
     try:
         cfg = validate(resumed(Origin("rerun", run), []), "train")
-        rows, choosers = texts_learned_from(run, cfg.data), choosers_of(cfg)
+        rows, selecting = texts_learned_from(run, cfg.data), evaluators_that_select(cfg)
     except UserError as error:
         log.info("overlap    not known: %s", error)
         return None
     found = overlap(rows, evaluators)
-    selection = selection_in_words(str(cfg.trainer.select), choosers, evaluators)
+    selection = selection_in_words(str(cfg.trainer.select), selecting, evaluators)
     print_fields(overlap=overlap_in_words(found), selection=selection)
     return found
 
@@ -160,10 +160,11 @@ def texts_learned_from(run: Path, data: DictConfig) -> TextRows:
     return call(data, partial(text.read, source))
 
 
-def choosers_of(cfg: DictConfig) -> dict[str, Evaluator]:
-    """The evaluator whose score chose a run's step, if any, by its key."""
+def evaluators_that_select(cfg: DictConfig) -> dict[str, Evaluator]:
+    """The evaluator that selected a run's step, if any, by its key."""
     nodes = cfg.get("eval") or {}
-    return build_evaluators({key: nodes[key] for key in nodes if str(cfg.trainer.select).startswith(f"dev/{key}/")})
+    selects = [key for key in nodes if str(cfg.trainer.select).startswith(f"dev/{key}/")]
+    return build_evaluators({key: nodes[key] for key in selects})
 
 
 def load_subject(cfg: DictConfig) -> Subject:

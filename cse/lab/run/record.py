@@ -16,7 +16,7 @@ import yaml
 from omegaconf import OmegaConf
 
 from cse.files import make_folder, write_json, write_text
-from cse.lab.folder.commit import git_commit, git_patch, installed
+from cse.lab.folder.commit import git_commit, git_patch, versions_of
 from cse.lab.folder.contents import RUN, Results, RunFile
 from cse.lab.folder.digests import code_digest, named_sums, own_code
 from cse.lab.run.job import Job
@@ -125,7 +125,7 @@ def first_results(config: Config, command: str, device: str, precision: str) -> 
         "code": code_digest(),
         "own_code": own_code(config),
         "named": named_sums(config),
-        "versions": {"python": sys.version.split()[0], **{name: v for name in PACKAGES if (v := installed(name))}},
+        "versions": {"python": sys.version.split()[0], **versions_of(PACKAGES)},
         "device": device,
         "precision": precision,
         "metrics": {},

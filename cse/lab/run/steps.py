@@ -15,7 +15,7 @@ def steps_in_words(cfg: DictConfig) -> str:
 
 
 def expected_rows(data: DictConfig) -> int | None:
-    """The rows requested, or those of a published corpus as its paper counts them; None for the user's own text."""
+    """The rows that are asked for, or a published corpus's, as its paper counts them; None for the user's own text."""
     published = DATASETS.get(data.name)
     rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
     rows = rows or (published.rows[0] if published and published.rows else None)

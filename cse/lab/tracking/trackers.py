@@ -1,6 +1,7 @@
 """All logs of a run: metrics.jsonl, which must work, and the chosen trackers, which may fail or hang.
 
-RunInfo is what a tracker shows of a run, Log and Tracker what it must do; Trackers passes every event to all of them.
+RunInfo is what a tracker shows of a run. Log and Tracker are what it must do. Trackers passes every event to all of
+them, to each through a BackgroundTracker.
 """
 
 import logging
@@ -65,7 +66,7 @@ class Log(Protocol):
     """What gets a run's events: metrics.jsonl and every tracker."""
 
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
-        """Log the metrics of one step, by name. lower_is_better: those of them that are better when lower."""
+        """Log the metrics of one step, by name. lower_is_better: the names that are better when lower."""
 
     def image(self, name: str, path: Path, step: int) -> None:
         """Log a picture in a PNG file."""

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, ValidationError
 
@@ -25,6 +25,9 @@ from cse.lab.settings.dotted import Config
 from cse.lab.tracking.trackers import RunInfo
 from cse.ranges import Name, Positive
 
+if TYPE_CHECKING:  # importing wandb is slow
+    import wandb
+
 log = logging.getLogger(__name__)
 
 TEARDOWN_SECONDS = 2.0
@@ -33,7 +36,7 @@ T = TypeVar("T")
 
 
 def accepted(setting: str) -> AfterValidator:
-    """A check of a value by W&B's own validator of that setting, whose sentence a ValueError has."""
+    """A check of a value by W&B's own validator of that setting. It raises ValueError with W&B's sentence."""
 
     def check(value: T) -> T:
         import wandb
@@ -50,7 +53,7 @@ def accepted(setting: str) -> AfterValidator:
 
 
 SEPARATE = AfterValidator(lambda tags: [one for tag in tags for one in tag.split(",") if one])
-"""Takes tags apart at commas, as W&B does those of WANDB_TAGS."""
+"""Splits tags at commas, as W&B splits WANDB_TAGS."""
 
 
 class Wandb:
@@ -121,7 +124,7 @@ class Wandb:
             write_json(self.file, self.known)
             log.info("%-10s %s", "W&B", self.where)
 
-    def _start_online(self) -> Any:
+    def _start_online(self) -> "wandb.Run":
         """Start the run online, or offline with a warning that says why."""
         if not has_key():  # in a terminal W&B would prompt for one and wait
             log.warning("W&B is offline (no API key: `wandb login` stores one)")
@@ -133,7 +136,7 @@ class Wandb:
             log.warning("W&B is offline (%s)", in_short(error))
         return self._start("offline")  # `wandb sync` joins all pieces with one id
 
-    def _start(self, mode: Literal["online", "offline", "disabled"]) -> Any:
+    def _start(self, mode: Literal["online", "offline", "disabled"]) -> "wandb.Run":
         """Start the run, with train/step as the x axis of everything."""
         again: Config = {"resume": "allow"} if mode == "online" else {}
         run = self.wandb.init(**self.start, **again, id=self.known["id"], mode=mode)
