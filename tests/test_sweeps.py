@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 from run_folders import results_of
-from typed import line_typed
+from typed import jobs_typed, line_typed
 
 from cse.lab.report import figures, published
 from cse.lab.report.spec import parse
 from cse.lab.settings.compose import composed
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import line, sweeps
-from cse.lab.sweep.grid import first_values
 from cse.lab.sweep.job import PlannedJob
+from cse.lab.sweep.plan import Plan, plan_of
 
 SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"
 
@@ -42,24 +42,24 @@ NAMES = sorted(PUBLISHED)
 
 
 @functools.cache
-def read(name: str) -> line.Line:
-    return line.read_line(line_typed([f"sweep={name}"]))
+def plan(name: str) -> Plan:
+    return plan_of(line.read_line(line_typed([f"sweep={name}"])))
 
 
 def sweep(name: str) -> sweeps.Sweep:
-    return read(name).sweep
+    return plan(name).line.sweep
 
 
 @functools.cache
 def planned(name: str) -> list[PlannedJob]:
-    return read(name).jobs()
+    return plan(name).jobs
 
 
 @functools.cache
 def ends(name: str) -> list[PlannedJob]:
     """The first and the last job; of searches, an example of the first and the last."""
-    small = line.read_line(line_typed([f"sweep={name}", "smoke=true", "tracker=none"]))
-    return [small.job(first_values(small.rows[place])) for place in (0, -1)]
+    jobs = jobs_typed([f"sweep={name}", "smoke=true", "tracker=none"])
+    return [jobs[0], jobs[-1]]
 
 
 def test_every_file_is_tested():
@@ -70,9 +70,9 @@ def test_every_file_is_tested():
 @pytest.mark.parametrize("name", NAMES)
 def test_the_grid_is_the_published_one(name):
     """The number of jobs is right, each has its own folder, and the first and last compose."""
-    all_jobs, search = planned(name), read(name).search
+    all_jobs, sweeper = planned(name), plan(name).line.sweeper
     assert len({job.name for job in all_jobs}) == len(all_jobs)
-    assert PUBLISHED[name] == ((len(all_jobs), search.n_trials) if search else len(all_jobs))
+    assert PUBLISHED[name] == ((len(all_jobs), sweeper.n_trials) if sweeper else len(all_jobs))
     for job in ends(name):
         assert job.config
 

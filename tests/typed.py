@@ -11,6 +11,7 @@ import pytest
 from cse.lab.settings.typed_line import TypedLine, as_meant, read_typed_line
 from cse.lab.sweep import line
 from cse.lab.sweep.job import COMMANDS, PlannedJob
+from cse.lab.sweep.plan import plan_of
 
 PROGRAMS = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
 
@@ -32,6 +33,11 @@ def line_typed(words: Sequence[str], program: str = "cse-train") -> TypedLine:
     return read_typed_line(as_meant(words), COMMANDS[program])
 
 
+def jobs_typed(words: Sequence[str], program: str = "cse-train") -> list[PlannedJob]:
+    """The jobs of the line; of a search, an example of each."""
+    return plan_of(line.read_line(line_typed(words, program))).jobs
+
+
 def jobs_of(sweep: str, *words: str) -> list[PlannedJob]:
     """The jobs of `cse-train sweep=SWEEP WORDS`; of a search, an example of each."""
-    return line.read_line(line_typed([f"sweep={sweep}", *words])).jobs()
+    return jobs_typed([f"sweep={sweep}", *words])

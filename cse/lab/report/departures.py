@@ -30,7 +30,8 @@ from cse.lab.settings.groups import choices
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import in_one_form, same
 from cse.lab.settings.words import Word, texts_of
-from cse.lab.sweep.grid import is_interval, one_by_one
+from cse.lab.sweep.grid import one_by_one
+from cse.lab.sweep.search import is_interval
 from cse.lab.sweep.sweeps import Sweep, load_sweep
 
 GROUPS = (*SINGLE, "data")

@@ -15,7 +15,7 @@ from cse.lab.settings.grammar import value_in
 from cse.lab.settings.groups import choices
 from cse.lab.settings.values import in_one_form, same
 from cse.lab.settings.words import recorded_words, values_of
-from cse.lab.sweep.search import Search, searches_in
+from cse.lab.sweep.memory import PastSearch, past_searches
 from cse.lab.sweep.sweeps import load_sweep
 
 
@@ -59,11 +59,11 @@ def is_trial(run: Run) -> bool:
     that keeps no points, every run is."""
     if not (run.folder.parent / ".smac").is_dir():
         return False
-    searches = searches_in(run.folder.parent)
+    searches = past_searches(run.folder.parent)
     return not searches or any(is_of_search(run, search) for search in searches)
 
 
-def is_of_search(run: Run, search: Search) -> bool:
+def is_of_search(run: Run, search: PastSearch) -> bool:
     """Whether a search asked for the run's point, with the run's other settings."""
     typed_here = values_of(run.words)
     fixed = values_of(recorded_words([f"{key}={value}" for key, value in search.fixed.items()]))

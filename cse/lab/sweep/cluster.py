@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from cse.lab.sweep import process
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.line import Line
 from cse.lab.sweep.process import Outcome
-from cse.lab.sweep.start import Start
+from cse.lab.sweep.start import Runner, Start
 from cse.training.signals import SignalForwarder
 
 POLL = 1.0  # seconds between two checks for results
@@ -52,6 +53,36 @@ class OnNode(Checkpointable):
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             signal.raise_signal(signal.SIGUSR2)
         return outcome
+
+
+class Cluster:
+    """SLURM as a place of jobs (see cse.lab.sweep.start.Place). at_a_time: how many of them are submitted together."""
+
+    def __init__(self, line: Line, jobs: Sequence[PlannedJob], at_a_time: int):
+        self.line, self.jobs, self.at_a_time = line, jobs, at_a_time
+
+    def runner(self) -> Runner:
+        """Submits jobs. Raises UserError for an invalid value of hydra.launcher.*, or without SLURM."""
+        return partial(run_on_cluster, executor=executor_of(self.line))
+
+    def print_advice(self) -> None:
+        """Nothing: only a cluster knows what is idle there."""
+
+    def print_submission(self) -> None:
+        """Print what would be submitted to SLURM: how many jobs on how many GPUs, and the script that submitit writes.
+
+        Raises UserError for an invalid value of hydra.launcher.*.
+        """
+        executor, parameters = executor_of(self.line, Described), parameters_of(self.line)
+        if self.at_a_time > 1:
+            executor.parameters["map_count"] = self.at_a_time
+        of_job = requested(self.jobs, parameters)
+        gpus = of_job.gpus if of_job.gpus_per_node else "none by gpus_per_node or gres"
+        asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
+        print(f"\nSLURM: jobs {self.at_a_time}, GPUs a job {gpus}, processes of each {of_job.processes}; {asked}")
+        for advice in [*advice_on_parameters(self.line, parameters), *advice_on_gpus(of_job)]:
+            print(advice)
+        print(f"\n{executor._make_submission_file_text(executor._submitit_command_str, '')}")
 
 
 def run_on_cluster(planned: Sequence[PlannedJob], start: Start, executor: SlurmExecutor) -> list[Outcome]:
@@ -157,7 +188,7 @@ class Requested(NamedTuple):
 
     @property
     def gpus(self) -> int:
-        """Those of all its nodes."""
+        """The GPUs of all its nodes."""
         return self.nodes * self.gpus_per_node
 
 
@@ -168,24 +199,6 @@ def requested(planned: Sequence[PlannedJob], parameters: Mapping[str, Any]) -> R
     gpus = number_at_end(parameters.get("gpus_per_node", gres if gres.startswith("gpu:") else 0))
     devices = max(job.devices for job in planned)
     return Requested(nodes, gpus, devices, processes=max(devices, nodes * tasks))
-
-
-def print_submission(line: Line, planned: Sequence[PlannedJob]) -> None:
-    """Print what would be submitted to SLURM: how many jobs on how many GPUs, and the script that submitit writes.
-
-    Raises UserError for an invalid value of hydra.launcher.*.
-    """
-    executor, parameters = executor_of(line, Described), parameters_of(line)
-    count = 1 if line.search else len(planned)
-    if count > 1:
-        executor.parameters["map_count"] = count
-    of_job = requested(planned, parameters)
-    gpus = of_job.gpus if of_job.gpus_per_node else "none by gpus_per_node or gres"
-    asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
-    print(f"\nSLURM: jobs {count}, GPUs a job {gpus}, processes of each {of_job.processes}; {asked}")
-    for advice in [*advice_on_parameters(line, parameters), *advice_on_gpus(of_job)]:
-        print(advice)
-    print(f"\n{executor._make_submission_file_text(executor._submitit_command_str, '')}")
 
 
 def advice_on_parameters(line: Line, parameters: Mapping[str, Any]) -> Iterator[str]:

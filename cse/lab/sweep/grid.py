@@ -1,13 +1,65 @@
-"""The values of a line's axes, and every combination of them."""
+"""A grid: every combination of the values of a line's axes is a job."""
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 from itertools import product
-from typing import Any
 
 from cse.errors import UserError
 from cse.lab.settings.grammar import parse_word
 from cse.lab.settings.words import Word, merged
+from cse.lab.sweep.job import PlannedJob
+from cse.lab.sweep.line import Line
+from cse.lab.sweep.start import Runner, Start
+
+
+class Grid:
+    """The plan of a line without a search (see cse.lab.sweep.plan). Raises UserError if it has no job."""
+
+    def __init__(self, line: Line):
+        self.line = line
+        self.rows = combinations(line.words_of_jobs)
+        if not self.rows:
+            raise line.no_job()
+
+    @cached_property
+    def jobs(self) -> list[PlannedJob]:
+        """A job for each row, equal ones (a cse-eval that no axis changes) once."""
+        by_name = {job.name: job for job in map(self.line.job, self.rows)}
+        return list(by_name.values())
+
+    def check(self) -> None:
+        """Nothing beside its jobs."""
+
+    @property
+    def size(self) -> str:
+        """How many jobs it has."""
+        return f"jobs: {len(self.jobs)}"
+
+    @property
+    def summary(self) -> str:
+        """How many jobs it has, and where."""
+        count = len(self.jobs)
+        return f"{self.line.title}: {count} {'job' if count == 1 else 'jobs'}, in {self.line.folder}"
+
+    @property
+    def at_a_time(self) -> int:
+        """How many jobs it gives a cluster at a time."""
+        return len(self.jobs)
+
+    def run(self, start: Start, run: Runner) -> None:
+        """Run the jobs, last those that score runs of the others."""
+        start.plan(self.jobs)
+        made = {(start.folder / job.name).absolute() for job in self.jobs}
+        later = [job for job in self.jobs if job.scores and job.scores[0] in made]
+        run([job for job in self.jobs if job not in later], start)
+        run(later, start)
+
+    def conclude(self, start: Start, report: str) -> None:
+        """Print a table of all its jobs, also of those that did not start. report: the command that shows them."""
+        names = [job.name for job in self.jobs]
+        start.print_table(self.line.title, names)
+        start.print_next(names, report)
 
 
 def combinations(words: Iterable[Word]) -> list[list[Word]]:
@@ -25,19 +77,3 @@ def one_by_one(word: Word) -> list[Word]:
         raise UserError(f"{word}: a range needs a search: hydra/sweeper=smac")
     texts = override.sweep_string_iterator() if word.is_axis else [override.get_value_element_as_str()]
     return [replace(word, text=f"{override.get_key_element()}={text}") for text in texts]
-
-
-def first_values(words: Iterable[Word]) -> list[Word]:
-    """The words with each axis at its first value, or at the lower end of its interval."""
-    return [at_lower_end(word) if is_interval(word) else one_by_one(word)[0] for word in merged(words)]
-
-
-def is_interval(word: Word) -> bool:
-    """Whether a search chooses any value between two: interval(a,b)."""
-    return parse_word(word.text).is_interval_sweep()
-
-
-def at_lower_end(word: Word) -> Word:
-    """The word with the lowest value of its interval."""
-    ends: Any = word.parsed
-    return replace(word, text=f"{word.key}={ends.start}")

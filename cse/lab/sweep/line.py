@@ -1,4 +1,8 @@
-"""A command line with -m or sweep=: which words belong to the jobs, and which say how to start them."""
+"""A line with -m or sweep=, as typed: which words belong to its jobs, and which say how to start them.
+
+`starts_many` knows such a line from the line of one run. `read_line` reads it into a Line, and refuses what no line of
+many jobs can have.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -18,51 +22,59 @@ from cse.lab.settings.schema import Starting
 from cse.lab.settings.shell import shell_line
 from cse.lab.settings.typed_line import MULTIRUN, TypedLine
 from cse.lab.settings.words import RUN_ALONE, Word, merged, texts_of, values_of
-from cse.lab.sweep.grid import combinations, first_values
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.names import name_in
 from cse.lab.sweep.sweeps import AdHocSweep, Sweep, asks_for_smoke, axes_of, load_sweep
 from cse.ranges import Mark
 
 LAUNCHERS = ("basic", "submitit_slurm")
-PACKAGES = {"submitit_slurm": ("submitit", "-e '.[launchers]'"), "smac": ("smac", "-e '.[smac]'")}
-"""By launcher or sweeper: the module that it imports, and what to install for it."""
+SUBMITIT = ("submitit", "-e '.[launchers]'")
+SMAC = ("smac", "-e '.[smac]'")
+"""The packages that a line may need, each with what to install for it."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """What a line's jobs are, and how to start them.
+    """A line that starts many jobs, as typed.
 
-    words: its settings. folder: of the jobs' folders. rows: the words of each job of a grid, or of each search with
-    the ranges that it searches. options: its jobs.* and dry_run. launcher: "basic" is this machine. search: the config
-    hydra.sweeper; None in a grid, which runs all combinations.
+    words: all of them. sweep: what the line runs. folder: of the jobs' folders. options: its jobs.* and dry_run.
+    launcher: "basic" is this machine. sweeper: the config hydra.sweeper of a search; None for a grid, which runs all
+    combinations.
     """
 
     program: str
     words: list[Word]
     sweep: Sweep | AdHocSweep
     folder: Path
-    rows: list[list[Word]]
     options: DictConfig
     launcher: str
-    search: DictConfig | None
+    sweeper: DictConfig | None
 
     @property
     def title(self) -> str:
         """The sweep's name, or the program's."""
         return self.sweep.name
 
-    def jobs(self) -> list[PlannedJob]:
-        """The jobs of a grid, equal ones (a cse-eval that no axis changes) once; or an example job of each search."""
-        rows = map(first_values, self.rows) if self.search else self.rows
-        by_name = {job.name: job for job in map(self.job, rows)}
-        return list(by_name.values())
+    @property
+    def typed_for_jobs(self) -> list[Word]:
+        """The typed words that belong to the jobs, not to their start."""
+        return without_start(self.words)
+
+    @property
+    def words_of_jobs(self) -> list[Word]:
+        """The axes of the sweep's file that no typed word replaces, then the words typed for the jobs."""
+        typed = self.typed_for_jobs
+        return merged([*self.sweep.axes(typed), *typed])
 
     def job(self, words: Sequence[Word]) -> PlannedJob:
         """The job of one combination of values, in the folder that has it already, if one does."""
-        axes = axes_of(words_of_jobs(self.words))
-        job = self.sweep.job(words, axes)
+        job = self.sweep.job(words, axes_of(self.typed_for_jobs))
         return replace(job, name=name_in(self.folder, job.name, values_of(words).get("case", "")))
+
+    def no_job(self) -> UserError:
+        """The refusal of a line that starts nothing."""
+        typed = " ".join(texts_of(self.typed_for_jobs))
+        return UserError(f"{typed}: there is no job: a range is empty, or there is none to search")
 
     @property
     def caution(self) -> str:
@@ -93,34 +105,26 @@ def starts_many(words: Sequence[Word], flags: Sequence[str]) -> str:
 
 
 def read_line(typed: TypedLine) -> Line:
-    """What the jobs of a line are, with -m among its flags or not. Raises UserError if it cannot start jobs,
+    """The line that was typed, with -m among its flags or not. Raises UserError if it cannot start jobs,
     MissingResource if it needs a package that is missing."""
     words, program = typed.words, PROGRAMS[typed.command]
     refuse_words_of_one_job(words)
-    given, own = values_of(words), words_of_jobs(words)
+    given = values_of(words)
     named = sweep_of(given)
     sweep = load_sweep(named) if named else AdHocSweep(program)
-    options, search = options_of(words, sweep)
+    options, sweeper = options_of(words, sweep)
     launcher = given.get("hydra/launcher", "basic")
-    check_launcher(launcher, options.jobs.parallel)
-    of_cluster = [word for word in words if word.key.startswith("hydra.launcher.")]
-    if launcher == "basic" and of_cluster:
-        raise UserError(f"{of_cluster[0]} is for a cluster: add hydra/launcher=submitit_slurm")
-    if search:
-        check_loads(*PACKAGES["smac"])
-    of_jobs = merged([*sweep.axes(own), *own])
-    rows = searches_of(of_jobs, sweep.search_each) if search else combinations(of_jobs)
-    if not rows or (search and not any(word.is_axis for word in rows[0])):
-        raise UserError(f"{' '.join(texts_of(own))}: there is no job: a range is empty, or there is none to search")
+    check_launcher(launcher, words, options.jobs.parallel)
+    if sweeper is not None:
+        check_loads(*SMAC)
     return Line(
         program=program,
         words=words,
         sweep=sweep,
-        folder=Path(given.get("hydra.sweep.dir") or sweep.folder_of_jobs(own)),
-        rows=rows,
+        folder=Path(given.get("hydra.sweep.dir") or sweep.folder_of_jobs(without_start(words))),
         options=options,
         launcher=launcher,
-        search=search,
+        sweeper=sweeper,
     )
 
 
@@ -135,13 +139,7 @@ def refuse_words_of_one_job(words: Sequence[Word]) -> None:
         raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
 
 
-def searches_of(words: Sequence[Word], search_each: Sequence[str]) -> list[list[Word]]:
-    """The words of each search: one for every combination of the axes that are not searched."""
-    apart = combinations(word for word in words if word.key in search_each)
-    return [merged([*words, *values]) for values in apart]
-
-
-def words_of_jobs(words: Sequence[Word]) -> list[Word]:
+def without_start(words: Sequence[Word]) -> list[Word]:
     """The words that belong to the jobs, not to their start."""
     return [word for word in words if Mark.OF_LINE not in role_of(word.key).marks]
 
@@ -162,8 +160,9 @@ def options_of(words: Sequence[Word], sweep: Sweep | AdHocSweep) -> tuple[DictCo
     return options, config.hydra.sweeper
 
 
-def check_launcher(launcher: str, parallel: int) -> None:
-    """Raise UserError for a launcher that cannot run jobs, MissingResource for one whose package is missing."""
+def check_launcher(launcher: str, words: Sequence[Word], parallel: int) -> None:
+    """Raise UserError for a launcher that cannot run jobs, or a word of another; MissingResource for one whose package
+    is missing."""
     if launcher not in LAUNCHERS:
         raise UserError(f"hydra/launcher={launcher} is not a choice; it has {', '.join(LAUNCHERS)}")
     if launcher == "submitit_slurm":
@@ -171,7 +170,11 @@ def check_launcher(launcher: str, parallel: int) -> None:
             raise UserError(
                 f"jobs.parallel={parallel} is for this machine; on a cluster set hydra.launcher.array_parallelism"
             )
-        check_loads(*PACKAGES[launcher])
+        check_loads(*SUBMITIT)
+        return
+    of_cluster = [word for word in words if word.key.startswith("hydra.launcher.")]
+    if of_cluster:
+        raise UserError(f"{of_cluster[0]} is for a cluster: add hydra/launcher=submitit_slurm")
 
 
 def sweep_of(given: Mapping[str, str]) -> str:

@@ -1,23 +1,22 @@
-"""One start of many jobs: it runs them on this machine, several at a time, each on its own GPUs if there are any, and
-prints each outcome and a final table. A cluster runs them in cse.lab.sweep.cluster.
+"""One start of many jobs: the outcome of each, printed as it comes, and a table of all at the end.
+
+`Place` is where its jobs run. A start knows no more of it than a Runner.
 """
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from queue import SimpleQueue
+from typing import Protocol
 
 from omegaconf import OmegaConf
 
 from cse.errors import UserError
 from cse.lab.folder import plan
+from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import State
 from cse.lab.sections import to_columns
 from cse.lab.settings.words import texts_of
-from cse.lab.sweep import process
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.process import Outcome
 from cse.lab.tracking.wandb import has_key, sync_line
@@ -76,12 +75,13 @@ class Start:
             return f"jobs.fail_fast=true, and {self.failure.job} failed"
         return None
 
-    def print_table(self, title: str, planned: Sequence[str], report: str, *, searched: bool = False) -> None:
-        """Print a line for each job, planned ones first, the number done, and the command that shows these, if any.
+    def runs_done(self) -> list[Run]:
+        """The finished runs of its jobs."""
+        runs = [read_run(self.folder / name) for name in self.outcomes]
+        return [run for run in runs if run.is_done]
 
-        searched: whether the jobs are a search's trials, of which the best is named.
-        """
-        names = dict.fromkeys([*planned, *self.outcomes])
+    def print_table(self, title: str, names: Sequence[str]) -> None:
+        """Print a line for each job of these names, and how many are done."""
         outcomes = [self.outcomes.get(name, Outcome(name, State.NOT_RUN)) for name in names]
         rows = [("job", "state", "score", "time", "")]
         for one in outcomes:
@@ -93,13 +93,12 @@ class Start:
         named = (State.FAILED, State.KILLED, State.INTERRUPTED, State.RUNNING)
         others = [f"{states[one]} {one}" for one in named if states[one]]
         print(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}")
-        if searched and self.best and self.best.score:
-            like = sum(one.score == self.best.score for one in self.outcomes.values()) - 1
-            tied = f", and {like} more like it" if like else ""
-            print(f"best trial: {self.best.job}, {score_in_words(self.best.score)}{tied}")
+
+    def print_next(self, names: Sequence[str], report: str) -> None:
+        """Print the commands that upload these jobs, if there is something to, and that show them, if any is done."""
         if sync := sync_line(self.folder, names):
             print(f"this uploads to W&B what was logged offline:\n  {sync}")
-        if done:
+        if any(one.state in (State.DONE, State.DONE_BEFORE) for one in self.outcomes.values()):
             print(f"every score of each job, and how they compare:\n  {report}")
 
 
@@ -112,26 +111,17 @@ Runner = Callable[[Sequence[PlannedJob], Start], list[Outcome]]
 """Runs jobs and returns their outcomes in the same order."""
 
 
-def run_here(planned: Sequence[PlannedJob], start: Start, shares: Sequence[str | None] = (None,)) -> list[Outcome]:
-    """Run jobs, as many at a time as there are shares (see shares_of). Returns their outcomes in the same order."""
-    slots: SimpleQueue[str | None] = SimpleQueue()
-    for share in shares:
-        slots.put(share)
+class Place(Protocol):
+    """Where the jobs of a line run: this machine (cse.lab.sweep.machine) or a cluster (cse.lab.sweep.cluster)."""
 
-    def run(job: PlannedJob) -> Outcome:
-        if refusal := start.refusal():
-            outcome = Outcome(job.name, State.NOT_RUN, detail=refusal)
-        else:
-            share = slots.get()
-            try:
-                outcome = process.run_job(job, start.folder / job.name, start.signals, share)
-            finally:
-                slots.put(share)  # after an error too, or the next job would wait for ever
-        start.record(outcome)
-        return outcome
+    def runner(self) -> Runner:
+        """What runs jobs there. Raises UserError if nothing can."""
 
-    with ThreadPoolExecutor(len(shares)) as threads:
-        return list(threads.map(run, planned))
+    def print_advice(self) -> None:
+        """Print what a start leaves idle there."""
+
+    def print_submission(self) -> None:
+        """Print what a dry run shows beside the jobs."""
 
 
 def check_id(planned: Sequence[PlannedJob]) -> None:
@@ -145,35 +135,3 @@ def check_id(planned: Sequence[PlannedJob]) -> None:
         f"tracker.wandb.id={settings.id} (or WANDB_RUN_ID) is the id of one run, and this line starts {len(planned)}: "
         "leave it out"
     )
-
-
-def shares_of(planned: Sequence[PlannedJob], parallel: int) -> list[str | None]:
-    """What each of `parallel` jobs sees of this machine's GPUs, as CUDA_VISIBLE_DEVICES has it; None: all of them.
-
-    A job gets as many as it has devices. Jobs of one device may share a GPU; raises UserError if others would.
-    """
-    gpus = visible_gpus()
-    devices = max(job.devices for job in planned) if gpus else 1
-    if devices > 1 and devices * parallel > len(gpus):
-        raise UserError(
-            f"jobs.parallel={parallel} trainer.devices={devices}: that takes {devices * parallel} GPUs, and "
-            f"{len(gpus)} are visible here"
-        )
-    if parallel == 1 or not gpus:
-        return [None] * parallel
-    each = [range(first, first + devices) for first in range(0, devices * parallel, devices)]
-    return [",".join(gpus[number % len(gpus)] for number in numbers) for numbers in each]
-
-
-def idle_gpus(job: PlannedJob, parallel: int) -> int:
-    """How many of this machine's GPUs stay idle while `parallel` jobs like this one run."""
-    return max(0, len(visible_gpus()) - job.devices * parallel)
-
-
-def visible_gpus() -> list[str]:
-    """The GPUs of this process, as CUDA_VISIBLE_DEVICES names them."""
-    from cse.device import count_gpus
-
-    count = count_gpus()
-    named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    return named.split(",") if count and named else [str(gpu) for gpu in range(count)]

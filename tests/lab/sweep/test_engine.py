@@ -17,7 +17,8 @@ from cse.errors import Interrupted, UserError
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.plan import jobs_without_run
 from cse.lab.settings.words import values_of
-from cse.lab.sweep import engine, line, process, start
+from cse.lab.sweep import engine, line, machine, process
+from cse.lab.sweep.plan import plan_of
 from cse.score import Score
 
 LINE = "sweep=whitenedcse/table5 tracker=none"  # m = 2, 3, 4, 5
@@ -80,7 +81,7 @@ def test_an_evaluation_needs_its_run_and_starts_after_it(many, tmp_path, monkeyp
 
 
 def test_parallel_jobs_have_their_own_gpus_and_idle_ones_are_mentioned(many, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(start, "visible_gpus", lambda: ["4", "7"])
+    monkeypatch.setattr(machine, "visible_gpus", lambda: ["4", "7"])
     assert many(f"{LINE} jobs.parallel=2")[0] == 0
     assert "idle" not in capsys.readouterr().out
     assert set(starts(tmp_path).values()) == {"4", "7"}
@@ -99,10 +100,10 @@ def test_parallel_jobs_have_their_own_gpus_and_idle_ones_are_mentioned(many, tmp
     ("trainer.devices=8", "8 GPUs"),
 ])  # fmt: skip
 def test_a_job_has_as_many_gpus_as_devices_or_the_line_is_refused(monkeypatch, words, shares):
-    monkeypatch.setattr(start, "visible_gpus", lambda: ["4", "5", "6", "7"])
+    monkeypatch.setattr(machine, "visible_gpus", lambda: ["4", "5", "6", "7"])
     read = line.read_line(line_typed(["-m", "seed=1,2,3", *words.split()]))
     if isinstance(shares, list):
-        assert start.shares_of(read.jobs(), read.options.jobs.parallel) == shares
+        assert machine.shares_of(plan_of(read).jobs, read.options.jobs.parallel) == shares
         return
     with pytest.raises(UserError, match=shares):
         engine.run_line(line_typed(["-m", "seed=1,2,3", *words.split()]))
@@ -112,7 +113,7 @@ def test_a_job_has_as_many_gpus_as_devices_or_the_line_is_refused(monkeypatch, w
 def test_visible_gpus(monkeypatch, named, gpus):
     monkeypatch.setattr("torch.cuda.device_count", lambda: len(gpus))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
-    assert start.visible_gpus() == gpus
+    assert machine.visible_gpus() == gpus
 
 
 def signal_when(is_time) -> None:
@@ -278,10 +279,11 @@ def test_what_a_line_was_to_run_stands_in_its_folder(many, tmp_path):
 
 
 def test_an_axis_over_what_decides_no_number_has_its_own_jobs():
-    both = line.read_line(line_typed([*LINE.split(), "objective.m=2,3", "trainer.workers=0,2"])).jobs()
+    first, *more = LINE.removeprefix("sweep=").split()
+    both = jobs_of(first, *more, "objective.m=2,3", "trainer.workers=0,2")
     assert len({job.name for job in both}) == 4
-    (one, *_) = line.read_line(line_typed([*LINE.split(), "objective.m=2,3", "trainer.workers=2"])).jobs()
-    assert one.name == line.read_line(line_typed([*LINE.split(), "objective.m=2,3"])).jobs()[0].name
+    (one, *_) = jobs_of(first, *more, "objective.m=2,3", "trainer.workers=2")
+    assert one.name == jobs_of(first, *more, "objective.m=2,3")[0].name
 
 
 def test_a_search_without_a_sweeps_yaml_names_its_best_trial(many, capsys):

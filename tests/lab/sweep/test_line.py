@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from run_folders import leave_run
-from typed import exit_code, line_typed
+from typed import exit_code, jobs_typed
 
 from cse.errors import MissingResource
 from cse.lab.run.job import fit_settings
@@ -18,7 +18,7 @@ from cse.lab.settings.shell import shell_line
 from cse.lab.settings.typed_line import read_words, split_flags
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import line, process
-from cse.lab.sweep.grid import first_values
+from cse.lab.sweep.search import first_values
 from cse.lab.sweep.sweeps import AdHocSweep
 
 
@@ -56,8 +56,8 @@ def test_a_missing_package_is_named_with_its_extra(many, monkeypatch, words, pac
 ])  # fmt: skip
 def test_jobs_are_named_after_the_axes(words, name):
     """The hashes stay, so that finished jobs are found again."""
-    assert line.read_line(line_typed(words.split())).jobs()[0].name.startswith(name)
-    (scored,) = line.read_line(line_typed(["-m", "checkpoint=runs/a", "eval=stsb"], "cse-eval")).jobs()
+    assert jobs_typed(words.split())[0].name.startswith(name)
+    (scored,) = jobs_typed(["-m", "checkpoint=runs/a", "eval=stsb"], "cse-eval")
     assert scored.name == "checkpoint_a-eval_stsb-9c206042"
 
 
@@ -70,7 +70,7 @@ def test_jobs_are_named_after_the_axes(words, name):
 ])  # fmt: skip
 def test_a_folder_of_the_same_hash_is_the_jobs_whatever_it_shows(tmp_path, there, words, name):
     def first_of_line() -> str:
-        return line.read_line(line_typed([*words.split(), f"hydra.sweep.dir={tmp_path}"])).jobs()[0].name
+        return jobs_typed([*words.split(), f"hydra.sweep.dir={tmp_path}"])[0].name
 
     new = first_of_line()
     hashed = new.rpartition("-")[2]
