@@ -78,7 +78,7 @@ def report_name(folders: list[Path], where: str | None) -> str:
 
 def of_two(folders: list[Path], out: Path) -> None:
     """Show what differs between two runs, and write it as Markdown and CSV."""
-    from cse.lab.report.runs_report import section_of_two
+    from cse.lab.report.two_runs import section_of_two
     from cse.lab.report.write import open_console, show_section, write_files
     from cse.lab.sections import markdown
 

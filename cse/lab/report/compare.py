@@ -1,71 +1,42 @@
 """Settings beside each other: runs that differ in their seed alone are a setting; what each scored, and which is best.
 
-To read: `compare_runs` makes a `Comparison`, which has a `Setting` for each. Which scores there are, and which one
-ranks and leads, is `pick_scores`; which runs of a search count is cse.lab.report.trials; `best_first` ranks. The names
-and the order of folders decide nothing.
+To read: `compare_runs` makes a `Comparison`, which has a `Setting` for each group of such runs. Which score ranks, and
+which one leads, says cse.lab.report.score_names. Which runs of a search are included says cse.lab.report.trials.
+`best_first` ranks. The names and the order of folders decide nothing.
 """
 
 import math
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from functools import cached_property
-from itertools import count, islice
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
 from cse.lab.folder.runs import Run, score_named
 from cse.lab.folder.score_tables import ALTERED
-from cse.lab.report.frame import (
-    OWN,
-    format_settings,
-    in_label,
-    own_choices,
-    runs_frame,
-    short_names,
-    typed_words,
-)
+from cse.lab.report.frame import OWN, format_settings, in_label, runs_frame, short_names
 from cse.lab.report.groups import Group, Measure, group_of, once_each
-from cse.lab.report.keys_that_differ import fewest_keys, keys_that_tell_settings_apart, value_in_words, words_of_case
+from cse.lab.report.keys_that_differ import fewest_keys, keys_that_tell_settings_apart, value_in_words
+from cse.lab.report.score_names import ScoreNames, pick_scores
 from cse.lab.report.signs import NO_BETTER, first_few, format_of
 from cse.lab.report.statistics import Value, mean_and_sd
-from cse.lab.report.trials import Trial, first_trials, is_trial, runs_included
+from cse.lab.report.trials import Trial, first_trials, runs_included
 from cse.lab.report.which_runs import innermost_folder
-from cse.lab.run.foreign import functions_in
-from cse.lab.settings.grammar import spell_word
-from cse.lab.settings.shell import shell_line
 from cse.lab.settings.values import in_one_form
-from cse.lab.settings.words import values_of
 
-FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
 MANY_KEYS = 6  # columns of keys; of more, tables of text have those that tell the settings apart
-
-
-class ScoreNames(NamedTuple):
-    """all: every score of any finished run, in the order of the runs' results; shown: those that tables show.
-
-    best_by: the dev score that ranks the settings; None without one, as a test score selects nothing. leading: the
-    score that differences and gates are of: of those that tables show a test score of all runs, else best_by, else any,
-    averages first; None without scores.
-    """
-
-    all: list[str]
-    shown: list[str]
-    best_by: str | None
-    leading: str | None
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What runs have in common that differ in their seed alone.
+    """Runs that differ in their seed alone.
 
-    runs: all of them; done: the finished ones; included: those whose scores count (see `runs_included`). values: of
-    each key that differs, as text, by dotted key. label: few of these that tell it apart, as `baseline=` reads them:
-    lr=3e-05, model=bert; all if there are no keys. trial: a search's, of this setting. groups: of each score, the
-    included runs and their value for each seed.
+    runs: all of them. done: the finished ones. included: those whose scores the analysis uses (see `runs_included`).
+    values: of each key in which settings differ, as text, by dotted key. label: few of these, which no other setting
+    has, as `baseline=` reads them (lr=3e-05, model=bert); "all" if there are no keys. trial: a search's, of this
+    setting. groups: of each score, the included runs and their value for each seed.
     """
 
     runs: list[Run]
@@ -99,10 +70,11 @@ class Setting:
 
 @dataclass(frozen=True)
 class Comparison:
-    """folders: those that were searched. runs: all, in the order of `frame`, which is runs.csv. seed: the key of seeds.
+    """Settings beside each other.
 
-    keys: {dotted key that differs: its short name}; label_keys: few of them that tell the settings apart. settings: in
-    the order in which they appear; ranked: the best first.
+    folders: those that were searched. runs: all, in the order of `frame`, which is runs.csv. seed: the key of seeds.
+    keys: {dotted key in which settings differ: its short name}. label_keys: few of them; no two settings have the same
+    values there. settings: in the order in which they appear. ranked: the best first.
     """
 
     folders: list[Path]
@@ -123,8 +95,8 @@ class Comparison:
 
     @property
     def shown_keys(self) -> dict[str, str]:
-        """The keys that tables of text show, with their short names: all; of many, those that tell the settings apart,
-        and of those that every setting has the first."""
+        """The keys that tables of text show, with their short names. Of many keys these are the label_keys, and then
+        the first of those that every setting has."""
         if len(self.keys) <= MANY_KEYS:
             return self.keys
         others = [key for key in self.keys if key not in self.label_keys]
@@ -166,21 +138,34 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     keys = short_names(keys_that_tell_settings_apart(begun, seed), taken=OWN)
     columns = list(dict.fromkeys([*scores.shown, *scores.all]))
     frame = runs_frame(runs, list(dict.fromkeys([*keys, seed])), columns)
-    alike = runs_by_setting(runs, list(keys))
-    done = [[run for run in own if run.is_done] for own in alike]
-    values = values_as_text([own[0] for own in alike], list(keys))
+    by_setting = runs_by_setting(runs, list(keys))
+    values = values_as_text([own[0] for own in by_setting], list(keys))
     label_keys = fewest_keys(values)
-    named_by = {key: keys[key] for key in label_keys}
-    settings = []
-    for own, finished, trial, texts in zip(alike, done, first_trials(done), values.to_dict("records"), strict=True):
-        included = runs_included(finished, trial, seed)
-        label = label_of(own[0], named_by, texts)
-        groups = groups_of_scores(included, scores.all, seed)
-        settings.append(Setting(own, finished, included, texts, label, trial, groups))
+    labels = [
+        label_of(own[0], {key: keys[key] for key in label_keys}, texts)
+        for own, texts in zip(by_setting, values.to_dict("records"), strict=True)
+    ]
+    settings = settings_of(by_setting, values, labels, scores.all, seed)
     by = scores.best_by or scores.leading
     lower_is_better = score_named(runs, by).lower_is_better
     ranked = list(settings) if by is None else best_first(settings, by, lower_is_better, list(keys))
     return Comparison(list(folders), list(runs), frame, seed, keys, label_keys, scores, settings, ranked)
+
+
+def settings_of(
+    by_setting: Sequence[list[Run]], values: pd.DataFrame, labels: Sequence[str], scores: Sequence[str], seed: str
+) -> list[Setting]:
+    """The settings. by_setting: the runs of each. values, labels: of each. seed: the key of seeds."""
+    done = [[run for run in own if run.is_done] for own in by_setting]
+    trials = first_trials(done)
+    settings = []
+    for own, finished, trial, texts, label in zip(
+        by_setting, done, trials, values.to_dict("records"), labels, strict=True
+    ):
+        included = runs_included(finished, trial, seed)
+        groups = groups_of_scores(included, scores, seed)
+        settings.append(Setting(own, finished, included, texts, label, trial, groups))
+    return settings
 
 
 def groups_of_scores(runs: Sequence[Run], scores: Sequence[str], seed: str) -> dict[str, Group]:
@@ -201,56 +186,6 @@ def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]
 def values_as_text(runs: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
     """The value of each key as text, a row for each of these runs."""
     return pd.DataFrame({key: format_settings(runs, key) for key in keys}, index=range(len(runs)), dtype=object)
-
-
-def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> ScoreNames:
-    """The scores of finished runs. patterns: those that tables show (test/sts/*); []: all if they are few, else the
-    averages, with the score that selects."""
-    # a score without a split is not ours, and may have the name of a column of runs.csv
-    metrics = list(dict.fromkeys(name for run in done for name in run.metrics if "/" in name))
-    asked = list(dict.fromkeys(name for pattern in patterns for name in metrics if fnmatch(name, pattern)))
-    ranking = dev_scores(asked) or dev_scores(metrics)
-    ranking, shown = in_order(ranking, done, patterns), in_order(asked or metrics, done, patterns)
-    selects = [name for name in ranking if any(run.get("trainer.select") == name for run in done)]
-    best_by = next(iter(selects or averages(ranking) or ranking), None)
-    selecting = [name for name in shown if name == best_by]
-    of_all = [name for name in shown if all(name in run.metrics for run in done)]
-    leading = next(iter([*reported(of_all, best_by), *selecting, *averages(shown), *shown]), None)
-    if patterns:
-        return ScoreNames(metrics, asked, best_by, leading)
-    few = metrics if len(metrics) <= FEW else [*selecting, *averages(metrics)]
-    first = [leading] if leading else []
-    return ScoreNames(metrics, list(dict.fromkeys([*first, *few])), best_by, leading)
-
-
-def dev_scores(metrics: Sequence[str]) -> list[str]:
-    """The scores on dev data."""
-    return [name for name in metrics if name.startswith("dev/")]
-
-
-def reported(metrics: Sequence[str], best_by: str | None) -> list[str]:
-    """The test scores, first the one that a paper would report: an average, else the one that `best_by` is on dev data.
-    A score that selected was picked for being high, at its step and among the settings."""
-    tests = [name for name in metrics if name.startswith("test/")]
-    return [*averages(tests), *(name for name in tests if name[4:] == str(best_by)[3:]), *tests]
-
-
-def averages(metrics: Sequence[str]) -> list[str]:
-    """The averages among scores."""
-    return [name for name in metrics if name.rpartition("/")[2] in ("average", "avg", "mean")]
-
-
-def in_order(names: Sequence[str], runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
-    """The scores that most runs have first; of these the ones by which more were selected, then those that an earlier
-    pattern names, then as they are in a run's results. The order of the runs does not matter."""
-
-    def standing(name: str) -> tuple[int, int, int, int, str]:
-        places = [list(run.metrics).index(name) for run in runs if name in run.metrics]
-        selected = sum(run.get("trainer.select") == name for run in runs)
-        asked = next((place for place, pattern in enumerate(patterns) if fnmatch(name, pattern)), len(patterns))
-        return -len(places), -selected, asked, min(places), name
-
-    return sorted(names, key=standing)
 
 
 def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys: Sequence[str]) -> list[Setting]:
@@ -307,27 +242,3 @@ def folders_below(runs: Sequence[Run], folders: Sequence[Path]) -> str:
     if len(names) == 1:
         return names[0]
     return f"{begun}*" if begun else first_few(names)
-
-
-def more_seeds(
-    runs: Sequence[Run], key: str, seeds: Sequence[int], folders: Sequence[Path], keys: Collection[str]
-) -> str:
-    """The command that trains a setting's runs with three more seeds, those of other settings first; "" if it was not
-    trained, or was scored by a function. They go beside its own, or into it if it is one of several named folders; of a
-    search's trial, into `seeds` beside it.
-
-    key: of seeds; seeds: of all settings; folders: those that were named; keys: in which the settings differ.
-    """
-    run = runs[-1]
-    if run.program != "cse-train" or functions_in(run.config):
-        return ""
-    begun = {one.get(key) for one in runs}
-    lacking = islice((seed for seed in count(min(seeds, default=1)) if seed not in begun), 3)
-    given = values_of(run.words)
-    # with the words of its case its folder would not have the name that the sweep gives it
-    of_case = words_of_case(given.get("sweep", ""), given.get("case", ""))
-    repeated = [word for word in typed_words(run, keys) if not word.startswith(f"{key}=") and word not in of_case]
-    place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
-    place = place / "seeds" if is_trial(run) else place
-    words = [*repeated, f"{key}={','.join(map(str, lacking))}", spell_word("hydra.sweep.dir", str(place))]
-    return shell_line("cse-train", *own_choices(run), "-m", *words)

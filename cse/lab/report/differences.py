@@ -13,20 +13,17 @@ To read: `compare_settings` makes the `Differences`, a `Difference` for each set
 """
 
 import math
-import re
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
 
-from cse.errors import UserError
 from cse.lab.report.compare import Comparison, Setting
 from cse.lab.report.groups import Group, compare, few_seeds, seed_spread
+from cse.lab.report.named_setting import setting_named
 from cse.lab.report.resampling import OVER_ITEMS
-from cse.lab.report.signs import TIED, bounds, first_few, probability, signed
+from cse.lab.report.signs import TIED, bounds, probability, signed
 from cse.lab.report.statistics import (
     Effect,
     SeedSpread,
@@ -37,13 +34,10 @@ from cse.lab.report.statistics import (
     seeds_for,
     smallest_difference,
 )
-from cse.lab.report.which_runs import has, named_settings
 from cse.lab.sections import Section
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000
-PLAIN = re.compile(r"[^']*('[\w./:@%+-]*'[^']*)*")
-"""A text that a shell reads as one word between quotes, though it has pairs of them inside."""
 PAIRED = (
     "paired: t tests of the differences seed by seed, which see more where a seed moves both sides alike, as with "
     "another precision, and seldom for two methods."
@@ -78,11 +72,25 @@ class Tested:
 
 
 @dataclass(frozen=True)
+class Terms:
+    """What all differences of a table are judged by.
+
+    within: a difference below it is none; None: that is not asked. level: of a single test, over all lines. spread: how
+    much seeds vary in all settings.
+    """
+
+    confidence: float
+    within: float | None
+    level: float
+    spread: SeedSpread
+
+
+@dataclass(frozen=True)
 class Difference:
     """A setting against the reference: a line of the table and of differences.csv.
 
-    tied: p_holm does not tell them apart; None without a test, or with too few seeds for a verdict (few, which says
-    so). alike, paired_alike: whether the difference is less than `within`. gate: what the gate says.
+    few: why there is no verdict, with too few seeds; "" with enough. tied: p_holm shows no difference; None without a
+    verdict. alike, paired_alike: whether the difference is less than `within`. gate: what the gate says.
     """
 
     setting: Setting
@@ -107,8 +115,7 @@ class Difference:
 class Differences:
     """Each setting against a reference, which is the best if no baseline was named (is_best).
 
-    base: the reference's runs. level: of a single test, over all lines. lower: how many settings rank too low to be
-    compared.
+    base: the reference's runs. lower: how many settings rank too low to be compared.
     """
 
     comparison: Comparison
@@ -117,11 +124,8 @@ class Differences:
     is_best: bool
     base: Group
     lines: list[Difference]
-    spread: SeedSpread
-    level: float
     lower: int
-    confidence: float
-    within: float | None
+    terms: Terms
 
     @property
     def few(self) -> str:
@@ -166,33 +170,54 @@ def compare_settings(
     others = [setting for setting in ranked[:MOST] if setting is not reference]
     if reference not in ranked or not others:
         return None
-    base, *compared = groups = [comparison.group_of(setting, score) for setting in [reference, *others]]
-    spread, level = seed_spread(groups) or SeedSpread(0.0, 0), (1 - confidence) / len(others)
+    base = comparison.group_of(reference, score)
+    compared = [comparison.group_of(setting, score) for setting in others]
+    spread = seed_spread([base, *compared]) or SeedSpread(0.0, 0)
+    terms = Terms(confidence, within, (1 - confidence) / len(others), spread)
     unpaired = test_all([partial(compare, group, base) for group in compared], confidence, within)
     paired = test_all([partial(compare_pairs, group.side, base.side) for group in compared], confidence, within)
     lines = []
     for setting, group, by_means, by_seed in zip(others, compared, unpaired, paired, strict=True):
-        few, effect = few_seeds([base, group]), by_means.found.effect
-        is_told_apart = is_shown(by_means.p_holm, 1 - confidence)
-        sides = [base.only_scored, group.only_scored].count(False)
-        seeds = "" if is_told_apart else seeds_to_tell(effect, spread.sd, level, sides)
-        lines.append(
-            Difference(
-                setting,
-                group,
-                by_means,
-                by_seed,
-                few,
-                tied=None if few or math.isnan(by_means.p_holm) else not is_told_apart,
-                alike="" if few else by_means.is_alike(within or 0.0, 1 - confidence),
-                paired_alike="" if few else by_seed.is_alike(within or 0.0, 1 - confidence),
-                seeds_to_tell=seeds,
-                gate=(gated or {}).get(frozenset((setting, reference)), ""),
-            )
-        )
-    is_best = reference is comparison.best and baseline is None
-    lower = len(ranked) - len(groups)
-    return Differences(comparison, score, reference, is_best, base, lines, spread, level, lower, confidence, within)
+        said = (gated or {}).get(frozenset((setting, reference)), "")
+        lines.append(difference_from(base, setting, group, unpaired=by_means, paired=by_seed, terms=terms, gate=said))
+    return Differences(
+        comparison,
+        score,
+        reference,
+        is_best=reference is comparison.best and baseline is None,
+        base=base,
+        lines=lines,
+        lower=len(ranked) - len(others) - 1,
+        terms=terms,
+    )
+
+
+def difference_from(
+    base: Group, setting: Setting, group: Group, *, unpaired: Tested, paired: Tested, terms: Terms, gate: str
+) -> Difference:
+    """A setting's difference from the reference, whose runs are `base`. gate: what it says of the two."""
+    few, level = few_seeds([base, group]), 1 - terms.confidence
+    is_told_apart = is_shown(unpaired.p_holm, level)
+    needed = ""
+    if not is_told_apart:
+        needed = seeds_to_tell(unpaired.found.effect, terms.spread.sd, terms.level, sides_with_seeds(base, group))
+    return Difference(
+        setting,
+        group,
+        unpaired,
+        paired,
+        few,
+        tied=None if few or math.isnan(unpaired.p_holm) else not is_told_apart,
+        alike="" if few else unpaired.is_alike(terms.within or 0.0, level),
+        paired_alike="" if few else paired.is_alike(terms.within or 0.0, level),
+        seeds_to_tell=needed,
+        gate=gate,
+    )
+
+
+def sides_with_seeds(*sides: Group) -> int:
+    """How many sides of a comparison have seeds."""
+    return sum(not group.only_scored for group in sides)
 
 
 def test_all(tests: Sequence[Callable[..., Effect]], confidence: float, within: float | None) -> list[Tested]:
@@ -209,9 +234,9 @@ def differences_section(found: Differences | None, label: str = "") -> Section |
         return None
     comparison, score = found.comparison, found.score
     best = "the best, " if score == comparison.scores.best_by else f"the best by {comparison.scores.best_by}, "
-    sides = [[found.base.only_scored, line.group.only_scored].count(False) for line in found.lines]
+    sides = [sides_with_seeds(found.base, line.group) for line in found.lines]
     notes = [
-        found.spread.in_words(found.level, max(1, *sides)),
+        found.terms.spread.in_words(found.terms.level, max(1, *sides)),
         f"No verdict: {found.few}." if found.few else "",
         not_paired(comparison.seed, found.base, [line.group for line in found.lines]),
         f"{found.lower} further settings, which rank lower, are not compared." if found.lower else "",
@@ -237,7 +262,7 @@ def differences_table(found: Differences) -> pd.DataFrame:
     alike, paired_alike = [line.alike for line in lines], [line.paired_alike for line in lines]
     for kind, tests, words in (("", unpaired, alike), ("paired ", paired, paired_alike)):
         p = "p (Holm)" if number_of_tests(tests) > 1 else "p"
-        table[f"{kind}{found.confidence:.0%} interval"] = [
+        table[f"{kind}{found.terms.confidence:.0%} interval"] = [
             bounds(one.found.low, one.found.high, digits) for one in tests
         ]
         table[f"{kind}{p}"] = [probability(one.p_holm) for one in tests]
@@ -309,7 +334,7 @@ def about_tests(found: Differences) -> list[str]:
     if number_of_tests(line.paired for line in found.lines):
         notes.append(PAIRED)
     if not all(math.isnan(line.unpaired.alike_p) for line in found.lines):
-        notes.append(ALIKE.format(found.within))
+        notes.append(ALIKE.format(found.terms.within))
     return notes
 
 
@@ -322,42 +347,3 @@ def seeds_to_tell(difference: float | None, sd: float, level: float, sides: int)
     if smallest_difference(sd, MOST_SEEDS, level, sides) > abs(difference):
         return f"more than {MOST_SEEDS:,}"
     return str(seeds_for(abs(difference), sd, level, sides))
-
-
-def setting_named(comparison: Comparison, name: str) -> Setting:
-    """The setting that `KEY=VALUE,...` names or else that of the runs at or below this folder.
-
-    Raises UserError if there is none, or several.
-    """
-    if alike := [setting for setting in comparison.settings if setting.label == name]:
-        return the_one(comparison, alike, f"baseline={name}")
-    found: list[Setting] = []
-    if "=" in name:
-        keys = {short: key for key, short in comparison.keys.items()}
-        asked = [(keys.get(key, key), values) for key, values in named_settings(name).items()]
-        found = [one for one in comparison.settings if all(has(one.runs[0], key, values) for key, values in asked)]
-    return the_one(comparison, found or settings_below(comparison, [Path(name)]), f"baseline={name}")
-
-
-def in_shell(label: str) -> str:
-    """A setting's label as one word of a shell, which `setting_named` reads: in plain quotes where quotes inside it
-    may go, as in 'targets=['query']'."""
-    return f"'{label}'" if PLAIN.fullmatch(label) else shlex.quote(label)
-
-
-def settings_below(comparison: Comparison, places: Sequence[Path]) -> list[Setting]:
-    """The settings of the runs at or below these places."""
-    there = [place.resolve() for place in places]
-    return [
-        setting
-        for setting in comparison.settings
-        if any(run.folder.resolve().is_relative_to(place) for run in setting.runs for place in there)
-    ]
-
-
-def the_one(comparison: Comparison, found: Sequence[Setting], named: str) -> Setting:
-    """The only setting that was found. Raises UserError if there is none, or several. named: what named it."""
-    if len(found) == 1:
-        return found[0]
-    known = first_few([in_shell(setting.label) for setting in found or comparison.settings])
-    raise UserError(f"{named} names {len(found)} settings instead of one; type one of these after =: {known}")

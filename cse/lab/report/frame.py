@@ -1,24 +1,20 @@
 """Runs as a frame, a row a run: `cse.runs` returns it, and runs.csv has it.
 
-To read: `runs_frame`; the short names of settings (`short_names`) and their values as text (`format_settings`); the
-command that repeats a run elsewhere (`repeat_command`).
+To read: `runs_frame`; then the short names of keys (`short_names`) and their values as text (`format_settings`).
 """
 
 import re
-import shlex
 from collections.abc import Collection, Sequence
-from itertools import pairwise
 
 import pandas as pd
 
 from cse.lab.folder.runs import Run
+from cse.lab.report.command_lines import repeat_command
 from cse.lab.report.keys_that_differ import NAMES
 from cse.lab.settings.dotted import format_value
 from cse.lab.settings.grammar import quoted
-from cse.lab.settings.keys import repeats_a_run, role_of
-from cse.lab.settings.shell import shell_line
+from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import in_one_form, number_in
-from cse.lab.settings.words import texts_of
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
 LONG = 40  # characters of a name
@@ -30,14 +26,20 @@ FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "g
 
 
 def short_names(keys: Sequence[str], dot: str = ".", taken: Collection[str] = ()) -> dict[str, str]:
-    """{key: the shortest ending that no other key has}: trainer.lr is lr. dot: what separates its words; taken: endings
-    that stand for something else."""
+    """{key: the shortest ending that no other key has}: trainer.lr is lr.
+
+    dot: what separates a key's words. taken: endings that stand for something else.
+    """
+    known = [*keys, *taken]
+
+    def is_alone(ending: str) -> bool:
+        return sum((dot + one).endswith(dot + ending) for one in known) == 1
+
     names = {}
     for key in keys:
         words = key.split(dot)
-        ends = (dot.join(words[-count:]) for count in range(1, len(words) + 1))
-        known = [*keys, *taken]
-        names[key] = next((end for end in ends if sum((dot + one).endswith(dot + end) for one in known) == 1), key)
+        endings = (dot.join(words[-count:]) for count in range(1, len(words) + 1))
+        names[key] = next(filter(is_alone, endings), key)
     return names
 
 
@@ -58,12 +60,12 @@ def misread(text: str) -> bool:
 
 
 def in_label(value: object, text: str) -> str:
-    """A value's text, in quotes where what reads a label would split it."""
+    """A value's text, in quotes where the reader of a label would split it."""
     return quoted(text) if isinstance(value, str) and SPLITS.search(text) and text != quoted(value) else text
 
 
 def format_settings(runs: Sequence[Run], key: str) -> list[str]:
-    """`format_setting` of each run; of paths that have the same last part, as much as tells them apart."""
+    """`format_setting` of each run. Paths with the same last part have as many parts as differ."""
     texts = [format_setting(run, key) for run in runs]
     whole = [format_value(run.get(key)).removesuffix("/best") if run.has(key) else "" for run in runs]
     if len(set(texts)) >= len(set(whole)):
@@ -103,19 +105,3 @@ def runs_frame(runs: Sequence[Run], keys: list[str], metrics: list[str]) -> pd.D
     ]
     columns = ["folder", "state", "why", *keys, *metrics, "partial", "untrained", *FACTS, "evaluations", "command"]
     return pd.DataFrame(rows, columns=columns, dtype=object)
-
-
-def typed_words(run: Run, kept: Collection[str] = ()) -> list[str]:
-    """The words of a run's command line, without those that only matter where it ran, but for the keys `kept`."""
-    return texts_of(word for word in run.words if repeats_a_run(word.text) or word.key in kept)
-
-
-def repeat_command(run: Run) -> str:
-    """The command that repeats the run elsewhere, quoted for a shell."""
-    return shell_line(run.program, *own_choices(run), *typed_words(run))
-
-
-def own_choices(run: Run) -> list[str]:
-    """The --config-dir FOLDERs that the run was started with."""
-    line = pairwise(shlex.split(run.results.get("command") or ""))
-    return [word for flag, folder in line if flag == "--config-dir" for word in (flag, folder)]

@@ -1,6 +1,6 @@
 """Gates, for a check in CI: whether one setting is shown to be better than others by so much.
 
-To read: `gate`; `why_unlike` and `without_score` are why a difference would say nothing of two settings.
+To read: `judge_gate`. `why_not_compared` says why a difference would say nothing of two settings.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,9 @@ from cse.errors import UserError
 from cse.lab.folder.facts import code_of
 from cse.lab.folder.runs import grouped
 from cse.lab.report.compare import Comparison, Setting
-from cse.lab.report.differences import GateLines, setting_named, settings_below, the_one
+from cse.lab.report.differences import GateLines
 from cse.lab.report.groups import Group, compare, few_seeds
+from cse.lab.report.named_setting import setting_named, settings_below, the_one
 from cse.lab.report.notes import changed_texts, rest_on_other_data
 from cse.lab.report.signs import bounds, first_few, probability, signed
 from cse.lab.report.statistics import holm, is_shown
@@ -26,48 +27,64 @@ class Gate(NamedTuple):
     lines: GateLines
 
 
-def gate(comparison: Comparison, least: float, baseline: str | None, confidence: float, named: Sequence[Path]) -> Gate:
+def judge_gate(
+    comparison: Comparison, least: float, baseline: str | None, confidence: float, named: Sequence[Path]
+) -> Gate:
     """Whether the first setting is better than the baseline, or than every other one, by `least` or more.
 
-    named: the places of the first of several folders or globs, whose setting is the first; [] if one was named, and the
-    best setting is the first, which needs a baseline: the best is always better than some. A difference counts if it is
-    told apart from one of `least`, with the seeds that a verdict needs, all of which have the score, on whole data.
+    named: the places of the first of several folders or globs; their setting is the first. It is [] if one folder was
+    named: then the best setting is the first, and needs a baseline, as the best is always better than some. A
+    difference counts if it is shown to be more than `least`, with the seeds that a verdict needs. All of these must
+    have the score, on whole data.
     """
-    if not (named or baseline):
-        raise UserError(f"gate={least:g}: which is to be better? runs=[A,B]: A; baseline=KEY=VALUE: the best of all")
-    first = comparison.best
-    if named:
-        first = the_one(comparison, settings_below(comparison, named), f"runs=[{named[0]},...]")
     score = comparison.scores.leading
-    if first is None:
-        raise UserError(f"gate={least:g}: no dev score says which setting is the best: name it, runs=[A,B]")
+    first = first_setting(comparison, least, baseline, named)
     known = [setting_named(comparison, baseline)] if baseline else comparison.settings
-    others = [setting for setting in known if setting is not first]
     if known == [first] and not named and len(comparison.settings) > 1:
         return Gate(False, score, {frozenset(known): f"the best is the baseline itself: {first.label}"})
+    others = [setting for setting in known if setting is not first]
     if score is None or not others:
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
     if not all(score in setting.means for setting in (first, *others)):
         raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
-    ours, *against = [comparison.group_of(setting, score) for setting in (first, *others)]
+
     sign = -1 if comparison.lower_is_better(score) else 1
-    found = [compare(ours, group, confidence, sign * least) for group in against]
+    ours = comparison.group_of(first, score)
+    found = [compare(ours, comparison.group_of(one, score), confidence, sign * least) for one in others]
+    corrected = holm([effect.p for effect in found])
     lines, is_passed = {}, True
-    for setting, group, of, p in zip(others, against, found, holm([of.p for of in found]), strict=True):
-        assert of.effect is not None
-        lost = [without_score(one, score, comparison.seed) for one in (first, setting)]
-        why = why_unlike(ours, group, score) or "; ".join(filter(None, lost)) or few_seeds([ours, group])
-        if not why and sign * of.effect <= least:
+    for setting, effect, p in zip(others, found, corrected, strict=True):
+        assert effect.effect is not None
+        why = why_not_compared(comparison, score, first, setting)
+        if not why and sign * effect.effect <= least:
             why = "not even these runs' means are"
         if not why and not is_shown(p, 1 - confidence):
             why = f"p {probability(p) or 'unknown'}"
         is_passed = is_passed and not why
-        gain = f"{signed(of.effect, 2)} {bounds(of.low, of.high, 2)}".strip()
+        gain = f"{signed(effect.effect, 2)} {bounds(effect.low, effect.high, 2)}".strip()
         result = f"not shown, {why}" if why else f"p {probability(p)}"
         lines[frozenset((first, setting))] = (
             f"{first.label} against {setting.label}: {gain}, {least:g} better: {result}"
         )
     return Gate(is_passed, score, lines)
+
+
+def first_setting(comparison: Comparison, least: float, baseline: str | None, named: Sequence[Path]) -> Setting:
+    """The setting that is to be better. Raises UserError if nothing says which one."""
+    if named:
+        return the_one(comparison, settings_below(comparison, named), f"runs=[{named[0]},...]")
+    if not baseline:
+        raise UserError(f"gate={least:g}: which is to be better? runs=[A,B]: A; baseline=KEY=VALUE: the best of all")
+    if comparison.best is None:
+        raise UserError(f"gate={least:g}: no dev score says which setting is the best: name it, runs=[A,B]")
+    return comparison.best
+
+
+def why_not_compared(comparison: Comparison, score: str, first: Setting, other: Setting) -> str:
+    """Why no difference of two settings passes a gate: unlike runs, seeds without the score, or too few seeds."""
+    ours, theirs = (comparison.group_of(setting, score) for setting in (first, other))
+    lost = [without_score(setting, score, comparison.seed) for setting in (first, other)]
+    return why_unlike(ours, theirs, score) or "; ".join(filter(None, lost)) or few_seeds([ours, theirs])
 
 
 def why_unlike(ours: Group, theirs: Group, score: str) -> str:

@@ -23,7 +23,7 @@ from cse.lab.report.departures import mark_departures, named_sweep, notes_on_dep
 from cse.lab.report.notes import missing_jobs
 from cse.lab.report.paper_groups import groups_of
 from cse.lab.report.paper_table import as_printed, paper_table
-from cse.lab.report.runs_report import notes_on_settings, settings_section, unranked_section
+from cse.lab.report.settings_section import notes_on_settings, settings_section, unranked_section
 from cse.lab.report.spec import Plot, Spec, parse
 from cse.lab.report.write import OfPaper, Picture, Report
 from cse.lab.sections import Section

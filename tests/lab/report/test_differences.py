@@ -9,7 +9,7 @@ from scipy import stats
 from typed import exit_code
 
 from cse.lab.report.differences import compare_settings, differences_section
-from cse.lab.report.runs_report import notes_on_settings, settings_frame
+from cse.lab.report.settings_section import notes_on_settings, settings_frame
 from cse.lab.report.statistics import seeds_for
 
 SCORES = {

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from cse.lab.report.keys_that_differ import keys_that_tell_settings_apart
-from cse.lab.report.runs_report import notes_on_settings
+from cse.lab.report.settings_section import notes_on_settings
 
 CASES = {  # {rule: (a line for each run: the words typed | its settings | its choices of groups, the columns)}
     "only what was typed and differs": (

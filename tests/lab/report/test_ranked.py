@@ -7,8 +7,8 @@ import pytest
 from typed import exit_code
 
 from cse.lab.folder import plan
-from cse.lab.report.differences import in_shell, setting_named
-from cse.lab.report.runs_report import notes_on_settings, settings_frame
+from cse.lab.report.named_setting import in_shell, setting_named
+from cse.lab.report.settings_section import notes_on_settings, settings_frame
 
 
 def best(found):

@@ -5,7 +5,7 @@ from run_folders import change_results
 
 from cse.lab.folder.runs import read_runs
 from cse.lab.report.compare import compare_runs
-from cse.lab.report.runs_report import notes_on_settings, score_text
+from cse.lab.report.settings_section import notes_on_settings, score_text
 from cse.lab.report.which_runs import with_evaluations, with_origin
 
 DEV, TRANSFER = "dev/stsb/spearman", "test/transfer/average"

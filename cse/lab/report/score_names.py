@@ -1,0 +1,76 @@
+"""Which scores a comparison of runs has, which of them tables show, which one ranks and which one leads."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from typing import NamedTuple
+
+from cse.lab.folder.runs import Run
+
+FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
+
+
+class ScoreNames(NamedTuple):
+    """The scores of the runs of a comparison, by name.
+
+    all: every score of any finished run, in the order of the runs' results. shown: those that tables show. best_by: the
+    dev score that ranks the settings; None without one, as a test score selects nothing. leading: the score of the
+    differences and gates. It is one that tables show: a test score of all runs, else best_by, else any, averages first;
+    None without scores.
+    """
+
+    all: list[str]
+    shown: list[str]
+    best_by: str | None
+    leading: str | None
+
+
+def pick_scores(done: Sequence[Run], patterns: Sequence[str]) -> ScoreNames:
+    """The scores of finished runs. patterns: those that tables show (test/sts/*); []: all if they are few, else the
+    averages, with the score that selects."""
+    # a score without a split is not ours, and may have the name of a column of runs.csv
+    metrics = list(dict.fromkeys(name for run in done for name in run.metrics if "/" in name))
+    asked = list(dict.fromkeys(name for pattern in patterns for name in metrics if fnmatch(name, pattern)))
+    ranking = dev_scores(asked) or dev_scores(metrics)
+    ranking, shown = in_order(ranking, done, patterns), in_order(asked or metrics, done, patterns)
+    selects = [name for name in ranking if any(run.get("trainer.select") == name for run in done)]
+    best_by = next(iter(selects or averages(ranking) or ranking), None)
+    selecting = [name for name in shown if name == best_by]
+    of_all = [name for name in shown if all(name in run.metrics for run in done)]
+    leading = next(iter([*reported(of_all, best_by), *selecting, *averages(shown), *shown]), None)
+    if patterns:
+        return ScoreNames(metrics, asked, best_by, leading)
+    few = metrics if len(metrics) <= FEW else [*selecting, *averages(metrics)]
+    first = [leading] if leading else []
+    return ScoreNames(metrics, list(dict.fromkeys([*first, *few])), best_by, leading)
+
+
+def dev_scores(metrics: Sequence[str]) -> list[str]:
+    """The scores on dev data."""
+    return [name for name in metrics if name.startswith("dev/")]
+
+
+def reported(metrics: Sequence[str], best_by: str | None) -> list[str]:
+    """The test scores. The one that a paper would report is first: an average, else that of `best_by` on test data.
+
+    A score that selected is no such one: it was picked for being high, at its step and among the settings.
+    """
+    tests = [name for name in metrics if name.startswith("test/")]
+    return [*averages(tests), *(name for name in tests if name[4:] == str(best_by)[3:]), *tests]
+
+
+def averages(metrics: Sequence[str]) -> list[str]:
+    """The averages among scores."""
+    return [name for name in metrics if name.rpartition("/")[2] in ("average", "avg", "mean")]
+
+
+def in_order(names: Sequence[str], runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
+    """The names, sorted by how many runs have the score; then by how many selected by it, by the first pattern that
+    names it, and by its place in a run's results. The order of the runs does not matter."""
+
+    def standing(name: str) -> tuple[int, int, int, int, str]:
+        places = [list(run.metrics).index(name) for run in runs if name in run.metrics]
+        selected = sum(run.get("trainer.select") == name for run in runs)
+        asked = next((place for place, pattern in enumerate(patterns) if fnmatch(name, pattern)), len(patterns))
+        return -len(places), -selected, asked, min(places), name
+
+    return sorted(names, key=standing)
