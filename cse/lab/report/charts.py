@@ -14,6 +14,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
+from cse.lab.report import look
 from cse.lab.report.compare import Comparison, Setting, folder_below, marks
 from cse.lab.report.frame import folded
 from cse.lab.report.signs import PLUS_MINUS, first_few
@@ -23,17 +24,16 @@ NO_METRICS = ["event", "time", "train/step", "train/epoch"]
 POINTS = 400  # of a curve; a longer one is thinned
 RUNS = 100  # whose curves are drawn
 ALL_POINTS = 200_000  # of a page; with many curves, each has fewer points
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07d00", "#56b4e9", "#9467bd", "#7f7f7f")  # Okabe and Ito
 NAMED = 8  # settings, the best first, whose curves are numbered
 CATEGORIES = 7  # values of a key; if more are numbers, they are an axis
 TRAINING = {"Training loss": "train/loss", "Learning rate": "train/lr", "Gradient norm": "train/grad_norm"}
 LEGEND = {"orientation": "h", "yanchor": "top", "y": -0.25, "xanchor": "left", "x": 0}
-CLEAR, GREY = "rgba(0,0,0,0)", "#7a808a"  # transparent; a grey that is legible on white and on black
-AXIS = {"gridcolor": "rgba(128,128,128,.25)", "zeroline": False, "automargin": True, "exponentformat": "e"}
+AXIS = {"gridcolor": look.GRID, "zeroline": False, "automargin": True, "exponentformat": "e"}
 TEMPLATE = go.layout.Template(
     layout={
-        "height": 440, "margin": {"t": 60, "r": 20, "l": 50, "b": 50}, "showlegend": False, "colorway": COLOURS,
-        "paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR, "font": {"size": 13, "color": GREY},
+        "height": look.CHART_HEIGHT, "margin": {"t": 60, "r": 20, "l": 50, "b": 50},
+        "showlegend": False, "colorway": look.SETTINGS,
+        "paper_bgcolor": look.CLEAR, "plot_bgcolor": look.CLEAR, "font": {"size": look.CHART_FONT, "color": look.GREY},
         "xaxis": AXIS, "yaxis": AXIS,
     }
 )  # fmt: skip
@@ -44,39 +44,68 @@ Colours = dict[Setting, str]
 
 def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     """{title: chart}, of those that have data."""
-    scored = [name for name in comparison.scores.shown if any(name in one.means for one in comparison.settings)]
-    colours, is_search = colours_of(comparison), any(setting.trial for setting in comparison.settings)
+    colours = colours_of(comparison)
     charts: dict[str, go.Figure] = {}
+    scored = [name for name in comparison.scores.shown if any(name in one.means for one in comparison.settings)]
+    if scored:
+        is_search = any(setting.trial for setting in comparison.settings)
+        axes, categorical = sorted_keys(comparison, is_search)
+        charts |= charts_by_number(comparison, axes, colours, scored)
+        charts |= chart_of_search(comparison, scored) if is_search else {}
+        charts |= chart_by_setting(comparison, categorical, colours, scored) if categorical else {}
+    return charts | draw_curves(comparison, colours)
+
+
+def sorted_keys(comparison: Comparison, is_search: bool) -> tuple[dict[str, pd.Series], list[str]]:
+    """The keys that are an axis of numbers, with each setting's number, the best first; and the other keys."""
     axes: dict[str, pd.Series] = {}
-    others: list[str] = []
-    for key in comparison.keys if scored else ():
+    categorical = []
+    for key in comparison.keys:
         numbers = as_axis(pd.Series([setting.values[key] for setting in comparison.ranked]), is_search)
         if numbers is None:
-            others.append(key)
+            categorical.append(key)
         else:
             axes[key] = numbers
+    return axes, categorical
+
+
+def charts_by_number(
+    comparison: Comparison, axes: Mapping[str, pd.Series], colours: Colours, scored: Sequence[str]
+) -> dict[str, go.Figure]:
+    """A chart for each key that is an axis of numbers."""
+    charts = {}
     for key, numbers in axes.items():
-        is_log = numbers.min() > 0 and numbers.max() >= 10 * numbers.min()
+        name = escape(comparison.keys[key])
         values = dict(zip(comparison.ranked, numbers, strict=True))
-        charts[f"Score by {escape(comparison.keys[key])}"] = with_menu(
-            {name: by_number(comparison, values, colours, name) for name in scored},
-            xaxis={"title": escape(comparison.keys[key]), "type": "log" if is_log else "linear"},
+        is_log = numbers.min() > 0 and numbers.max() >= 10 * numbers.min()
+        charts[f"Score by {name}"] = with_menu(
+            {score: by_number(comparison, values, colours, score) for score in scored},
+            xaxis={"title": name, "type": "log" if is_log else "linear"},
         )
-    if is_search:
-        selecting = [name for name in scored if name == comparison.scores.best_by]
-        so_far = {name: best_so_far(comparison, name) for name in dict.fromkeys([*selecting, *scored])}
-        charts["Best so far"] = with_menu(so_far, xaxis_title="trial")
-    if others:
-        drawn = others[:2]
-        names = [escape(comparison.keys[key]) for key in drawn]
-        joined = [escape(name) for key, name in comparison.keys.items() if key not in drawn]
-        title = f"Score by setting, over all {first_few(joined)}" if joined else "Score by setting"
-        charts[title] = with_menu(
-            {name: by_setting(comparison, drawn, colours, name) for name in scored},
-            xaxis={"title": names[0], "type": "category"},
-            yaxis={"title": names[1], "type": "category"} if len(names) > 1 else {},
-        )
-    return charts | draw_curves(comparison, colours)
+    return charts
+
+
+def chart_of_search(comparison: Comparison, scored: Sequence[str]) -> dict[str, go.Figure]:
+    """The chart of a search's trials, with the score that selects first."""
+    selecting = [name for name in scored if name == comparison.scores.best_by]
+    so_far = {name: best_so_far(comparison, name) for name in dict.fromkeys([*selecting, *scored])}
+    return {"Best so far": with_menu(so_far, xaxis_title="trial")}
+
+
+def chart_by_setting(
+    comparison: Comparison, keys: Sequence[str], colours: Colours, scored: Sequence[str]
+) -> dict[str, go.Figure]:
+    """The chart over the first one or two of these keys, joining the settings that differ in others."""
+    drawn = keys[:2]
+    names = [escape(comparison.keys[key]) for key in drawn]
+    joined = [escape(name) for key, name in comparison.keys.items() if key not in drawn]
+    title = f"Score by setting, over all {first_few(joined)}" if joined else "Score by setting"
+    chart = with_menu(
+        {score: by_setting(comparison, drawn, colours, score) for score in scored},
+        xaxis={"title": names[0], "type": "category"},
+        yaxis={"title": names[1], "type": "category"} if len(names) > 1 else {},
+    )
+    return {title: chart}
 
 
 def draw_curves(comparison: Comparison, colours: Colours) -> dict[str, go.Figure]:
@@ -99,8 +128,10 @@ def draw_curves(comparison: Comparison, colours: Colours) -> dict[str, go.Figure
 def colours_of(comparison: Comparison) -> Colours:
     """The colour of each setting, in the order of the table."""
     settings = comparison.ranked
-    few, many = COLOURS[: len(settings)], np.linspace(0.1, 0.9, len(settings))
-    colours = few if len(few) == len(settings) else sample_colorscale("Viridis", many)
+    few = look.SETTINGS[: len(settings)]
+    colours = few
+    if len(few) < len(settings):
+        colours = sample_colorscale(look.MANY_SETTINGS, np.linspace(0.1, 0.9, len(settings)))
     return dict(zip(settings, colours, strict=True))
 
 
@@ -140,9 +171,9 @@ def best_so_far(comparison: Comparison, score: str) -> list:
     for search in sorted({trial.search for trial in trials}):
         own = [trial for trial in trials if trial.search == search]
         so_far = list(accumulate((trial.run.metrics[score] for trial in own), best))
-        steps = {"mode": "lines", "line": {"shape": "hv", "color": COLOURS[0]}}
+        steps = {"mode": "lines", "line": {"shape": "hv", "color": look.SETTINGS[0]}}
         lines.append(go.Scatter(x=[trial.number for trial in own], y=so_far, **steps))
-    return [go.Scatter(x=number, y=scores, mode="markers", marker={"color": GREY, "size": 8}), *lines]
+    return [go.Scatter(x=number, y=scores, mode="markers", marker={"color": look.GREY, "size": 8}), *lines]
 
 
 def categories(texts: pd.Series) -> pd.Series:
@@ -163,7 +194,7 @@ def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
         for name in traces
     ]
     menu = {"buttons": buttons, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
-    menu |= {"bgcolor": CLEAR, "bordercolor": GREY}
+    menu |= {"bgcolor": look.CLEAR, "bordercolor": look.GREY}
     return figure.update_layout(updatemenus=[menu])
 
 
@@ -204,7 +235,7 @@ def by_setting(comparison: Comparison, keys: Sequence[str], colours: Colours, sc
             y=list(map(escape, means.index)),
             text=cells["text"].unstack().fillna("").to_numpy(),
             texttemplate="%{text}",
-            colorscale="Cividis",
+            colorscale=look.HEAT,
             reversescale=comparison.lower_is_better(score),
             showscale=False,
         )

@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from cse.lab.folder.score_tables import ALTERED
+from cse.lab.folder.status import State
+from cse.lab.report.look import BAD, GOOD, OTHER, QUIET, UNSURE, Tone
 
 FEW = 4  # names in a list; further ones are counted
 PLUS_MINUS, TIED, NO_BETTER = "±", "≈", "‡"
@@ -22,24 +24,32 @@ SIGNS = {
     NO_BETTER: "of a run that is no better than its encoder untrained, by the score that selects",
     "*": "the paper's text garbles the number; a note below the table says how it was read",
 }
-VERDICTS = {
-    PASS: ("green", "the means agree within the tolerance"),
-    WITHIN_NOISE: ("yellow", "the printed number lies where further runs of ours would be expected"),
-    DIFFERS: ("red", "it lies further off than seeds explain"),
-    ONE_SEED: ("bright_black", "there is one run, and nothing says how much seeds vary"),
+VERDICTS: dict[str, tuple[Tone, str]] = {
+    PASS: (GOOD, "the means agree within the tolerance"),
+    WITHIN_NOISE: (UNSURE, "the printed number lies where further runs of ours would be expected"),
+    DIFFERS: (BAD, "it lies further off than seeds explain"),
+    ONE_SEED: (QUIET, "there is one run, and nothing says how much seeds vary"),
     OTHER_SETTING: (
-        "magenta",
+        OTHER,
         "not the paper's experiment (a remark below the table says why), so the numbers are not compared",
     ),
-    PUBLISHED_ONLY: ("bright_black", "another group's model, which is never run here"),
-    NOT_RUN: ("bright_black", "we have no run of it, or of a side of the claim"),
-    HOLDS: ("green", "of a claim: the seeds show that it is as claimed"),
-    CONTRADICTED: ("red", "they show that it is the other way round"),
-    NOT_SEEN: ("yellow", "they cannot tell"),
-    NOT_JUDGED: ("magenta", "these runs are no test of the claim, for the reason given"),
-    BY_EYE: ("bright_black", "of a claim about a figure: read it beside its curve"),
+    PUBLISHED_ONLY: (QUIET, "another group's model, which is never run here"),
+    NOT_RUN: (QUIET, "we have no run of it, or of a side of the claim"),
+    HOLDS: (GOOD, "of a claim: the seeds show that it is as claimed"),
+    CONTRADICTED: (BAD, "they show that it is the other way round"),
+    NOT_SEEN: (UNSURE, "they cannot tell"),
+    NOT_JUDGED: (OTHER, "these runs are no test of the claim, for the reason given"),
+    BY_EYE: (QUIET, "of a claim about a figure: read it beside its curve"),
 }
-"""The colour and the meaning of each verdict on a cell, which compares our mean with the printed number, or a claim."""
+"""The tone and the meaning of each verdict: of a cell (our mean and the printed number) or of a claim."""
+
+TONE_OF: dict[str, Tone] = {
+    **{verdict: tone for verdict, (tone, _) in VERDICTS.items()},
+    State.RUNNING: UNSURE,
+    State.FAILED: BAD,
+    State.STOPPED: OTHER,
+}
+"""The tone of each verdict, and of each state of a run that has one."""
 
 
 def legend_of(signs: Mapping[str, object]) -> list[str]:

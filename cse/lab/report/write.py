@@ -25,17 +25,16 @@ from rich.text import Text
 from cse.files import make_folder, write_text
 from cse.lab.folder.heartbeat import clock
 from cse.lab.folder.runs import Run
+from cse.lab.report import look
 from cse.lab.report.claims import JudgedClaim, claim_facts, claims_section, headline
 from cse.lab.report.frame import folded, runs_frame
-from cse.lab.report.signs import SIGNS, VERDICTS
+from cse.lab.report.signs import SIGNS, TONE_OF, VERDICTS
 from cse.lab.sections import Section, latex, markdown
 
 NOT_DRAWN = "Not drawn: no finished run has what it shows."
 PLOTLY = {"responsive": True, "displayModeBar": False}
 LONG = 100  # rows of a table that is shown in pages
 MANY = 10  # unfinished runs that are named one by one
-COLOURS = {name: colour for name, (colour, _) in VERDICTS.items()}
-COLOURS |= {"running": "yellow", "failed": "red", "stopped": "magenta"}
 
 
 @dataclass
@@ -141,7 +140,7 @@ def show_report(report: Report, console: Console) -> None:
     """Print the report on the terminal: what is not done, the tables, claims and pictures, and what is best."""
     console.print(Text.assemble((report.title, "bold"), f"  {report.subtitle}"), soft_wrap=True)
     for one in report.pending[:MANY]:
-        state = Text(f"{one.state:8}", style=COLOURS.get(one.state, ""))
+        state = Text(f"{one.state:8}", style=terminal_style(one.state))
         console.print(Text.assemble(state, " ", one.folder, (f"  {one.why}", "dim")), soft_wrap=True)
     if len(report.pending) > MANY:
         console.print(Text(f"and {len(report.pending) - MANY} more, in runs.csv", style="dim"))
@@ -162,6 +161,11 @@ def show_report(report: Report, console: Console) -> None:
 def open_console() -> Console:
     """The terminal. Into a pipe or a file, lines may be of any length."""
     return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+
+
+def terminal_style(word: str) -> str:
+    """The colour of a verdict or a state on the terminal; "" if it has none."""
+    return TONE_OF[word].terminal if word in TONE_OF else ""
 
 
 def show_section(section: Section, console: Console) -> None:
@@ -185,8 +189,8 @@ def show_section(section: Section, console: Console) -> None:
             rows = zip(lines[-len(cells) :], folders, strict=True)
             shown = "\n".join([*lines[: -len(cells)], *filter(None, chain.from_iterable(rows))])
         text = Text(shown)
-        for verdict, colour in COLOURS.items():
-            text.highlight_words([verdict], colour)
+        for verdict, tone in TONE_OF.items():
+            text.highlight_words([verdict], tone.terminal)
         console.print(text, soft_wrap=True)
     for line in section.remarks:
         console.print(Text(line, style="dim"))
@@ -196,7 +200,7 @@ def show_claims(claims: Sequence[JudgedClaim], console: Console) -> None:
     """Print the claims: a short line for each, and its numbers below."""
     console.print(Text(headline(claims), style="bold"))
     for one in claims:
-        verdict = Text(f"{one.verdict_with_parts:12}", style=COLOURS[one.verdict])
+        verdict = Text(f"{one.verdict_with_parts:12}", style=terminal_style(one.verdict))
         console.print(Text.assemble(verdict, " ", one.claim, (f"  ({one.source})", "dim")))
         numbers = [f"{name} {value}" for name, value in claim_facts(one).items() if value]
         if numbers:
@@ -241,8 +245,9 @@ def template(name: str) -> Template:
         lstrip_blocks=True,
     )
     meanings = SIGNS | {name: meaning for name, (_, meaning) in VERDICTS.items()}
-    environment.globals |= {"verdicts": COLOURS, "signs": meanings, "not_drawn": NOT_DRAWN, "id": id}
+    environment.globals |= {"look": look, "signs": meanings, "not_drawn": NOT_DRAWN, "id": id}
     environment.filters["base64"] = lambda path: base64.b64encode(path.read_bytes()).decode()
+    environment.filters["tone"] = lambda word: TONE_OF[word].name if word in TONE_OF else ""
     return environment.get_template(name)
 
 

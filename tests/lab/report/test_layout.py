@@ -79,7 +79,7 @@ def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, 
     text = page(report)
     assert not re.findall(r'src="(?!data:)|<link|=<b>', text)
     for shown in ("76.96 ± 0.38 (5)",
-                  "cse-train &#34;data.path=&#39;&lt;b&gt;&#39;&#34;", '<td class="DIFFERS">DIFFERS',
-                  'HOLDS">HOLDS (1 of 2 parts)<', "data:image/png;base64,iVBORw==", "Not drawn: ",
+                  "cse-train &#34;data.path=&#39;&lt;b&gt;&#39;&#34;", '<td class="bad">DIFFERS',
+                  'chip good">HOLDS (1 of 2 parts)<', "data:image/png;base64,iVBORw==", "Not drawn: ",
                   "x &lt; y"):  # fmt: skip
         assert shown in text

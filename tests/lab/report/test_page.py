@@ -8,7 +8,8 @@ import pytest
 from made_up_tables import parsed, whole_report
 from run_folders import leave_heartbeat
 
-from cse.lab.report.charts import COLOURS, POINTS, colours_of, curves_of, draw_charts, thinned
+from cse.lab.report import look
+from cse.lab.report.charts import POINTS, colours_of, curves_of, draw_charts, thinned
 from cse.lab.report.paper_groups import groups_of
 from cse.lab.report.paper_table import as_printed, paper_table
 from cse.lab.report.settings_section import in_text, legend_of_settings, settings_section
@@ -163,7 +164,7 @@ def test_a_setting_has_one_colour(leave, compared):
         config = {"trainer.lr": lr, "model.name": model, "seed": number % 4 // 2}
         leave(f"{number}", config, {"test/x": 10.0 * (model == "bert") + 0.1 * number})
     comparison = compared()
-    assert list(colours_of(comparison).values()) == list(COLOURS[:4])
+    assert list(colours_of(comparison).values()) == list(look.SETTINGS[:4])
     charts = draw_charts(comparison)
     (heat,) = charts["Score by setting"].data
     assert all("±" in text for text in heat.text.flat)
