@@ -1,4 +1,4 @@
-"""The commands that a report prints: `repeat_command` repeats a run elsewhere, `more_seeds_command` trains more seeds."""
+"""The commands that a report prints: to repeat a run elsewhere, and to train more seeds of a setting."""
 
 import shlex
 from collections.abc import Collection, Sequence

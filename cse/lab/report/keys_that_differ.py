@@ -1,5 +1,8 @@
-"""In which keys runs differ: all of them (`keys_that_vary`), those that make another setting of a table
-(`keys_that_tell_settings_apart`), and as few as tell its settings apart (`fewest_keys`)."""
+"""In which keys runs differ.
+
+`keys_that_vary` has all such keys. `keys_that_tell_settings_apart` has those that make another setting of a table.
+`fewest_keys` has a few of these: no two settings have the same values there.
+"""
 
 from collections.abc import Sequence
 from functools import cache
@@ -35,11 +38,12 @@ def every_key_that_varies(runs: Sequence[Run], seed: str) -> list[str]:
 
 
 def keys_that_tell_settings_apart(runs: Sequence[Run], seed: str) -> list[str]:
-    """The keys whose values make another setting: typed for some run, decisive for what is learned or scored, or an
-    axis of a line, and not the same in all runs. `origin`, the folder where several are compared, comes first.
+    """The keys whose values make another setting.
 
-    A case stands for all that it sets, but not for what was typed beside it. What varies though nobody typed it follows
-    from these and the seed, or is another edition's (notes.unlike_in_one tells).
+    Such a key was typed for some run, and is not the same in all runs. What is learned or scored depends on it, or it
+    is an axis of a line. `origin`, the folder where several are compared, comes first. A case stands for all that it
+    sets, but not for what was typed beside it. A value that varies though nobody typed it follows from these keys and
+    the seed, or is of another edition (see notes.unlike_in_one).
     """
     typed = dict.fromkeys(["origin", *NAMES, *(word.key for run in runs for word in run.words)])
     axes, beside = axes_of_no_number(runs), typed_beside_cases(runs)
@@ -58,8 +62,11 @@ def keys_that_tell_settings_apart(runs: Sequence[Run], seed: str) -> list[str]:
 
 
 def keys_of_cases(runs: Sequence[Run], beside: set[str]) -> list[str]:
-    """The keys that name the case of a run: of several sweeps too, whose cases may have one name. [] if the runs have
-    no two cases. beside: the keys that were typed beside cases."""
+    """The keys that name the case of a run; [] if the runs have no two cases.
+
+    Cases of several sweeps may have one name: then the sweep is one of the keys. beside: the keys that were typed
+    beside cases.
+    """
     if not key_varies(runs, "case"):
         return []
     several_sweeps = key_varies(runs, "sweep", within=() if "sweep" in beside else ("case",))
@@ -67,7 +74,7 @@ def keys_of_cases(runs: Sequence[Run], beside: set[str]) -> list[str]:
 
 
 def key_varies(runs: Sequence[Run], key: str, within: Sequence[str] = ()) -> bool:
-    """Whether runs that have the same values of the keys `within` have several values of a key."""
+    """Whether a key has several values among runs that have the same values of the keys `within`."""
     values: dict[tuple[str, ...], set[str]] = {}
     for run in runs:
         values.setdefault(tuple(value_in_words(run, one) for one in within), set()).add(value_in_words(run, key))
@@ -101,8 +108,10 @@ def words_of_case(sweep: str, case: str) -> list[str]:
 
 
 def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
-    """The keys that no number depends on (workers, a tracker) and that were an axis all the same: typed for all runs of
-    a folder, with several values. What a tracker calls each run is none."""
+    """The axes on which no number depends (workers, a tracker): typed for all runs of a folder, with several values.
+
+    The name that a tracker gives a run is no axis.
+    """
     folders: dict[Path, list[dict[str, str]]] = {}
     for run in runs:
         folders.setdefault(run.folder.parent, []).append(values_of(run.words))
@@ -115,8 +124,10 @@ def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
 
 
 def fewest_keys(values: pd.DataFrame) -> list[str]:
-    """Few keys that tell the rows apart, and of which each row has a value: none can be left out. Choices of groups,
-    and what was typed first, are kept before others. values: a row for each setting, by key."""
+    """A few keys in whose values no two rows are the same, and of which each row has one: none can be left out.
+
+    Choices of groups, and what was typed first, are kept before others. values: a row for each setting, by key.
+    """
     kept = list(values)
     for key in sorted(reversed(kept), key=lambda key: (key != "origin", is_group(key))):
         rest = values[[one for one in kept if one != key]]

@@ -1,4 +1,8 @@
-"""Notes that a reader needs with a table's numbers: missing jobs, other settings, altered data, retrieved captions."""
+"""What a reader needs to know beside a table's numbers, in lines of text.
+
+In order: planned jobs without a run; runs that are unlike each other; remarks on the runs of one row; their data; and
+captions that were retrieved. Departures have a file of their own.
+"""
 
 from collections import Counter
 from typing import cast
@@ -19,24 +23,30 @@ FURTHEST_FIRST = (State.DONE, State.RUNNING, State.STOPPED, State.FAILED, State.
 
 
 def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
-    """A line for each planned job without a finished run or, if they are many, for each value of the first axis.
+    """A line for each planned job without a finished run.
 
-    A running one has its progress. (What resumes a stopped one is its sweep's own command.)
+    If these are many, there is a line for each value of the first axis. A running job has its progress. The command of
+    the sweep itself resumes a stopped one.
     """
     own = [run for run in runs if not run.departures] or runs
-    known = [([run.folder.name], Status(run.state, run.why)) for run in own]
     if expected:
-        texts = [[f"{key}={format_value(value)}" for key, value in job.items()] for job in expected]
-        known = list(zip(texts, (furthest_status(job, own) for job in expected), strict=True))
-    missing = [(settings, status) for settings, status in known if status.state != State.DONE]
+        known = [(words_of_job(job), furthest_status(job, own)) for job in expected]
+    else:
+        known = [([run.folder.name], Status(run.state, run.why)) for run in own]
+    missing = [(words, status) for words, status in known if status.state != State.DONE]
     if expected and len(missing) > SINGLY:
-        groups = Counter((settings[0], status.state) for settings, status in missing)
-        return [f"{setting}: {count} jobs {state}" for (setting, state), count in groups.items()]
+        groups = Counter((words[0], status.state) for words, status in missing)
+        return [f"{first}: {count} jobs {state}" for (first, state), count in groups.items()]
     lines = []
-    for settings, status in missing:
+    for words, status in missing:
         progress = f", {status.why}" if status.state == State.RUNNING else ""
-        lines.append(f"{', '.join(settings)}: {status.state}{progress}")
+        lines.append(f"{', '.join(words)}: {status.state}{progress}")
     return lines
+
+
+def words_of_job(job: Where) -> list[str]:
+    """The axes of a planned job as KEY=VALUE."""
+    return [f"{key}={format_value(value)}" for key, value in job.items()]
 
 
 def furthest_status(job: Where, runs: list[Run]) -> Status:
@@ -46,23 +56,26 @@ def furthest_status(job: Where, runs: list[Run]) -> Status:
 
 
 def unlike_in_one(runs: list[Run], seed: str, settings: bool) -> list[str]:
-    """A line if runs of one cell were scored differently, trained on different files under one name or, if `settings`
-    count, differ in more than their seed."""
+    """A line if runs that make one number are unlike each other.
+
+    They are, if they were scored differently, or trained on different files under one name. settings: also if they
+    differ in a key of science besides their seed.
+    """
     if len(runs) < 2:
         return []
-    keys = [
-        key
-        for key in (keys_that_vary(runs, seed) if settings else [])
-        if role_of(key).is_science
-        and key.partition(".")[0] != "eval"  # scored_differently reports it, with its data
-        and "seed" not in key.rpartition(".")[2]
-    ]
+    keys = [key for key in keys_that_vary(runs, seed) if makes_unlike(key)] if settings else []
     differing = [*keys, *changed_texts(runs), *scored_differently(runs)]
     return [f"joins runs that differ in {'; '.join(differing)}"] if differing else []
 
 
+def makes_unlike(key: str) -> bool:
+    """Whether runs of one number may not differ in a key. `scored_differently` reports the settings of evaluators."""
+    is_seed = "seed" in key.rpartition(".")[2]
+    return role_of(key).is_science and key.partition(".")[0] != "eval" and not is_seed
+
+
 def remarks(runs: list[Run], seed: str) -> list[str]:
-    """What a reader must know of the runs that one setting's scores are means of. seed: the key of seeds."""
+    """What a reader must know of the included runs of a setting. seed: the key of seeds."""
     seeds = grouped(runs, seed)
     found = []
     if all(run.get(seed) is not None for run in runs) and len(runs) > len(seeds):
@@ -79,13 +92,14 @@ def no_better_remarks(runs: list[Run]) -> list[str]:
 
 
 def evaluated(runs: list[Run]) -> list[str]:
-    """Lines on the evaluations whose scores runs have (see which_runs.with_evaluations): how many, and where a score
-    that a run has too was not the same."""
+    """How many runs have the scores of evaluations (see which_runs.with_evaluations), and which of these scores are not
+    those that the run itself has."""
     found = [run for run in runs if run.evaluations]
     if not found:
         return []
     said = [f"{len(found)} of {len(runs)} runs have the scores of cse-evals of their best/ too, which runs.csv names."]
-    if unlike := [f"{run.folder.name}: {line}" for run in found for line in run.evaluated_otherwise]:
+    unlike = [f"{run.folder.name}: {line}" for run in found for line in run.evaluated_otherwise]
+    if unlike:
         more = f"; {len(unlike) - 3} more" if len(unlike) > 3 else ""
         said.append(f"Such a cse-eval found other numbers than its run's, in brackets: {'; '.join(unlike[:3])}{more}.")
     return said
@@ -101,8 +115,10 @@ def seen_in_training(runs: list[Run]) -> list[str]:
 
 
 def changed_texts(runs: list[Run], settings: bool = False) -> list[str]:
-    """The training data (text, images, sound) whose files were not the same in all runs, by name. settings: only in
-    runs whose settings name the same files, as an axis over data.path does not."""
+    """The training data (text, images, sound) whose files were not the same in all runs, by name.
+
+    settings: compare only runs whose settings name the same files. An axis over data.path names others.
+    """
     found: dict[tuple[str, str], set[str]] = {}
     for run in runs:
         for name, named, contents in trained_on(run):
@@ -130,17 +146,18 @@ def rest_on_other_data(runs: list[Run], score: str) -> bool:
             return True
         if shared and score.startswith("dev/"):  # a run that scored fewer splits has read fewer files
             return False
-        ours, theirs = (
-            {one[name] for name in one.keys() - other.keys()} for one, other in ((first, files), (files, first))
-        )
+        ours = {first[name] for name in first.keys() - files.keys()}
+        theirs = {files[name] for name in files.keys() - first.keys()}
         return bool(ours and theirs) and ours.isdisjoint(theirs)
 
     return any(map(differs, others))
 
 
 def unlike_in_all(what: str, runs: list[Run], said: list[str]) -> list[str]:
-    """A line for what differs in the training files, and in the scoring, of all cells or settings, but for what the
-    lines on each say already."""
+    """A line for how the runs of all cells, or of all settings, are unlike: in training files or in scoring.
+
+    what: "cells" or "settings". said: the lines on each cell or setting, whose words are not said again.
+    """
     found = [*changed_texts(runs, settings=True), *scored_differently(runs)]
     differing = [one for one in found if not any(one in line for line in said)]
     return [f"Not all {what} were trained and scored alike: {'; '.join(differing)}."] if differing else []
@@ -148,14 +165,15 @@ def unlike_in_all(what: str, runs: list[Run], said: list[str]) -> list[str]:
 
 def selected_otherwise(runs: list[Run], ranking: str | None) -> list[str]:
     """A line if some runs selected their step by another score than the one that ranks them (None: there is none)."""
-    counts = Counter(str(select) for run in runs if (select := run.get("trainer.select")) not in (None, ranking))
+    selecting = [run.get("trainer.select") for run in runs]
+    counts = Counter(str(name) for name in selecting if name not in (None, ranking))
     others = ", ".join(f"{count} by {name}" for name, count in sorted(counts.items()))
     found = f"All are ranked by {ranking}, though not all runs selected their step by it: {others}."
     return [found] if ranking and others else []
 
 
 def scored_differently(runs: list[Run]) -> list[str]:
-    """What may have changed scores and is not the same in all runs, with its values: code, libraries, an evaluator's
+    """What may have changed the scores and differs between the runs, with its values: code, libraries, an evaluator's
     settings, the checksum of its data."""
     values: dict[str, dict[str, None]] = {}
     for run in runs:
@@ -165,7 +183,7 @@ def scored_differently(runs: list[Run]) -> list[str]:
 
 
 def retrieved(runs: dict[str, Run]) -> list[str]:
-    """The nearest captions of each query, one model beside the other, as NonLing-CSE's Table C.1 has them."""
+    """The nearest captions of each query, one model beside the other, as in NonLing-CSE's Table C.1."""
     tops = {row: cast("Json", run.data.get("retrieval", {})).get("top", {}) for row, run in runs.items()}
     lines = []
     for query in dict.fromkeys(query for top in tops.values() for query in top):

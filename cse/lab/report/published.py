@@ -40,11 +40,18 @@ from cse.lab.report.statistics import Value
 from cse.lab.settings.suggest import nearest
 
 FOLDER = Path(__file__).parent / "published"
-Printed = Annotated[Value | None, BeforeValidator(lambda one: Value(one) if isinstance(one, int | float) else one)]
+
+
+def printed_value(cell: object) -> object:
+    """A cell of a row, which may be written as its number alone."""
+    return Value(cell) if isinstance(cell, int | float) else cell
+
+
+Printed = Annotated[Value | None, BeforeValidator(printed_value)]
 
 
 class Published(BaseModel):
-    """One table, with the keys above."""
+    """A printed table, with the keys that this file's docstring lists."""
 
     title: str
     split: str
@@ -64,13 +71,15 @@ class Published(BaseModel):
         cells = {row: dict(zip(self.columns, values, strict=True)) for row, values in self.rows.items()}
         for garbled in self.unreadable:
             line = cells[garbled["row"]]
-            note = f"printed {garbled['printed']}"
-            line |= {column: replace(value, note=note) for column in garbled["columns"] if (value := line[column])}
+            for column in garbled["columns"]:
+                value = line[column]
+                if value is not None:
+                    line[column] = replace(value, note=f"printed {garbled['printed']}")
         return cells
 
     @property
     def p_values(self) -> dict[tuple[str, str], str]:
-        """As printed, by (row, column), of the test against the row's baseline."""
+        """The printed p of each row's test against its baseline, by (row, column)."""
         found = {}
         for test in self.tests:
             p = f"<{probability(test['p_below'])}" if "p_below" in test else probability(test["p"])
@@ -79,7 +88,8 @@ class Published(BaseModel):
 
     @property
     def notes(self) -> list[str]:
-        """How garbled cells were read; a star marks those that a note names."""
+        """A line for each garbled row: what the text prints, and how it was read. It begins with a star if cells of the
+        table have one."""
         lines = []
         for one in self.unreadable:
             cells = ", ".join([one["row"], *one["columns"]])
@@ -88,18 +98,19 @@ class Published(BaseModel):
         return lines
 
     def digits(self, column: str) -> int | None:
-        """The decimals that the paper prints in a column."""
+        """How many decimals the paper prints in a column; None: as many as a number needs."""
         return 0 if column in self.counts else self.column_decimals.get(column, self.decimals)
 
     def split_of(self, column: str) -> str:
-        """What a column was measured on: test, dev, or none."""
+        """The split on which a column was measured: test, dev, or none."""
         return "none" if column in self.counts else self.split
 
 
 class PublishedFigure(BaseModel):
-    """What a paper's text says of a figure: points (each x, y and label), lines (each y and label), claims.
+    """A printed figure, as far as the paper's text gives it.
 
-    x: what the horizontal axis shows, in words.
+    x: the words for the horizontal axis. points: each has x, y and label. lines: each has y and label. claims: the
+    paper's sentences about the figure.
     """
 
     title: str
@@ -132,15 +143,22 @@ def printed_figure(paper: str, name: str) -> PublishedFigure:
     """A figure by its key, with points from a table if it names one. Raises UserError for an unknown one."""
     raw = entry_of(paper, "figures", name)
     found = PublishedFigure.model_validate(raw)
-    if source := raw.get("points_of"):
-        for row, cells in printed_table(paper, source["table"]).cells.items():
-            x, y = cells[source["x"]], cells[source["y"]]
-            if x and y:
-                found.points.append({"x": x.mean, "y": y.mean, "label": row})
-    return found
+    source = raw.get("points_of")
+    return found.model_copy(update={"points": found.points + points_of(paper, source)}) if source else found
+
+
+def points_of(paper: str, source: Json) -> list[Json]:
+    """A point for each row of a table that has both columns. source: the table, and its columns x and y."""
+    points = []
+    for row, cells in printed_table(paper, source["table"]).cells.items():
+        x, y = cells[source["x"]], cells[source["y"]]
+        if x and y:
+            points.append({"x": x.mean, "y": y.mean, "label": row})
+    return points
 
 
 def entry_of(paper: str, kind: str, name: str) -> Json:
+    """A paper's entry of a kind, `tables` or `figures`. Raises UserError for an unknown name."""
     entries = read_paper(paper).get(kind, {})
     if name not in entries:
         hint = nearest(name, [*entries]) or f"; there are {', '.join(entries)}"

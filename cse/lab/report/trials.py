@@ -1,8 +1,8 @@
-"""The trials of a search among runs: a search's best trial was picked for its score, so seeds that were trained since
-count instead of it.
+"""The trials of a search among runs. A search's best trial was picked for its score, so seeds that were trained since
+are included instead of it.
 
-To read: `first_trials` finds the trial of each setting, `runs_included` which of its runs count, and `is_trial`
-whether a run is of a point that its search asked for.
+To read: `first_trials` finds the trial of each setting. `runs_included` says which of a setting's runs are included.
+`is_trial` says whether a search asked for a run's point.
 """
 
 import math
@@ -28,7 +28,7 @@ class Trial(NamedTuple):
 
 
 def first_trials(settings: Sequence[Sequence[Run]]) -> list[Trial | None]:
-    """The trial of each setting, whose finished runs are given; None for a setting of no search."""
+    """The trial of each setting; None for a setting of no search. settings: the finished runs of each."""
     found: dict[int, Run] = {}
     for place, done in enumerate(settings):
         trials = [run for run in done if is_trial(run)]
@@ -44,9 +44,10 @@ def first_trials(settings: Sequence[Sequence[Run]]) -> list[Trial | None]:
 
 
 def runs_included(done: Sequence[Run], trial: Trial | None, seed: str) -> list[Run]:
-    """Which of a setting's finished runs count: neither its trial nor copies of it, if other seeds were trained since.
+    """The finished runs of a setting whose scores the analysis uses.
 
-    seed: the key of seeds.
+    If other seeds were trained since its trial, these are used, without the trial and its copies. seed: the key of
+    seeds.
     """
     if trial is None:
         return list(done)
@@ -55,8 +56,10 @@ def runs_included(done: Sequence[Run], trial: Trial | None, seed: str) -> list[R
 
 
 def is_trial(run: Run) -> bool:
-    """Whether the run is of a point that a search beside it asked for, with the search's own settings. Beside a search
-    that keeps no points, every run is."""
+    """Whether a search beside the run asked for its point, with the search's own settings.
+
+    Beside a search that keeps no points, every run is a trial.
+    """
     if not (run.folder.parent / ".smac").is_dir():
         return False
     searches = past_searches(run.folder.parent)
@@ -73,8 +76,7 @@ def is_of_search(run: Run, search: PastSearch) -> bool:
 
 
 def is_near(value: object, asked: object) -> bool:
-    """Whether a run's value is a point's: a choice as Hydra writes it (True, [a,b]), or a number, of which a word has
-    six digits."""
+    """Whether a run's value is a point's: a choice as Hydra writes it (True, [a,b]), or a number to six digits."""
     if isinstance(asked, str):
         return same(value, value_in(asked))
     ours = in_one_form(value)
@@ -82,7 +84,7 @@ def is_near(value: object, asked: object) -> bool:
 
 
 def search_of(trial: Run) -> str:
-    """The search of a trial, as text: those of one folder differ in what their sweep searches each value of."""
+    """The search of a trial, as text: its folder, and the values for each of which its sweep has a search."""
     name = values_of(trial.words).get("sweep")
     each = searched_each(name) if name in choices("sweep") else ()
     return repr([str(trial.folder.parent), *map(trial.get, each)])
@@ -90,5 +92,5 @@ def search_of(trial: Run) -> str:
 
 @cache  # a folder may have hundreds of trials of one sweep
 def searched_each(sweep: str) -> tuple[str, ...]:
-    """The keys of each of whose values a sweep has a search."""
+    """The keys for each of whose values a sweep has a search of its own."""
     return tuple(load_sweep(sweep).search_each)

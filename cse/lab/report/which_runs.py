@@ -1,7 +1,7 @@
-"""Which runs a report is of: those in folders, or in what a glob names, with the settings that were asked for.
+"""Which runs a report shows: the runs in folders or globs that have the settings of `where=`.
 
-To read: `asked_for`. A glob is several places (`places`); a later cse-eval of a run's best/ gives the run its scores
-(`with_evaluations`); `where=` names settings as the report's tables do (`having`, `has`).
+To read: `asked_for`. A glob names several places (`places`). A later cse-eval of a run's best/ gives the run its scores
+(`with_evaluations`). `where=` names settings as the report's tables do (`having`, `has`).
 """
 
 import glob
@@ -27,12 +27,15 @@ CHANGING = ("pooling", "max_length", "whitening.kind", "lowercase")
 """The settings of cse-eval that make another encoder of a checkpoint."""
 
 OUTSIDE = re.compile(r"(?:\[[^\]]*\]|\{[^}]*\}|(?<![^\[{,=\s])'(?:[^'\\]|\\.)*'|(?<![^\[{,=\s])\"[^\"]*\"|[^,])+")
-"""What stands between the commas outside brackets and quotes. A quote within a word is an apostrophe."""
+"""A text between two commas. A comma in brackets or quotes is no such one. A quote within a word is an apostrophe."""
 
 
 class Asked(NamedTuple):
-    """What was asked for. jobs: planned, without a run; of a folder with jobs alone, these are the runs. folders: those
-    that were searched; first: the places of the first of several, else []."""
+    """What a user asked for.
+
+    runs: the runs, or the planned jobs if there is no run. jobs: planned jobs without a run. folders: the folders that
+    were searched. first: the places of the first folder if several were named, else [].
+    """
 
     runs: list[Run]
     jobs: list[Run]
@@ -41,7 +44,7 @@ class Asked(NamedTuple):
 
 
 def asked_for(folders: Sequence[Path], where: str | None, seed: str) -> Asked:
-    """The runs in these folders, or in those that they name as globs. where: KEY=VALUE,...; seed: the key of seeds.
+    """The runs in these folders or globs. where: KEY=VALUE,... seed: the key of seeds.
 
     Raises UserError for a folder that does not exist, and if none of the runs has these settings.
     """
@@ -59,21 +62,24 @@ def asked_for(folders: Sequence[Path], where: str | None, seed: str) -> Asked:
 
 
 def places(folder: Path) -> list[Path]:
-    """The folder or, if there is none and its name is a glob, all that this names."""
+    """The folder. If there is no such folder and its name is a glob, all that the glob names."""
     named = [] if folder.exists() else sorted(glob.glob(str(folder)))
     return list(map(Path, named)) or [folder]
 
 
 def folder_above(folder: Path) -> Path:
-    """The folder in which a glob searches; the folder itself if its name is none."""
+    """The folder in which a glob searches. A folder that exists is its own."""
     if folder.exists():
         return folder
     return Path(*takewhile(lambda part: not glob.has_magic(part), folder.parts))
 
 
 def with_origin(runs: Sequence[Run], named: Mapping[str, Sequence[Path]]) -> list[Run]:
-    """The runs, of several folders or globs, with the innermost that names each as its setting `origin`, which tells
-    the same settings before and after a change of the code apart. named: the places of each."""
+    """The runs, each with the folder or glob that names it as its setting `origin`.
+
+    So runs of one setting, before and after a change of the code, are two settings. Of several folders that hold a run,
+    the innermost is its origin. With one folder, no run has an origin. named: the places of each folder or glob.
+    """
     names = {place: name for name, places in named.items() for place in places}
     if len(named) < 2:
         return list(runs)
@@ -86,23 +92,29 @@ def innermost_folder(run: Run, folders: Iterable[Path]) -> Path:
 
 
 def with_evaluations(runs: Sequence[Run]) -> list[Run]:
-    """The runs, each with the scores that it lacks and that finished cse-evals of its best/ have. Such an evaluation is
-    no line of its own: `evaluations` of its run names it.
+    """The runs; each takes the scores that it lacks from the finished cse-evals of its best/.
 
-    An evaluation stays by itself if it changes the encoder: whitened, another pooling or dtype, other lengths.
+    Such an evaluation has no line of its own: `evaluations` of its run names it. An evaluation that changes the encoder
+    stays by itself: whitened, another pooling or dtype, other lengths.
     """
     trained = [run for run in runs if run.is_done and not run.get("checkpoint")]
-    found: dict[Path, list[Run]] = {}
+    evaluations: dict[Path, list[Run]] = {}
+    joined = set()
     for evaluation in runs:
-        if run := scored_by(evaluation, trained):
-            found.setdefault(run.folder, []).append(evaluation)
-    joined = {evaluation.folder for of in found.values() for evaluation in of}
-    return [reduce(with_scores, found.get(run.folder, []), run) for run in runs if run.folder not in joined]
+        scored = scored_by(evaluation, trained)
+        if scored:
+            evaluations.setdefault(scored.folder, []).append(evaluation)
+            joined.add(evaluation.folder)
+    rest = [run for run in runs if run.folder not in joined]
+    return [reduce(with_scores, evaluations.get(run.folder, []), run) for run in rest]
 
 
 def scored_by(evaluation: Run, trained: Sequence[Run]) -> Run | None:
-    """The run whose best/ an evaluation scored as it is: that at the path, unless its weights have changed since; else
-    one with the same weights, as a folder may have been moved. None if there is none."""
+    """The run whose best/ an evaluation scored without changing the encoder; None if there is none.
+
+    It is the run at the evaluation's path, unless its weights have changed since. Without a run there, it is one with
+    the same weights, as a folder may have been moved.
+    """
     name, weights = str(evaluation.get("checkpoint") or ""), evaluation.results.get("weights_sum")
     as_it_is = evaluation.get("dtype") in (None, "fp32") and not any(map(evaluation.get, CHANGING))
     if not (name and as_it_is and evaluation.is_done):
@@ -116,17 +128,17 @@ def scored_by(evaluation: Run, trained: Sequence[Run]) -> Run | None:
 
 
 def with_scores(run: Run, evaluation: Run) -> Run:
-    """A run with the scores that it lacks and an evaluation has, and with what is behind these."""
+    """A run that takes the scores that it lacks from an evaluation, with the data and settings behind them."""
     data = dict(run.data)
     for name, source in evaluation.data.items():
         own = data.get(name, source)
         data[name] = source | own
         data[name]["files"] = source.get("files", {}) | own.get("files", {})
-    unlike = [
-        f"{name} {texts[1]} ({texts[0]})"
-        for name, value in evaluation.metrics.items()
-        if len(set(texts := [in_short(run.metrics.get(name, value)), in_short(value)])) > 1
-    ]
+    unlike = []
+    for name, value in evaluation.metrics.items():
+        ours, theirs = in_short(run.metrics.get(name, value)), in_short(value)
+        if ours != theirs:
+            unlike.append(f"{name} {theirs} ({ours})")
     results = run.results.copy()
     results["scores"] = evaluation.results.get("scores", {}) | run.results.get("scores", {})
     results["data"] = data
@@ -144,8 +156,11 @@ def with_scores(run: Run, evaluation: Run) -> Run:
 
 
 def named_settings(words: str) -> dict[str, list[str]]:
-    """The values of each key in KEY=VALUE,OTHER,KEY=VALUE: as in a sweep, OTHER is one more value of the key before it.
-    A comma in brackets or quotes separates nothing. Brackets may stand around all."""
+    """The values of each key in KEY=VALUE,OTHER,KEY=VALUE.
+
+    As in a sweep, OTHER is one more value of the key before it. A comma in brackets or quotes separates nothing. The
+    whole may stand in brackets.
+    """
     found: dict[str, list[str]] = {}
     if words[:1] == "[" and words[-1:] == "]" and "=" in words:
         words = words[1:-1]
@@ -158,15 +173,18 @@ def named_settings(words: str) -> dict[str, list[str]]:
 
 
 def has(run: Run, key: str, values: Sequence[str]) -> bool:
-    """Whether the run has the setting with one of the values, which may be written as in a table: the end of a path,
-    text in quotes, [several] in brackets; a path may have a comma."""
+    """Whether the run has one of the values at the key.
+
+    A value may be written as in a table: the end of a path, text in quotes, [several] in brackets. A path may have a
+    comma.
+    """
     own = run.get(key)
     each = [one for value in values for one in several(value, own)]
     return any(is_written(run, key, own, text) for text in [*each, ",".join(values)])
 
 
 def several(text: str, own: object) -> list[str]:
-    """The values in brackets, if the run's own is not a list itself."""
+    """The values in the text's brackets. A text stays whole without brackets, or if the run's own value is a list."""
     in_brackets = text[:1] == "[" and text[-1:] == "]" and not isinstance(own, list | tuple)
     return [one.strip() for one in OUTSIDE.findall(text[1:-1])] if in_brackets else [text]
 
@@ -187,7 +205,7 @@ def is_written(run: Run, key: str, own: object, text: str) -> bool:
 
 
 def having(runs: Sequence[Run], where: str, seed: str) -> list[Run]:
-    """The runs with all settings of KEY=VALUE,... A key may be named as a table of the runs names it.
+    """The runs that have all settings of KEY=VALUE,... A key may have the short name that it has in a table.
 
     seed: the key of seeds. Raises UserError if there are none.
     """
