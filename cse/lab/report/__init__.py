@@ -1,33 +1,56 @@
 """Reports of runs, which only read files: runs beside each other, and a sweep's runs beside its paper's table.
 
-A report is a list of sections, each a table with notes, that one writer puts on the terminal, into Markdown, LaTeX, CSV
-and a page. To read, from top to bottom:
+A report is a list of sections, each a table with notes. One writer puts them on the terminal, into Markdown, LaTeX, CSV
+and a page. To read, each line before the files that it needs:
 
-runs_report   the report of any runs; paper_report: of a sweep. Both end in a `Report`, which write.py writes
-which_runs    the runs that are asked for; departures: which of a sweep's runs are another experiment
-frame         a row a run: its settings, scores and the command that repeats it; keys_that_differ: in which settings
-              runs differ, and which of these tell the settings of a table apart
-compare       runs that differ in their seed alone are a `Setting`; which one is best
-trials        which runs of a search count
-differences   how far settings are apart; gate: whether one is shown to be better by so much
-cells         a `Cell` of the paper's table, its verdict; claims: what the runs say of a paper's claims
-spec          the `report:` block of a sweep; published: the papers' own numbers
-groups        runs that make one number, and how two groups compare; statistics: of what a few seeds can tell
-notes         what a reader must know with the numbers; signs: numbers as text, marks and verdicts
-charts        of runs, by plotly; figures: the papers', by matplotlib
+runs_report       the report of any runs; it ends in a `Report`, as paper_report does
+  which_runs        the runs that a user asks for
+  compare           runs that differ in their seed alone are a `Setting`; which one is best
+    keys_that_differ  in which settings runs differ; trials: which runs of a search are included
+    score_names       which scores tables show, which one ranks, which one leads
+    frame             a row a run (runs.csv); command_lines: to repeat a run, or to train more seeds
+  settings_section  a line for each setting (settings.csv)
+  differences       how far settings are apart (differences.csv); named_setting: which one a user's words name
+  gate              whether one setting is shown to be better by so much
+  charts            of runs, by plotly
+two_runs          what differs between two runs
+
+paper_report      the report of a sweep
+  spec              the `report:` block of a sweep; published: the papers' own numbers
+  departures        what a run has otherwise than its sweep or its paper
+  paper_groups      the runs of each cell
+  cells             a `Cell` of the paper's table, and its verdict; paper_table: the table as a section (report.csv)
+  claims            what the runs say of a paper's claims (claims.csv)
+  figures           the papers', by matplotlib
+
+groups            runs that make one number, and how two groups compare. Both reports compare by it
+  statistics        what a few seeds can tell; resampling: what test items can, of encoders without seeds
+notes             what a reader must know beside the numbers
+signs             numbers as text, marks, verdicts; look: colours and type
+write             the writer
 
 The words, each for one thing:
 
-key         of a setting, dotted (trainer.lr); its value is what a run has there
 run         one training or evaluation, done or not; a planned job is one that has told nothing
-seed        a run's number for chance, at the key that `seed=` names; a copy, or a run made again, is no further seed
-Setting     runs that differ in their seed alone
-score       a measured number by name (test/sts/average); leading: the one that differences are of
-Group       the runs behind one number, with a value for each seed
+key         of a run's settings, dotted (trainer.lr); its value is what a run has there
+seed        a run's number for chance, at the key that `seed=` names
+Setting     runs that differ in their seed alone: a row of a report of runs
+held_fixed  what the paper held fixed, as keys and values (`setting:` in a sweep's YAML)
+departure   a key and value of a run that its sweep or its paper has otherwise
+included    of a setting's runs: those whose scores the analysis uses, as a search's trial may be left out
+distinct    a run that is no copy of another: a run made again with the same seed and settings is none
+score       a measured number by name (test/sts/average); ScoreNames: the names that a report has to do with
+leading     the score of the differences
+Measure     the number of a run that a group is made of: a score, or the value of a key
+Group       the runs behind one number, with a value for each seed; side: that value as one side of a comparison
+Value       a mean over seeds with its deviation, ours or printed
 cell        a number of the paper and ours, at a row and column of its table
 published   what the paper prints, as published/*.yaml has it
-departure   a setting of a run that its sweep or its paper has otherwise
 claim       a sentence of the paper about its numbers, which the runs bear out or not
-verdict     one word on a cell or a claim; tied: not told apart, so neither has won
-altered     on incomplete or other data than was asked for (allow_partial)
+verdict     one word on a cell or a claim (signs.VERDICTS)
+tied        of a row or setting: p shows no difference from the best, so neither has won
+alike       of two settings: shown to differ by less than a margin
+unlike      of runs: of other code, other training files or another scoring, so no one number should join them
+altered     of a score: on incomplete or other data than was asked for (allow_partial); files say partial
+note        a line beside a whole table; remark: a line on one row of it
 """

@@ -1,5 +1,7 @@
 """Charts of a comparison of runs, by plotly: scores by setting, and curves.
 
+To read: `draw_charts`. Their look is cse.lab.report.look's.
+
 A setting has one colour in all charts, and one number, its place in the table. Every label that comes from a run is
 escaped, as plotly obeys a few HTML tags.
 """
@@ -136,7 +138,10 @@ def colours_of(comparison: Comparison) -> Colours:
 
 
 def as_axis(texts: pd.Series, is_search: bool) -> pd.Series | None:
-    """A key's values, which some runs may lack, if they are numbers, of a search or too many to be categories."""
+    """A key's values as numbers; None if they are words, or so few that they are categories.
+
+    The values of a search are always an axis. Some runs may lack a value.
+    """
     numbers = pd.to_numeric(texts[texts != ""], errors="coerce")
     is_axis = numbers.notna().all() and (is_search or numbers.nunique() > CATEGORIES)
     return numbers.reindex(texts.index) if is_axis else None
@@ -178,8 +183,12 @@ def best_so_far(comparison: Comparison, score: str) -> list:
 
 def categories(texts: pd.Series) -> pd.Series:
     """A key's values, which are text, as categories: first numbers by size, then words as they appear."""
-    known = {text: number_in(text) for text in texts}
-    order = sorted(known, key=lambda text: math.inf if (number := known[text]) is None else number)
+
+    def size(text: str) -> float:
+        number = number_in(text)
+        return math.inf if number is None else number
+
+    order = sorted(dict.fromkeys(texts), key=size)
     return texts.astype(pd.CategoricalDtype(order, ordered=True))
 
 
@@ -199,7 +208,7 @@ def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
 
 
 def by_setting(comparison: Comparison, keys: Sequence[str], colours: Colours, score: str) -> list:
-    """For one key, every seed with quartiles, mean and deviation; for two, a heat map of means, with deviations."""
+    """The scores of every seed, over the values of one key or of two."""
     rows = [
         [setting, mean, marks(setting, score), *(setting.values[key] for key in keys)]
         for setting in comparison.settings
@@ -210,17 +219,26 @@ def by_setting(comparison: Comparison, keys: Sequence[str], colours: Colours, sc
         order = categories(pd.Series([setting.values[key] for setting in comparison.ranked], dtype=object)).dtype
         scores[key] = scores[key].astype(order)
     if len(keys) == 1:
-        return [
-            go.Box(
-                x=[escape(value) + of["mark"].max()] * len(of),
-                y=of["score"],
-                marker_color=colours[of["setting"].iloc[0]],
-                boxmean="sd",
-                boxpoints="all",
-            )
-            for value, of in scores.groupby(keys[0], observed=True)
-        ]
-    form = comparison.formats[score]
+        return boxes(scores, keys[0], colours)
+    return [heat_map(scores, keys, comparison.formats[score], reverse=comparison.lower_is_better(score))]
+
+
+def boxes(scores: pd.DataFrame, key: str, colours: Colours) -> list[go.Box]:
+    """A box for each value of a key: every seed, with quartiles, mean and deviation."""
+    return [
+        go.Box(
+            x=[escape(value) + of["mark"].max()] * len(of),
+            y=of["score"],
+            marker_color=colours[of["setting"].iloc[0]],
+            boxmean="sd",
+            boxpoints="all",
+        )
+        for value, of in scores.groupby(key, observed=True)
+    ]
+
+
+def heat_map(scores: pd.DataFrame, keys: Sequence[str], form: str, *, reverse: bool) -> go.Heatmap:
+    """The means over two keys, with deviations. form: of a score. reverse: a lower score is better."""
     cells = scores.groupby([keys[1], keys[0]], observed=True)
     cells = cells.agg(mean=("score", "mean"), sd=("score", "std"), mark=("mark", "max"))
     cells["text"] = [
@@ -228,25 +246,23 @@ def by_setting(comparison: Comparison, keys: Sequence[str], colours: Colours, sc
         for mean, sd, mark in cells.to_numpy()
     ]
     means = cells["mean"].unstack()
-    return [
-        go.Heatmap(
-            z=means.to_numpy(),
-            x=list(map(escape, means.columns)),
-            y=list(map(escape, means.index)),
-            text=cells["text"].unstack().fillna("").to_numpy(),
-            texttemplate="%{text}",
-            colorscale=look.HEAT,
-            reversescale=comparison.lower_is_better(score),
-            showscale=False,
-        )
-    ]
+    return go.Heatmap(
+        z=means.to_numpy(),
+        x=list(map(escape, means.columns)),
+        y=list(map(escape, means.index)),
+        text=cells["text"].unstack().fillna("").to_numpy(),
+        texttemplate="%{text}",
+        colorscale=look.HEAT,
+        reversescale=reverse,
+        showscale=False,
+    )
 
 
 def curves_of(comparison: Comparison) -> pd.DataFrame:
-    """Everything that runs logged more than once, thinned: metric, setting, seed, step, value and run of each point.
+    """A row for each point of a metric that a run logged more than once: metric, setting, seed, step, value and run.
 
-    setting: its place in the table. A seed's runs, which are copies, have one curve, their mean. If the runs are many,
-    those of the best settings.
+    setting: its place in the table. A long curve is thinned. The runs of a seed are copies, and have one curve, their
+    mean. Of many runs, only the best settings' have curves.
     """
     parts = [pd.DataFrame(columns=["metric", "setting", "seed", "step", "value", "run"])]
     best_first = [(place, run) for place, setting in enumerate(comparison.ranked) for run in setting.runs]
@@ -265,15 +281,17 @@ def curves_of(comparison: Comparison) -> pd.DataFrame:
 
 
 def thinned(points: pd.DataFrame, most: int) -> pd.DataFrame:
-    """At most `most` points of each metric, evenly spaced, with its last one. A metric of one point is dropped."""
+    """At most `most` points of each metric, evenly spaced, with its last point. A metric of one point is dropped."""
     curves = points.groupby("metric")["value"]
     sizes, from_end = curves.transform("size"), curves.cumcount(ascending=False)
     return points[(sizes > 1) & (from_end % np.ceil(sizes / most) == 0)]
 
 
 def curve_lines(points: pd.DataFrame, comparison: Comparison, colours: Colours) -> list:
-    """A line for each seed, and for a setting with several seeds their mean as a thick line. The legend has the best
-    settings, by their place in the table."""
+    """A line for each seed. A setting with several seeds has their mean too, as a thick line.
+
+    The legend has the best settings, by their place in the table.
+    """
     lines = []
     metric = points["metric"].iloc[0]
     for place, of in points.groupby("setting"):

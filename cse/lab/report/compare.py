@@ -6,10 +6,10 @@ which one leads, says cse.lab.report.score_names. Which runs of a search are inc
 """
 
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 
 import pandas as pd
@@ -26,7 +26,7 @@ from cse.lab.report.trials import Trial, first_trials, runs_included
 from cse.lab.report.which_runs import innermost_folder
 from cse.lab.settings.values import in_one_form
 
-MANY_KEYS = 6  # columns of keys; of more, tables of text have those that tell the settings apart
+MANY_KEYS = 6  # columns of keys; of more, tables of text show a few
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,9 +236,15 @@ def folder_below(run: Run, folders: Iterable[Path]) -> str:
 
 
 def folders_below(runs: Sequence[Run], folders: Sequence[Path]) -> str:
-    """The folder of a setting's run; of several, what their names begin with, else the first few."""
+    """The folder of a setting's run. Of several runs, it is what the folders' names begin with, else the first few."""
     names = [folder_below(run, folders) for run in runs]
-    begun = os.path.commonprefix(names)  # noqa: RUF071 (of characters)
     if len(names) == 1:
         return names[0]
+    begun = common_beginning(names)
     return f"{begun}*" if begun else first_few(names)
+
+
+def common_beginning(names: Sequence[str]) -> str:
+    """The letters with which all names begin."""
+    first, last = min(names), max(names)  # the two that differ soonest
+    return "".join(letter for letter, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))

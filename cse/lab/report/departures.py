@@ -88,7 +88,7 @@ PlanOf = Callable[[str, str | None, tuple[str, ...]], Plan | None]
 
 
 def mark_departures(runs: Sequence[Run], sweep: str, seed: str) -> list[Run]:
-    """The runs, each with its departures from its sweep. sweep: that of a run whose line names none."""
+    """The runs, each with its departures from its sweep. sweep: of a run whose line names none."""
     plans: PlanOf = cache(lambda name, case, chosen: plan_of(name, case, chosen, seed))
     return [replace(run, departures=departures_from_sweep(run, named_sweep(run, sweep), plans, seed)) for run in runs]
 
@@ -114,7 +114,7 @@ def departures_from_sweep(run: Run, name: str, plans: PlanOf, seed: str) -> tupl
     keys = set(map(key_of, typed))
     by_hand = {key: run.choices[key] for key in GROUPS if key in keys and key in run.choices}
     others = {key: choice for key, choice in by_hand.items() if plan.choices.get(key, choice) != choice}
-    if others:  # a choice stands for all its values: those of the job with this choice are compared
+    if others:  # a choice stands for all its values: the job with this choice is compared
         plan = plans(name, case, as_words(chosen | by_hand)) or plan
     changed = [f"{change.name}={format_value(change.now)}" for change in changes_to_plan(run, plan, keys)]
     return (*outside, *as_words(others), *changed)
@@ -126,7 +126,7 @@ def as_words(chosen: dict[str, str]) -> tuple[str, ...]:
 
 
 def typed_beside(run: Run, sweep: Sweep, seed: str) -> list[str]:
-    """The words of a run's line that decide its numbers, without those of the sweep's axes and of its case."""
+    """The words of a run's line that decide its numbers, without the words of the sweep's axes and of its case."""
     return [word.text for word in sweep.departures(run.words) if word.key != seed]
 
 

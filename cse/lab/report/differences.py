@@ -1,15 +1,20 @@
 """How far each setting is from the best one, or from a named one, how surely, and how many seeds would tell.
 
-Tests and ties are those of a sweep's table (cse.lab.report.groups.compare), corrected by Holm over the settings that
-are compared. Where a setting has the reference's seeds, it is compared with it seed by seed too.
+Tests and ties are as in a sweep's table (cse.lab.report.groups.compare). They are corrected by Holm over the settings
+that are compared. Where a setting has the reference's seeds, it is compared with it seed by seed too.
 
-differences.csv has a row for each setting that is compared. p: of one comparison, empty if there are no seeds to test;
-p_holm: corrected over all rows; tied: p_holm does not tell them apart, "" with too few seeds for a verdict;
-seeds_to_tell: a side, "" if these do; paired_: the test seed by seed; alike: whether the difference is less than
-`within`, by alike_p_holm; gate: what it says.
+differences.csv has a row for each setting that is compared:
 
-To read: `compare_settings` makes the `Differences`, a `Difference` for each setting, of which `differences_table` and
-`differences_frame` are text and CSV. `setting_named` finds the baseline, as it finds a gate's (cse.lab.report.gate).
+p              of one comparison; empty if there are no seeds to test
+p_holm         corrected over all rows
+tied           whether p_holm shows no difference; "" with too few seeds for a verdict
+seeds_to_tell  the seeds a side that would show the difference; "" if these do
+paired_        the test seed by seed
+alike          whether the difference is less than `within`, by alike_p_holm
+gate           what the gate says
+
+To read: `compare_settings` makes the `Differences`, with a `Difference` for each setting. `differences_section` is
+their table; `differences_frame` is its CSV. cse.lab.report.named_setting finds the baseline.
 """
 
 import math

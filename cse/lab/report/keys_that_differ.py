@@ -124,9 +124,9 @@ def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
 
 
 def fewest_keys(values: pd.DataFrame) -> list[str]:
-    """A few keys in whose values no two rows are the same, and of which each row has one: none can be left out.
+    """A few keys, none of which can be left out: no two rows have the same values there, and each row has a value.
 
-    Choices of groups, and what was typed first, are kept before others. values: a row for each setting, by key.
+    Choices of groups, and keys that were typed first, are kept before others. values: a row for each setting, by key.
     """
     kept = list(values)
     for key in sorted(reversed(kept), key=lambda key: (key != "origin", is_group(key))):

@@ -15,7 +15,7 @@ PLAIN = re.compile(r"[^']*('[\w./:@%+-]*'[^']*)*")
 
 
 def setting_named(comparison: Comparison, name: str) -> Setting:
-    """The setting that `KEY=VALUE,...` names or else that of the runs at or below this folder.
+    """The setting that `KEY=VALUE,...` names. If none has these values, it is that of the runs at or below this folder.
 
     Raises UserError if there is none, or several.
     """

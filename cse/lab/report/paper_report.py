@@ -1,11 +1,11 @@
 """The report of a sweep: its runs beside its paper's table or figures.
 
-To read: `report_of_sweep`. Which runs are the sweep's says `runs_of_sweep`, and how each departs from what the sweep
-plans departures.py. Runs that fill no printed cell stand beside each other in a table of their own, and so do runs of
-made-up sizes.
+To read: `report_of_sweep`. `runs_of_sweep` says which runs are the sweep's. cse.lab.report.departures says how each
+departs from what the sweep plans. Runs that fill no printed cell stand beside each other in a table of their own, and
+so do runs of made-up sizes.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -21,8 +21,9 @@ from cse.lab.report.claims import claims_frame, judge_claims
 from cse.lab.report.compare import compare_runs
 from cse.lab.report.departures import mark_departures, named_sweep, notes_on_departures
 from cse.lab.report.notes import missing_jobs
-from cse.lab.report.paper_groups import groups_of
-from cse.lab.report.paper_table import as_printed, paper_table
+from cse.lab.report.paper_groups import Groups, groups_of
+from cse.lab.report.paper_table import PaperGrid, as_printed, paper_table
+from cse.lab.report.published import Published
 from cse.lab.report.settings_section import notes_on_settings, settings_section, unranked_section
 from cse.lab.report.spec import Plot, Spec, parse
 from cse.lab.report.write import OfPaper, Picture, Report
@@ -35,11 +36,62 @@ from cse.lab.sweep import sweeps
 from cse.lab.sweep.grid import combinations
 
 
+@dataclass(frozen=True)
+class SweepRuns:
+    """A sweep, its runs, and what they are compared with.
+
+    block: its `report:` block, and spec: the same, checked. printed: the paper's table; None if the sweep draws figures
+    only. found: all its runs. runs: those that are no smoke runs, with their departures. smoke: the others. expected:
+    the axes of every planned job.
+    """
+
+    name: str
+    block: Config
+    spec: Spec
+    printed: Published | None
+    places: list[Path]
+    found: list[Run]
+    runs: list[Run]
+    smoke: list[Run]
+    expected: list[Config]
+    groups: Groups
+
+
 def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     """A sweep's runs beside the paper's table, or beside each other if it names none, with the paper's figures.
 
     folders: where the runs are; []: where `cse-train sweep=...` puts them. The figures are drawn into out/figures.
     """
+    of = read_sweep_runs(config, folders)
+    claims = judge_claims(of.spec, of.printed, of.groups, config["confidence"])
+    paper = published.read_paper(of.spec.paper)
+    paper = {**paper, **paper["tables"].get(of.block.get("table"), {})}  # a table may have a paper and link of its own
+    states = counted([run.state for run in of.found]) if of.found else "No run"
+    of_paper: Section | None = None
+    grid_of_paper: PaperGrid = {}
+    if of.printed:
+        cells, section = paper_table(of.spec, of.printed, of.groups, of.runs, of.expected, config["confidence"])
+        of_paper, grid_of_paper = replace(section, label=of.name), as_printed(of.printed, cells)
+    sections = (of_paper, beside_each_other(of), smoke_section(of))
+    return Report(
+        title=of.name,
+        subtitle=f"{paper['paper']}. {states} ({', '.join(map(str, of.places))}).",
+        sections=[section for section in sections if section is not None],
+        csv={"report.csv": of_paper.frame if of_paper else None, "claims.csv": claims_frame(claims)},
+        paper=OfPaper(
+            claims=claims,
+            pictures=[draw_into(plot, of.spec, of.runs, out) for plot in of.spec.figures],
+            log=of.found,
+            grid=grid_of_paper,
+            columns=of.printed.columns if of.printed else (),
+            link=paper.get("link", ""),
+            start="" if any(run.is_done for run in of.found) else f"cse-train sweep={of.name}",
+        ),
+    )
+
+
+def read_sweep_runs(config: Config, folders: list[Path]) -> SweepRuns:
+    """Read a sweep's YAML, its runs and its paper's table."""
     name = config["sweep"]
     sweep, block, where = read_sweep(name)
     printed = published.printed_table(block["paper"], block["table"]) if block.get("table") else None
@@ -47,54 +99,45 @@ def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     places = folders or [sweep.folder_of_jobs([])]
     found = runs_of_sweep(sweep, places, must_exist=bool(config["runs"]))
     runs = mark_departures([run for run in found if not run.is_smoke], sweep.name, spec.seed)
-    made_up = [run for run in found if run.is_smoke]
-    expected = planned(sweep)
-    groups = groups_of(spec, runs)
-    claims = judge_claims(spec, printed, groups, config["confidence"])
-    paper = published.read_paper(spec.paper)
-    paper = {**paper, **paper["tables"].get(block.get("table"), {})}  # a table may have a paper and link of its own
-    states = counted([run.state for run in found]) if found else "No run"
-    of_paper: Section | None = None
-    grid_of_paper: dict[str, list[tuple[str, str, str]]] = {}
-    if printed:
-        cells, section = paper_table(spec, printed, groups, runs, expected, config["confidence"])
-        of_paper, grid_of_paper = replace(section, label=name), as_printed(printed, cells)
-    of_runs = None
-    if runs and not any(group.values for group in groups.values()):
-        label, jobs_to_name = (f"{name}-runs", []) if printed else (name, expected)
-        of_runs = beside_each_other(runs, places, spec, jobs_to_name, label)
-    of_smoke = None
-    if made_up:
-        of_smoke = unranked_section(compare_runs(made_up, places, scores_of_figures(spec, made_up), spec.seed))
-    return Report(
-        title=name,
-        subtitle=f"{paper['paper']}. {states} ({', '.join(map(str, places))}).",
-        sections=[section for section in (of_paper, of_runs, of_smoke) if section is not None],
-        csv={"report.csv": of_paper.frame if of_paper else None, "claims.csv": claims_frame(claims)},
-        paper=OfPaper(
-            claims=claims,
-            pictures=[draw_into(plot, spec, runs, out) for plot in spec.figures],
-            log=found,
-            grid=grid_of_paper,
-            columns=printed.columns if printed else (),
-            link=paper.get("link", ""),
-            start="" if any(run.is_done for run in found) else f"cse-train sweep={name}",
-        ),
+    return SweepRuns(
+        name=name,
+        block=block,
+        spec=spec,
+        printed=printed,
+        places=places,
+        found=found,
+        runs=runs,
+        smoke=[run for run in found if run.is_smoke],
+        expected=planned(sweep),
+        groups=groups_of(spec, runs),
     )
 
 
-def beside_each_other(runs: list[Run], folders: list[Path], spec: Spec, expected: list[Config], label: str) -> Section:
-    """A line for each setting of runs that fill no published table, with the scores of the figures."""
-    begun = [run for run in runs if run.has_begun or run.state in (State.RUNNING, State.STOPPED)]
-    found = compare_runs(begun or runs, folders, scores_of_figures(spec, runs), spec.seed)
-    said = notes_on_departures([run for run in runs if run.is_done], {})
+def beside_each_other(of: SweepRuns) -> Section | None:
+    """A line for each setting of runs that fill no published cell, with the scores of the figures.
+
+    None if there are no runs, or if they fill a cell.
+    """
+    if not of.runs or any(group.values for group in of.groups.values()):
+        return None
+    label, expected = (f"{of.name}-runs", []) if of.printed else (of.name, of.expected)
+    begun = [run for run in of.runs if run.has_begun or run.state in (State.RUNNING, State.STOPPED)]
+    found = compare_runs(begun or of.runs, of.places, scores_of_figures(of.spec, of.runs), of.spec.seed)
+    said = notes_on_departures([run for run in of.runs if run.is_done], {})
     return replace(
         settings_section(found, label),
         title=counted([run.state for run in found.runs]),
         notes=said + notes_on_settings(found),
-        missing=list(dict.fromkeys(missing_jobs(runs, expected))),
+        missing=list(dict.fromkeys(missing_jobs(of.runs, expected))),
         sortable=None,
     )
+
+
+def smoke_section(of: SweepRuns) -> Section | None:
+    """The runs of made-up sizes beside each other; None without any."""
+    if not of.smoke:
+        return None
+    return unranked_section(compare_runs(of.smoke, of.places, scores_of_figures(of.spec, of.smoke), of.spec.seed))
 
 
 def scores_of_figures(spec: Spec, runs: list[Run]) -> list[str]:

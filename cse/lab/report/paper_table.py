@@ -59,7 +59,7 @@ def paper_table(
 
 
 def unscored_cells(groups: Groups) -> list[str]:
-    """A line for each cell of which finished runs lack the score."""
+    """A line for each cell whose finished runs lack the score."""
     return [
         f"{row}, {column}: {group.unscored} finished run(s) did not measure {group.metric}"
         for (row, column), group in groups.items()
@@ -169,10 +169,13 @@ TEXTS: dict[str, Callable[[Cell, int | None], str]] = {
 }
 
 
-def as_printed(printed: Published, cells: Cells) -> dict[str, list[tuple[str, str, str]]]:
-    """The table as its paper prints it: of each row, for each cell (ours, the printed number and the difference, the
-    verdict)."""
-    lines: dict[str, list[tuple[str, str, str]]] = {row: [] for row in printed.cells}
+PaperGrid = dict[str, list[tuple[str, str, str]]]
+"""Of each row, for each cell: ours; the printed number and the difference; the verdict."""
+
+
+def as_printed(printed: Published, cells: Cells) -> PaperGrid:
+    """The table as its paper prints it."""
+    lines: PaperGrid = {row: [] for row in printed.cells}
     for cell in cells.values():
         digits = printed.digits(cell.column)
         below = [printed_number(cell, digits), signed(cell.difference, digits)]

@@ -1,4 +1,6 @@
-"""The `report:` block of a sweep's YAML: which published table or figures its runs are compared with, and how.
+"""The `report:` block of a sweep's YAML. It says with which published table or figures the sweep's runs are compared.
+
+To read: `parse` checks a block and makes a `Spec`, with a `Selection` for each row and column, `Claim`s and `Plot`s.
 
     report:
       paper: whitenedcse              # cse/lab/report/published/<paper>.yaml
@@ -15,7 +17,7 @@
                                       # have a `metric` too
       aggregate: mean                 # of each seed's runs in a cell: mean, max, q75, q50, or best: the run that has
       select: dev/stsb/spearman       #   the highest `select`; the cell's mean, sd and n are then over the seeds
-      seed: seed                      # the config key that tells repetitions apart
+      seed: seed                      # the config key in which repetitions differ
       baseline: SimCSE-BERT-base      # the row that rows are tested against, or {row: its baseline}
       setting: {model: bert}          # what the paper held fixed; runs that differ from it, or from
                                       # what the sweep sets, get the verdict OTHER SETTING
@@ -55,15 +57,16 @@ class Place(TypedDict, total=False):
 
 
 class Claim(BaseModel):
-    """What a paper claims, and where it says so, with a few of its words.
+    """What a paper claims, and where it says so.
 
     more: PLACE, than: PLACE            higher; with `within`, lower by less than this
     less: PLACE, than: PLACE            lower, of metrics where that is better
     alike: PLACE, to: PLACE, within: 1  they differ by less than this, in the score's unit
 
-    within: needs a control, as runs that learnt nothing are alike too. control: what another claim of the table says,
-    one without `within`, which must HOLD first. quantity: what the paper measured, if none of our scores is that: such
-    a claim is not judged. A claim that compares no cells is about a figure: it is read beside its curve.
+    says: the claim in our words. source: where the paper says it, with a few of its words. within: needs a control, as
+    runs that learnt nothing are alike too. control: what another claim of the table says; that claim has no `within`
+    and must HOLD first. quantity: what the paper measured, if it is none of our scores; such a claim is not judged. A
+    claim that compares no cells is about a figure, and is read beside its curve.
     """
 
     model_config = CLOSED
@@ -94,14 +97,23 @@ class Claim(BaseModel):
 
     @property
     def places(self) -> tuple[Place, Place] | None:
-        """What it compares: the first is claimed to be higher, or to be like the second. None of a figure."""
-        if self.than is not None:
-            return (self.more, self.than) if self.more is not None else (self.than, self.less or {})
-        return (self.alike, self.to) if self.alike is not None and self.to is not None else None
+        """The two places that it compares; None for a claim about a figure.
+
+        The first is claimed to be higher than the second, or to be like it.
+        """
+        if self.more is not None and self.than is not None:
+            return self.more, self.than
+        if self.less is not None and self.than is not None:
+            return self.than, self.less
+        if self.alike is not None and self.to is not None:
+            return self.alike, self.to
+        return None
 
     def is_borne_out(self, size: float) -> bool:
         """Whether a difference, ours or the printed one, is as claimed by its size alone."""
-        return abs(size) <= self.within if self.alike is not None else size > (-self.within or 1e-9)
+        if self.alike is not None:
+            return abs(size) <= self.within
+        return size > (-self.within if self.within else 1e-9)
 
 
 def names_in(place: Place, key: Literal["row", "column"]) -> list[str]:
@@ -124,9 +136,9 @@ OPTIONAL = {"curve": {"statistics", "log", "bins", "level"}, "heat": {"statistic
 class Plot(BaseModel):
     """A paper's figure, drawn from our runs.
 
-    Each has a `kind` and a file's `name`, and may have `title`, `published` (a figure in the paper's YAML, for its
-    points, lines and claims; by default the one called `name`), `where` (values that runs must have) and `series` (a
-    config key, with a series for each of its values, or {label: where}; by default the table's rows). Metrics are named
+    kind, name: the name is that of its file. title: by default the paper's. published: a figure in the paper's YAML,
+    for its points, lines and claims; by default the one called `name`. where: values that runs must have. series: a
+    config key, with a series for each of its values, or {label: where}; by default the table's rows. Metrics are named
     in full, so each axis names its split.
 
     curve         {x: config key, y: metric, statistics: [max, q75], log: true, bins: 6, level: [a series' name]}
@@ -210,14 +222,14 @@ class Selection(BaseModel):
     tolerance: float | None = None
 
 
-def _row(value: object) -> object:
-    """A row, which may be written as its `where` alone."""
+def selection_of_row(value: object) -> object:
+    """A row's selection, which may be written as its `where` alone."""
     is_short = isinstance(value, dict) and not set(value) & {"where", "metric", "aggregate"}
     return {"where": value} if is_short else value
 
 
-def _column(value: object) -> object:
-    """A column, which may be written as its metric alone."""
+def selection_of_column(value: object) -> object:
+    """A column's selection, which may be written as its metric alone."""
     return value if isinstance(value, dict) else {"metric": value}
 
 
@@ -228,8 +240,8 @@ class Spec(BaseModel):
 
     paper: str
     table: str | None = None
-    rows: dict[str, Annotated[Selection, BeforeValidator(_row)]] = {}
-    columns: dict[str, Annotated[Selection, BeforeValidator(_column)]]
+    rows: dict[str, Annotated[Selection, BeforeValidator(selection_of_row)]] = {}
+    columns: dict[str, Annotated[Selection, BeforeValidator(selection_of_column)]]
     metric: str | None = None
     aggregate: Aggregate = "mean"
     select: str | None = None
@@ -260,9 +272,10 @@ def parse(raw: Config, published: Published | None, where: str, tolerance: float
     cells, columns = (list(published.cells), published.columns) if published else ([], [])
     block = {"columns": dict.fromkeys(columns), "tolerance": tolerance}
     block |= {key: value for key, value in raw.items() if value is not None}
-    if isinstance(rows := raw.get("rows"), str):
+    key_of_rows = raw.get("rows")
+    if isinstance(key_of_rows, str):
         own = [name for name in cells if published and name not in published.others]
-        block["rows"] = {name: {"where": {rows: name}} for name in own}
+        block["rows"] = {name: {"where": {key_of_rows: name}} for name in own}
     try:
         spec = Spec.model_validate(block)
     except ValidationError as error:
@@ -279,12 +292,16 @@ def parse(raw: Config, published: Published | None, where: str, tolerance: float
 
 
 def mistakes_in(spec: Spec, rows: list[str], columns: list[str], published: Published | None) -> Iterator[str]:
-    """Names that are not the table's, claims without their control, and cells that nothing fills."""
-    named: list[tuple[str, Iterable[str], Iterable[str]]] = [
-        ("rows", spec.rows, rows),
-        ("columns", spec.columns, columns),
-        ("baseline", [name for pair in spec.baselines.items() for name in pair], spec.rows),
-    ]
+    """Claims without their control, names that are not the table's, and cells that nothing fills."""
+    yield from claims_without_control(spec)
+    yield from unknown_names(spec, rows, columns)
+    if published:
+        for row, column in product(spec.rows, spec.columns):
+            yield from mistakes_in_cell(spec, published, row, column)
+
+
+def claims_without_control(spec: Spec) -> Iterator[str]:
+    """Claims whose control is not another claim, or is one that needs a control itself."""
     controls = [claim.says for claim in spec.claims if claim.places and not claim.within]
     for number, claim in enumerate(spec.claims):
         if claim.control and claim.control not in controls:
@@ -292,19 +309,32 @@ def mistakes_in(spec: Spec, rows: list[str], columns: list[str], published: Publ
                 f"report.claims.{number}.control: {claim.control!r} is not what another claim `says`, or that claim "
                 "needs a control itself"
             )
+
+
+def unknown_names(spec: Spec, rows: list[str], columns: list[str]) -> Iterator[str]:
+    """Names in the block that are no rows or columns. rows, columns: of the published table."""
+    named: list[tuple[str, Iterable[str], Iterable[str]]] = [
+        ("rows", spec.rows, rows),
+        ("columns", spec.columns, columns),
+        ("baseline", [name for pair in spec.baselines.items() for name in pair], spec.rows),
+    ]
+    for number, claim in enumerate(spec.claims):
         for place in claim.places or ():
             named.append((f"claims.{number}.row", names_in(place, "row"), spec.rows))
             named.append((f"claims.{number}.column", names_in(place, "column"), spec.columns))
     for key, found, known in named:
         yield from (f"report.{key}: {name!r} is not one of {', '.join(known)}" for name in found if name not in known)
-    for row, column in product(spec.rows, spec.columns if published else ()):
-        config, metric = spec.columns[column].config, spec.metric_of(row, column)
-        if (spec.aggregate_of(row, column) == "best" or config) and not spec.select:
-            yield f"report.select is missing: {row}, {column} needs it to pick its best run"
-        if metric is None and config is None:
-            yield f"{row}, {column} has no metric: add it to the column, the row or report.metric"
-        if metric and published and metric.partition("/")[0] != published.split:
-            yield (
-                f"{column} is filled by {metric}, but the paper's {published.name} is of the {published.split} split: "
-                "name a score of that split"
-            )
+
+
+def mistakes_in_cell(spec: Spec, published: Published, row: str, column: str) -> Iterator[str]:
+    """What a cell lacks: a score by which its best run is picked, a metric, or the paper's split."""
+    config, metric = spec.columns[column].config, spec.metric_of(row, column)
+    if (spec.aggregate_of(row, column) == "best" or config) and not spec.select:
+        yield f"report.select is missing: {row}, {column} needs it to pick its best run"
+    if metric is None and config is None:
+        yield f"{row}, {column} has no metric: add it to the column, the row or report.metric"
+    if metric and metric.partition("/")[0] != published.split:
+        yield (
+            f"{column} is filled by {metric}, but the paper's {published.name} is of the {published.split} split: "
+            "name a score of that split"
+        )
