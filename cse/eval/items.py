@@ -12,9 +12,10 @@ import zipfile
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Literal
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from cse.errors import first_line
 from cse.files import Json, replaced_file, write_text
