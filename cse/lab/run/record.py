@@ -115,9 +115,14 @@ class Record:
 
 
 def first_results(config: Config, command: str, device: str, precision: str) -> Results:
-    """The results.json of a run that begins. precision: of training (fp32, bf16, fp16); scoring is in fp32."""
+    """The results.json of a run that begins, in the order of the file: a reader looks for the scores first.
+
+    precision: of training (fp32, bf16, fp16); scoring is in fp32.
+    """
     return {
         "status": "running",
+        "metrics": {},
+        "scores": {},
         "config": config,
         "seed": config.get("seed"),
         "command": command,
@@ -128,7 +133,6 @@ def first_results(config: Config, command: str, device: str, precision: str) -> 
         "versions": {"python": sys.version.split()[0], **versions_of(PACKAGES)},
         "device": device,
         "precision": precision,
-        "metrics": {},
     }
 
 

@@ -44,6 +44,7 @@ def test_a_failed_run_says_why_and_where(tmp_path):
     ):
         raise error
     results = results_of(tmp_path)
+    assert list(results)[:4] == ["status", "metrics", "scores", "config"]
     told = "ZeroDivisionError: division by zero (raised while eval.mine scored dev)"
     assert (results["status"], results["error"]) == ("failed", told)
 
