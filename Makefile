@@ -47,10 +47,10 @@ pins: $(READY) ## Pin the newest versions that fit together in constraints.txt; 
 choices: $(READY) ## Write the pages of choices, settings and other trainers' arguments
 	$(BIN)/python -m cse.lab.commands.pages docs
 
-docs: $(READY) ## Build the documents into site/; a link that leads nowhere fails
-	$(BIN)/python -m sphinx -q -W --keep-going -d site/.doctrees docs site
+docs: $(READY) ## Build the documents into site/ from scratch; a link that leads nowhere fails
+	$(BIN)/python -m sphinx -q -W --keep-going -E -d site/.doctrees docs site
 
-pictures: $(READY) ## Take the pictures of docs/gallery.md again (ten minutes; Chromium; RUNS=FOLDER keeps the runs)
+pictures: $(READY) ## Take the documents' pictures of pages again (ten minutes; Chromium; RUNS=FOLDER keeps the runs)
 	$(BIN)/python tests/gallery.py $(RUNS)
 
 bench: $(READY) ## Every benchmark; each writes its part of benchmarks/RESULTS.md

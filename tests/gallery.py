@@ -1,8 +1,8 @@
-"""The pictures of docs/gallery.md, taken again: `make pictures`, or `.venv/bin/python tests/gallery.py FOLDER`.
+"""The pictures of the documents, taken again: `make pictures`, or `.venv/bin/python tests/gallery.py FOLDER`.
 
 FOLDER: where the runs are, and go if they are missing; without it a temporary folder, which takes ten minutes on two
 cores. The demo's run and the grid of docs/first-study.md are trained. The runs of the papers' sweeps and of the search
-are synthetic, as in the golden tests.
+are synthetic, as in the golden tests. The numbers of the grid are also in the text of docs/first-study.md.
 """
 
 import base64
@@ -21,8 +21,8 @@ from run_folders import leave_run
 
 from cse.data.demo import wikipedia_sentences
 
-PICTURES = Path(__file__).resolve().parents[1] / "docs" / "_static" / "gallery"
-COLOURS = 128  # of a picture, to keep it small
+PICTURES = Path(__file__).resolve().parents[1] / "docs" / "_static"
+LARGEST = 150_000  # bytes of a picture
 WIDTH = 900  # pixels of a page
 SELECT, TEST = "dev/stsb/spearman", "test/sts/average"
 GRID = (
@@ -83,10 +83,12 @@ def command(folder: Path, program: str, *words: str) -> None:
 
 
 def keep(name: str, image: Image.Image) -> None:
-    """Write a picture of the gallery, with few colours and at most 900 pixels wide."""
+    """Write a picture of 256 colours, at most 1,280 pixels wide. MAXCOVERAGE keeps the colours of small areas."""
     image = image.convert("RGB")
-    image.thumbnail((WIDTH, 2000))
-    image.quantize(COLOURS).save(PICTURES / f"{name}.png", optimize=True)
+    image.thumbnail((1280, 2000))
+    file = PICTURES / f"{name}.png"
+    image.quantize(method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(file, optimize=True)
+    assert file.stat().st_size < LARGEST, f"{file} is too large"
 
 
 def shoot(shown: chromium.Page, name: str, element: str, most: int = 2000) -> None:
@@ -104,9 +106,9 @@ def chart(title: str) -> str:
     return f"[...document.querySelectorAll('.charts section')].find((one) => one.innerText.startsWith({title!r}))"
 
 
-def open_page(file: Path, folder: Path) -> chromium.Page:
+def open_page(file: Path, folder: Path, width: int = WIDTH) -> chromium.Page:
     """The page of a report in a browser."""
-    return chromium.Page(file, folder / "chromium", width=WIDTH)
+    return chromium.Page(file, folder / "chromium", width=width)
 
 
 def wait(shown: chromium.Page) -> None:
@@ -119,27 +121,34 @@ def wait(shown: chromium.Page) -> None:
 
 def take(folder: Path) -> None:
     """Report the runs in the folder, and take every picture."""
-    PICTURES.mkdir(exist_ok=True)
+    (PICTURES / "gallery").mkdir(exist_ok=True)
     plots = folder / "outputs/demo/plots"
-    keep("run-scores", Image.open(plots / "scores.png"))
-    keep("run-cosines", Image.open(plots / "cosines_demo_lee_dev.png"))
+    keep("gallery/run-scores", Image.open(plots / "scores.png"))
+    keep("gallery/run-cosines", Image.open(plots / "cosines_demo_lee_dev.png"))
     command(folder, "cse-report", "runs=multirun", "out=grid")
     with open_page(folder / "grid/report.html", folder) as shown:
         wait(shown)
-        shoot(shown, "report-page", "document.body", most=1000)
-        shoot(shown, "report-settings", chart("Score by setting"))
-        shoot(shown, "report-curves", chart("Curves"))
+        shoot(shown, "gallery/report-page", "document.body", most=1000)
+        shoot(shown, "gallery/report-settings", chart("Score by setting"))
+        shoot(shown, "gallery/report-curves", chart("Curves"))
+    with open_page(folder / "grid/report.html", folder, width=1280) as shown:
+        wait(shown)
+        shoot(shown, "first-study", "document.body", most=1450)
+    command(folder, "cse-report", "runs=multirun", "metrics=[dev/demo/average]", "out=short")
+    with open_page(folder / "short/report.html", folder, width=1135) as shown:
+        wait(shown)
+        shoot(shown, "report", "document.body", most=1425)
     command(folder, "cse-report", "sweep=whitenedcse/table5", "runs=table5", "out=paper")
     with open_page(folder / "paper/report.html", folder) as shown:
-        shoot(shown, "sweep-page", "document.body", most=1100)
+        shoot(shown, "gallery/sweep-page", "document.body", most=1100)
     command(folder, "cse-report", "sweep=whitenedcse/figure3", "runs=figure3", "out=figure")
     (figure,) = (folder / "figure/figures").glob("*.png")
-    keep("sweep-figure", Image.open(figure))
+    keep("gallery/sweep-figure", Image.open(figure))
     command(folder, "cse-report", "runs=search", "out=searched")
     with open_page(folder / "searched/report.html", folder) as shown:
         wait(shown)
-        shoot(shown, "search-rate", chart("Score by"))
-        shoot(shown, "search-best", chart("Best so far"))
+        shoot(shown, "gallery/search-rate", chart("Score by"))
+        shoot(shown, "gallery/search-best", chart("Best so far"))
 
 
 def main() -> None:
