@@ -1,4 +1,4 @@
-"""Refuse settings and parts that do not fit each other, before any work: in the order in which `build` knows them."""
+"""Refuse settings and parts that do not fit each other, before any work: in the order in which `build` asks."""
 
 from __future__ import annotations
 
@@ -121,17 +121,6 @@ def check_objective(objective: Objective, encoder: Encoder, lm_head: bool) -> No
         raise UserError("model.lm_head: the objective masks nothing here (objective.mlm_weight=0.1 makes SimCSE mask)")
 
 
-def check_aux(name: str, encoder: Encoder) -> None:
-    """Refuse an encoder into which no images or sound can enter. name: model.name."""
-    if not encoder.takes_embeddings:
-        raise UserError(f"model.name={name}: its layers take no embeddings of images or sound: use another model")
-    if encoder.dim != encoder.width:
-        raise UserError(
-            f"model.name={name}: its dense head makes {encoder.dim} numbers of {encoder.width}, and a second modality "
-            "enters as wide as it leaves: set model.pooling, which drops the head"
-        )
-
-
 def check_with_encoder(
     cfg: DictConfig, encoder: Encoder, objective: Objective, augmentation: Augmentation | None, *, text: Text
 ) -> None:
@@ -158,6 +147,17 @@ def check_scored_widths(evaluators: DictConfig | None, dim: int) -> None:
         widths = node.get("widths") or []
         if max(widths, default=0) > dim:
             raise UserError(f"eval.{name!s}.widths={[*widths]}: the embeddings are only {dim} wide")
+
+
+def check_aux(name: str, encoder: Encoder) -> None:
+    """Refuse an encoder into which no images or sound can enter. name: model.name."""
+    if not encoder.takes_embeddings:
+        raise UserError(f"model.name={name}: its layers take no embeddings of images or sound: use another model")
+    if encoder.dim != encoder.width:
+        raise UserError(
+            f"model.name={name}: its dense head makes {encoder.dim} numbers of {encoder.width}, and a second modality "
+            "enters as wide as it leaves: set model.pooling, which drops the head"
+        )
 
 
 def check_memory(objective: Objective, batches: Batches, epochs: float) -> None:

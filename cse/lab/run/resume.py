@@ -118,7 +118,7 @@ def words_of_place(origin: Origin, words: Sequence[Word]) -> list[Word]:
 
 
 def laid_over(fresh: DictConfig, recorded: Config) -> DictConfig:
-    """The run's own values over those of conf/, but for what a new start forgets and what only another machine has."""
+    """The run's own values over conf/'s, but for what a new start forgets and what only another machine has."""
     config = OmegaConf.create({**recorded, "hydra": fresh.hydra})
     config.trainer = {**resolved(fresh.trainer), **recorded["trainer"]}  # with keys that are newer than the run
     restore_references(config, fresh)

@@ -46,7 +46,7 @@ def hold() -> None:
 
 
 def release() -> None:
-    """Unblock the signals, now that the run handles them; those that waited arrive."""
+    """Unblock the signals, now that the run handles them; the ones that waited arrive."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
 
 

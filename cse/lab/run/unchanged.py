@@ -38,7 +38,7 @@ NAMING = frozenset({"data", "augmentation", "aux_modality", "model", "objective"
 
 
 def check_continues(training: "Training") -> None:
-    """For resume=: raise UserError, naming what changed, where settings or data are not those of the run's last/."""
+    """For resume=: raise UserError, naming what changed, if settings or data are not as in the run's last/."""
     from cse.training.settings import WEIGHTS
 
     last = undamaged_last(training.folder)
@@ -113,7 +113,7 @@ def is_asked_for(change: Change, groups: set[str]) -> bool:
 
 
 def tell_inputs(folder: Path, before: Mapping[str, str], training: "Training") -> None:
-    """Log how many inputs are those of the run, and which have others in their place. before: its digests by name."""
+    """Log how many inputs are the run's, and which have others in their place. before: its digests by name."""
     read = set(training.inputs.values())
     other = [name for name, digest in before.items() if digest not in read]
     but = f"; other ones in place of {', '.join(other)}" if other else ""

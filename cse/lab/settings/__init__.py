@@ -1,7 +1,7 @@
 """From words to checked settings: `cse-train model=roberta trainer.lr=1e-5`. Each step has its file.
 
 What was typed    typed_line reads a line into words; words: one KEY=VALUE, in Hydra's grammar; shell shows a command
-What there is     groups: the files of conf/ and of --config-dir; own: those of the user, read strictly
+What there is     groups: the files of conf/ and of --config-dir; own: the user's, read strictly
 The config        compose: the words over these files; provenance: which recipes its values come from
 Its meaning       keys: what each key is for, as schema and signatures declare it; smoke: any config made small
 Its check         check: each node against the types of its part (part_class) or of the command (schema)

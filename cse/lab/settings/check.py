@@ -1,9 +1,9 @@
 """Check every setting of a config against the signature of the part that takes it, before any work.
 
 `validate` walks a composed config. Pydantic checks each node with a `_target_`, nested ones too, against the
-annotations of that class's constructor, or of that function (cse.lab.settings.part_class), and the keys that no part
-takes against those of the command (cse.lab.settings.schema). Nothing is built. One error has all violations, each with
-its key as typed and in pydantic's words:
+annotations of that class's constructor, or of that function (cse.lab.settings.part_class). It checks the keys that no
+part takes against the types of the command (cse.lab.settings.schema). Nothing is built. One error has all violations,
+each with its key as typed and in pydantic's words:
 
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
 
@@ -31,10 +31,10 @@ from cse.lab.settings.part_class import (
     MISSING,
     NESTED,
     NOT_SET,
-    not_imported,
     refusal_in_words,
     types_of,
     unmade,
+    unusable,
     validator,
 )
 from cse.lab.settings.schema import COMMANDS, slot_of
@@ -91,7 +91,7 @@ class Check:
         try:
             types = types_of(target, slot.beside)
         except (ImportError, NameError, ValueError, TypeError) as error:  # NameError: of an annotation
-            self.wrong[f"{key}._target_={target}"] = [not_imported(target, error)]
+            self.wrong[f"{key}._target_={target}"] = [unusable(target, error)]
             return
         known = list(signature(get_object(target)).parameters)
         is_right = self.check_node(f"{key}.", node, types, known)

@@ -121,7 +121,7 @@ def explaining(words: Sequence[str], command: str) -> Iterator[None]:
 @contextmanager
 def guarded_environment() -> Iterator[None]:
     """In the block, ${oc.env:NAME} is `from_environment`. After it, it is OmegaConf's own, for the configs of others in
-    this process: a notebook's, or those of a program that imports cse."""
+    this process: a notebook's, or a program's that imports cse."""
     before = BaseContainer._resolvers["oc.env"]
     OmegaConf.register_new_resolver("oc.env", from_environment, replace=True)
     try:

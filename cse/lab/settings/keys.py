@@ -39,12 +39,12 @@ Way = Sequence[Names | None]
 
 SCHEMA = "cse.lab.settings.schema"
 OF_VALUE = frozenset({Mark.VERBATIM, Mark.ENCODER, Mark.SUMMED})
-"""The marks that say what a value is. A key keeps those of the keys above it; its own other marks replace theirs."""
+"""The marks that say what a value is. A key keeps those that the keys above it have; its other marks replace theirs."""
 
 
 @dataclass(frozen=True)
 class Role:
-    """What a key is for. marks: those of its declaration and of the keys above it."""
+    """What a key is for. marks: of its declaration, and of the keys above it."""
 
     marks: frozenset[Mark]
 

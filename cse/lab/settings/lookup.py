@@ -64,7 +64,7 @@ def find(config_name: str, word: str, width: int) -> str:
 
 
 def all_of_name(known: list[Setting], word: str) -> list[Setting]:
-    """Those whose name, or a part of it, begins with the word, and the one that other trainers give this name."""
+    """The settings whose name, or a part of it, begins with the word, and the one that other trainers call so."""
     joined = re.sub(r"[\s-]+", "_", word.strip("-"))
     name = re.compile(rf"(^|[._]){re.escape(joined)}", re.IGNORECASE)
     answer = answer_to(word, [one.key for one in known])
@@ -82,7 +82,7 @@ def meets(one: Setting, typed: str) -> bool:
 def paragraphs(matches: list[Setting], width: int) -> Iterator[str]:
     """A paragraph for each setting: KEY=VALUE, then in a column the choices that have it, and its comment.
 
-    Those of every run come first, then short keys.
+    Settings of every run come first, then short keys.
     """
     having: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for one in sorted(matches, key=lambda one: (bool(one.choice), one.key.count("."), one.key)):
@@ -125,9 +125,21 @@ def settings_of_command(config_name: str) -> Iterator[Setting]:
 
 
 def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Setting]:
-    """The settings of one file, in order. A comment may be beside its key, continue below it, or be above it."""
+    """The settings of one file, in order."""
     inside = "".join(f"{name}." for name in section_of(group, file)) if group else ""
-    text = "\n".join(body(file))
+    for key, value, comment in keys_of_text("\n".join(body(file))):
+        dotted, last = inside + key, key.rpartition(".")[2]
+        is_hydras = dotted.startswith("hydra.") and dotted != "hydra.run.dir"
+        is_of_run = last.startswith("_") or "a run fills this in" in comment
+        if value and not is_hydras and not is_of_run:
+            yield Setting(dotted, value, comment, dotted, choice)
+
+
+def keys_of_text(text: str) -> Iterator[tuple[str, str, str]]:
+    """(dotted key, value, comment) of each line of YAML that has a key. A value is "" for a mapping below it.
+
+    A comment may be beside its key, continue below it, or be above it.
+    """
     while (joined := GOES_ON.sub(r"\1 \3", text)) != text:
         text = joined
     above: list[str] = []
@@ -137,15 +149,11 @@ def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Setting]:
         if match is None:
             above = [*above, line.strip("# ")] if line.lstrip().startswith("#") else []
             continue
-        indent, key, value = len(match[1]), match[2], match[3] or ""
-        open_keys = [*(one for one in open_keys if one[0] < indent), (indent, key)]
-        dotted = inside + ".".join(name for _, name in open_keys)
-        comment, above = match[4] or " ".join(above), []
-        if value.startswith(("[", "{")) and not value.endswith(("]", "}")):
-            value += " ..."
-        hydras = dotted.startswith("hydra.") and dotted != "hydra.run.dir"
-        if value and not key.startswith("_") and not hydras and "a run fills this in" not in comment:
-            yield Setting(dotted, value, comment, dotted, choice)
+        indent, name, value = len(match[1]), match[2], match[3] or ""
+        open_keys = [*(one for one in open_keys if one[0] < indent), (indent, name)]
+        goes_on = value.startswith(("[", "{")) and not value.endswith(("]", "}"))
+        yield ".".join(key for _, key in open_keys), f"{value} ..." if goes_on else value, match[4] or " ".join(above)
+        above = []
 
 
 def body(file: Path, comment: bool = False) -> list[str]:

@@ -87,7 +87,7 @@ def of_ambiguous_word(failure: Failure) -> str:
 
 
 EXPLANATIONS = (of_unknown_key, of_unknown_choice, of_unknown_choice_of_hydra, of_unread_word, of_ambiguous_word)
-"""Each explains one kind of failure, of which its docstring has an example, or returns ""."""
+"""Each explains one kind of failure, or returns "". Its docstring has an example."""
 
 
 def lines_for_people(failure: Failure) -> list[str]:
@@ -140,7 +140,7 @@ def of_evaluators(key: str, known: Iterable[str]) -> list[str]:
 
 
 def no_key_but_near(key: str, known: Mapping[str, Sequence[str]], of_line: Sequence[str]) -> str:
-    """The message for a key by those that are spelled alike: of the line's choices, or else of others.
+    """The message for a key by keys that are spelled alike: of the line's choices, or else of others.
 
     known: the choices that have each key of the command. of_line: the keys that the line's choices have.
     """
@@ -201,7 +201,7 @@ def encoder_of(group: str, choice: str, command: str) -> str:
 
 
 HINTS = (misplaced, with_several, of_another_group, of_other_trainers, encoder_of)
-"""Each knows one mistake in a choice, of which its docstring has an example, or returns ""."""
+"""Each knows one mistake in a choice, or returns "". Its docstring has an example."""
 
 
 def what_there_is(group: str, choice: str, command: str) -> str:

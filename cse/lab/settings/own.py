@@ -56,7 +56,7 @@ def find_own_files(defaults: Iterable[ResultDefault]) -> list[OwnFile]:
 
 
 def own_files(config: DictConfig) -> list[OwnFile]:
-    """Those that `composed` found, which Hydra's node of a composed config has; [] without that node."""
+    """The files that `composed` found. Hydra's node of a composed config has them; [] without that node."""
     recorded = OmegaConf.select(config, OWN_FILES) or {}
     return [OwnFile(Path(path), package) for path, package in recorded.items()]
 
@@ -79,7 +79,7 @@ class OwnSource(FileConfigSource):
         group = config_path.rpartition("/")[0]
         package = package_of(text, group, path.stem, content)
         plain: Config = OmegaConf.to_container(content)  # type: ignore[assignment]
-        check(path, group.partition("/")[0], package, plain)
+        check_file(path, group.partition("/")[0], package, plain)
         return ConfigResult(
             config=content, path=f"own://{self.path}", provider=self.provider, header={"package": package}
         )
@@ -94,7 +94,7 @@ def package_of(text: str, group: str, name: str, content: DictConfig) -> str | N
     return f"eval.{name}" if group == "eval" and "_target_" in content else None
 
 
-def check(path: Path, group: str, package: str | None, content: Config) -> None:
+def check_file(path: Path, group: str, package: str | None, content: Config) -> None:
     """Raise UserError for what Hydra would take and nothing would read. group: without its subgroups."""
     for key in content:
         if not isinstance(key, str):

@@ -1,7 +1,7 @@
 """A part's class: the types of what it takes, and what it must be for cse to use it.
 
 `types_of` reads the types from the constructor, and `validator` has pydantic check values against them.
-`refusal_in_words` says plainly what it refuses. `not_imported` and `unmade` say why a class cannot be used; of the
+`refusal_in_words` says plainly what it refuses. `unusable` and `unmade` say why a class cannot be used; of the
 functions that `unmade` asks, the first that finds something wrong answers.
 """
 
@@ -122,8 +122,11 @@ def refusal_in_words(error: ErrorDetails, known: Sequence[str]) -> str:
     return re.sub("^(Value error, |Input (?=should))", "", error["msg"]).replace("valid tuple", "list")
 
 
-def not_imported(target: str, error: Exception) -> str:
-    """Why a part's class cannot be imported: its module or package has no such name, or what the import raised."""
+def unusable(target: str, error: Exception) -> str:
+    """Why a part's class cannot be used: its module or package has no such name, or what the import, or reading its
+    annotations, raised."""
+    if isinstance(error, NameError):
+        return f"cannot be checked, as an annotation of its constructor names what is not imported ({in_short(error)})"
     absent = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
     place, _, name = (absent or target).rpartition(".")
     if there := sys.modules.get(place):

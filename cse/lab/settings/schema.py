@@ -80,7 +80,7 @@ class Shared(TypedDict):
 
 
 class AnyObjective(TypedDict):
-    """The keys that conf/train.yaml gives every objective beside those of its signature."""
+    """The keys that conf/train.yaml gives every objective beside the keys of its signature."""
 
     widths: Annotated[Widths, MinLen(1)] | None
     width_weights: list[Positive] | None

@@ -142,7 +142,10 @@ def test_a_yaml_shows_every_argument(group):
 
 
 OWN = """
+from typing import TYPE_CHECKING
 from cse.types import Objective
+if TYPE_CHECKING:
+    from torch import nn
 class Base(Objective):
     def forward(self, views): ...
 class Needs(Base):
@@ -160,6 +163,8 @@ class Texts(Base):
 class Nothing(Base):
     masking = None
     def __init__(self, dim): ...
+class Hidden(Base):
+    def __init__(self, dim: int, head: "nn.Module"): ...
 class Mistaken(Base):
     def __init__(self, dim): len(dim)
 """
@@ -173,6 +178,7 @@ class Mistaken(Base):
         ("Abstract", "forward"),
         ("Wide", r"its forward must take \(self, views\): .*'extra'"),
         ("Texts", "its num_views='2' should be a valid integer"),
+        ("Hidden", "cannot be checked.*'nn' is not defined"),
         ("Nothing", "its masking=None should be a valid string"),
     ],
 )
