@@ -39,6 +39,11 @@ def digest_of(texts: Iterable[str], units_UN: "np.ndarray | None" = None) -> str
     return content.hexdigest()[:16]
 
 
+def evaluator_of(name: str) -> str:
+    """The key of the evaluator in a score's full name: stsb of dev/stsb/spearman; "" of a name that has none."""
+    return name.partition("/")[2].partition("/")[0]
+
+
 Average = TypeAliasType("Average", "list[str | Average]")
 """The names of the scores whose mean a score is; a list inside it counts once."""
 

@@ -1,9 +1,11 @@
-"""What a config reads: each of its parts is asked (`needs`, cse.needs), and the settings that name encoders and text.
+"""What a config reads, before anything is read: each of its parts says what it needs (cse.needs), and the settings that
+name encoders and text say the rest.
 
-Read `every_need`, which asks, then `in_config`, which fills in what only the config knows.
+needs_of     all of it, as cse-data lists it: `every_need` asks, `in_config` fills in what only the config knows
+check_needs  refuses what a setting names that is not there, before a run's work
+fetch_need   gets one of them, as cse-data does; lacking: the names of what is not here
 
-A run looks here before its work, a dry run and the error for what is missing name all of it, cse-data lists and fetches
-it. A run checks what the files hold.
+A run itself checks what the files hold.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,29 +28,6 @@ from cse.needs import FileNeed, Need, Part, Place, Settings
 from cse.ranges import Mark
 from cse.sources import hub
 from cse.sources.encoder import PACKAGE, EncoderNeed, check_folder, locate
-
-
-@dataclass(frozen=True)
-class CheckpointNeed(EncoderNeed):
-    """The encoder that cse-eval scores, also a run's folder."""
-
-    def check_place(self) -> None:
-        """See WeightsNeed."""
-        check_folder(locate(encoder_folder(self.name)))
-
-
-def encoder_folder(name: str | Path) -> str:
-    """A run's best/, or the name as it is: a folder of weights, package://MODULE/PATH or a hub name."""
-    if str(name).startswith(PACKAGE):
-        return str(name)
-    path = Path(name).expanduser()
-    if (path / "best" / "config.json").is_file():
-        return str(path / "best")
-    if path.exists() and not (path / "config.json").is_file():
-        raise UserError(
-            f"checkpoint={path} has no config.json: it is not an encoder, or a run without best/ yet{newest_run(path)}"
-        )
-    return str(path)
 
 
 def needs_of(config: DictConfig) -> list[Need]:
@@ -141,6 +120,32 @@ def plain_settings(node: DictConfig) -> dict[str, Any]:
     """A node as plain values, without what is not set."""
     found = cast("dict[str, Any]", OmegaConf.to_container(node, resolve=True))
     return {key: value for key, value in found.items() if value != "???"}
+
+
+@dataclass(frozen=True)
+class CheckpointNeed(EncoderNeed):
+    """The encoder that cse-eval scores, also a run's folder."""
+
+    def check_place(self) -> None:
+        """See WeightsNeed."""
+        check_folder(locate(encoder_folder(self.name)))
+
+
+def encoder_folder(name: str | Path) -> str:
+    """A run's best/, or the name as it is: a folder of weights, package://MODULE/PATH or a hub name."""
+    if str(name).startswith(PACKAGE):
+        return str(name)
+    path = Path(name).expanduser()
+    if (path / "best" / "config.json").is_file():
+        return str(path / "best")
+    if path.exists() and not (path / "config.json").is_file():
+        raise UserError(
+            f"checkpoint={path} has no config.json: it is not an encoder, or a run without best/ yet{newest_run(path)}"
+        )
+    return str(path)
+
+
+# Whether it is here
 
 
 def look_for(need: Need) -> tuple[Place, str]:

@@ -31,6 +31,7 @@ from cse.lab.settings.grammar import key_of
 from cse.lab.settings.groups import folders_of, section_of, text_of
 from cse.lab.settings.signatures import Names, classes_of, declared_by
 from cse.ranges import Mark
+from cse.score import evaluator_of
 
 Purpose = Literal["science", "machine", "logging", "bookkeeping"]
 Settings = Mapping[str, object]
@@ -182,7 +183,7 @@ def fixed_settings(settings: Settings) -> dict[str, object]:
     An evaluator may change, but not how the one scores whose score selects a step.
     """
     flat = flattened(settings)
-    _, chooser, *_ = f"{flat.get('trainer.select')}//".split("/")  # dev/stsb/spearman
+    chooser = evaluator_of(str(flat.get("trainer.select")))
     fixed = {key: value for key, value in flat.items() if role_of(key, settings).is_fixed}
     scoring = scoring_settings(settings)
     return fixed | {key: value for key, value in scoring.items() if key.startswith(f"eval.{chooser}.")}

@@ -19,6 +19,7 @@ from cse.lab.settings.grammar import spell_value
 from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.keys import role_of
 from cse.ranges import Mark
+from cse.score import evaluator_of
 from cse.sources import made_up
 from cse.sources.catalogue import DATASETS
 
@@ -205,7 +206,7 @@ class Smoke:
             case "aux_modality.init" if self.cfg.aux_modality.weights is None:
                 return "random"
             case "trainer.select" if value:
-                _, evaluator, *_ = f"{value}//".split("/")  # dev/stsb/spearman
+                evaluator = evaluator_of(str(value))
                 is_left_out = evaluator != "" and evaluator not in self.cfg.eval
                 return self.cfg.trainer.select if is_left_out else value
             case "trainer.watch":
