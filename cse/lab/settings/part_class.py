@@ -7,7 +7,7 @@ functions that `unmade` asks, the first that finds something wrong answers.
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from inspect import Parameter, getmodule, isabstract, isclass, isfunction, signature
 from pkgutil import iter_modules
@@ -54,16 +54,24 @@ def types_of(target: str, beside: type | None = None) -> SchemaValidator:
     fields: dict[str, object] = get_type_hints(beside, include_extras=True) if beside else {}
     extra: Literal["ignore", "forbid"] = "ignore"
     for maker in makers:
-        hints, kinds = get_type_hints(maker, include_extras=True), signature(maker).parameters
-        named = [name for name, one in kinds.items() if one.kind is not Parameter.VAR_KEYWORD]
-        own = {name: checkable(hints.get(name, object)) for name in named}
-        nullable = [name for name, hint in own.items() if type(None) in get_args(hint)]
-        fields = own | {name: Annotated[own[name], BeforeValidator(no_word_for_null)] for name in nullable} | fields
-        if len(named) == len(kinds):  # one with **settings passes them to its base
+        fields = fields_of(maker) | fields
+        if not any(one.kind is Parameter.VAR_KEYWORD for one in signature(maker).parameters.values()):
             extra = "forbid"
-            break
+            break  # one with **settings passes them to its base
     config = STRICT | ConfigDict(extra=extra)
     return validator(with_config(config)(TypedDict(target, fields, total=False)))  # type: ignore[operator]
+
+
+def fields_of(maker: Callable[..., object]) -> dict[str, object]:
+    """The type of each parameter of a constructor, or of a function."""
+    hints = get_type_hints(maker, include_extras=True)
+    fields: dict[str, object] = {}
+    for name, one in signature(maker).parameters.items():
+        if one.kind is not Parameter.VAR_KEYWORD:
+            hint = checkable(hints.get(name, object))
+            is_nullable = type(None) in get_args(hint)
+            fields[name] = Annotated[hint, BeforeValidator(no_word_for_null)] if is_nullable else hint
+    return fields
 
 
 def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
