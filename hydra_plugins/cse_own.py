@@ -1,4 +1,4 @@
-"""Hydra plugins: the user's own config folders, and the values of hydra/sweeper=smac (cse.lab.sweep.smac).
+"""Hydra plugins: the user's own config folders, and the values of hydra/sweeper=smac (cse.lab.sweep.search).
 
 Hydra loads them in every program of this environment; only where it composes our conf/ do they change anything.
 """

@@ -14,7 +14,7 @@ from cse.lab.settings.compose import composed
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import line, sweeps
 from cse.lab.sweep.job import PlannedJob
-from cse.lab.sweep.plan import Plan, plan_of
+from cse.lab.sweep.plan import Plan, plan_line
 
 SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"
 
@@ -43,7 +43,7 @@ NAMES = sorted(PUBLISHED)
 
 @functools.cache
 def plan(name: str) -> Plan:
-    return plan_of(line.read_line(line_typed([f"sweep={name}"])))
+    return plan_line(line.read_line(line_typed([f"sweep={name}"])))
 
 
 def sweep(name: str) -> sweeps.Sweep:
@@ -104,7 +104,7 @@ def test_cases_of_one_name_in_a_shared_folder_are_one_job():
     folders: dict[tuple[Path, str], tuple[str, str]] = {}
     for name in NAMES:
         table = sweep(name)
-        if table.sweeper != "basic" or table.params:
+        if not table.is_grid or table.params:
             continue
         for case, job in zip(table.cases, planned(name), strict=True):
             before = folders.setdefault((table.folder, case), (job.name, name))

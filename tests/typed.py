@@ -11,7 +11,7 @@ import pytest
 from cse.lab.settings.typed_line import TypedLine, as_meant, read_typed_line
 from cse.lab.sweep import line
 from cse.lab.sweep.job import COMMANDS, PlannedJob
-from cse.lab.sweep.plan import plan_of
+from cse.lab.sweep.plan import plan_line
 
 PROGRAMS = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
 
@@ -35,7 +35,7 @@ def line_typed(words: Sequence[str], program: str = "cse-train") -> TypedLine:
 
 def jobs_typed(words: Sequence[str], program: str = "cse-train") -> list[PlannedJob]:
     """The jobs of the line; of a search, an example of each."""
-    return plan_of(line.read_line(line_typed(words, program))).jobs
+    return plan_line(line.read_line(line_typed(words, program))).jobs
 
 
 def jobs_of(sweep: str, *words: str) -> list[PlannedJob]:

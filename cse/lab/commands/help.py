@@ -126,7 +126,7 @@ def help_on_sweep(name: str) -> str:
     from cse.lab.sweep.sweeps import load_sweep
 
     sweep = load_sweep(name)
-    axes, is_grid = sweep.axes(), sweep.sweeper == "basic"
+    axes, is_grid = sweep.axes(), sweep.is_grid
     rows = combinations(axis for axis in axes if is_grid or axis.key in sweep.search_each)
     count = f"{len({sweep.job(row).name for row in rows})} {'jobs' if is_grid else 'searches'}"
     return "\n".join(

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, cast
+from typing import cast
 
 from omegaconf import OmegaConf
 
@@ -31,7 +31,7 @@ from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import in_one_form, same
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep.grid import one_by_one
-from cse.lab.sweep.search import is_interval
+from cse.lab.sweep.search import interval_of
 from cse.lab.sweep.sweeps import Sweep, load_sweep
 
 GROUPS = (*SINGLE, "data")
@@ -140,10 +140,10 @@ def outside_axes(run: Run, sweep: Sweep, seed: str) -> list[str]:
 def is_of(values: str, value: object) -> bool:
     """Whether a value is one of an axis, or in its interval. values: in Hydra's notation."""
     axis = Word(f"axis={values}")
-    if is_interval(axis):
-        ends: Any = axis.parsed
+    interval = interval_of(axis)
+    if interval is not None:
         number = in_one_form(value)
-        return isinstance(number, float) and ends.start - 1e-9 <= number <= ends.end + 1e-9
+        return isinstance(number, float) and interval.start - 1e-9 <= number <= interval.end + 1e-9
     return any(same(value, one.parsed) for one in one_by_one(axis))
 
 

@@ -178,7 +178,7 @@ def read_sweep(sweep: str) -> tuple[sweeps.Sweep, Config, str]:
 def planned(sweep: sweeps.Sweep) -> list[Config]:
     """The axes' values of every job of a grid, the seed last; [] for a search, whose trials are not known."""
     rows: list[Config] = []
-    for job in combinations(sweep.axes()) if sweep.sweeper == "basic" else ():
+    for job in combinations(sweep.axes()) if sweep.is_grid else ():
         axes = sorted(job, key=lambda axis: axis.key == "seed")
         values = {axis.key: yaml.safe_load(axis.value) for axis in axes}
         case = sweep.cases.get(values_of(job).get("case", ""))

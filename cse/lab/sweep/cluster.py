@@ -56,7 +56,7 @@ class OnNode(Checkpointable):
 
 
 class Cluster:
-    """SLURM as a place of jobs (see cse.lab.sweep.start.Place). at_a_time: how many of them are submitted together."""
+    """SLURM as a place of jobs (see cse.lab.sweep.place). at_a_time: how many of them are submitted together."""
 
     def __init__(self, line: Line, jobs: Sequence[PlannedJob], at_a_time: int):
         self.line, self.jobs, self.at_a_time = line, jobs, at_a_time

@@ -1,7 +1,7 @@
 """Many jobs from one line: cse-train sweep=PAPER/TABLE, cse-train -m KEY=A,B and cse-eval -m KEY=A,B.
 
-`run_line` is all of it. A line (line.py) says what is to run (plan.py: a grid, or searches) and where (machine.py, or
-cluster.py for hydra/launcher=submitit_slurm). Each job is a process of its own, in a folder named after what it runs.
+`run_line` is all of it. A line has a plan, which is what to run, and a place, which is where. Each job is a process of
+its own, in a folder named after what it runs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ from cse.lab.settings.groups import config_dirs
 from cse.lab.settings.shell import shell_line
 from cse.lab.settings.typed_line import TypedLine
 from cse.lab.settings.words import texts_of
-from cse.lab.sweep.job import PlannedJob, check_jobs, one_of_each, refusals_of
+from cse.lab.sweep.job import PlannedJob, check_jobs, check_wandb_id, one_of_each, refusals_of
 from cse.lab.sweep.line import Line, read_line
-from cse.lab.sweep.machine import Machine
-from cse.lab.sweep.plan import Plan, plan_of
-from cse.lab.sweep.start import Place, Start, check_id
+from cse.lab.sweep.place import Place, place_of
+from cse.lab.sweep.plan import Plan, plan_line
+from cse.lab.sweep.start import Start
 from cse.training.signals import SignalForwarder
 
 
@@ -27,11 +27,11 @@ def run_line(typed: TypedLine) -> int:
     Raises UserError for a mistake in any job's settings before the first job starts, Interrupted after a signal.
     """
     line = read_line(typed)
-    plan = plan_of(line)
+    plan = plan_line(line)
     jobs = plan.jobs
     plan.check()
     check_jobs(jobs)
-    check_id(jobs)
+    check_wandb_id(jobs)
     place = place_of(line, plan)
     if line.options.dry_run:
         return show_plan(plan, place)
@@ -47,15 +47,6 @@ def run_line(typed: TypedLine) -> int:
             print(line.caution)
         plan.conclude(start, line.report(start.runs_done()))
     return 1 if start.failure else 0
-
-
-def place_of(line: Line, plan: Plan) -> Place:
-    """Where a line's jobs run. Raises UserError for more GPUs than this machine has."""
-    if line.launcher == "basic":
-        return Machine(plan.jobs, line.options.jobs.parallel)
-    from cse.lab.sweep.cluster import Cluster  # the package submitit is an extra
-
-    return Cluster(line, plan.jobs, plan.at_a_time)
 
 
 def show_plan(plan: Plan, place: Place) -> int:

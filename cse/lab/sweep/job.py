@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.run.build import rehearse
@@ -19,6 +19,7 @@ from cse.lab.settings.compose import composed, explaining, is_group
 from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.shell import shell_line
 from cse.lab.settings.words import Word, texts_of, typed_keys
+from cse.lab.tracking.wandb import has_key
 
 COMMANDS = {program: command for command, program in PROGRAMS.items()}
 """The command, "train" or "evaluate", of each program."""
@@ -133,6 +134,19 @@ def unlike_jobs(planned: Sequence[PlannedJob]) -> list[PlannedJob]:
         seen |= {choices, *texts}
         found.append(job)
     return found
+
+
+def check_wandb_id(planned: Sequence[PlannedJob]) -> None:
+    """Raise UserError for one W&B id of several runs, which would log over each other."""
+    settings = OmegaConf.select(planned[0].config, "tracker.wandb")
+    if len(planned) == 1 or not settings or not settings.id:
+        return
+    if settings.mode == "disabled" or (settings.mode == "auto" and not has_key()):
+        return
+    raise UserError(
+        f"tracker.wandb.id={settings.id} (or WANDB_RUN_ID) is the id of one run, and this line starts {len(planned)}: "
+        "leave it out"
+    )
 
 
 def refusals_of(planned: Sequence[PlannedJob]) -> dict[str, UserError]:

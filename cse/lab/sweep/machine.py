@@ -15,7 +15,7 @@ from cse.lab.sweep.start import Runner, Start
 
 
 class Machine:
-    """This machine as a place of jobs (see cse.lab.sweep.start.Place). parallel: how many jobs run at a time.
+    """This machine as a place of jobs (see cse.lab.sweep.place). parallel: how many jobs run at a time.
 
     Raises UserError if they need more GPUs than there are.
     """

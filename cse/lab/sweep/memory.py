@@ -15,7 +15,7 @@ from cse.errors import UserError
 from cse.files import json_line, json_lines
 from cse.lab.folder.facts import as_facts, changes, changes_in_words
 
-Point = dict[str, Any]
+Point = dict[str, object]
 """The value of each key that is searched."""
 
 

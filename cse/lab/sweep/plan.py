@@ -7,7 +7,7 @@ Both kinds of plan have
     size         how many jobs or trials, as a start says it
     summary      the same, as a dry run says it
     at_a_time    how many jobs a cluster is given at a time
-    run          runs the jobs by a runner of this machine or of a cluster (place.py)
+    run          runs the jobs by the runner of a place (place.py)
     conclude     prints the table of what became of them
 """
 
@@ -18,6 +18,6 @@ from cse.lab.sweep.search import Searches
 Plan = Grid | Searches
 
 
-def plan_of(line: Line) -> Plan:
+def plan_line(line: Line) -> Plan:
     """What a line runs. Raises UserError if it has no job."""
     return Grid(line) if line.sweeper is None else Searches(line, line.sweeper)

@@ -11,7 +11,7 @@ from cse.lab.settings.typed_line import read_typed_line
 from cse.lab.settings.words import Word, texts_of, values_of
 from cse.lab.sweep.job import COMMANDS, PlannedJob
 from cse.lab.sweep.line import read_line
-from cse.lab.sweep.plan import plan_of
+from cse.lab.sweep.plan import plan_line
 from cse.lab.sweep.sweeps import root_of
 from cse.needs import Need
 from cse.ranges import Mark
@@ -34,7 +34,7 @@ def needs_named(words: Sequence[str]) -> list[Need]:
     if not names:
         typed = read_typed_line(words, command)
         with explaining(texts_of(typed.words), command):
-            return needs_of_jobs(plan_of(read_line(typed)).jobs)
+            return needs_of_jobs(plan_line(read_line(typed)).jobs)
     settings = read_typed_line([word for word in words if "=" in word], "train").words
     if "sweep" in values_of(settings):
         raise UserError(f"{' '.join(words)}: a line, or the names of datasets, but not both")

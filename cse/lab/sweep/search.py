@@ -4,7 +4,7 @@ VICReg's search in Pappadopulo & Farina 2024, with SMAC's hyper-parameter facade
 trials, five at least, then a random forest and expected improvement. A search that is started again continues: the jobs
 of the points that it remembers (memory.py) come first, as of a grid that is started again.
 
-To read: Searches, the plan of a line; Search, one of them, and its `run`; then the words and the values of its axes.
+To read: Searches, the plan of a line; Search, one of them, and its `run`; then what an axis is, and its values.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from omegaconf import DictConfig
@@ -132,20 +132,17 @@ class Search:
 
     def check_values(self, axis: Word) -> None:
         """Raise UserError if a key cannot have each of its choices, or the ends of its interval and a fraction."""
-        ends: Any = axis.parsed
-        if not is_interval(axis):
-            texts = choices_of(axis)
-        elif isinstance(ends.start, float):
-            texts = [str(ends.start), str(ends.end), str(ends.start + (ends.end - ends.start) / 3.1)]
-        else:
-            texts = [str(ends.start), str(ends.end)]
+        interval = interval_of(axis)
+        texts = choices_of(axis) if interval is None else [str(interval.start), str(interval.end)]
+        if interval is not None and isinstance(interval.start, float):
+            texts.append(str(interval.start + (interval.end - interval.start) / 3.1))
         for text in texts:
             tried = replace(axis, text=f"{axis.key}={text}")
             try:
                 self.line.job(merged([*first_values(self.words), tried])).checked()
             except UserError as error:
                 whole = f"; {axis.key}=int({axis.typed_value}) has whole numbers"
-                hint = whole if is_interval(axis) and "integer" in str(error) else ""
+                hint = whole if interval is not None and "integer" in str(error) else ""
                 raise UserError(f"{axis}: {error}{hint}") from error
 
     def run(self, start: Start, run: Runner) -> None:
@@ -198,13 +195,15 @@ def optimiser_of(axes: Sequence[Word], settings: DictConfig, folder: Path) -> "F
 
     logging.getLogger("smac").setLevel(logging.WARNING)
     space = ConfigurationSpace(seed=settings.seed)
-    for word in axes:
-        if is_interval(word):
-            ends: Any = word.parsed
-            kind = Integer if isinstance(ends.start, int) and isinstance(ends.end, int) else Float
-            space.add(kind(word.key, (ends.start, ends.end), log="log" in ends.tags))
+    for axis in axes:
+        interval = interval_of(axis)
+        if interval is None:
+            space.add(Categorical(axis.key, choices_of(axis)))
+            continue
+        if isinstance(interval.start, int) and isinstance(interval.end, int):
+            space.add(Integer(axis.key, (interval.start, interval.end), log=interval.is_log))
         else:
-            space.add(Categorical(word.key, choices_of(word)))
+            space.add(Float(axis.key, (interval.start, interval.end), log=interval.is_log))
     scenario = Scenario(
         space, deterministic=True, n_trials=settings.n_trials, seed=settings.seed, output_directory=folder
     )
@@ -223,14 +222,31 @@ def check_range(axis: Word) -> None:
             f"{axis}: a search of seeds finds the luckiest one. Give one seed; the report of the search has the line "
             "that trains more seeds of its best"
         )
-    ends: Any = axis.parsed
-    if is_interval(axis) and (not ends.start < ends.end or ("log" in ends.tags and ends.start <= 0)):
+    interval = interval_of(axis)
+    if interval is None:
+        return
+    if interval.start >= interval.end or (interval.is_log and interval.start <= 0):
         raise UserError(f"{axis}: the lower bound comes first, and above 0 where the range is logarithmic")
 
 
-def is_interval(word: Word) -> bool:
-    """Whether a search chooses any value between two: interval(a,b)."""
-    return parse_word(word.text).is_interval_sweep()
+class Interval(NamedTuple):
+    """The values of an axis of which a search chooses any between two. is_log: it chooses their logarithm."""
+
+    start: float
+    end: float
+    is_log: bool
+
+
+def interval_of(word: Word) -> Interval | None:
+    """The interval of key=interval(a,b), tag(log,interval(a,b)) or int(interval(a,b)); None for another word."""
+    from hydra.core.override_parser.types import IntervalSweep
+
+    value = word.parsed
+    if not isinstance(value, IntervalSweep):
+        return None
+    assert value.start is not None  # Hydra's grammar wants both
+    assert value.end is not None
+    return Interval(value.start, value.end, is_log="log" in value.tags)
 
 
 def choices_of(axis: Word) -> list[str]:
@@ -240,25 +256,25 @@ def choices_of(axis: Word) -> list[str]:
 
 def first_values(words: Iterable[Word]) -> list[Word]:
     """The words with each axis at its first value, or at the lower end of its interval."""
-    return [at_lower_end(word) if is_interval(word) else one_by_one(word)[0] for word in merged(words)]
+    return [first_value(word) for word in merged(words)]
 
 
-def at_lower_end(axis: Word) -> Word:
-    """The word with the lowest value of its interval."""
-    ends: Any = axis.parsed
-    return replace(axis, text=f"{axis.key}={ends.start}")
+def first_value(word: Word) -> Word:
+    """The word with one value: the first of its values, or the lower end of its interval."""
+    interval = interval_of(word)
+    return one_by_one(word)[0] if interval is None else replace(word, text=f"{word.key}={interval.start}")
 
 
-def at_point(axes: Sequence[Word], point: Mapping[str, Any]) -> list[Word]:
+def at_point(axes: Sequence[Word], point: Mapping[str, object]) -> list[Word]:
     """The axes at SMAC's values, numbers with six significant digits."""
     return [replace(axis, text=f"{axis.key}={value_in_digits(as_python(point[axis.key]))}") for axis in axes]
 
 
-def value_in_digits(value: Any) -> str:
+def value_in_digits(value: object) -> str:
     """A value as a word has it."""
     return f"{value:.6g}" if isinstance(value, float) else f"{value}"
 
 
-def as_python(value: Any) -> Any:
+def as_python(value: object) -> object:
     """NumPy's numbers, in which SMAC thinks, as Python's."""
     return value.item() if isinstance(value, np.generic) else value

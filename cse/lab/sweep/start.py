@@ -1,17 +1,13 @@
 """One start of many jobs: the outcome of each, printed as it comes, and a table of all at the end.
 
-`Place` is where its jobs run. A start knows no more of it than a Runner.
+Where the jobs run, a start does not know: a Runner of cse.lab.sweep.machine or cse.lab.sweep.cluster runs them.
 """
 
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
 
-from omegaconf import OmegaConf
-
-from cse.errors import UserError
 from cse.lab.folder import plan
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import State
@@ -19,7 +15,7 @@ from cse.lab.sections import to_columns
 from cse.lab.settings.words import texts_of
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.process import Outcome
-from cse.lab.tracking.wandb import has_key, sync_line
+from cse.lab.tracking.wandb import sync_line
 from cse.score import Score, in_short
 from cse.training.signals import SignalForwarder
 
@@ -109,29 +105,3 @@ def score_in_words(score: Score) -> str:
 
 Runner = Callable[[Sequence[PlannedJob], Start], list[Outcome]]
 """Runs jobs and returns their outcomes in the same order."""
-
-
-class Place(Protocol):
-    """Where the jobs of a line run: this machine (cse.lab.sweep.machine) or a cluster (cse.lab.sweep.cluster)."""
-
-    def runner(self) -> Runner:
-        """What runs jobs there. Raises UserError if nothing can."""
-
-    def print_advice(self) -> None:
-        """Print what a start leaves idle there."""
-
-    def print_submission(self) -> None:
-        """Print what a dry run shows beside the jobs."""
-
-
-def check_id(planned: Sequence[PlannedJob]) -> None:
-    """Raise UserError for one W&B id of several runs, which would log over each other."""
-    settings = OmegaConf.select(planned[0].config, "tracker.wandb")
-    if len(planned) == 1 or not settings or not settings.id:
-        return
-    if settings.mode == "disabled" or (settings.mode == "auto" and not has_key()):
-        return
-    raise UserError(
-        f"tracker.wandb.id={settings.id} (or WANDB_RUN_ID) is the id of one run, and this line starts {len(planned)}: "
-        "leave it out"
-    )

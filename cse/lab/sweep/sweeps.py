@@ -85,7 +85,7 @@ class Sweep(BaseModel):
 
     name: str
     params: Axes
-    sweeper: str  # basic: a grid
+    sweeper: str
     cases: dict[str, Case] = {}
     report: Config | None = None
     same_runs_as: str | None = None
@@ -102,10 +102,9 @@ class Sweep(BaseModel):
         return Path(self.same_runs_as or self.name)
 
     @property
-    def settings(self) -> tuple[str, ...]:
-        """The config keys in which its jobs differ; of a search, whose trials are not compared, the fixed ones."""
-        keys = self.params if self.sweeper == "basic" else self.search_each
-        return tuple(dict.fromkeys([*(["case"] if self.cases else []), *keys]))
+    def is_grid(self) -> bool:
+        """Whether its jobs are known before they run; else a search proposes them."""
+        return self.sweeper == "basic"
 
     def folder_of_jobs(self, words: Sequence[Word]) -> Path:
         """The folder of its jobs, relative to the working directory; smoke tests have one apart from real runs."""

@@ -71,7 +71,7 @@ def test_every_report_reads_a_folder_with_the_runs_of_all(folder, tmp_path, monk
         assert exit_code("cse-report", f"sweep={sweep.name}", f"out=reports/{sweep.name}") == 0, sweep.name
         out = capsys.readouterr().out
         assert "not in the sweep" not in out, sweep.name
-        if len(some_jobs(sweep)) != FEW and sweep.sweeper == "basic":
+        if len(some_jobs(sweep)) != FEW and sweep.is_grid:
             assert "not started" not in out, sweep.name
 
 

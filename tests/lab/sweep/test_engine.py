@@ -18,7 +18,7 @@ from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.plan import jobs_without_run
 from cse.lab.settings.words import values_of
 from cse.lab.sweep import engine, line, machine, process
-from cse.lab.sweep.plan import plan_of
+from cse.lab.sweep.plan import plan_line
 from cse.score import Score
 
 LINE = "sweep=whitenedcse/table5 tracker=none"  # m = 2, 3, 4, 5
@@ -103,7 +103,7 @@ def test_a_job_has_as_many_gpus_as_devices_or_the_line_is_refused(monkeypatch, w
     monkeypatch.setattr(machine, "visible_gpus", lambda: ["4", "5", "6", "7"])
     read = line.read_line(line_typed(["-m", "seed=1,2,3", *words.split()]))
     if isinstance(shares, list):
-        assert machine.shares_of(plan_of(read).jobs, read.options.jobs.parallel) == shares
+        assert machine.shares_of(plan_line(read).jobs, read.options.jobs.parallel) == shares
         return
     with pytest.raises(UserError, match=shares):
         engine.run_line(line_typed(["-m", "seed=1,2,3", *words.split()]))

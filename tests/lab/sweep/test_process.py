@@ -15,8 +15,7 @@ from cse.lab.folder.runs import Run, read_run
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.words import Word
 from cse.lab.sweep import process
-from cse.lab.sweep.job import COMMANDS, PlannedJob
-from cse.lab.sweep.start import check_id
+from cse.lab.sweep.job import COMMANDS, PlannedJob, check_wandb_id
 
 SCORE = {"average": 70.0}
 
@@ -188,8 +187,8 @@ def test_jobs_are_one_group_of_wandb_as_the_environment_or_their_folder_says(tmp
 
 def test_one_id_of_wandb_is_not_for_many_jobs(monkeypatch):
     two = [PlannedJob(f"{seed}", "cse-train", [Word("tracker=offline"), Word(f"seed={seed}")]) for seed in (1, 2)]
-    check_id(two)
+    check_wandb_id(two)
     monkeypatch.setenv("WANDB_RUN_ID", "x")
-    check_id(two[:1])
+    check_wandb_id(two[:1])
     with pytest.raises(UserError, match="WANDB_RUN_ID"):
-        check_id(two)
+        check_wandb_id(two)
