@@ -44,3 +44,11 @@ def test_links_to_files_of_the_checkout_resolve(document):
     text = (ROOT / document).read_text(encoding="utf-8")
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
     assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+
+
+def test_every_objective_has_a_page_that_shows_its_command():
+    files = [file for file in (ROOT / "docs" / "papers").glob("*.md") if file.stem != "beyond"]
+    pages = [file.read_text(encoding="utf-8") for file in files]
+    names = [file.stem for file in (ROOT / "conf" / "objective").glob("[a-z]*.yaml")]
+    without = [name for name in names if not any(re.search(rf"objective={name}(?!\w)", page) for page in pages)]
+    assert without == []
