@@ -3,8 +3,8 @@
 The card is README.md in the hub's format. It says what made the encoder, its scores, and whom to cite. In the order of
 this file:
 
-model_card              the whole card, from results.json
-methods_of ...          its title and hyper-parameters
+model_card              the whole card, from results.json: hub_metadata, and card_text for a person
+hyper_parameters ...    the settings that decide what was learned, and the method's name
 score_lines, index_of   its scores: as a table, and as leaderboards read them
 program_in_words ...    what made it: code, command, base model, text
 vectors_of_export ...   how it makes vectors
@@ -131,45 +131,58 @@ Please cite:
 
 def model_card(record: Results, scores: Collection[Score]) -> str:
     """The text of README.md. record: results.json."""
+    config = record["config"]
+    title = f"{method_name(methods_of(config))} from {base_model(config) or config['model']['name'].rpartition('/')[2]}"
+    return f"---\n{hub_metadata(record, scores, title)}\n---\n\n{card_text(record, scores, title)}"
+
+
+def hub_metadata(record: Results, scores: Collection[Score], title: str) -> str:
+    """What the hub shows and searches by, as YAML."""
     from huggingface_hub import ModelCardData
 
     config, weights = record["config"], record.get("weights") or {}
-    methods, base = methods_of(config), base_model(config)
-    title = f"{method_name(methods)} from {base or config['model']['name'].rpartition('/')[2]}"
     data = DATASETS.get(config["data"]["name"])
-    select = str(config["trainer"].get("select"))
-    untrained = ""
-    if no_better({score.name: score for score in scores}, select, record.get("untrained") or {}):
-        untrained = f"; the step selected by {select} is no better than the encoder before training"
     about = ModelCardData(
-        base_model=base,
+        base_model=base_model(config),
         datasets=[data.repo] if data is not None and data.repo else None,
         library_name="sentence-transformers",
         license=weights.get("license"),
         language=languages_of(config, weights.get("language")),
         pipeline_tag=TASK,
-        tags=["sentence-transformers", "feature-extraction", TASK, "cse", *methods],
+        tags=["sentence-transformers", "feature-extraction", TASK, "cse", *methods_of(config)],
         model_name=title,
         eval_results=index_of(scores) or None,
     )
-    shape, found, works = record.get("architecture"), record.get("overlap"), cited(methods)
-    text = BODY.format(
+    return about.to_yaml()
+
+
+def card_text(record: Results, scores: Collection[Score], title: str) -> str:
+    """What a person reads below that."""
+    config, found, works = record["config"], record.get("overlap"), cited(methods_of(record["config"]))
+    return BODY.format(
         title=title,
+        program=program_in_words(record),
         seed=record["seed"],
         step=record.get("best_step"),
         steps=record["total_steps"],
-        program=program_in_words(record),
-        architecture=f" The encoder: {shape}." if shape else "",
-        settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
         command=shareable(record["command"]),
         data=trained_on_in_words(config, record.get("training_data") or {}),
         overlap=f" {overlap_in_words(found)}." if found and found["found"] else "",
+        architecture=f" The encoder: {record['architecture']}." if record.get("architecture") else "",
+        settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
         rows=score_lines(scores),
-        untrained=untrained,
+        untrained=doubt_about_selection(record, scores),
         vectors=vectors_in_words(record["vectors"]),
         citation=CITATION.format("\n".join(map(bibtex, works))) if works else "",
     )
-    return f"---\n{about.to_yaml()}\n---\n\n{text}"
+
+
+def doubt_about_selection(record: Results, scores: Collection[Score]) -> str:
+    """That training did not improve the score that selects; "" if it did."""
+    select = str(record["config"]["trainer"].get("select"))
+    if no_better({score.name: score for score in scores}, select, record.get("untrained") or {}):
+        return f"; the step selected by {select} is no better than the encoder before training"
+    return ""
 
 
 def hyper_parameters(config: Config) -> Config:
@@ -238,7 +251,7 @@ def program_in_words(record: Results) -> str:
 
 
 def shareable(command: str) -> str:
-    """The command without the folders, trackers and schedulers of the machine that ran it; of paths, the last part."""
+    """The command without the folders, trackers and schedulers of the machine that ran it; paths are shortened."""
     return shell_line(*(LOCAL.sub("", word) for word in shlex.split(command) if repeats_a_run(word)))
 
 
@@ -288,8 +301,10 @@ def trained_on_in_words(config: Config, trained: TrainingData) -> str:
         rows, digest = trained["rows"], trained["digest"][:16]
         text = f"{files}, the user's own text ({rows:,} rows, digest `{digest}`, licence: {licence})"
     if second := trained.get("aux_modality"):
-        text += "; and on {items:,} {kind} of {classes} classes, with {labels} labels, from `{source}`".format(**second)
-        text += f" (digest `{second['digest']}`), by the loss `{second['loss']}`"
+        text += (
+            f"; and on {second['items']:,} {second['kind']} of {second['classes']} classes, with {second['labels']} "
+        )
+        text += f"labels, from `{second['source']}` (digest `{second['digest']}`), by the loss `{second['loss']}`"
     return text
 
 

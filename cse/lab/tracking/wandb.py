@@ -59,15 +59,19 @@ SEPARATE = AfterValidator(lambda tags: [one for tag in tags for one in tag.split
 class Wandb:
     """One W&B run.
 
-    folder: of the run; W&B writes into folder/wandb unless WANDB_DIR is set. resume_step: not None if the run in
-    `folder` is resumed; it then continues its W&B run.
-    group: null is that of `RunInfo`. job_type: null is its kind.
-    mode: "online" (offline after init_timeout seconds without an answer), "offline" (never uses the network),
-    "disabled" (W&B's word for nothing at all), or "auto": online with an API key, else disabled. name, notes: null for
-    OBJECTIVE-MODEL-sSEED and the command line.
-    tags: in addition to the choices, each text one or several with commas between them. id: null draws one.
-    artifact: whether to upload best/ when the run is done.
-    finish_timeout: seconds for the last upload.
+    What every tracker gets:
+        folder       of the run; W&B writes into folder/wandb unless WANDB_DIR is set
+        about        null keys below are taken from it
+        resume_step  not None if the run in `folder` is resumed: it then continues its W&B run
+    The keys of conf/tracker/wandb.yaml, each a setting tracker.wandb.KEY:
+        mode         online (offline after init_timeout seconds without an answer), offline (never uses the network),
+                     disabled (W&B's word for nothing at all), or auto: online with an API key, else disabled
+        project, entity, id        where the run is; a null id is drawn
+        group, job_type            null: RunInfo's group and kind
+        name, notes                null: OBJECTIVE-MODEL-sSEED, and the command line
+        tags                       beside the choices; a text may hold several with commas between them
+        artifact                   whether to upload best/ when the run is done
+        init_timeout, finish_timeout  seconds for the start and for the last upload
     """
 
     def __init__(
