@@ -1,15 +1,15 @@
-"""Checks of a public equation's arguments, by what it declares: a bad one is a ValueError that begins with its name.
+"""Checks of a public equation's arguments. A bad argument is a ValueError that begins with the argument's name.
 
     @equation(M=at_least(2), weights=one_less_than("M"))
     def multi_positive(views_MBD: Tensor, temperature: Positive, weights: Sequence[NonNegative] | None = None, ...
 
-The signature declares shapes and ranges. x_BD is a tensor with one dimension per letter, or a list of M such tensors; a
-letter stands for the same size in all arguments, at least 1. Tensors hold floating-point numbers, those of one width
-(the last letter) in one dtype, and lie on one device. Any other argument is checked against its type.
-The line above declares what else the size of a letter must be, or an argument; a tensor named there may hold other
-numbers than these.
+The signature declares shapes and ranges. x_BD is a tensor with one dimension per letter, or a list of M such tensors. A
+letter means the same size in all arguments, at least 1. Tensors hold floating-point numbers and are on one device.
+Tensors with the same last letter have one dtype. Any other argument is checked against its type.
+The decorator declares further conditions on the size of a letter or on an argument. A tensor that the decorator names
+may hold other numbers than floating-point numbers.
 
-Numbers on a GPU are not read: that would wait for it. Compiled code is not checked.
+Numbers on a GPU are not checked, because reading them waits for the GPU. Compiled code is not checked.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,13 +29,13 @@ NUMBERS = ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False, strict=T
 Known = Mapping[str, Any]
 """One call: its arguments by name, and sizes by letter."""
 Common = dict[str, tuple[Any, str]]
-"""What a call's tensors have in common: sizes by letter, dtypes, the device; with whose was first."""
+"""What the tensors of a call share: sizes by letter, dtypes, the device. Each with the name of the first argument."""
 Need = Callable[[Any, Known], str]
-"""(an argument or a size, the call) -> what it must be, or "" if it is that."""
+"""(an argument or a size, the call) -> what it must be, or "" if it is good."""
 
 
 def at_least(least: int | str) -> Need:
-    """So many, or as many as another letter or argument says."""
+    """At least this number, or at least the size of another letter or argument."""
 
     def need(size: int, known: Known) -> str:
         bound = known[least] if isinstance(least, str) else least
@@ -50,12 +50,12 @@ def even(size: int, known: Known) -> str:
 
 
 def one_less_than(letter: str) -> Need:
-    """A list of that length."""
+    """A list of that length: the size of the letter, minus one."""
     return lambda values, known: "" if len(values) == known[letter] - 1 else f"{known[letter] - 1} numbers"
 
 
 def real(x: Tensor, known: Known) -> str:
-    """Numbers of any dtype: the equation converts them, or only compares them."""
+    """Real numbers of any dtype: the equation converts them, or only compares them."""
     return "real" if x.is_complex() else ""
 
 
@@ -65,7 +65,7 @@ def finite(x: Tensor, known: Known) -> str:
 
 
 def integers(x: Tensor, known: Known) -> str:
-    """Labels."""
+    """Integers, for labels and row numbers."""
     return f"integers, not {x.dtype}" if x.is_floating_point() or x.is_complex() or x.dtype == torch.bool else ""
 
 
@@ -82,7 +82,7 @@ def permutation_of(letter: str) -> Need:
 
 
 def equation(**needs: Need) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """The function with checked arguments. needs: by the name of an argument, or by a letter."""
+    """The function, with its arguments checked. needs: conditions, by the name of an argument or by a letter."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         parameters = signature(function).parameters
@@ -119,7 +119,7 @@ def equation(**needs: Need) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 class Argument:
-    """One argument of an equation, as its name and hint declare it."""
+    """One argument of an equation. Its name and its type hint declare what is valid."""
 
     def __init__(self, name: str, hint: Any, is_float: bool):
         self.name, self.is_float = name, is_float
@@ -130,7 +130,8 @@ class Argument:
         self.type: TypeAdapter = TypeAdapter(hint, config=NUMBERS)
 
     def check(self, value: object, common: Common) -> object:
-        """The value; an array as a tensor. Raises ValueError unless it is as declared, and fits those before it."""
+        """The value; an array becomes a tensor. Raises ValueError unless it is as declared and fits earlier
+        arguments."""
         if value is None and self.is_optional:
             return None
         if not self.letters:
@@ -142,7 +143,7 @@ class Argument:
         return self.check_tensor(value, common)
 
     def check_tensor(self, x: object, common: Common) -> Tensor:
-        """The tensor."""
+        """The tensor. Raises ValueError as `check`."""
         if self.is_array:
             try:
                 x = torch.as_tensor(x)
@@ -164,13 +165,13 @@ class Argument:
         return x
 
     def fit(self, what: str, found: object, common: Common) -> None:
-        """Raise ValueError unless the tensors before it, if any, have the same."""
+        """Raise ValueError unless earlier tensors have the same `what`: a size, a dtype or the device."""
         first, name = common.setdefault(what, (found, self.name))
         if found != first:
-            raise ValueError(f"{self.name}: its {what} is {found}, but that of {name} is {first}")
+            raise ValueError(f"{self.name}: its {what} is {found}, but {name} has {first}")
 
     def check_value(self, value: object) -> None:
-        """A tensor in place of a number, such as a learned temperature, is read on the CPU alone."""
+        """Raise ValueError for a value outside its range. A tensor in place of a number is checked only on the CPU."""
         plain = value
         if isinstance(value, (Tensor, np.generic, np.ndarray)) and not self.is_tensor:
             if isinstance(value, Tensor) and not value.is_cpu:

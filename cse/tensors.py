@@ -12,24 +12,24 @@ Precision = Literal["fp32", "bf16"]
 
 
 def seeded(*key: int) -> torch.Generator:
-    """A CPU generator that depends only on the key, such as (seed, step, view): the same in every process, and in a
-    resumed run."""
+    """A CPU generator that depends only on the key, such as (seed, step, view). It is the same in every process and in
+    a resumed run."""
     words = np.random.SeedSequence(key).generate_state(2, np.uint32)
     return torch.Generator().manual_seed(int(words[0]) << 32 | int(words[1]))
 
 
 @contextmanager
 def full_precision(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """A block without autocast, which gets the tensors as float32 (float64 stays)."""
+    """A block without autocast. It gets the tensors as float32; float64 stays."""
     with torch.autocast(tensors[0].device.type, enabled=False):
         yield tuple(x.to(torch.promote_types(x.dtype, torch.float32)) for x in tensors)
 
 
 def squared_product_norm(a_BP: Tensor, b_BP: Tensor, products: Precision) -> Tensor:
-    """|A^T B|^2 = sum_ij (A^T B)_ij^2 (Frobenius), from P x P products, or if B < P from the smaller B x B ones.
+    """|A^T B|^2 = sum_ij (A^T B)_ij^2 (Frobenius): from P x P products, or from the smaller B x B products if B < P.
 
     |A^T B|^2 = tr(A A^T B B^T) = sum_nm (A A^T)_nm (B B^T)_nm.
-    products: "bf16" rounds the factors of the matrix products to bfloat16; sums are float32 inside, and rounded once.
+    products: "bf16" rounds the factors of the matrix products to bfloat16. Sums are in float32, and rounded once.
     """
 
     def product(x: Tensor, y: Tensor) -> Tensor:

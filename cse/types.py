@@ -1,5 +1,5 @@
-"""The data that the parts of cse pass to each other, and the interface of each part. What is optional has a default.
-Shapes are in the names: B rows of a batch, T tokens, D embedding width, M views of a sentence."""
+"""The data that the parts of cse pass to each other, and the interface of each part. Optional members have a default.
+Names carry shapes: B rows of a batch, T tokens, D embedding width, M views of a sentence."""
 
 import sys
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedTokenizerBase
 
 Encode = Callable[[list[str]], np.ndarray]
-"""n texts -> (n, D) float32, eval mode, the embedding that is used at test time."""
+"""n texts -> (n, D) float32: the embeddings used at test time, in eval mode."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Tokens:
     """One view of a batch, padded to its longest row.
 
     ids_BT: int64. mask_BT: 1 for a real token, 0 for padding. labels_BT: the original id of a masked token and -100
-    elsewhere, or None. masked_N: the indices of the masked tokens among all B * T, which `to` computes on the CPU.
+    elsewhere, or None. masked_N: the indices of the masked tokens among all B * T; `to` computes them on the CPU.
     """
 
     ids_BT: Tensor
@@ -46,9 +46,9 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Batch:
-    """All views of one step, joined in one padded block that the encoder reads at once.
+    """All views of one step, joined in one padded block. The encoder reads the block at once.
 
-    sizes: the number of rows of each view, whose sum is that of `tokens`. known: see Encoded.
+    sizes: the number of rows of each view; `tokens` has their sum. known: see Encoded.
     """
 
     tokens: Tokens
@@ -58,12 +58,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class Encoded:
-    """The encoder's vectors of one view's rows, and what else is known of each row, by name:
+    """The encoder's vectors for the rows of one view. `known` has further data of each row, by name:
 
-    mlm_nll_B, mlm_count_B: of a view with labels, the sum of -log p(original token) over a row's masked tokens, and
-    their number. targets_B: a row's score from 0 to 1, of text with scores (data.scores). teacher_BE: vectors whose
-    products are the cosines of the objective's `teachers`. momentum_BD: the row by its second encoder. rows_B: the
-    numbers of the rows in the data, for an objective that reads them.
+    mlm_nll_B, mlm_count_B: for a view with labels, the sum of -log p(original token) over the masked tokens of a row,
+    and the number of these tokens. targets_B: the score of a row from 0 to 1, for text with scores (data.scores).
+    teacher_BE: vectors whose products are the cosines of the objective's `teachers`. momentum_BD: the row's vector by
+    the momentum encoder. rows_B: the numbers of the rows in the data, for an objective that reads them.
     """
 
     pooled_BD: Tensor
@@ -87,18 +87,18 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Loss:
-    """A scalar to minimise, and its named terms: scalars, logged as train/<name>."""
+    """A scalar to minimise, and its named terms: scalars. The loop logs them as train/<name>."""
 
     total: Tensor
     parts: dict[str, Tensor] = field(default_factory=dict)
 
 
 class Objective(Part, nn.Module, ABC):
-    """A paper's loss, and the training head that belongs to it. Base class; what is optional has its default here.
+    """A paper's loss, and its training head. This is the base class; it has the defaults of optional members.
 
-    It is called with the global batch: the loop gathers the views of all processes, with their gradient, so code
-    written for one process is exact on many. Its randomness must depend only on its seed and its own buffers, so that
-    every process draws the same. Its constructor takes `dim`, the encoder's width, and the keys of its YAML.
+    The loop calls it with the global batch: it gathers the views of all processes, with their gradient. So code for one
+    process is exact on several. Randomness must depend only on the objective's seed and its own buffers, so that every
+    process draws the same numbers. The constructor takes `dim`, the encoder's width, and the keys of its YAML.
     """
 
     num_views: int = 2
@@ -106,26 +106,26 @@ class Objective(Part, nn.Module, ABC):
     masking: str = "none"
     """"none"; "first": view 0 is masked for the MLM loss; "copies": masked copies of all views are one more view."""
     min_rows: int = 1
-    """The fewest rows of a batch: 2 where the loss compares rows, or takes statistics over them."""
+    """The smallest batch: 2 rows if the loss compares rows, or takes statistics over them."""
     averages_positives: bool = False
-    """Whether view 1 may have several rows for each row of view 0, whose mean is the positive (DeCLUTR's spans)."""
+    """Whether view 1 may have several rows for each row of view 0. Their mean is the positive (DeCLUTR's spans)."""
     third_is_negative: bool = False
-    """Whether view 2 is a hard negative, which is a column of its own."""
+    """Whether view 2 is a hard negative, from its own column."""
     pairs_texts: bool = False
-    """Whether its views are two texts of a row, which a guide or a score compares, and not one text twice."""
+    """Whether its views are two different texts of a row, which a guide or a score compares, and not one text twice."""
     reads_scores: bool = False
     """Whether it learns from a score of each row, targets_B."""
     memory_size: int = 0
     """How many vectors of earlier batches it keeps as negatives."""
     reads_rows: bool = False
-    """Whether it reads rows_B, to know a row again that it keeps from earlier batches."""
+    """Whether it reads rows_B, to recognise rows that it keeps from earlier batches."""
     teachers: Mapping[str, float] = {}
-    """Checkpoints that teacher_BE comes from, and the weights of their cosines. All are pooled by `teacher_pooling`."""
+    """The checkpoints that compute teacher_BE, and the weights of their cosines. `teacher_pooling` is for all."""
     teacher_pooling: str | None = None
     momentum: float | None = None
-    """Of the second encoder's weights, which gives momentum_BD (cse.training.momentum); None: there is none."""
+    """Momentum of a second encoder, which computes momentum_BD (cse.training.momentum). None: no second encoder."""
     head: nn.Module | None
-    """The training head, or None; a second modality may share it (aux_modality.head_mode)."""
+    """The training head, or None. A second modality may share it (aux_modality.head_mode)."""
 
     def __new__(cls, *_: object, **__: object) -> Self:
         self = super().__new__(cls)
@@ -134,11 +134,11 @@ class Objective(Part, nn.Module, ABC):
         return self
 
     def __init__(self) -> None:
-        """Nothing is left to do: a subclass may forget super().__init__(), or call it after its own modules are set."""
+        """Do nothing: a subclass may omit super().__init__(), or call it after setting its own modules."""
 
     @classmethod
     def views_of(cls, settings: Settings) -> int:
-        """num_views of an objective with these settings (its YAML's), known before there is an encoder."""
+        """num_views of an objective with these settings (from its YAML). Needs no encoder."""
         return settings.get("num_views") or cls.num_views
 
     @abstractmethod
@@ -146,20 +146,20 @@ class Objective(Part, nn.Module, ABC):
         """The loss of one global batch, and its terms."""
 
     def negatives(self, anchors: int) -> int:
-        """The number of negatives of each anchor, in a batch of so many; 0, the default, for a loss without any."""
+        """The number of negatives of each anchor, in a batch of `anchors` rows. 0, the default: a loss without any."""
         return 0
 
     def test_head(self) -> nn.Module | None:
-        """The head that is applied to the pooled embedding at test time too, or None."""
+        """The head that also applies to the pooled embedding at test time, or None."""
         return None
 
 
 class Rows(Protocol):
-    """The prepared text as an augmentation sees it: rows, by number and column."""
+    """The prepared text for an augmentation: rows, by number and column."""
 
     @property
     def num_columns(self) -> int:
-        """Columns of a row; plain text has one."""
+        """The number of columns; plain text has one."""
 
     def __len__(self) -> int: ...
 
@@ -168,50 +168,52 @@ class Rows(Protocol):
 
 
 class Augmentation(Part):
-    """Makes the views of a row: write `views` or `tokens`, as `level` says. rng depends on (seed, epoch, row, view)."""
+    """Makes the views of a row. A subclass has `views` or `tokens`, as `level` says. rng depends on
+    (seed, epoch, row, view)."""
 
     level: Literal["text", "tokens"] = "tokens"
     """"text": `views` is called with texts; "tokens": `tokens` is called with token ids."""
     model_dropout: float | None = None
-    """The encoder's dropout in training; None leaves the checkpoint's own."""
+    """The encoder's dropout in training; None: the checkpoint's own."""
     positives: int = 1
     """Rows of view 1 for each row of view 0."""
     max_views: int | None = None
-    """How many views of a row it can make; None: any number."""
+    """The most views of a row that it can make; None: any number."""
     needs_columns: bool = False
-    """Whether each view must be a column of its own, because nothing else makes the views of a row differ."""
+    """Whether each view must have its own column, because nothing else makes the views of a row differ."""
     keeps_first: bool = False
     """Whether view 0 is the row unchanged, and only the other views are augmented."""
     longest: int = sys.maxsize
-    """The most ids of a row that `tokens` may return: the loader sets it to what the encoder's positions leave."""
+    """The most ids that `tokens` may return for a row. The loader sets it from the encoder's positions."""
     keeps_text: bool = False
-    """Whether texts are left unchanged, so that only dropout makes two views of one column differ."""
+    """Whether texts are left unchanged. Then only dropout makes two views of one column differ."""
 
     def inputs(self) -> dict[str, str]:
         """Digests of the data that it reads, by their names in messages."""
         return {}
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
-        """Take what it needs from the encoder's Hugging Face tokenizer; called once, before any view is made."""
+        """Keep what it needs of the encoder's Hugging Face tokenizer. Called once, before any view is made."""
 
     def usable_rows(self, text: Rows) -> np.ndarray:
-        """The numbers (int64) of the rows that views can be made of; all of them by default."""
+        """The numbers (int64) of the rows that can have views; by default all rows."""
         return np.arange(len(text))
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
-        """Text level: num_views views of one text; a view may be several texts (DeCLUTR's spans)."""
+        """For level "text": num_views views of one text. A view may be several texts (DeCLUTR's spans)."""
         raise NotImplementedError
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Token level: one view of one row's ids (int, special tokens at both ends, no padding)."""
+        """For level "tokens": one view of the ids of one row (int, special tokens at both ends, no padding)."""
         raise NotImplementedError
 
 
 class AuxModality(Part, nn.Module):
-    """Images or sound through the same transformer: has its own patch embedding, head and optimizer settings.
+    """Images or sound through the same transformer, with their own patch embedding, head and optimizer settings.
 
-    weight: omega, the factor of its loss. optimizer: separate, an AdamW of its own over the encoder and this module, or
-    joint, one sum and one update. no_decay: parameters whose names contain one of these are not decayed.
+    weight: omega, the factor of its loss. optimizer: "separate": a second AdamW over the encoder and this module;
+    "joint": one sum of losses and one update.
+    no_decay: parameters whose names contain one of these have no weight decay.
     """
 
     weight: float
@@ -223,57 +225,59 @@ class AuxModality(Part, nn.Module):
     schedule: str
     clip: float | None
     needs_dropout: bool = False
-    """Whether nothing but the encoder's dropout makes its two views differ."""
+    """Whether only the encoder's dropout makes its two views differ."""
 
     @property
     def seconds_waited(self) -> float:
-        """Time spent so far waiting for data."""
+        """Seconds spent waiting for data so far."""
         raise NotImplementedError
 
     def bind(self, text_head: nn.Module | None) -> None:
-        """Take the objective's head, where it is shared; called once, before the optimizers are made."""
+        """Share the objective's head, if the settings say so. Called once, before the optimizers are made."""
 
     def inputs(self) -> dict[str, str]:
-        """Digests of what it learns from, by their names in messages; they do not depend on where it lies."""
+        """Digests of its data, by their names in messages. They do not depend on the place of the data."""
         return {}
 
     def provenance(self) -> dict[str, object]:
-        """What it learns from and by which loss, JSON-ready; see cse.data.stream.Stream.provenance."""
+        """Its data and its loss, JSON-ready; see cse.data.stream.Stream.provenance."""
         return {}
 
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
-        """Endless reshuffled batches from number `first` on, by (seed, number) alone; this process's part of each."""
+        """Endless reshuffled batches from number `first` on: this process's part of each. They depend only on (seed,
+        number)."""
         raise NotImplementedError
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """(x_BTD, labels_B): 2B rows, all views 1 and then all views 2; labels of the B items, still on the CPU."""
+        """(x_BTD, labels_B): 2B rows, all views 1 and then all views 2; the labels of the B items, on the CPU."""
         raise NotImplementedError
 
     def loss(self, pooled_BD: Tensor, labels_B: Tensor) -> Loss:
-        """The loss of 2B pooled rows, not yet times `weight`."""
+        """The loss of 2B pooled rows, before the factor `weight`."""
         raise NotImplementedError
 
 
 class Evaluator(Part, ABC):
-    """Scores an encoder from `encode` alone. Its config key is the metrics' prefix: `test/<key>/STS12/spearman`."""
+    """Scores an encoder through `encode` alone. Its config key is the prefix of its metrics:
+    `test/<key>/STS12/spearman`."""
 
     splits: tuple[str, ...] = ("dev", "test")
-    """The ones that it can score, of "dev" and "test"."""
+    """The splits that it can score: "dev", "test" or both."""
     primary: str | None = None
-    """The name of its score that says most: `trainer.select=<key>` selects a step by `dev/<key>/<primary>`."""
+    """The name of its main score. `trainer.select=<key>` selects the checkpoint on `dev/<key>/<primary>`."""
 
     @abstractmethod
     def prepare(self) -> None:
-        """Find and check the data, once and before any work; raise MissingResource or UserError."""
+        """Find and check the data, once, before any work. Raises MissingResource or UserError."""
 
     @abstractmethod
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Every score of a split, after `prepare`."""
+        """Every score of a split. Called after `prepare`."""
 
     def texts(self) -> Iterable[str]:
-        """Every text that is scored, for the overlap with the training data; none by default."""
+        """Every text that it scores, to find overlap with the training data. By default none."""
         return ()
 
     @abstractmethod
     def source(self) -> Source:
-        """The data and protocol that the scores rest on. Called after `prepare`, before and after scoring."""
+        """The data and the protocol of the scores. Called after `prepare`, before and after scoring."""

@@ -1,7 +1,8 @@
-"""Objectives of cse that are functions of embeddings: what each is called with, and the head that it trains with.
+"""Objectives of cse that are functions of embeddings: the arguments of each, and its training head.
 
-A loss takes the views of a batch, each (B, D) or behind the head (B, P), and gives a scalar. The masked-language-model
-loss is not among them: it needs an encoder's vocabulary head (objective=mlm, and beside DeCLUTR objective=declutr).
+A loss takes the views of a batch, each (B, D), or (B, P) after the head, and returns a scalar. The
+masked-language-model loss is missing here, because it needs the vocabulary head of an encoder (objective=mlm, or with
+DeCLUTR objective=declutr).
 """
 
 from collections.abc import Callable
@@ -20,8 +21,8 @@ from cse.objective.whitenedcse import multi_positive, shuffled_group_whitening
 
 @dataclass(frozen=True)
 class Recipe:
-    """loss: from the head's outputs, one for each view, to a scalar. head: from the encoder's width to the head.
-    views: of each sentence."""
+    """loss: maps the head's outputs, one for each view, to a scalar. head: maps the encoder's width to the head.
+    views: the number of views of each sentence."""
 
     loss: Callable[..., Tensor]
     head: Callable[[int], nn.Module]
@@ -29,12 +30,12 @@ class Recipe:
 
 
 def whitened(*views_BD: Tensor) -> Tensor:
-    """WhitenedCSE's loss of views that are whitened already."""
+    """WhitenedCSE's loss. The views are already whitened."""
     return multi_positive(torch.stack(views_BD), temperature=0.05)
 
 
 class WhitenedHead(nn.Module):
-    """Shuffled group whitening, a new shuffle for each view, and then the head."""
+    """Shuffled group whitening, with a new shuffle for each view, then the head."""
 
     def __init__(self, dim: int, num_groups: int):
         super().__init__()
@@ -48,7 +49,7 @@ class WhitenedHead(nn.Module):
 
 
 def projector(dim: int) -> Projector:
-    """The non-contrastive losses' projector, narrower than the papers' 8192."""
+    """The projector of the non-contrastive losses, narrower than the papers' 8192."""
     return Projector(dim, hidden=1024, out=1024, layers=3, bias_hidden=True, bias_last=False)
 
 

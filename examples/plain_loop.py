@@ -1,7 +1,7 @@
 """An objective in a plain PyTorch loop: python -m examples.plain_loop ENCODER SENTENCES [OBJECTIVE]
 
-ENCODER is a folder or a hub name for transformers, SENTENCES a file with a sentence a line. The views of a sentence
-differ by the encoder's dropout.
+ENCODER is a folder or a hub name for transformers. SENTENCES is a file with one sentence per line. The encoder's
+dropout makes the views of a sentence differ.
 """
 
 import sys
@@ -15,7 +15,7 @@ from examples.objectives import OBJECTIVES
 
 
 def batches(sentences: list[str], size: int) -> Iterator[list[str]]:
-    """Whole batches of the sentences, in a new order."""
+    """Batches of `size` sentences, in a random order. A last batch with fewer sentences is left out."""
     order = torch.randperm(len(sentences)).tolist()
     for start in range(0, len(sentences) - size + 1, size):
         yield [sentences[number] for number in order[start : start + size]]

@@ -1,13 +1,14 @@
 """Unsupervised SimCSE (arXiv:2104.08821) from text to scores on one page:
 python -m examples.simcse_by_hand ENCODER SENTENCES PAIRS FOLDER
 
-It gives the losses, dev scores and vectors of this line, to the last digit (tests/examples/test_simcse_by_hand.py):
+Its losses, dev scores and vectors equal those of this command, to the last digit
+(tests/examples/test_simcse_by_hand.py):
 cse-train objective=simcse model.name=ENCODER model.pooling=cls trainer.precision=fp32 \
     data=text data.path=SENTENCES eval=pairs eval.pairs.dev=PAIRS trainer.select=dev/PAIRS_NAME/spearman
 
-ENCODER is a folder or a name on the hub. SENTENCES has a sentence a line. PAIRS is a CSV file with the columns
-sentence1, sentence2 and score. What the line adds: other data, objectives and optimizers, many processes, a checkpoint
-to resume from, a forecast, trackers, the model card.
+ENCODER is a folder or a name on the hub. SENTENCES has one sentence per line. PAIRS is a CSV file with the columns
+sentence1, sentence2 and score. The command adds other data, objectives and optimizers, several processes, a checkpoint
+to resume from, a forecast, trackers and the model card.
 """
 
 import sys
@@ -37,7 +38,7 @@ BATCH_SIZE, LR, MAX_LENGTH, EVAL_EVERY = 64, 3e-5, 32, 125  # README and run_uns
 
 
 def batches(encoder: Encoder, sentences: list[str], size: int) -> Iterator[Tokens]:
-    """One epoch: the rows of each batch twice, first all of them as anchors, then all as positives."""
+    """One epoch. Each batch has its rows twice: first all as anchors, then all as positives."""
     ids = encoder.tokenizer(sentences, MAX_LENGTH)
     order = torch.randperm(len(ids), generator=seeded(SEED, 0)).tolist()
     for start in range(0, len(order), size):
@@ -47,7 +48,7 @@ def batches(encoder: Encoder, sentences: list[str], size: int) -> Iterator[Token
 
 
 def score(encoder: Encoder, pairs: pd.DataFrame) -> float:
-    """Spearman's correlation x 100 of cosines with human scores. The head is dropped (mlp_only_train)."""
+    """100 x Spearman's correlation of the cosines with the human scores. The head is not used (mlp_only_train)."""
     first_ND, second_ND = np.split(encoder.encode([*pairs["sentence1"], *pairs["sentence2"]]), 2)
     return 100 * float(spearmanr(cosines(first_ND, second_ND), pairs["score"])[0])
 
@@ -55,12 +56,12 @@ def score(encoder: Encoder, pairs: pd.DataFrame) -> float:
 def train(
     name: str, sentences: list[str], pairs: pd.DataFrame, best: Path, size: int = BATCH_SIZE, every: int = EVAL_EVERY
 ) -> Iterator[tuple[int, float | None, float | None]]:
-    """(step, its loss, its dev score), each None where there is none. Saves the best step's encoder in `best`."""
-    set_seed(SEED)  # of the head's new weights
+    """(step, its loss or None, its dev score or None). Saves the encoder of the best step in `best`."""
+    set_seed(SEED)  # for the head's new weights
     encoder = load_encoder(name, pooling="cls")
     head = MLPHead(encoder.dim)
     optimizer = adamw([encoder, head], LR, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, no_decay=[])
-    set_seed(SEED)  # of dropout, which makes the two views
+    set_seed(SEED)  # for dropout: it makes the two views differ
     full, rest = divmod(len(sentences), size)
     steps = full + (rest > 1)  # one row has no negatives
     yield 0, None, score(encoder, pairs)

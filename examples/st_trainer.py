@@ -1,7 +1,7 @@
 """An objective in sentence-transformers' trainer: python -m examples.st_trainer ENCODER SENTENCES [OBJECTIVE]
 
-ENCODER is a folder or a hub name for sentence-transformers, SENTENCES a file with a sentence a line. Each column of the
-data set is a view; here they are the same sentence, which dropout makes differ.
+ENCODER is a folder or a hub name for sentence-transformers. SENTENCES is a file with one sentence per line. Each column
+of the data set is a view. Here all columns have the same sentence, and dropout makes the views differ.
 """
 
 import sys
@@ -17,7 +17,7 @@ from examples.objectives import OBJECTIVES, Recipe
 
 
 class ViewLoss(nn.Module):
-    """A loss of sentence-transformers from a function of views: it embeds every column, then calls head and loss."""
+    """A loss for sentence-transformers from a function of views. It encodes every column, then calls head and loss."""
 
     def __init__(self, model: SentenceTransformer, recipe: Recipe):
         super().__init__()
@@ -32,7 +32,7 @@ class ViewLoss(nn.Module):
 
 
 def train(encoder: str, sentences: list[str], objective: str, folder: str, batch_size: int = 64) -> SentenceTransformer:
-    """The model after one epoch. folder: the trainer's own."""
+    """The model after one epoch. folder: where the trainer writes its files."""
     model, recipe = SentenceTransformer(encoder), OBJECTIVES[objective]
     data = Dataset.from_dict({f"view{number}": sentences for number in range(recipe.views)})
     arguments = SentenceTransformerTrainingArguments(

@@ -1,6 +1,6 @@
-"""Hydra plugins: the user's own config folders, and the values of hydra/sweeper=smac (cse.lab.sweep.search).
+"""Hydra plugins: the user's own config folders, and the settings of hydra/sweeper=smac (cse.lab.sweep.search).
 
-Hydra loads them in every program of this environment; only where it composes our conf/ do they change anything.
+Hydra loads the plugins in every program of this environment. They change nothing unless it composes our conf/.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class OwnChoices(SearchPathPlugin):
 
 @dataclass
 class Smac:
-    """n_trials: jobs of a search. batch: jobs that SMAC proposes at a time. seed: of the search."""
+    """n_trials: jobs of a search. batch: how many jobs SMAC proposes at a time. seed: the seed of the search."""
 
     n_trials: int = 50
     batch: int = 1

@@ -11,7 +11,7 @@ GROUP = "sweep"
 
 
 class SweepSource(file_config_source.FileConfigSource):
-    """`sweeps://` in hydra.searchpath: sweep/PAPER/TABLE is SWEEPS_DIR/PAPER/TABLE.yaml; it has nothing else."""
+    """`sweeps://` in hydra.searchpath. sweep/PAPER/TABLE is SWEEPS_DIR/PAPER/TABLE.yaml; other paths do not exist."""
 
     def __init__(self, provider: str, path: str):
         super().__init__(provider, f"sweeps://{groups.SWEEPS_DIR}")

@@ -1,8 +1,8 @@
 """EDA, Easy Data Augmentation (arXiv:1901.11196): four edits of a sentence's words, as in its authors' code eda_nlp.
 
 SR  synonym replacement   RI  random insertion   RS  random swap   RD  random deletion
-A view is made by one of the four, chosen uniformly. SR, RI and RS act n = max(1, floor(alpha * words)) times; RD
-deletes each word with probability alpha.
+One of the four makes a view, chosen uniformly. SR, RI and RS act n = max(1, floor(alpha * words)) times. RD deletes
+each word with probability alpha.
 """
 
 import logging
@@ -20,7 +20,7 @@ from cse.ranges import BelowOne, Cache, Folder, Share
 from cse.sources.fetch import DatasetNeed
 from cse.types import Augmentation, Rows
 
-# The authors' 127 words, NLTK's English stop words at that time. Only SR leaves them alone.
+# The authors' 127 words, NLTK's English stop words at that time. Only SR skips them.
 STOP_WORDS = frozenset(
     """i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself
     it its itself they them their theirs themselves what which who whom this that these those am is are was were be
@@ -32,12 +32,12 @@ STOP_WORDS = frozenset(
 
 log = logging.getLogger(__name__)
 
-FIRST = 1000  # rows in which letters are looked at
+FIRST = 1000  # rows whose letters are checked
 Lookup = Callable[[str], tuple[str, ...]]
 
 
 def replace_synonyms(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator) -> list[str]:
-    """SR: replace n distinct words that have synonyms and are not stop words, each wherever it occurs."""
+    """SR: replace n distinct words that have synonyms and are not stop words. All occurrences of a word change."""
     edited, replaced = list(words), 0
     distinct = list(dict.fromkeys(word for word in words if word.lower() not in STOP_WORDS))
     for index in rng.permutation(len(distinct)):
@@ -54,7 +54,7 @@ def replace_synonyms(words: list[str], n: int, synonyms: Lookup, rng: np.random.
 def insert(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator) -> list[str]:
     """RI: n times, insert a synonym of a random word before a random word.
 
-    If the word has no synonyms, another is drawn; the authors' code gives up at the 10th draw without looking at it.
+    If the word has no synonyms, another word is drawn. The authors' code stops at the 10th draw and ignores it.
     """
     edited = list(words)
     for _ in range(n):
@@ -67,7 +67,7 @@ def insert(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator)
 
 
 def swap(words: list[str], n: int, rng: np.random.Generator) -> list[str]:
-    """RS: n times, swap two random words; nothing happens if the second place is drawn like the first three times."""
+    """RS: n times, swap two random words. If the second place equals the first in three draws, nothing is swapped."""
     edited = list(words)
     for _ in range(n):
         first = rng.integers(len(edited))
@@ -80,7 +80,7 @@ def swap(words: list[str], n: int, rng: np.random.Generator) -> list[str]:
 
 
 def delete(words: list[str], p: float, rng: np.random.Generator) -> list[str]:
-    """RD: delete each word with probability p; if none is left, keep a random one."""
+    """RD: delete each word with probability p. If no word remains, keep a random one."""
     remaining = [word for word, draw in zip(words, rng.random(len(words)), strict=True) if draw > p]
     return remaining or [words[rng.integers(len(words))]]
 
@@ -88,9 +88,9 @@ def delete(words: list[str], p: float, rng: np.random.Generator) -> list[str]:
 class Eda(Augmentation):
     """Views of a text, each edited independently.
 
-    ops    one: one of the four, as the authors do for a single augmented sentence | all: SR, RI, RS, RD in turn
-    clean  reference: lower-case ASCII letters only, as the authors | none: text split at whitespace, for cased models
-           (a word with a comma has no synonym)
+    ops    one: one of the four, as the authors do for one augmented sentence | all: SR, RI, RS, RD in turn
+    clean  reference: lower-case ASCII letters only, as the authors | none: text split at whitespace, for cased models;
+           then a word with a comma has no synonym
     wordnet_dir, cache_dir   see `find_wordnet` in cse.augmentation.wordnet
     """
 
@@ -120,12 +120,12 @@ class Eda(Augmentation):
         return {"WordNet": digest_wordnet(self.wordnet)}
 
     def usable_rows(self, text: Rows) -> np.ndarray:
-        """All rows; warns where the first have letters that the authors' cleaning drops."""
+        """All rows. Logs a warning if the first rows have letters that the authors' cleaning drops."""
         first = [text.text(i) for i in range(min(FIRST, len(text)))]
         lossy = sum(any(letter.isalpha() and not letter.isascii() for letter in one) for one in first)
         if lossy and self.clean == "reference":
-            log.warning("augmentation.clean=reference drops all letters but a to z, and %d of the first %d rows have "
-                        "others: augmentation.clean=none keeps them", lossy, len(first))  # fmt: skip
+            log.warning("augmentation.clean=reference drops every letter except a to z. %d of the first %d rows have "
+                        "other letters; augmentation.clean=none keeps them", lossy, len(first))  # fmt: skip
         return super().usable_rows(text)
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
@@ -147,6 +147,6 @@ class Eda(Augmentation):
 
 
 def clean(text: str) -> str:
-    """The authors' preparation: lower case, no apostrophes, a space for every other character that is no letter."""
+    """The authors' cleaning: lower case, no apostrophes, and a space for every other character except letters."""
     text = text.lower().replace("'", "").replace("’", "")
     return re.sub("[^a-z]", " ", text)

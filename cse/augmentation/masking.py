@@ -1,7 +1,7 @@
-"""BERT's masking for the MLM loss (arXiv:1810.04805, section 3.1), as SimCSE and DeCLUTR use it beside their own loss.
+"""BERT's masking for the MLM loss (arXiv:1810.04805, section 3.1). SimCSE and DeCLUTR use it beside their own loss.
 
-Each ordinary token is selected with probability .15; of these, .8 become the mask token, .1 a random token of the
-vocabulary, and .1 stay as they are. The loss asks for the original at every selected place.
+Each ordinary token is selected with probability .15. Of the selected tokens, .8 become the mask token, .1 become a
+random token of the vocabulary, and .1 stay unchanged. The loss predicts the original token at every selected place.
 """
 
 from typing import TYPE_CHECKING
@@ -18,14 +18,14 @@ IGNORE = -100
 
 
 class Masking:
-    """Masks rows of token ids; needs `bind` before use, which sets `ids`, those of the vocabulary.
+    """Masks rows of token ids. Call `bind` before use: it sets `ids`, the ids of the vocabulary.
 
-    mask_share, random_share: shares of the selected tokens; the rest of these stay as they are.
+    mask_share, random_share: shares of the selected tokens. The other selected tokens stay unchanged.
     """
 
     def __init__(self, probability: Share, mask_share: Share, random_share: Share):
         if mask_share + random_share > 1:
-            raise UserError(f"`mask_share`={mask_share} and `random_share`={random_share} exceed 1 in sum")
+            raise UserError(f"the sum of `mask_share`={mask_share} and `random_share`={random_share} exceeds 1")
         self.probability, self.mask_share, self.random_share = probability, mask_share, random_share
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
@@ -41,7 +41,8 @@ class Masking:
         self.is_special[tokenizer.all_special_ids] = True
 
     def masked(self, ids: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """One row's ids (T) -> (ids, labels), both int64 (T); labels: the original id of selected tokens, else -100.
+        """The ids of one row (T) -> (ids, labels), both int64 (T). labels: the original id of selected tokens, else
+        -100.
 
         Special tokens (padding, separators, the unknown token) are never selected, but a random id may be one.
         """

@@ -1,4 +1,4 @@
-"""No augmentation: the views are different texts already (an NLI premise and its entailment, an aligned pair)."""
+"""No augmentation: the views are already different texts (an NLI premise and its entailment, an aligned pair)."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from cse.types import Augmentation
 
 
 class Identity(Augmentation):
-    """Every view as it is. model_dropout: the encoder's dropout, None for the checkpoint's own."""
+    """Every view unchanged. model_dropout: the encoder's dropout; None for the checkpoint's own."""
 
     keeps_text = needs_columns = True
 
@@ -15,5 +15,5 @@ class Identity(Augmentation):
         self.model_dropout = model_dropout
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The row's ids as they are."""
+        """The row's ids, unchanged."""
         return ids

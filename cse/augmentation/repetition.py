@@ -2,7 +2,8 @@
 
     dup_len ~ U{0, ..., max(2, int(rate N))},   dup_set ~ dup_len of the N places, uniformly, without replacement
 
-With dropout alone both views of a sentence have the same length, which becomes a feature; here the lengths differ.
+With dropout alone both views of a sentence have the same length, and the encoder can use the length to match them. Here
+the lengths differ.
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -19,8 +20,8 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 class Repetition(Augmentation):
     """Repeats word pieces, or words split at whitespace, each right after itself.
 
-    count   paper: as above | released: the authors' code, which never reaches its largest count, adds at most 9, counts
-            special tokens in N, leaves rows with int(rate N) < 1 alone, and never repeats the last word
+    count   paper: as above | released: the authors' code. It never reaches its largest count, adds at most 9, includes
+            special tokens in N, skips rows with int(rate N) < 1, and never repeats the last word
     A row of pieces can grow to the model's maximum length, a row of words only to trainer.max_length.
     """
 
@@ -38,7 +39,7 @@ class Repetition(Augmentation):
         self.level = "text" if unit == "words" else "tokens"
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
-        """Take the model's maximum length, which no row of pieces may exceed."""
+        """Take the model's maximum length. No row of pieces may exceed it."""
         if self.level == "tokens":
             self.longest = tokenizer.model_max_length
 
@@ -48,7 +49,7 @@ class Repetition(Augmentation):
         return [" ".join(words[i] for i in self._places(len(words), rng)) for _ in range(num_views)]
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The row's ids, with some tokens between the ends repeated."""
+        """The row's ids, with some tokens repeated. The special tokens at the ends are not."""
         return ids[[0, *(1 + self._places(len(ids) - 2, rng)), len(ids) - 1]]
 
     def _places(self, n: int, rng: np.random.Generator) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Token shuffle (Pappadopulo & Farina 2024, section 3): permute a share p of the tokens among their own places.
 
-The special tokens at both ends and the position ids stay, so only the order of the words changes.
+The special tokens at both ends and the position ids stay. So only the order of the words changes.
 """
 
 import math
@@ -17,7 +17,7 @@ ROUND: dict[Rounding, Callable[[float], int]] = {"round": round, "floor": math.f
 
 
 class Shuffle(Augmentation):
-    """Chooses k of a row's n real tokens without replacement and permutes them uniformly (some may stay by chance).
+    """Chooses k of a row's n real tokens without replacement, and permutes them uniformly. Some may stay by chance.
 
     mode      count: k = max(min_k, rounding(p n)), at most n | bernoulli: each token is chosen with probability p
     rounding  round | floor | ceil, for mode=count

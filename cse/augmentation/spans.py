@@ -1,10 +1,11 @@
-"""DeCLUTR's span sampling (arXiv:2006.03659v1, section 3.1.1): anchors all over a document, positives around each.
+"""DeCLUTR's span sampling (arXiv:2006.03659v1, section 3.1.1): anchors across a document, positives around each anchor.
 
     anchor length   = floor(Beta(4, 2) (lmax - lmin) + lmin)     skewed to long spans, which represent the document
     positive length = floor(Beta(2, 4) (lmax - lmin) + lmin)     skewed to short spans, which share less text
 
-A document has n units (words or word pieces), A anchors, and P positives per anchor; a span is (start, end), end
-exclusive. Anchors lie in blocks of lmax units, no two in neighbouring blocks, so at least lmax units separate them.
+A document has n units (words or word pieces), A anchors, and P positives per anchor. A span is (start, end), end
+exclusive. Each anchor is in its own block of lmax units. No two anchors are in neighbouring blocks, so at least lmax
+units separate them.
 """
 
 import logging
@@ -32,7 +33,7 @@ AnchorStart = Literal["jitter", "block_start"]
 
 
 def long_enough(num_units: int, known: Known) -> str:
-    """So many units that the anchors have room."""
+    """Enough units for the anchors."""
     needed = units_needed(known["anchors"], known["max_length"])
     return (
         "" if num_units >= needed else f"at least {needed}: {known['anchors']} anchors of up to {known['max_length']}"
@@ -68,7 +69,7 @@ def sample_spans(
     positive_spans: list[Span] = []
     for remaining in range(anchors, 0, -1):
         length = _length(rng, 4, 2, min_length, max_length)
-        if len(blocks) // remaining < remaining:  # only the ends cost one neighbour, so that blocks never run out
+        if len(blocks) // remaining < remaining:  # a block at an end has one neighbour only, so blocks never run out
             index = rng.choice([0, len(blocks) - 1])
         else:
             index = _integer(rng, 0, len(blocks))
@@ -84,7 +85,7 @@ def sample_spans(
 
 
 def units_needed(anchors: int, max_length: int) -> int:
-    """The least number of units of a document: each anchor needs its block and a neighbouring one."""
+    """The smallest number of units of a document: each anchor needs its own block and a neighbouring block."""
     return 2 * anchors * max_length
 
 
@@ -96,8 +97,8 @@ def _positive(
         length = _length(rng, 2, 4, min_length, anchor_end - anchor_start)
         start = _integer(rng, anchor_start, anchor_end - length + 1)
     elif strategy == "adjacent":
-        # The authors also cap the length at the room on the longer side, which is always lmax or more: n >= 2 lmax, and
-        # an anchor never leaves its block. Their `> 0` misses the place at the very start of the document.
+        # The authors also limit the length to the room on the longer side. That room is always lmax or more: n >= 2
+        # lmax, and an anchor never leaves its block. Their `> 0` misses the place at the start of the document.
         length = _length(rng, 2, 4, min_length, max_length)
         before = anchor_start - length
         starts = [before] if (before > 0 if adjacent_bug else before >= 0) else []
@@ -116,18 +117,19 @@ def _length(rng: Rng, a: float, b: float, shortest: int, longest: int) -> int:
 
 
 def _integer(rng: Rng, low: int, high: int) -> int:
-    """Uniform in low .. high - 1, for both of numpy's interfaces."""
+    """A uniform integer in low .. high - 1, for both of numpy's interfaces."""
     return int((rng.integers if isinstance(rng, np.random.Generator) else rng.randint)(low, high))
 
 
 class Spans(Augmentation):
-    """Views of a document: its A anchors, and its A*P positives, as texts.
+    """Views of a document, as texts: its A anchors, and its A*P positives.
 
     strategy      all | adjacent | subsuming
-    unit          words (split at whitespace, the paper) | wordpieces (the authors' later code; needs `bind`): a span
-                  begins and ends between words, so that its tokens are the document's; the authors' begins anywhere
+    unit          words (split at whitespace, the paper) | wordpieces (the authors' later code; needs `bind`). Here a
+    span
+                  begins and ends between words, so that its tokens equal the document's; the authors' begins anywhere
     on_short      for a document of fewer than 2 A lmax units: error | skip (not in `usable_rows`) | shrink (lower lmax
-                  to what the document allows, n // 2A, but not below lmin)
+                  to n // 2A, but not below lmin)
     anchor_start  jitter (anywhere in its block) | block_start (the authors' code at the time of v1)
     adjacent_bug  the authors' `> 0` instead of `>= 0`
     """
@@ -152,7 +154,7 @@ class Spans(Augmentation):
         self.smallest_max_length = min_length + 1 if adjacent_bug else min_length
         if max_length < self.smallest_max_length:
             raise UserError(
-                f"it must be at most `max_length`={max_length}, with `adjacent_bug`=true below it",
+                f"it must be at most `max_length`={max_length}, or with `adjacent_bug`=true less than that",
                 key="min_length",
                 value=min_length,
             )
@@ -164,21 +166,21 @@ class Spans(Augmentation):
         self._tokenizer: PreTrainedTokenizerBase
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
-        """Take the encoder's Hugging Face tokenizer, which only unit=wordpieces uses."""
+        """Take the encoder's Hugging Face tokenizer. Only unit=wordpieces uses it."""
         self._tokenizer = tokenizer
         if self.unit == "wordpieces":
             word = known_text(tokenizer)
             alone = self._ids(word)
-            self._keeps_blank = self._ids(f"{word} {word}")[len(alone) :] != alone  # byte-level BPE's is in the token
+            self._keeps_blank = self._ids(f"{word} {word}")[len(alone) :] != alone  # byte-level BPE: in the token
             self._cuts_at_signs = self._ids(f"{word}.")[len(alone) :] == self._ids(".")
 
     def _ids(self, text: str) -> list[int]:
         return self._tokenizer(text, add_special_tokens=False)["input_ids"]
 
     def usable_rows(self, text: Rows) -> np.ndarray:
-        """The numbers of the documents that `views` can use; logs how many there are.
+        """The numbers of the documents that `views` can use. Logs how many there are.
 
-        Raises UserError if a document is short and on_short is error, or if none is usable.
+        Raises UserError if a document is short and on_short is "error", or if no document is usable.
         """
         with showing("spans"):
             documents = track(range(len(text)), "document")
@@ -191,15 +193,15 @@ class Spans(Augmentation):
             if for_most < self.min_length:
                 instead = "objective=simcse learns from sentences"
             raise UserError(
-                f"{short} of {len(lengths_N)} documents have fewer than {needed} {self.unit} (the shortest "
-                f"{lengths_N.min()}), which {self.anchors} anchors of up to {self.max_length} need: "
-                f"augmentation.on_short=skip leaves them out, shrink takes shorter spans of them; {instead}"
+                f"{short} of {len(lengths_N)} documents have fewer than {needed} {self.unit} (the shortest: "
+                f"{lengths_N.min()}), and {self.anchors} anchors of up to {self.max_length} need that many: "
+                f"augmentation.on_short=skip leaves them out, shrink takes shorter spans from them; {instead}"
             )
         log.info("spans: %d documents, %d of them short, %d usable", len(lengths_N), short, len(rows))
         return rows
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
-        """[the A anchors, the A*P positives, anchor after anchor]; an objective of one view reads only the anchors.
+        """[the A anchors, the A*P positives, anchor after anchor]. An objective with one view reads only the anchors.
 
         Raises UserError if the document is not usable.
         """
@@ -210,7 +212,7 @@ class Spans(Augmentation):
         if len(units) < units_needed(self.anchors, max_length):
             raise UserError(
                 f"a document of {len(units)} {self.unit} is too short: {self.anchors} anchors of up to {max_length} "
-                f"need {units_needed(self.anchors, max_length)}: augmentation.on_short=skip, or a lower "
+                f"need {units_needed(self.anchors, max_length)}: use augmentation.on_short=skip, or a lower "
                 "augmentation.max_length"
             )
         anchors, positives = sample_spans(
@@ -227,27 +229,28 @@ class Spans(Augmentation):
         return [[self._join(units, begins, span) for span in spans] for spans in (anchors, positives)]
 
     def _least(self) -> int:
-        """The fewest units that a usable document has."""
+        """The smallest number of units of a usable document."""
         return units_needed(self.anchors, self.smallest_max_length if self.on_short == "shrink" else self.max_length)
 
     def _units(self, text: str) -> tuple[list[str], list[bool]]:
-        """The units of a document as text, each with the blank before it, and whether a word begins there."""
+        """The units of a document as text, each with the blank before it; for each, whether a word begins there."""
         words = text.split()
         if self.unit == "words":
             return [f" {word}" for word in words], [True] * len(words)
-        # after a space, byte-level BPE splits the first word as it would inside a sentence
+        # after a space, byte-level BPE splits the first word as it does inside a sentence
         whole = "".join(f" {word}" for word in words)
         row = self._tokenizer(whole, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
         ends = [end for _, end in row["offset_mapping"]]
         units = [whole[start:end] for start, end in pairwise((0, *ends))]
-        numbers = [-1, *row.word_ids(0)]  # of what the tokenizer takes for words: signs are some, too
+        numbers = [-1, *row.word_ids(0)]  # numbers of the tokenizer's words; signs are words too
         cuts = [self._cuts_at_signs and one != other for one, other in pairwise(numbers)]
         return units, [cut or unit.startswith(" ") for cut, unit in zip(cuts, units, strict=True)]
 
     def _join(self, units: list[str], begins: list[bool], span: Span) -> str:
-        """The text of a span, both ends moved back to where a word begins, or the end forward, for one word at least.
+        """The text of a span. Both ends move back to the start of a word; the end moves forward if no word would
+        remain.
 
-        Neither moves by more than the span's length: there are scripts without blanks."""
+        Neither end moves by more than the span's length, because some scripts have no blanks."""
         start, end = span
         length, begins = end - start, [*begins, True]
         start = next((i for i in range(start, max(-1, start - length), -1) if begins[i]), start)

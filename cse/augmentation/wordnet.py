@@ -23,8 +23,10 @@ LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz ")
 
 
 def find_wordnet(wordnet_dir: str | None, cache: Path) -> Path:
-    """The folder or zip with WordNet's files: wordnet_dir, else where `cse-data fetch wordnet` puts it below the cache,
-    else corpora/wordnet or corpora/wordnet.zip in NLTK's data folders. Raises MissingResource."""
+    """The folder or zip with WordNet's files. Raises MissingResource.
+
+    It is wordnet_dir, or the place in the cache of `cse-data fetch wordnet`, or corpora/wordnet or corpora/wordnet.zip
+    in NLTK's data folders."""
     check_loads("nltk.data", "nltk")
     own = Path(wordnet_dir).expanduser() if wordnet_dir else None
     place = next(packages_of_nltk("wordnet", cache), None) if own is None else own
@@ -51,10 +53,10 @@ def digest_wordnet(place: Path) -> str:
 
 
 def synonyms(place: Path, word: str) -> tuple[str, ...]:
-    """All lemmas of all synsets of the word's base forms, lower-case letters only, sorted; without the word itself.
+    """All lemmas of all synsets of the word's base forms, sorted, without the word itself. Lower-case letters only.
 
-    `_` and `-` become spaces, so a synonym may have several words. WordNet is read at the first look-up (a second or
-    two), and again in a forked process, whose open files would share their position with the parent's.
+    `_` and `-` become spaces, so a synonym may have several words. The first look-up reads WordNet (a second or two). A
+    forked process reads it again, because its open files would share their position with the parent's.
     """
     return _synonyms(place, os.getpid(), word)
 
@@ -65,8 +67,8 @@ def _synonyms(place: Path, process: int, word: str) -> tuple[str, ...]:
     names = {lemma.name().lower() for synset in found for lemma in synset.lemmas()}
     spelled = {"".join(c for c in name.replace("_", " ").replace("-", " ") if c in LETTERS) for name in names}
     spelled = {" ".join(name.split()) for name in spelled}
-    # EDA's code keeps the empty string that remains of a numeral ("one" has the lemma "1"). We don't: to replace a word
-    # by nothing is another of the four operations.
+    # EDA's code keeps the empty string that remains of a numeral ("one" has the lemma "1"). We do not: replacing a word
+    # by nothing is a deletion, and deletion is another of the four operations.
     return tuple(sorted(name for name in spelled if name and name != word))
 
 
@@ -76,7 +78,7 @@ def _reader(place: Path, process: int) -> "WordNetCorpusReader":
 
     class EnglishReader(WordNetCorpusReader):
         def map_wn(self, version: str = "wordnet") -> None:
-            """Skip the map between versions: it looks for NLTK's own copy, and only other languages need it."""
+            """Skip the map between versions. It needs NLTK's own copy, and only other languages use it."""
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The multilingual functions are not available")

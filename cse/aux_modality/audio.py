@@ -1,7 +1,7 @@
 """AudioCSE (Jian, Gao & Vosoughi, NeurIPS 2022, Appendix B): filter banks through the sentence encoder, as patches.
 
-1024 frames x 128 mel bands are cut into 24 x 24 patches: 5 x 42 = 210 tokens, and CLS. By Appendix B, SSAST's code
-makes them; the released code uses neither SSAST's weights nor a position embedding, which is `init: random` here.
+1024 frames x 128 mel bands are split into 24 x 24 patches: 5 x 42 = 210 tokens, and CLS. Appendix B says that SSAST's
+code makes them. The released code uses neither SSAST's weights nor a position embedding; that is `init: random` here.
 """
 
 import logging
@@ -40,7 +40,7 @@ class Patches(nn.Module):
             nn.init.trunc_normal_(self.positions, std=0.02)
 
     def forward(self, fbank_BTF: Tensor) -> Tensor:
-        """(B, 1 + patches, width) tokens of B clips' filter banks."""
+        """(B, 1 + patches, width): the tokens of the filter banks of B clips."""
         patches_BTD = self.conv(fbank_BTF.transpose(1, 2)[:, None]).flatten(2).transpose(1, 2)
         x_BTD = torch.cat([self.cls_token.expand(len(patches_BTD), -1, -1), patches_BTD], dim=1)
         return x_BTD if self.positions is None else x_BTD + self.positions
@@ -49,7 +49,7 @@ class Patches(nn.Module):
 class Audio(Modality):
     """data: batches of cse.data.audio.Speech. init: random | ssast (weights: a checkpoint of SSAST).
 
-    settings: what Modality takes.
+    settings: the arguments of Modality.
     """
 
     needs_dropout = True
@@ -73,7 +73,7 @@ class Audio(Modality):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The checkpoint of SSAST, if it starts from one."""
+        """SSAST's checkpoint, with init=ssast."""
         if settings["init"] == "random" or settings["weights"] is None:
             return []
         return [FileNeed(settings["weights"], "weights")]
@@ -85,9 +85,9 @@ class Audio(Modality):
 
 
 def ssast_tensors(weights: str) -> list[Tensor]:
-    """Kernel (D, 1, H, W), bias (D), CLS (1, 1, D) and positions (1, T, D) of a checkpoint of SSAST.
+    """Kernel (D, 1, H, W), bias (D), CLS (1, 1, D) and positions (1, T, D) of an SSAST checkpoint.
 
-    Raises UserError if the file is anything else.
+    Raises UserError for any other file.
     """
     shapes = {"patch_embed.proj.weight": 4, "patch_embed.proj.bias": 1, "cls_token": 3, "pos_embed": 3}
     try:
@@ -97,21 +97,21 @@ def ssast_tensors(weights: str) -> list[Tensor]:
         for tensor, (name, dimensions) in zip(tensors, shapes.items(), strict=True):
             if tensor.dim() != dimensions:
                 raise ValueError(f"v.{name} has {tensor.dim()} dimensions, not {dimensions}")
-    except Exception as error:  # another kind of file makes torch's reader, or what follows, raise nearly anything
-        why = f"it is not a checkpoint of SSAST ({in_short(error)})"
+    except Exception as error:  # for another kind of file, torch's reader or the checks may raise nearly anything
+        why = f"it is not an SSAST checkpoint ({in_short(error)})"
         raise UserError(why, key="weights", value=weights) from error
     return tensors
 
 
 def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) -> Patches:
-    """Patches with SSAST's weights. Its patches are 16 x 16: for another size its filters and positions are resized.
+    """Patches with SSAST's weights. SSAST's patches are 16 x 16; for another size, filters and positions are resized.
 
-    weights: a state dict as SSAST's authors publish it. Raises MissingResource if there is no file, UserError if it is
-    anything else.
+    weights: a state dict as SSAST's authors publish it. Raises MissingResource if there is no file, UserError for any
+    other file.
     """
     if weights is None or not Path(weights).is_file():
         raise MissingResource(
-            f"`init`=ssast needs the checkpoint of SSAST, and `weights`={weights} is not a file",
+            f"`init`=ssast needs SSAST's checkpoint, and `weights`={weights} is not a file",
             instead="download SSAST-Base-Patch-400.pth from its authors, or use `init`=random (as released)",
         )
     kernel_D1HW, bias_D, cls_token, positions_1TD = ssast_tensors(weights)
@@ -119,14 +119,14 @@ def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) ->
     height, width = kernel_D1HW.shape[2:]
     if (height, width) != (patch, patch):
         log.info("aux        SSAST's %dx%d filters are resized to aux_modality.patch=%d", height, width, patch)
-    scale = height * width / patch**2  # so that a patch of more pixels does not give a larger sum
+    scale = height * width / patch**2  # a patch of more pixels must not give a larger sum
     with torch.no_grad():
         resized_D1HW = interpolate(kernel_D1HW, (patch, patch), mode="bicubic") * scale
         patches.conv.load_state_dict({"weight": resized_D1HW, "bias": bias_D})
         patches.cls_token.copy_(cls_token)
         if patches.positions is not None:
             grid = BANDS // height, FRAMES // width
-            first = positions_1TD.shape[1] - grid[0] * grid[1]  # CLS, and the distillation token that we do not have
+            first = positions_1TD.shape[1] - grid[0] * grid[1]  # skip CLS, and SSAST's distillation token
             map_1DHW = positions_1TD[:, first:].transpose(1, 2).unflatten(2, grid)
             resized_1TD = interpolate(map_1DHW, patches.grid, mode="bilinear").flatten(2).transpose(1, 2)
             patches.positions.copy_(torch.cat([positions_1TD[:, :1], resized_1TD], dim=1))

@@ -1,4 +1,4 @@
-"""What images and sound share: the head, the contrastive loss, and the settings that the training loop reads."""
+"""The base of images and sound: the head, the contrastive loss, and the settings that the training loop reads."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -17,11 +17,11 @@ log = logging.getLogger(__name__)
 
 
 class Modality(AuxModality):
-    """Base of Visual and Audio, which add `tokens`; conf/aux_modality explains every value.
+    """Base of Visual and Audio. They add `tokens`. conf/aux_modality explains the settings.
 
     data: the source of its batches, a cse.data.stream.Stream.
-    width: of the modality's own tokens; unless it equals the encoder's `dim`, a linear layer maps them to it.
-    head_mode: "own", a head of its own; "shared", the objective's; "text_then_own", both in turn; "none".
+    width: the width of the modality's tokens. If the encoder's `dim` differs, a linear layer maps the tokens to it.
+    head_mode: "own": a separate head; "shared": the objective's head; "text_then_own": both in turn; "none".
     """
 
     def __init__(
@@ -44,13 +44,13 @@ class Modality(AuxModality):
     ):
         super().__init__()
         if head is None and head_mode in ("own", "text_then_own"):
-            raise UserError("it needs `head`; use none or shared without one", key="head_mode", value=head_mode)
+            raise UserError("it needs a `head`; without one, use none or shared", key="head_mode", value=head_mode)
         if data.num_classes == 1 and loss not in WITHOUT_LABELS:
             raise UserError(
-                f"it learns from classes, and all {data.kind} of {data.where} are of one",
+                f"it learns from classes, and all {data.kind} of {data.where} have one class",
                 key="loss",
                 value=loss,
-                instead="name the folder whose own folders are the classes, two or more, or choose `loss`=simclr",
+                instead="name a folder that has one folder per class, two or more, or choose `loss`=simclr",
             )
         self.projection: nn.Module = nn.Identity()
         if width != dim:
@@ -66,9 +66,9 @@ class Modality(AuxModality):
         self.weight_decay, self.no_decay = weight_decay, list(no_decay)
 
     def bind(self, text_head: nn.Module | None) -> None:
-        """Take the objective's head if head_mode uses it; to be called before the optimizers are made.
+        """Share the objective's head, if head_mode uses it. Call it before the optimizers are made.
 
-        The head becomes part of this module: the auxiliary update trains and clips it too, as in the released code.
+        The head becomes part of this module. So the auxiliary update trains and clips it too, as in the released code.
         Raises UserError if the objective has no head.
         """
         if not self.uses_text_head:
@@ -94,7 +94,7 @@ class Modality(AuxModality):
         return self.data.provenance() | {"loss": self.kind}
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[Any]:
-        """See AuxModality. Every process has its own batches, and so its own loss."""
+        """See AuxModality. Every process has its own batches and its own loss."""
         return self.data.batches(first, rank, world)
 
     @property
@@ -108,7 +108,7 @@ class Modality(AuxModality):
         return next(self.parameters()).device
 
     def loss(self, pooled_BD: Tensor, labels_B: Tensor) -> Loss:
-        """pooled_BD: 2B rows, view 1 then view 2; labels_B: B. Not yet times omega."""
+        """The loss before the factor omega. pooled_BD: 2B rows, view 1 then view 2. labels_B: B labels."""
         if self.uses_text_head:
             assert self.text_head is not None, "bind comes first"
             pooled_BD = self.text_head(pooled_BD)

@@ -1,17 +1,17 @@
-"""Contrastive losses for labelled images or sound, as VisualCSE and AudioCSE print them and as their code runs.
+"""Contrastive losses for labelled images or sound, as VisualCSE and AudioCSE publish them and as their code runs.
 
-B items of one batch, each seen twice: view 1 is f', view 2 is f''. D width, t the temperature, c(a, b) = cos(a, b) / t,
-y the label, P(i) = {j != i: y_j = y_i} the classmates, N(i) = {j: y_j != y_i}.
+A batch has B items with two views each: f' is view 1, f'' is view 2. D is the width, t the temperature, c(a, b) =
+cos(a, b) / t, and y the label. P(i) = {j != i: y_j = y_i} are the classmates, and N(i) = {j: y_j != y_i}.
 
     supcon      Khosla et al. 2020 (arXiv:2004.11362, Eq. 2): over all 2B rows a, the mean over positives p (a's other
                 view, and both views of its classmates) of -log softmax_{r != a} c(f_a, f_r) at p, times t / 0.07. The
                 paper's intent, and its code with `--new_supcon` off.
     simclr      mean_i  -log softmax_j c(f'_i, f''_j) at j = i: paper Eq. 5, App. Eq. 2; the code's SimCLR.
     simclr_sym  NT-Xent over all 2B - 1 others, both directions: supcon without labels (times t / 0.07 as well).
-    rank_ce     the code's "SupCon" (`--new_supcon`), which made every published table: cross-entropy of row i over
-                c(f'_i, f''_.), whose target is the rank of y_i among the batch's sorted distinct labels, used as if it
-                were a position in the batch. A bug: the target is i's own view for 2 % of the anchors.
-    eq4         the paper's Eq. 4 as printed, a sum over i:
+    rank_ce     the code's "SupCon" (`--new_supcon`). Every published table was made with it: cross-entropy of row
+                i over c(f'_i, f''_.). The target is the rank of y_i among the batch's sorted distinct labels, used as
+                if it were a position in the batch. A bug: the target is i's own view for 2 % of the anchors.
+    eq4         the paper's Eq. 4 as published, a sum over i:
                 -log ( e^c(f'_i, f''_i) + sum_P(i) e^c(f'_i, f'_j) ) / sum_N(i) e^c(f'_i, f''_j)
     eq4_app     App. Eq. 1, the same with f''_j in the class term.
 """
@@ -29,7 +29,7 @@ from cse.ranges import Positive
 
 Kind = Literal["supcon", "simclr", "simclr_sym", "rank_ce", "eq4", "eq4_app"]
 WITHOUT_LABELS: tuple[Kind, ...] = ("simclr", "simclr_sym")
-BASE_TEMPERATURE = 0.07  # Khosla's code scales its loss by t / 0.07, and has no setting for it
+BASE_TEMPERATURE = 0.07  # Khosla's code scales its loss by t / 0.07, and has no setting for 0.07
 
 
 @equation(labels_B=integers)
@@ -50,8 +50,8 @@ def contrast(
     """
     if kind.startswith("eq4") and (labels_B == labels_B[0]).all():
         raise RunError(
-            f"aux_modality.loss: Eq. 4 divides by the items of other classes, and all {len(labels_B)} of this batch "
-            f"are of class {labels_B[0].item()}: use aux_modality.loss=supcon, a larger "
+            f"aux_modality.loss: Eq. 4 divides by the items of other classes, but all {len(labels_B)} items of this "
+            f"batch have class {labels_B[0].item()}: use aux_modality.loss=supcon, a larger "
             "aux_modality.data.batch_size or data with more classes"
         )
     ranks_B = to_device(labels_B.unique(return_inverse=True)[1], view1_BD.device)

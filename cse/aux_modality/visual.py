@@ -1,7 +1,7 @@
 """VisualCSE (Jian, Gao & Vosoughi, NeurIPS 2022): images through the sentence encoder, as 16 x 16 patches.
 
-An image of 224 x 224 becomes 196 patches and ViT's CLS: 197 tokens of ViT's patch embedding, which take the place of
-word embeddings. None of ViT's layers is used.
+An image of 224 x 224 becomes 196 patches and ViT's CLS: 197 tokens from ViT's patch embedding. They replace the word
+embeddings. ViT's layers are not used.
 """
 
 import logging
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# By the encoder's width, as the authors chose by editing their code: base for 768, large for 1024.
+# The authors edit their code to choose the ViT. Here the encoder's width chooses: base for 768, large for 1024.
 VIT = {1024: "google/vit-large-patch16-224-in21k"}
 VIT_BASE = "google/vit-base-patch16-224-in21k"
-PATCH = 16  # pixels; ViT's, with random weights too
+PATCH = 16  # pixels, as in ViT; with random weights too
 
 
 class Visual(Modality):
     """data: batches of cse.data.images.Images. init: vit (weights: hub name, folder, or null by width) | random.
 
-    settings: what Modality takes.
+    settings: the arguments of Modality.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class Visual(Modality):
             raise UserError(why, key="data.size", value=data.size)
         patches = random_patches(dim, data.size) if init == "random" else vit_patches(weights or VIT.get(dim, VIT_BASE))
         if patches.image_size != (data.size, data.size):
-            why = f"these weights take images of {patches.image_size[0]}"
+            why = f"these weights need images of size {patches.image_size[0]}"
             raise UserError(why, key="data.size", value=data.size)
         super().__init__(dim, patches.cls_token.shape[-1], data, **settings)
         self.patches = patches
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The ViT whose patch embedding is taken; the base model if it depends on the encoder's width."""
+        """The ViT that gives the patch embedding. If it depends on the encoder's width: the base model."""
         if settings["init"] == "random":
             return []
         return [WeightsNeed(settings["weights"] or VIT_BASE, "weights")]
@@ -75,7 +75,7 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
 
     from cse.model.integrity import check_files
 
-    instead = "give a ViT's folder, `weights`=FOLDER, or start from nothing, `init`=random"
+    instead = "give the folder of a ViT, `weights`=FOLDER, or start from random weights, `init`=random"
     repo = hub.Repo(weights, "model", f"`weights`={weights}", instead)
     source = Path(weights) if Path(weights).is_dir() else hub.fetch_model(repo)
     with hub.refusals(repo):
@@ -86,15 +86,15 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
     vit, loaded = read
     missing = sorted(name for name in loaded["missing_keys"] if name.startswith("embeddings."))
     if missing:
-        raise UserError(f"it is not a ViT: it lacks {missing[0]}", key="weights", value=weights)
-    vit.embeddings.dropout.p = 0.0  # as released, and in ViT's own configuration
+        raise UserError(f"it is not a ViT: {missing[0]} is missing", key="weights", value=weights)
+    vit.embeddings.dropout.p = 0.0  # as in the released code and in ViT's configuration
     return vit.embeddings
 
 
 def random_patches(dim: int, size: int) -> "ViTEmbeddings":
-    """The same module with new weights (ViT's own initialisation) and the encoder's width."""
+    """The same module with the encoder's width and new weights, initialised as in ViT."""
     from transformers import ViTConfig, ViTModel
 
-    log.warning("aux_modality.init=random: the patch embedding starts from random weights; the paper's from ViT's")
+    log.warning("aux_modality.init=random: the patch embedding starts from random weights; in the paper, from ViT's")
     config = ViTConfig(hidden_size=dim, num_hidden_layers=0, num_attention_heads=1, image_size=size)
     return ViTModel(config, add_pooling_layer=False).embeddings

@@ -1,7 +1,7 @@
 """Speech with its speaker as the class (AudioCSE): Kaldi filter banks, computed once, with the released augmentations.
 
-B clips of a batch, S samples at 16 kHz, F mel bands, T frames of 10 ms. There is no second view here: the encoder's
-dropout makes it.
+B is the number of clips in a batch, S the samples at 16 kHz, F the mel bands, and T the frames of 10 ms. A batch has
+one view; the encoder's dropout makes the second.
 """
 
 import hashlib
@@ -35,25 +35,25 @@ log = logging.getLogger(__name__)
 
 TORCHAUDIO = "torchaudio==2.11.*"  # the last
 RATE = 16_000  # LibriSpeech's
-FRAMES, BANDS = 1024, 128  # what the authors feed the encoder (Appendix B: B x 1024 x 128)
-SAMPLES = 400 + (FRAMES - 1) * 160  # under 1024 frames of 25 ms every 10 ms; the rest is cut off
+FRAMES, BANDS = 1024, 128  # the authors' input of the encoder (Appendix B: B x 1024 x 128)
+SAMPLES = 400 + (FRAMES - 1) * 160  # 1024 frames of 25 ms every 10 ms; later samples are truncated
 KALDI: Json = {"htk_compat": True, "use_energy": False, "window_type": "hanning", "dither": 0.0, "frame_shift": 10}
-ENDINGS = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".aif", ".aiff")  # of what libsndfile reads
-VERSION = 2  # of what `read_wave` makes of the same bytes: higher after each change, so that no older cache serves
-SILENCE = 1e-4  # a clip whose loudest sample is below this (-80 dB) is empty
+ENDINGS = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".aif", ".aiff")  # libsndfile reads these
+VERSION = 2  # increase it if `read_wave` changes, so that no older cache is used
+SILENCE = 1e-4  # a clip is silent if its loudest sample is below this (-80 dB)
 FBANK, WAVE = "fbank.npy", "wave.npy"  # the arrays of a cache
-SSAST_MEAN, SSAST_STD = -4.2677393, 4.5689974  # AudioSet's, by which SSAST normalises
+SSAST_MEAN, SSAST_STD = -4.2677393, 4.5689974  # AudioSet's mean and deviation; SSAST normalises with them
 
 
 class AudioBatch(NamedTuple):
-    """fbank_BTF: (B, 1024, 128) float32. labels_B: the speaker, in a mixture the louder one."""
+    """fbank_BTF: (B, 1024, 128) float32. labels_B: the speaker, or in a mixture the louder speaker."""
 
     fbank_BTF: Tensor
     labels_B: Tensor
 
 
 class Speech(Stream[AudioBatch]):
-    """Batches of filter banks with their augmentations; conf/aux_modality/audio.yaml explains every value."""
+    """Batches of filter banks with their augmentations. conf/aux_modality/audio.yaml explains the settings."""
 
     kind = "clips"
 
@@ -133,12 +133,12 @@ def fbank(wave_S: Tensor) -> Tensor:
 
 
 def fixed_length(fbank_TF: Tensor) -> Tensor:
-    """(1024, F): cut off, or with zeros at the end."""
+    """(1024, F): truncated, or padded with zeros at the end."""
     return pad(fbank_TF[:FRAMES], (0, 0, 0, FRAMES - min(FRAMES, len(fbank_TF))))
 
 
 def mix(wave_S: Tensor, partner_S: Tensor, share: float) -> Tensor:
-    """share * wave + (1 - share) * partner, which is cut or padded with silence to the length of the wave."""
+    """share * wave + (1 - share) * partner. The partner is truncated or padded to the length of the wave."""
     partner_S = pad(partner_S[: len(wave_S)], (0, max(0, len(wave_S) - len(partner_S))))
     return share * wave_S + (1 - share) * partner_S
 
@@ -146,15 +146,15 @@ def mix(wave_S: Tensor, partner_S: Tensor, share: float) -> Tensor:
 def read_wave(path: Path) -> np.ndarray:
     """The first SAMPLES samples as int16 at 16 kHz, channels averaged. Raises ValueError for a clip without sound.
 
-    No more of the clip is read, however long it claims to be. LibriSpeech's own files have 16 bits, so nothing of them
-    is lost. Samples beyond 1, which only files of floats have, are scaled with the whole clip until the loudest is 1.
+    The rest of the clip is not read. LibriSpeech's files have 16 bits, so int16 is exact. Samples beyond 1 occur only
+    in files of floats; then the whole clip is scaled until the loudest sample is 1.
     """
     import soundfile
     from torchaudio.functional import resample
 
     with soundfile.SoundFile(path) as sound:
         rate = sound.samplerate
-        needed = math.ceil(SAMPLES * rate / RATE) + rate  # one second more than is kept: resampling looks ahead
+        needed = math.ceil(SAMPLES * rate / RATE) + rate  # one second more than needed: resampling looks ahead
         samples_SC = sound.read(needed, dtype="float32", always_2d=True)
     wave_S = torch.from_numpy(samples_SC.mean(axis=1))
     if rate != RATE:
@@ -163,7 +163,7 @@ def read_wave(path: Path) -> np.ndarray:
     if len(wave_S) < 400:
         raise ValueError(f"{len(wave_S)} samples are less than one frame")
     if not wave_S.isfinite().all():
-        raise ValueError("samples that are NaN or infinite")
+        raise ValueError("it has samples that are NaN or infinite")
     if (wave_S - wave_S.mean()).abs().max() < SILENCE:
         raise ValueError("silent")
     wave_S = wave_S / wave_S.abs().max().clamp(min=1)
@@ -171,9 +171,9 @@ def read_wave(path: Path) -> np.ndarray:
 
 
 def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]:
-    """{speaker: the files of sound below its folder} of the `speakers` with the most files, ties by name.
+    """{speaker: the sound files below the speaker's folder}, for the `speakers` with the most files, ties by name.
 
-    Raises MissingResource if there is no such folder, UserError if it has no such file.
+    Raises MissingResource if there is no such folder, UserError if it has no sound file.
     """
     if not root.is_dir():
         why = "there is no such folder; it should hold one folder per speaker"
@@ -182,7 +182,7 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
     if not found:
         why = f"it holds no folders of {', '.join(ENDINGS)} files; it needs one per speaker"
         raise UserError(why, key="folder", value=root)
-    check_depth(root, found, 2, "clips")  # LibriSpeech's lie in chapters
+    check_depth(root, found, 2, "clips")  # LibriSpeech has a folder per chapter
     tell_unread("audio", root, found, others)
     files: dict[str, list[Path]] = {}
     for path in found:
@@ -194,9 +194,10 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
 def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple[Path, Json, dict[Path, str]]:
     """The folder with fbank.npy (n, 1024, 128) and wave.npy (n, S) of these files, its index, and the files' digests.
 
-    Computed once for the same content, whatever the names and places of the files. Files that are corrupt, silent or
-    shorter than a frame are missing from the index (rows, labels, samples), named in it (skipped), and counted in every
-    run's log. Raises UserError for more than 1 % of them, and for a file that changes while it is read.
+    They are computed once for the same content; names and places of the files do not matter. Files that are corrupt,
+    silent or shorter than a frame are left out of the index (rows, labels, samples). The index names them (skipped),
+    and every run's log says how many they are. Raises UserError if they are more than 1 %, and if a file changes while
+    it is read.
     """
     paths = [path for group in files.values() for path in group]
     labels = [label for label, group in enumerate(files.values()) for _ in group]
@@ -213,7 +214,7 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
 
 
 def _digest(path: Path) -> str:
-    """The SHA-256 of a clip's file, or its path if it cannot be opened: `_compute` will skip it by name."""
+    """The SHA-256 of a clip's file, or its path if it cannot be opened. `_compute` then skips it."""
     try:
         return sha256(path)
     except OSError:
@@ -221,9 +222,9 @@ def _digest(path: Path) -> str:
 
 
 def _compute(folder: Path, digests: dict[Path, str], labels: list[int], root: Path) -> Json:
-    """Write both arrays; returns the index, see filter_banks.
+    """Write both arrays. Returns the index, see filter_banks.
 
-    Raises UserError if the disk has no room, if many clips are unusable, or if one changes.
+    Raises UserError if the disk has no room, if many clips are unusable, or if a clip changes.
     """
     paths = list(digests)
     log.info("audio      computing filter banks of %d clips into %s", len(paths), folder.parent)
@@ -236,7 +237,7 @@ def _compute(folder: Path, digests: dict[Path, str], labels: list[int], root: Pa
     waves = np.lib.format.open_memmap(folder / WAVE, "w+", np.int16, (len(paths), SAMPLES))
 
     def compute(row: int) -> int | str:
-        """Fill the row; returns its number of samples, or why its file is unusable."""
+        """Fill the row. Returns its number of samples, or the reason why its file is unusable."""
         try:
             wave_S = read_wave(paths[row])
         except Exception as error:  # a broken file makes a decoder raise nearly anything

@@ -1,4 +1,4 @@
-"""Caches: folders whose checksums are verified whenever they are opened, and memory-mapped rows inside them."""
+"""Caches: folders with memory-mapped rows. Checksums are verified whenever a cache is opened."""
 
 import json
 import logging
@@ -18,12 +18,12 @@ ABOUT = "about.json"
 
 
 def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
-    """What write(temporary folder) returned when it filled this cache; it is called unless an intact one is there.
+    """The result of write(temporary folder), which fills this cache. An intact cache is not written again.
 
-    Its result, which must be JSON, is kept beside the checksums of the files it wrote. They are written under a
-    temporary name and renamed when complete, so a killed run leaves no half cache; one whose checksums fail is written
-    again. Raises RunError for a full disk, UserError for a cache that belongs to somebody else, and whatever `write`
-    raises.
+    The result must be JSON. It is kept beside the checksums of the written files. Files are written under a temporary
+    name and renamed when complete, so a killed run leaves no partial cache. A cache with a wrong checksum is written
+    again. Raises RunError for a full disk, UserError for a cache that belongs to another user, and every error of
+    `write`.
     """
 
     def fill(temporary: Path) -> None:
@@ -32,7 +32,7 @@ def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
         (temporary / ABOUT).write_text(json.dumps(about | {"checksums": checksums}), encoding="utf-8")
 
     if not (folder.exists() and is_whole(folder)):
-        with file_lock(folder):  # a process that had to wait may find the cache written by another
+        with file_lock(folder):  # another process may have written the cache while this one waited
             if folder.exists() and not is_whole(folder):
                 log.warning("the cache %s is damaged: writing it again", folder)
                 try:
@@ -53,7 +53,7 @@ def is_whole(folder: Path) -> bool:
 
 
 class Ragged:
-    """Rows of unequal length in two memory-mapped files: a million sentences cost address space, not memory.
+    """Rows of unequal length in two memory-mapped files. A million sentences need address space, not memory.
 
     Row i is flat[offsets[i]:offsets[i + 1]], a read-only view of the file.
     """
@@ -70,7 +70,7 @@ class Ragged:
         return self.flat[self.offsets[i] : self.offsets[i + 1]]
 
     def rows(self, numbers_N: np.ndarray) -> list[np.ndarray]:
-        """Many rows at once, ten times as fast as one by one: slicing a memmap is slow, slicing an array is not."""
+        """Many rows at once. This is ten times as fast as single rows: slicing a memmap is slow."""
         flat = np.asarray(self.flat)
         ends = zip(self.offsets[numbers_N].tolist(), self.offsets[numbers_N + 1].tolist(), strict=True)
         return [flat[first:last] for first, last in ends]
@@ -87,10 +87,10 @@ class Cache(NamedTuple):
 def cache_columns(
     folder: Path, rows: Iterable[tuple[np.ndarray, ...]], names: list[str], dtype: str, notes: Json | None = None
 ) -> Cache:
-    """The columns kept in `folder`; `rows` is read only if no intact cache is there (see cached_folder).
+    """The columns kept in `folder`. `rows` is read only if there is no intact cache (see cached_folder).
 
-    Memory holds one row at a time. notes: kept with the rows, as they are after the last one was read. Raises whatever
-    reading `rows` raises.
+    One row at a time is in memory. notes: saved with the rows, after the last row is read. Raises every error of
+    reading `rows`.
     """
 
     def write(temporary: Path) -> Json:

@@ -24,14 +24,14 @@ class CorpusNeed(DatasetNeed):
     """A published corpus."""
 
     def check_closely(self) -> None:
-        """See Need. Raises UserError for a copy of another number of rows."""
+        """See Need. Raises UserError for a copy with another number of rows."""
         self.check()
         if self.copy:
             check_copy(self.dataset, self.copy)
 
 
 def is_published(name: str) -> bool:
-    """Whether training text of this name is a corpus that the catalogue has on the hub."""
+    """Whether this name is a corpus of the catalogue on the hub."""
     return name in DATASETS and DATASETS[name].repo is not None
 
 
@@ -43,7 +43,8 @@ def repo_of(corpus: str) -> hub.Repo:
 
 
 def check_available(corpus: str) -> None:
-    """Raise MissingResource, which says what to use instead, unless a published corpus can be had. Takes a second."""
+    """Raise MissingResource unless a published corpus is available. The error says what to use instead. Takes a
+    second."""
     file = DATASETS[corpus].file
     if not (file and hub.find_file(repo_of(corpus), file)):
         hub.list_repo(repo_of(corpus))
@@ -52,7 +53,7 @@ def check_available(corpus: str) -> None:
 def published(corpus: str) -> dict[str, str | None]:
     """The source of a published corpus (repository, file, revision), and its SHA-256.
 
-    The checksum is None if the corpus is not a single file, or is no longer in the hub's cache.
+    The checksum is None if the corpus has several files, or is no longer in the hub's cache.
     """
     about = DATASETS[corpus]
     local = hub.find_file(repo_of(corpus), about.file) if about.file else None
@@ -61,9 +62,9 @@ def published(corpus: str) -> dict[str, str | None]:
 
 
 def check_copy(corpus: str, copy: str) -> None:
-    """Raise UserError unless a local copy has as many rows as were published, where that is known.
+    """Raise UserError unless a local copy has the published number of rows. If that number is unknown, do nothing.
 
-    Text is read (a million rows take two seconds); of Parquet the files say their number of rows.
+    Text files are read (a million rows take two seconds). Parquet files state their number of rows.
     """
     import pyarrow.parquet as pq
 
@@ -81,7 +82,7 @@ def check_copy(corpus: str, copy: str) -> None:
 
 
 def wiki1m(file: File | None = None) -> Rows:
-    """SimCSE's million sentences of English Wikipedia, one column; an empty line becomes " ", as in SimCSE's code.
+    """SimCSE's million sentences of English Wikipedia, one column. An empty line becomes " ", as in SimCSE's code.
 
     file: a local copy; None: the hub's.
     """
@@ -89,20 +90,19 @@ def wiki1m(file: File | None = None) -> Rows:
 
 
 def triplets(corpus: Name, columns: Sequence[str], file: File | None = None, folder: Folder | None = None) -> Rows:
-    """The rows of the catalogue's corpus of that name, of two columns or three; see `wiki1m`.
+    """The rows of the catalogue's corpus of that name, with two or three columns. file: see `wiki1m`.
 
-    columns: those to read, in the order in which rows have them. folder: a local copy of a corpus of many files; the
-    hub's are downloaded one by one as they are read.
+    columns: the columns to read, in the order of the cells. folder: a local copy of a corpus with many files; the hub's
+    files are downloaded one by one, while they are read.
     """
     return (row for path in _files(corpus, folder or file) for row in read_rows(path, list(columns), "utf-8"))
 
 
 def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None, folder: Folder | None = None) -> Rows:
-    """OpenWebText's documents of at least min_units units, with single spaces; logs how many are kept.
+    """OpenWebText's documents of at least min_units units, with single spaces. Logs how many are kept.
 
     A unit is a word (text between whitespace), or a piece of the named tokenizer. limit: stop after this many
-    documents, and do not fetch the files after the last one. folder: a local copy of the parquet files; None: the
-    hub's.
+    documents; later files are not downloaded. folder: a local copy of the parquet files; None: the hub's.
     """
     columns, count_units = DATASETS["openwebtext"].columns, _counter(tokenizer)
     seen = yielded = 0
@@ -118,7 +118,7 @@ def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None,
 
 
 def _files(corpus: str, copy: str | None) -> Iterator[Path]:
-    """The files of a local copy, or the hub's, each downloaded when it is reached."""
+    """The files of a local copy, or the hub's files. Each of the hub's is downloaded when it is needed."""
     repo, (inside,) = repo_of(corpus), DATASETS[corpus].files
     if copy:
         with naming(path="rows.file"):

@@ -1,6 +1,6 @@
-"""Rows that share a text. Where two meet in a batch, a contrastive loss takes a row's own positive for a negative.
+"""Rows that share a text. If two are in one batch, a contrastive loss treats a copy of the positive as a negative.
 
-N rows of C columns.
+N is the number of rows, C the columns.
 """
 
 from collections import defaultdict
@@ -12,19 +12,19 @@ from cse.data.rows import TextRows
 
 
 def text_keys(text: TextRows) -> np.ndarray:
-    """(N, C) int64: equal numbers for equal texts of the rows in use, others in each process."""
+    """(N, C) int64: equal numbers for equal texts of the rows in use. Each process has different numbers."""
     keys = np.fromiter((hash(cell) for cell in text.cells()), np.int64)
     return keys.reshape(text.num_columns, len(text)).T
 
 
 def met(text: TextRows, rows_B: np.ndarray) -> int:
-    """How many rows of a batch have a text that another row of it has too."""
+    """How many rows of a batch share a text with another row of the batch."""
     keys = [[hash(cell) for cell in text.texts_of(rows_B, column)] for column in range(text.num_columns)]
     return int(sharing(np.array(keys).T).sum())
 
 
 def sharing(keys_NC: np.ndarray) -> np.ndarray:
-    """(N,) bool: whether another row has a text of this row, in whatever column."""
+    """(N,) bool: whether another row has a text of this row, in any column."""
     _, places, counts = np.unique(keys_NC, return_inverse=True, return_counts=True)
     keys_NC = places.reshape(keys_NC.shape)
     own_NC = (keys_NC[:, :, None] == keys_NC[:, None, :]).sum(2)
@@ -32,13 +32,14 @@ def sharing(keys_NC: np.ndarray) -> np.ndarray:
 
 
 def apart(order_N: np.ndarray, keys_NC: np.ndarray, batch_size: int) -> np.ndarray:
-    """The order with rows in other batches, so that no two of a batch share a text, as far as there is room.
+    """Move rows between batches until no two rows of a batch share a text, as far as there is room.
 
-    order_N: the rows of an epoch's batches, of which the last may be smaller, by number. keys_NC: of the rows in this
-    order. The rows that share a text, those of the most frequent texts first, go each to the batch with the most room
-    of those without a text of it, and of several to the first from their own on. With one shared column that places all
-    rows if any order does (Gale 1957, Ryser 1957). The others keep their order. Rows without a place fill what is left.
-    Nothing depends on the numbers of the keys, which each process has of its own.
+    order_N: the row numbers of an epoch's batches; the last batch may be smaller. keys_NC: the keys of the rows, in
+    this order. First the rows that share a text are placed, most frequent texts first. Each goes to the batch with the
+    most room among the batches without one of its texts. Of several such batches, it takes the first, counted from its
+    own. With one shared column this places all rows if any order does (Gale 1957, Ryser 1957). The other rows keep
+    their order. Rows without a place fill the remaining room. The result does not depend on the values of the keys,
+    because these differ between processes.
     """
     members: list[list[int]] = [[] for _ in range(0, len(order_N), batch_size)]
     room = np.full(len(members), batch_size)
@@ -46,7 +47,7 @@ def apart(order_N: np.ndarray, keys_NC: np.ndarray, batch_size: int) -> np.ndarr
     _, first, places, counts = np.unique(keys_NC, return_index=True, return_inverse=True, return_counts=True)
     places_NC = places.reshape(keys_NC.shape)
     often_N = counts[places_NC].argmax(1)
-    text_N = places_NC[np.arange(len(order_N)), often_N]  # the most frequent one of each row
+    text_N = places_NC[np.arange(len(order_N)), often_N]  # the most frequent text of each row
     shared = np.flatnonzero(sharing(keys_NC))
     rest = set(range(len(order_N)))
     used: dict[int, set[int]] = defaultdict(set)

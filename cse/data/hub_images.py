@@ -26,7 +26,7 @@ Wanted = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class SubsetNeed(DatasetNeed):
-    """What is kept of a hub's images."""
+    """The images that are kept of a dataset on the hub."""
 
     repository: str = field(compare=False, kw_only=True)
     wanted: Wanted = field(compare=False, kw_only=True)
@@ -38,12 +38,12 @@ class SubsetNeed(DatasetNeed):
 
     def fetch(self) -> Place:
         """See Need."""
-        with within("aux_modality.data"):  # cse-data asks for it without a config
+        with within("aux_modality.data"):  # cse-data has no config
             return class_subset(self.repository, *self.wanted, cache=self.cache)
 
 
 def image_needs(settings: Settings) -> list[Need]:
-    """What cse.data.images.Images reads with these settings."""
+    """The data that cse.data.images.Images reads with these settings."""
     repository, folder = str(settings.get("hub")), settings.get("folder")
     is_imagenet = repository == DATASETS["imagenet"].repo
     if folder:
@@ -60,7 +60,7 @@ def image_repo(name: str) -> hub.Repo:
 
 
 def folder_of_subset(name: str, *wanted: str | int | None, cache: Path) -> Path:
-    """Where `class_subset` keeps what is wanted, its arguments after the name."""
+    """The folder of `class_subset` for these arguments. wanted: its arguments after the name."""
     key = (name, image_repo(name).revision, *wanted)
     return cache / "images" / hashlib.sha256(repr(key).encode()).hexdigest()[:16]
 
@@ -76,10 +76,10 @@ def class_subset(
     *,
     cache: Path,
 ) -> Path:
-    """A folder with one folder per class: the first `per_class` images of `classes` classes by `seed` (None: all).
+    """A folder with one folder per class: the first `per_class` images of `classes` classes (None: all).
 
-    The dataset is streamed until these classes are full, and nothing else of it is kept; the folder is written once.
-    Raises MissingResource, and UserError for columns that the dataset does not have.
+    `seed` draws the classes. The dataset is streamed until these classes are full. Other images are not kept. The
+    folder is written once. Raises MissingResource, and UserError for columns that the dataset does not have.
     """
     import datasets
 
@@ -91,7 +91,7 @@ def class_subset(
         features = rows.features or {}
         for setting, column in (("image_column", image_column), ("label_column", label_column)):
             if column not in features:
-                there = ", ".join(features or ["no columns that it names"])
+                there = ", ".join(features or ["no named columns"])
                 raise UserError(f"{name} has {there}", key=setting, value=column)
         labels = features[label_column]
         if not isinstance(labels, datasets.ClassLabel):
@@ -116,7 +116,7 @@ def class_subset(
 
 
 def content_of(image: dict[str, Any] | None, repo: hub.Repo) -> bytes:
-    """The bytes of an encoded image, from its row ({"bytes", "path"}) or from its own file in the repository.
+    """The bytes of an encoded image, from its row ({"bytes", "path"}) or from a file of the repository.
 
     Raises UserError for a row without either.
     """

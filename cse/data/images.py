@@ -1,7 +1,7 @@
-"""Labelled images, two augmented views of each (VisualCSE): from one folder per class, or from a hub dataset.
+"""Labelled images, with two augmented views of each (VisualCSE): from one folder per class, or from a hub dataset.
 
-N = 2B views, view 1 of the B images and then view 2; C = 3 channels; H = W = size. Workers decode, crop and flip in
-uint8; `views` changes the colours of the whole batch at once, on any device.
+A batch has N = 2B views: view 1 of the B images, then view 2. C = 3 channels, H = W = size. Workers decode, crop and
+flip in uint8. `views` changes the colours of the whole batch at once, on any device.
 """
 
 import hashlib
@@ -47,27 +47,27 @@ from cse.ranges import (
 
 log = logging.getLogger(__name__)
 
-FORMATS = ("JPEG", "PNG", "GIF", "BMP", "PPM", "TIFF", "WEBP")  # not EPS: a program, which Ghostscript would run
+FORMATS = ("JPEG", "PNG", "GIF", "BMP", "PPM", "TIFF", "WEBP")  # not EPS: it is a program that Ghostscript would run
 ENDINGS = (
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
     *(".ppm", ".pgm", ".pbm", ".pnm", ".pfm"),
-)  # of these formats, by Pillow
+)  # the endings of these formats, from Pillow
 LAST_BYTES = 4096
-ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}  # what a whole file has among its last bytes
-# ColorJitter's parameters in the order of its own numbering, each with the value that has no effect
+ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}  # the last bytes of a complete file contain this
+# ColorJitter's parameters in its own order, each with the value that has no effect
 NEUTRAL = {"brightness_factor": 1.0, "contrast_factor": 1.0, "saturation_factor": 1.0, "hue_factor": 0.0}
 MEAN_STD = {
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
-    "vit": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),  # what google/vit-*-in21k was trained with
+    "vit": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),  # google/vit-*-in21k was trained with these
 }
 
 
-PLAIN = {"1", "L", "P", "RGB", "RGBA", "LA", "PA", "CMYK", "YCbCr", "HSV"}  # modes that Pillow itself makes RGB
-REPAIR = "write it again as RGB or gray of 8 or 16 bits"
+PLAIN = {"1", "L", "P", "RGB", "RGBA", "LA", "PA", "CMYK", "YCbCr", "HSV"}  # modes that Pillow converts to RGB
+REPAIR = "save it again as RGB or gray with 8 or 16 bits"
 
 
 class ImageBatch(NamedTuple):
-    """What `views` needs. order_N4, factors_N4: the order of brightness, contrast, saturation and hue, and how much."""
+    """The input of `views`. order_N4, factors_N4: order and strength of brightness, contrast, saturation and hue."""
 
     pixels_NCHW: Tensor  # uint8
     order_N4: Tensor
@@ -75,11 +75,11 @@ class ImageBatch(NamedTuple):
     jitter_N: Tensor  # bool: change the colours at all
     gray_N: Tensor  # bool
     labels_B: Tensor
-    skipped: tuple[str, ...]  # unreadable files and why; the next readable one takes the place of each
+    skipped: tuple[str, ...]  # unreadable files, with the reason; the next readable file replaces each
 
 
 class Images(Stream[ImageBatch]):
-    """Batches of images with their augmentations; conf/aux_modality/visual.yaml explains every value."""
+    """Batches of images with their augmentations. conf/aux_modality/visual.yaml explains the settings."""
 
     kind = "images"
 
@@ -131,7 +131,7 @@ class Images(Stream[ImageBatch]):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """The user's own folder, or the subset that is kept of a hub's images."""
+        """The user's own folder, or the subset that is kept of a dataset on the hub."""
         return hub_images.image_needs(settings)
 
     def __getitem__(self, number: int) -> ImageBatch:
@@ -155,7 +155,7 @@ class Images(Stream[ImageBatch]):
             )
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[ImageBatch]:
-        """See Stream. Logs the name of each unreadable file once; raises UserError if there are many."""
+        """See Stream. Logs the name of each unreadable file once. Raises UserError if there are many."""
         for batch in super().batches(first, rank, world):
             for name in sorted(set(batch.skipped) - self.skipped):
                 log.warning("images     skipped %s", name)
@@ -164,7 +164,7 @@ class Images(Stream[ImageBatch]):
             yield batch
 
     def views(self, batch: ImageBatch, device: torch.device) -> Tensor:
-        """(N, 3, H, W) float32 on `device`: both views with their colours changed, normalised."""
+        """(N, 3, H, W) float32 on `device`: both views, with changed colours, normalised."""
         from torchvision.transforms.v2 import functional
 
         x_NCHW = functional.to_dtype(to_device(batch.pixels_NCHW, device), torch.float32, scale=True)
@@ -175,7 +175,7 @@ class Images(Stream[ImageBatch]):
         return x_NCHW.sub(mean_C11).div_(std_C11)  # torchvision's normalize would wait for a copy to the device
 
     def _readable(self, row: int, skipped: dict[str, str]) -> tuple[int, Tensor]:
-        """(row, its image) of the first row from here on that can be decoded; `skipped` gets those that cannot."""
+        """(row, its image): the first row from here on that can be decoded. Rows before it are added to `skipped`."""
         while True:
             try:
                 return row, self._decoded(row)
@@ -185,7 +185,7 @@ class Images(Stream[ImageBatch]):
                 row = (row + 1) % len(self)
 
     def _decoded(self, row: int) -> Tensor:
-        """(3, h, w) uint8: in its own size, or with the shorter side resized to `resize`."""
+        """(3, h, w) uint8: in its original size, or with the shorter side resized to `resize`."""
         from torchvision.transforms.v2 import functional
 
         with Image.open(self.names[row], formats=FORMATS) as image:
@@ -198,7 +198,7 @@ class Images(Stream[ImageBatch]):
 
 
 def change_colours(x_NCHW: Tensor, order_N4: Tensor, factors_N4: Tensor, jitter_N: Tensor) -> Tensor:
-    """torchvision's ColorJitter with factors and an order of its own for every image of a batch. x in [0, 1].
+    """torchvision's ColorJitter, with separate factors and a separate order for every image of a batch. x in [0, 1].
 
     order, factors and jitter are on the CPU, so that nothing waits for the device.
     """
@@ -226,7 +226,7 @@ def _saturation(x_nCHW: Tensor, factor_n111: Tensor) -> Tensor:
 
 
 def _hue(x_nCHW: Tensor, turn_n111: Tensor) -> Tensor:
-    """Turn the hue; back from HSV to RGB by the formula, because torchvision uploads a table each time."""
+    """Turn the hue. HSV becomes RGB by the formula, because torchvision would upload a table each time."""
     from torchvision.transforms.v2.functional._color import _rgb_to_hsv  # adjust_hue takes one factor for all
 
     hue_n1HW, saturation_n1HW, value_n1HW = _rgb_to_hsv(x_nCHW).split(1, dim=1)
@@ -241,7 +241,7 @@ def _gray(x_nCHW: Tensor) -> Tensor:
 
 
 def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """(rows, their labels from 0): at most `per_class` rows of at most `classes` classes, drawn by `seed` alone."""
+    """(rows, their labels from 0): at most `per_class` rows of at most `classes` classes. Only `seed` draws them."""
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.permutation(np.unique(labels))[:classes])
     rows = [np.sort(rng.permutation(np.flatnonzero(labels == label))[:per_class]) for label in chosen]
@@ -249,15 +249,15 @@ def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed:
 
 
 def _fingerprints(folder: str, paths: list[str]) -> tuple[dict[str, str], int]:
-    """A digest of each class of a folder's files, see by_class, and how many of these are no images.
+    """A digest for each class of the files (see by_class), and the number of unusable files.
 
-    Raises UserError for many that are no images, cut off, or of pixels that `rgb` refuses. Decoding all would take ten
-    times as long as reading them, so only those without an end, or of unusual pixels, are.
+    A file is unusable if it is no image, is truncated, or has pixels that `rgb` refuses. Raises UserError if many are.
+    Decoding takes ten times as long as reading. So only files without a proper end or with unusual pixels are decoded.
     """
     reasons: dict[str, str] = {}
 
     def look(path: str) -> str:
-        """The file's SHA-256; "" if it is unusable, and why in `reasons`."""
+        """The file's SHA-256, or "" if it is unusable; then `reasons` has the reason."""
         try:
             content = Path(path).read_bytes()
             with Image.open(BytesIO(content), formats=FORMATS) as image:
@@ -266,7 +266,7 @@ def _fingerprints(folder: str, paths: list[str]) -> tuple[dict[str, str], int]:
                 elif ENDS.get(image.format or "", b"") not in content[-LAST_BYTES:]:
                     image.load()
             return hashlib.sha256(content).hexdigest()
-        except Exception as error:  # a broken file makes a decoder raise nearly anything; `_readable` will skip it
+        except Exception as error:  # for a broken file a decoder may raise nearly anything; `_readable` skips it
             reasons[path] = first_line(error)
             return ""
 
@@ -281,7 +281,7 @@ def _fingerprints(folder: str, paths: list[str]) -> tuple[dict[str, str], int]:
 
 def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]:
     """(paths, labels) of the images in a folder with one folder per class, in the order of torchvision's ImageFolder.
-    files: a list of those to use, or None."""
+    files: a file that lists the images to use, or None."""
     root = Path(folder)
     if not root.is_dir():
         why = "there is no such folder; it should hold one folder per class"
@@ -289,7 +289,7 @@ def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]
     found, others = list_files(root, lambda file: file.suffix.lower() in ENDINGS and file.parent != root)
     if not found:
         raise UserError(
-            f"it holds no folders of images ({', '.join(ENDINGS)}); it needs one per class, or one of all images for "
+            f"it holds no folders of images ({', '.join(ENDINGS)}); it needs one per class, or one with all images for "
             "aux_modality.loss=simclr",
             key="folder",
             value=folder,
@@ -311,13 +311,13 @@ def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]
 
 
 def rgb(image: Image.Image) -> Image.Image:
-    """An opened picture as mode RGB: v >> 8 of 16 bits, 255 v of floats from 0 to 1, Pillow's own rules for 8 bits.
+    """An opened picture as mode RGB: v >> 8 for 16 bits, 255 v for floats from 0 to 1, Pillow's own rules for 8 bits.
 
-    Of a file of several pictures (GIF, TIFF) the first one. Transparency is dropped, and the orientation of EXIF is not
-    applied, as torchvision's ImageFolder does. Raises ValueError for numbers without a known black and white.
+    A file with several pictures (GIF, TIFF) gives the first. As in torchvision's ImageFolder, transparency is dropped,
+    and EXIF's orientation is not applied. Raises ValueError for numbers without a known black and white.
     """
-    if isinstance(image, TiffImageFile) and 2 in image.tag_v2.get(SAMPLEFORMAT, ()):  # Pillow reads those of 8 bits as
-        raise ValueError(f"its pixels are signed integers, whose white is not known: {REPAIR}")  # if they had no sign
+    if isinstance(image, TiffImageFile) and 2 in image.tag_v2.get(SAMPLEFORMAT, ()):  # Pillow ignores an 8-bit sign
+        raise ValueError(f"its pixels are signed integers, and their white is not known: {REPAIR}")
     if image.mode in PLAIN:
         return image.convert("RGB")
     if image.mode == "La":  # gray times its opacity
@@ -329,7 +329,7 @@ def rgb(image: Image.Image) -> Image.Image:
         if _white_is_0(image):
             gray_HW = 255 - gray_HW
     else:
-        kind = "are 32-bit integers, whose white is not known" if image.mode == "I" else f"are {image.mode}"
+        kind = "are 32-bit integers, and their white is not known" if image.mode == "I" else f"are {image.mode}"
         raise ValueError(f"its pixels {kind}: {REPAIR}")
     return Image.fromarray(gray_HW).convert("RGB")
 
@@ -338,18 +338,18 @@ def _sixteen_bits(image: Image.Image) -> np.ndarray:
     """(H, W), 0 to 65535 from black to white."""
     gray_HW = np.asarray(image).astype(np.int64)
     if isinstance(image, TiffImageFile):
-        gray_HW <<= 16 - image.tag_v2[BITSPERSAMPLE][0]  # cameras write 12
+        gray_HW <<= 16 - image.tag_v2[BITSPERSAMPLE][0]  # cameras write 12 bits
     return 65535 - gray_HW if _white_is_0(image) else gray_HW
 
 
 def _white_is_0(image: Image.Image) -> bool:
-    """Whether a TIFF says so, which Pillow heeds in 8 bits alone."""
+    """Whether a TIFF says that white is 0. Pillow obeys this only for 8 bits."""
     return isinstance(image, TiffImageFile) and image.tag_v2.get(PHOTOMETRIC_INTERPRETATION) == 0
 
 
 def _of_floats(gray_HW: np.ndarray) -> np.ndarray:
     """(H, W) uint8. Raises ValueError unless every number is from 0 to 1."""
-    if not (gray_HW.min() >= 0 and gray_HW.max() <= 1):  # so for NaN, too
+    if not (gray_HW.min() >= 0 and gray_HW.max() <= 1):  # true for NaN, too
         found = f"{gray_HW.min():g} to {gray_HW.max():g}"
         raise ValueError(f"its pixels are floats from {found}, not from 0 (black) to 1 (white): {REPAIR}")
     return (gray_HW * 255).round().astype(np.uint8)

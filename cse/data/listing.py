@@ -1,9 +1,8 @@
 """Which files of a folder are read: one rule for text, images and sound.
 
-Hidden files and folders are left out, at any depth: editors, file managers and macOS keep copies of their own there.
-So are the folders in which systems keep theirs under other names (SYSTEMS).
-Links to folders are followed, but for those that lead back into the folder or above it. What else is there and is not
-read is counted and named.
+Hidden files and folders are left out at any depth: editors, file managers and macOS keep their own copies there.
+Folders of operating systems are left out too (SYSTEMS). Links to folders are followed, except links into the folder
+itself or above it. A message names the other files that are not read, and says how many they are.
 """
 
 import os
@@ -13,15 +12,15 @@ from pathlib import Path
 
 from cse.errors import UserError
 
-NAMED = 5  # of a list in a message
+NAMED = 5  # how many names of a list a message shows
 SYSTEMS = ("$RECYCLE.BIN", "System Volume Information", "lost+found", "@eaDir", "#recycle", "__MACOSX")
 """Folders that Windows, ext4, Synology's file servers and macOS's archives make: deleted files, thumbnails, copies."""
 
 
 def list_files(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path], list[Path]]:
-    """(the files below a folder that are read, all others), each sorted; hidden ones are in neither.
+    """(the files below a folder that are read, all other files), each sorted. Hidden files are in neither.
 
-    Raises UserError for a folder that cannot be listed, and for a file to read whose name is no UTF-8.
+    Raises UserError if a folder cannot be listed, and if the name of a file to read is not UTF-8.
     """
     read: list[Path] = []
     others: list[Path] = []
@@ -31,7 +30,7 @@ def list_files(root: Path, is_read: Callable[[Path], bool]) -> tuple[list[Path],
         try:
             str(file).encode()
         except UnicodeEncodeError as error:
-            raise UserError(f"{os.fsencode(file)!r}: the name of this file is no UTF-8: rename it") from error
+            raise UserError(f"{os.fsencode(file)!r}: the name of this file is not UTF-8: rename it") from error
     return sorted(read), sorted(others)
 
 
@@ -41,7 +40,7 @@ def is_visible(name: str) -> bool:
 
 
 def _visible(root: Path) -> Iterator[Path]:
-    """What is below a folder but folders, and links that are not followed."""
+    """The visible files below a folder, and the links that are not followed."""
 
     def refuse(error: OSError) -> None:
         raise UserError(f"{error.filename}: this folder cannot be listed ({error.strerror})") from error
@@ -59,7 +58,7 @@ def _visible(root: Path) -> Iterator[Path]:
 
 
 def unread_in_words(root: Path, others: Sequence[Path]) -> str:
-    """What of a folder is not read, by ending: "2 files are not read: .bz2 (b.txt.bz2), .text (c.text)"."""
+    """The unread files of a folder, by ending: "2 files are not read: .bz2 (b.txt.bz2), .text (c.text)"."""
     of_ending: dict[str, list[Path]] = defaultdict(list)
     for file in others:
         of_ending[file.suffix].append(file.relative_to(root))
@@ -70,17 +69,17 @@ def unread_in_words(root: Path, others: Sequence[Path]) -> str:
 
 
 def files_in_words(files: Sequence[Path]) -> str:
-    """The file, or how many there are and the first."""
+    """The file, or the number of files and the first."""
     return str(files[0]) if len(files) == 1 else f"{len(files):,}, the first: {files[0]}"
 
 
 def some(words: Collection[str]) -> str:
-    """The first few of them."""
+    """The first few words, and how many more there are."""
     return ", ".join([*words][:NAMED]) + f", and {len(words) - NAMED} more" * (len(words) > NAMED)
 
 
 def classes_without(root: Path, read: Sequence[Path]) -> list[str]:
-    """The names of the folders in a folder that hold none of the files to read, hidden ones apart."""
+    """The names of the visible folders in a folder that hold no file to read."""
     used = {file.relative_to(root).parts[0] for file in read}
     there = sorted(path.name for path in root.iterdir() if path.is_dir() and is_visible(path.name))
     return [name for name in there if name not in used]

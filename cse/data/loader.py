@@ -1,7 +1,7 @@
-"""From rows of text to the batch of views of each step, which is always the same.
+"""From rows of text to the batch of views of each step. The batch of a step is always the same.
 
-The order is a permutation keyed by (seed, epoch), and every draw of an augmentation is keyed by (seed, epoch, row,
-view): nothing depends on the number of workers or processes, or on where a run was resumed.
+The order is a permutation keyed by (seed, epoch). Every draw of an augmentation is keyed by (seed, epoch, row, view).
+So nothing depends on the number of workers or processes, or on the step at which a run was resumed.
 """
 
 import logging
@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 
 
 class Sequence(NamedTuple):
-    """One line of a padded batch: the row and the column of its text, its ids, and the id to predict at each position
-    (-100: none), or None if nothing is masked."""
+    """One row of a padded batch. row, column: of its text. ids: of its tokens. labels: the id to predict at each
+    position (-100: none), or None if nothing is masked."""
 
     row: int
     column: int
@@ -44,36 +44,36 @@ class Vectors(Protocol):
         """(N, E) float32: the vectors of the texts in these rows and columns."""
 
     def inputs(self) -> dict[str, str]:
-        """Digests of what the vectors were made from, each under its name for messages."""
+        """Digests of the inputs of these vectors, by their names in messages."""
 
 
 Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
-"""One row's ids -> (ids with some hidden, labels)."""
+"""The ids of one row -> (ids with some masked, labels)."""
 
 View = list[Sequence]
-"""A view of a batch, row after row; a row may have several sequences (DeCLUTR's spans)."""
+"""A view of a batch, row after row. A row may have several sequences (DeCLUTR's spans)."""
 
-FIRST = 16  # rows whose views are looked at before any work
-MANY = 2**20  # tokens: no view is as long
-MASKING_STREAM = 2**31  # stands for a view's number, so that masking shares no draws with the augmentation
+FIRST = 16  # rows whose views are checked before any work
+MANY = 2**20  # tokens; every view is shorter
+MASKING_STREAM = 2**31  # replaces the number of a view, so that masking shares no draws with the augmentation
 
 
 def check_even_split(batch_size: int, processes: int) -> None:
     """Raise UserError unless the processes can share a batch evenly."""
     if batch_size % processes:
         raise UserError(
-            f"trainer.batch_size={batch_size} cannot be shared evenly among {processes} processes: choose one that "
-            "their number (trainer.devices) divides"
+            f"trainer.batch_size={batch_size} cannot be shared evenly among {processes} processes: take a multiple of "
+            "their number (trainer.devices)"
         )
 
 
 class Batches(Dataset[Batch]):
     """The batches of a whole run, numbered by step from 0.
 
-    text: prepared, and tokenised if the augmentation works on tokens. num_views, masking: the objective's. mask:
-    not called if masking is "none". batch_size: rows of the global batch, of which this process makes part `rank` of
-    `world`. teacher: gives teacher_BE. no_duplicates: keep rows that share a text in different batches. reads_rows,
-    min_rows: the objective's. The attribute `rows` has the numbers of the rows to train on.
+    text: prepared, and tokenised if the augmentation works on tokens. num_views, masking, reads_rows, min_rows: the
+    objective's. mask: not called if masking is "none". batch_size: rows of the global batch; this process makes part
+    `rank` of `world` parts. teacher: computes teacher_BE. no_duplicates: keep rows that share a text in different
+    batches. The attribute `rows` has the numbers of the rows to train on.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Batches(Dataset[Batch]):
         self.num_views, self.masking, self.mask = num_views, masking, mask
         self.batch_size, self.max_length, self.seed = batch_size, max_length, seed
         self.rank, self.world, self.teacher, self.reads_rows = rank, world, teacher, reads_rows
-        # an augmentation itself keeps one token at each end: a special one, a prefix's, or a 0 where there is none
+        # An augmentation keeps one token at each end: a special token, a token of the prefix, or a 0 if there is none.
         around = tokenizer.before_text(), tokenizer.after_text()
         self.prefix_length, self.suffix_length = (max(0, length - 1) for length in around)
         self.first, self.last = (np.zeros(int(length == 0), np.int32) for length in around)
@@ -113,7 +113,7 @@ class Batches(Dataset[Batch]):
             )
         check_even_split(batch_size, world)
         full, rest = divmod(len(self.rows), batch_size)
-        self.fewest = -(-max(2 * world, min_rows) // world) * world  # one row of a process has no negatives
+        self.fewest = -(-max(2 * world, min_rows) // world) * world  # a process with one row has no negatives
         self.steps_per_epoch = full if drop_last or rest < max(2, min_rows) else full + 1
         if rest and not drop_last and self.steps_per_epoch == full:
             log.info("rows       the last %d of each epoch are left out: a batch needs %d", rest, max(2, min_rows))
@@ -124,9 +124,10 @@ class Batches(Dataset[Batch]):
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
 
     def rows_of(self, step: int) -> np.ndarray:
-        """The rows of a global batch. The last one of an epoch may be smaller; several processes share it evenly, with
-        two rows each and min_rows in all at least, the last of the epoch: a run has as many steps on any number of
-        processes."""
+        """The rows of a global batch. The last batch of an epoch may be smaller.
+
+        Several processes share the last batch evenly. Each has at least two rows, and together they have at least
+        min_rows: the last rows of the epoch. So a run has the same number of steps on any number of processes."""
         epoch, place = divmod(step, self.steps_per_epoch)
         order = self._permutation(epoch)
         rows = order[place * self.batch_size : (place + 1) * self.batch_size]
@@ -143,7 +144,7 @@ class Batches(Dataset[Batch]):
         return Batch(tokens, tuple(map(len, views)), self._known(together))
 
     def read_views(self, rows_B: np.ndarray, epoch: int) -> list[View]:
-        """The views of these rows as the encoder reads them, masked ones too."""
+        """The views of these rows as the encoder reads them, including masked views."""
         views = self.views(rows_B, epoch)
         if self.masking == "first":
             views[0] = self._masked(views[:1], epoch)
@@ -152,7 +153,7 @@ class Batches(Dataset[Batch]):
         return views
 
     def _known(self, sequences: View) -> dict[str, torch.Tensor]:
-        """What is known of each sequence; see cse.types.Encoded."""
+        """Further data of each sequence; see cse.types.Encoded."""
         rows_B = np.array([one.row for one in sequences])
         known = {"targets_B": self.text.targets_N[rows_B]} if self.text.scores else {}
         if self.reads_rows:
@@ -170,7 +171,7 @@ class Batches(Dataset[Batch]):
         return views
 
     def _of_ids(self, rows_B: np.ndarray, epoch: int) -> list[View]:
-        """Views made of rows of ids, one sequence a row."""
+        """Views made from rows of ids. A row has one sequence."""
         cells = [self.text.ids_of(rows_B, column) for column in range(self.text.num_columns)]
         kept = self.num_views if self.augmentation.keeps_text else int(self.augmentation.keeps_first)
         views: list[View] = [[] for _ in self.columns]
@@ -181,7 +182,7 @@ class Batches(Dataset[Batch]):
         return views
 
     def _of_texts(self, rows_B: np.ndarray, epoch: int) -> list[View]:
-        """Views made of texts. All texts of the batch are tokenised in one call."""
+        """Views made from texts. All texts of the batch are tokenised in one call."""
         views: list[list[tuple[int, str]]] = [[] for _ in self.columns]
         for row, made_of_row in self._texts(rows_B, epoch):
             for view, made in zip(views, made_of_row, strict=True):
@@ -193,8 +194,8 @@ class Batches(Dataset[Batch]):
         ]
 
     def check_texts(self) -> None:
-        """Raise UserError if a view of each of the first rows is empty: one may be by chance, so many are a mistake.
-        Warn of those that are cut."""
+        """Raise UserError if a view is empty in all of the first rows: one empty text may be chance, all are a mistake.
+        Log a warning for truncated views."""
         made = [views for _, views in self._texts(self.rows[:FIRST], 0)]
         if any(not "".join(chain.from_iterable(view)).strip() for view in zip(*made, strict=True)):
             raise UserError(f"{class_name(type(self.augmentation))}.views left no text in any of {len(made)} rows")
@@ -203,17 +204,17 @@ class Batches(Dataset[Batch]):
         if cut:
             longest = self.max_length - self.tokenizer.template_length
             log.warning(
-                "views      %d of the first %d are cut to trainer.max_length=%d tokens", cut, len(texts), longest
+                "views      %d of the first %d are truncated to trainer.max_length=%d tokens", cut, len(texts), longest
             )
 
     def _texts(self, rows_B: np.ndarray, epoch: int) -> Iterator[tuple[int, list[list[str]]]]:
-        """Each row with its views, each a list of texts."""
+        """Each row with its views. A view is a list of texts."""
         cells = zip(*(self.text.texts_of(rows_B, column) for column in range(self.text.num_columns)), strict=True)
         for row, texts in zip(rows_B.tolist(), cells, strict=True):
             yield row, self._texts_of(row, texts, epoch)
 
     def _texts_of(self, row: int, cells: tuple[str, ...], epoch: int) -> list[list[str]]:
-        """The views of one row of texts, each a list of them. cells: the row's text in each column."""
+        """The views of one row. A view is a list of texts. cells: the row's text in each column."""
         augmentation = self.augmentation
         if len(cells) == 1:
             views = self._made(cells[0], self.num_views, self._rng(epoch, row, 0))
@@ -222,7 +223,7 @@ class Batches(Dataset[Batch]):
         return [[cells[0]], *views[1:]] if augmentation.keeps_first else views
 
     def _made(self, text: str, count: int, rng: np.random.Generator) -> list[list[str]]:
-        """The first `count` views that the augmentation makes of a text, each a list of texts."""
+        """The first `count` views that the augmentation makes from a text. A view is a list of texts."""
         made = self.augmentation.views(text, count, rng)
         views = [[view] if isinstance(view, str) else view for view in made[:count]] if isinstance(made, list) else []
         if len(views) < count or not all(map(are_texts, views)):
@@ -240,30 +241,30 @@ class Batches(Dataset[Batch]):
         return np.random.default_rng((self.seed, epoch, row, view))
 
     def _augmented(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The augmented row; a prefix (an instruction) and a template stay as they are."""
+        """The augmented row. A prefix (an instruction) and a template stay unchanged."""
         start, end = self.prefix_length, len(ids) - self.suffix_length
         given = np.concatenate([self.first, ids[start:end], self.last])
         made = self.augmentation.tokens(given, rng)
         says = f"{class_name(type(self.augmentation))}.tokens must"
         if not isinstance(made, np.ndarray) or made.ndim != 1 or made.dtype.kind not in "iu" or len(made) < 2:
-            raise UserError(f"{says} return an array of ids, two or more, not {made!r:.80}")
+            raise UserError(f"{says} return an array of two or more ids, not {made!r:.80}")
         if (made[[0, -1]] != given[[0, -1]]).any():
             raise UserError(f"{says} keep the first and the last id, {given[0]} and {given[-1]}: {made!r:.80}")
         if made.min() < 0 or made.max() >= self.tokenizer.id_bound:
             raise UserError(f"{says} return ids below {self.tokenizer.id_bound:,}, the tokenizer's: {made!r:.80}")
         row = np.concatenate([ids[:start], made[len(self.first) : len(made) - len(self.last)], ids[end:]])
         if self.tokenizer.room is not None and len(row) > self.tokenizer.room:
-            raise UserError(f"{says} return a row that the encoder can read: {self.tokenizer.room} tokens at most")
+            raise UserError(f"{says} return at most {self.tokenizer.room} tokens, as many as the encoder can read")
         return row
 
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
-        """The batches of steps first..last-1, made ahead by `workers` processes (0: by this one)."""
+        """The batches of steps first..last-1, prefetched by `workers` processes (0: made by this process)."""
         if workers:  # the tokenizer's thread pool would not survive a fork
             os.environ["TOKENIZERS_PARALLELISM"] = "false"
         return prefetch(self, range(first, last), workers, pin)
 
     def _masked(self, views: list[View], epoch: int) -> View:
-        """Masked copies of all sequences of these views, row after row; a row's draws are one stream."""
+        """Masked copies of all sequences of these views, row after row. The draws of a row are one stream."""
         of_row: dict[int, View] = defaultdict(list)
         for one in (one for view in views for one in view):
             of_row[one.row].append(one)

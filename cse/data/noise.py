@@ -1,6 +1,6 @@
 """Noisy text for NonLing-CSE's Figure 3: "30% random deletion, and 2 insertions and swaps" is delete 0.3, 2 and 2.
 
-The paper says no more than that. Here they happen in this order, an inserted word comes from the same text, and at
+The paper says no more than that. Here the three happen in this order, an inserted word comes from the same text, and at
 least one word is kept.
 """
 
@@ -37,7 +37,7 @@ def add_noise(text: str, delete: float, insert: int, swap: int, rng: np.random.G
 
 
 def with_noise(rows: Iterable[tuple[str, ...]], noise: Noise, columns: int) -> Iterator[tuple[str, ...]]:
-    """The rows with noise in the first `columns` cells of each, drawn by the seed and the row's number."""
+    """The rows, with noise in the first `columns` cells of each. The seed and the row's number determine the noise."""
     for number, row in enumerate(rows):
         rng = np.random.default_rng((noise["seed"], number))
         texts = (add_noise(cell, noise["delete"], noise["insert"], noise["swap"], rng) for cell in row[:columns])

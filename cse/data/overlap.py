@@ -1,7 +1,7 @@
-"""How many training texts occur in the evaluation sets, apart from case, spaces and punctuation.
+"""How many training texts occur in the evaluation sets. Case, spaces and punctuation are ignored.
 
-Whole texts are compared, so a test sentence inside a long document is not found. It is one pass over the training text,
-some three seconds for a million sentences. The counts are kept beside the cached text.
+Whole texts are compared, so a test sentence inside a long document is not found. One pass over the training text takes
+about three seconds for a million sentences. The counts are kept beside the cached text.
 """
 
 import hashlib
@@ -24,9 +24,9 @@ OTHER = bytes(byte for byte in range(128) if not chr(byte).isalnum())
 
 
 class Overlap(TypedDict):
-    """texts: how many training texts there are; found: how many of them occur in any evaluation set, and `sets`, in
-    which. unread: evaluators whose texts are not known beforehand (MTEB's). duplicates: how many rows have a text that
-    another row has too."""
+    """texts: the number of training texts. found: how many of them occur in any evaluation set. sets: how many occur in
+    each set. unread: evaluators with texts that are not known beforehand (MTEB's). duplicates: how many rows share a
+    text with another row."""
 
     texts: int
     found: int
@@ -50,7 +50,7 @@ def overlap(text: TextRows, evaluators: Mapping[str, Evaluator]) -> Overlap:
 
 
 def count_overlap(text: TextRows, sets: Mapping[str, set[bytes]]) -> Overlap:
-    """The counts, by two passes over the text. sets: normalised texts."""
+    """The counts, from two passes over the text. sets: normalised texts."""
     owners: dict[bytes, list[str]] = defaultdict(list)
     for name, texts in sets.items():
         for one in texts - {b""}:
@@ -68,7 +68,7 @@ def count_overlap(text: TextRows, sets: Mapping[str, set[bytes]]) -> Overlap:
 
 
 def normalised(text: bytes) -> bytes:
-    """The letters and digits (UTF-8) after NFKC and case folding: the same for tokenised and plain text."""
+    """The letters and digits (UTF-8) after NFKC and case folding. They are the same for tokenised and plain text."""
     if text.isascii():
         return text.translate(LOWER, OTHER)
     folded = unicodedata.normalize("NFKC", text.decode()).casefold()
@@ -80,4 +80,4 @@ def overlap_in_words(found: Overlap) -> str:
     line = f"{found['found']:,} of {found['texts']:,} training texts occur in the evaluation sets"
     if sets := [f"{name} {count:,}" for name, count in found["sets"].items() if count]:
         line += f" ({', '.join(sets)})"
-    return line + (f"; not looked into: {', '.join(found['unread'])}" if found["unread"] else "")
+    return line + (f"; not checked: {', '.join(found['unread'])}" if found["unread"] else "")

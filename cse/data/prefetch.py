@@ -1,4 +1,4 @@
-"""Batches that worker processes make ahead of the step that needs them."""
+"""Batches that worker processes make before a step needs them."""
 
 import atexit
 import multiprocessing
@@ -17,10 +17,10 @@ B = TypeVar("B")
 
 
 def prefetch(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: bool) -> Iterator[B]:
-    """batches[number] for each number in turn, made by `workers` processes (0: by this one).
+    """batches[number] for each number in turn, made by `workers` processes (0: by this process).
 
-    The workers end with the iterator or, if something still holds it, with this process. If one dies, torch raises a
-    RuntimeError that begins with WORKER_DIED, at whatever line this process is executing at that moment.
+    The workers end with the iterator. If something still holds the iterator, they end with this process. If a worker
+    dies, torch raises a RuntimeError that begins with WORKER_DIED, at any line that this process is executing.
     """
     loader = DataLoader(
         _Guarded(batches),
@@ -29,7 +29,7 @@ def prefetch(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: boo
         num_workers=workers,
         pin_memory=pin,
         worker_init_fn=_ignore_signals,
-        generator=torch.Generator(),  # else its seed would come from the run's random numbers and shift dropout's
+        generator=torch.Generator(),  # else the loader would draw a seed from the run's generator, and change dropout
     )
     made = iter(loader)
     try:
@@ -42,8 +42,8 @@ def prefetch(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: boo
 
 
 def _ignore_signals(_: int) -> None:
-    """Clusters send SIGTERM to every process of a job, terminals SIGINT: a worker that ended on it would fail the step
-    that the run still wants to finish and save. It ends with its parent anyway."""
+    """Ignore the signals that end a run. Clusters send SIGTERM to every process of a job, terminals SIGINT. If a worker
+    ended, the run could not finish and save its step. Workers end with their parent anyway."""
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP):
         signal.signal(one, signal.SIG_IGN)
 
@@ -52,15 +52,16 @@ WORKER_DIED = "DataLoader worker (pid"
 
 
 def reset_worker_handler() -> None:
-    """Call it after WORKER_DIED: torch's handler would raise it again later, for example while files are closed."""
-    if threading.current_thread() is threading.main_thread():  # torch sets a handler in no other
+    """Call this after WORKER_DIED. Otherwise torch's handler raises it again later, for example while files are
+    closed."""
+    if threading.current_thread() is threading.main_thread():  # torch sets a handler only here
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 @atexit.register
 def _end_workers() -> None:
-    """Kill the workers of iterators that are still held, as by a notebook's last traceback: multiprocessing would send
-    them SIGTERM, which they ignore, and wait."""
+    """Kill the workers of iterators that something still holds, such as a notebook's last traceback. multiprocessing
+    would send them SIGTERM and wait; they ignore SIGTERM."""
     reset_worker_handler()
     for child in multiprocessing.active_children():
         if child.daemon:
@@ -68,7 +69,7 @@ def _end_workers() -> None:
 
 
 class _Guarded(Dataset[B | UserError], Generic[B]):
-    """Returns a UserError instead of raising it: torch would wrap what a worker raises in its traceback."""
+    """Returns a UserError instead of raising it. Torch would wrap a raised error in its own traceback."""
 
     def __init__(self, batches: Dataset[B]):
         self.batches = batches

@@ -1,6 +1,6 @@
 """Rows of text from a user's file: .txt, .csv, .tsv, .jsonl (each also .gz), .parquet, or a folder of them.
 
-Every reader yields tuples of str, one per column. Any library's error about a file that it cannot read becomes one
+Every reader yields tuples of str, with one text per column. If a library cannot read a file, its error becomes a
 UserError with the file and the line (for Parquet the row).
 """
 
@@ -28,19 +28,19 @@ log = logging.getLogger(__name__)
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 GZIP = ".gz"
 DELIMITERS = ",;\t"
-MAX_CELL = 2**26  # characters of a cell of .csv or .tsv, the most that an unclosed quote can swallow
+MAX_CELL = 2**26  # characters of a cell of .csv or .tsv; a limit for an unclosed quote
 EMPTY = " "  # as SimCSE's code reads an empty cell
 
 Rows = Iterator[tuple[str, ...]]
 Row = tuple[str, Mapping[str, object]]
-"""Where a row is in its file, and its cells by column."""
+"""The place of a row in its file, and its cells by column."""
 
 Columns = Sequence[str | ScoreColumn]
 """The columns to read, in this order: the name of a column of text, or a column of numbers."""
 
 
 class FilesNeed(FileNeed):
-    """A file of text, or a folder of them."""
+    """A file of text, or a folder of such files."""
 
     def check(self) -> None:
         """See Need. Raises UserError for a folder or a file of another kind."""
@@ -50,9 +50,9 @@ class FilesNeed(FileNeed):
 
 @dataclass(frozen=True)
 class TextNeed(FilesNeed):
-    """Text of the user's own: a file, a folder of files or, where `repo` is set, a dataset of the hub.
+    """Text of the user's own: a file, a folder of files or, if `repo` is set, a dataset of the hub.
 
-    columns: those of text that it must have; None: not known. subset, split: of a dataset.
+    columns: the columns of text that it must have; None: not known. subset, split: of the dataset.
     """
 
     columns: list[str] | None = field(default=None, compare=False, kw_only=True)
@@ -62,7 +62,7 @@ class TextNeed(FilesNeed):
     split: str = field(default="train", compare=False, kw_only=True)
 
     def check(self) -> None:
-        """See Need. Raises UserError for a file that cannot be read or lacks a column; only the first is opened."""
+        """See Need. Opens only the first file. Raises UserError if it cannot be read or lacks a column."""
         if self.repo is not None:
             return
         with naming(path=self.key):
@@ -86,7 +86,7 @@ class TextNeed(FilesNeed):
 
 
 def names_typed(columns: object) -> list[str] | None:
-    """The names of columns in settings that may not be checked yet; None for none."""
+    """The names of columns in settings that may not be checked yet; None if there are none."""
     if columns is None:
         return None
     return [*map(str, columns)] if isinstance(columns, list) else [str(columns)]
@@ -101,8 +101,8 @@ def is_on_hub(path: str) -> bool:
 def files_of(path: Path, *, tell: bool = True) -> list[Path]:
     """The file, or the readable files of a folder (see cse.data.listing), sorted by name.
 
-    tell: log what of a folder is not read. Raises MissingResource if `path` does not exist, UserError if there is no
-    file to read or one is empty.
+    tell: log which files of a folder are not read. Raises MissingResource if `path` does not exist, UserError if there
+    is no file to read or a file is empty.
     """
     if not os.path.exists(path):  # False, too, for a name that is too long
         raise MissingResource("there is no such file or folder", key="path", value=path)
@@ -123,14 +123,14 @@ def files_of(path: Path, *, tell: bool = True) -> list[Path]:
 
 
 def ending_of(file: Path) -> str:
-    """The ending that says how to read a file, in small letters, .gz apart."""
+    """The ending that says how to read a file, in small letters, without .gz."""
     return Path(file.stem if file.suffix.lower() == GZIP else file.name).suffix.lower()
 
 
 def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
-    """The rows of one file. Empty lines are skipped; an empty cell becomes " ", as in SimCSE's code.
+    """The rows of one file. Empty lines are skipped. An empty cell becomes " ", as in SimCSE's code.
 
-    Raises UserError at once for columns that the file does not have, and later, while rows are read, for a damaged one.
+    Raises UserError at once for columns that the file does not have, and later, while rows are read, for a damaged row.
     """
     if ending_of(file) == ".txt":
         if columns is not None:
@@ -142,11 +142,11 @@ def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
 
 
 def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> Columns:
-    """The columns. Raises UserError unless each is once in the header of the file, or of the hub's dataset."""
+    """The columns. Raises UserError unless the header of the file, or of the hub's dataset, has each exactly once."""
     there = ", ".join(name if name and name.isprintable() and name == name.strip() else repr(name) for name in header)
     if columns is None:
         raise UserError(
-            f"`columns` is not set: {file} has the columns {there} (a CSV's are its first line)",
+            f"`columns` is not set: {file} has the columns {there} (a CSV's columns are its first line)",
             instead="name one to three: `columns`=[A,B]",
         )
     for column in columns:
@@ -160,22 +160,22 @@ def check_columns(columns: Columns | None, header: Sequence[str], file: str) -> 
 
 @contextmanager
 def reading(file: Path, place: Callable[[], str] | None = None) -> Iterator[None]:
-    """A block that reads the file: whatever a library raises in it becomes a UserError. place: how far it has come."""
+    """A block that reads the file. Any library's error in it becomes a UserError. place: the place reached so far."""
     try:
         yield
     except UserError:
         raise
-    except Exception as error:  # the errors of gzip, zlib, csv, json and pyarrow have no base class in common
+    except Exception as error:  # the errors of gzip, zlib, csv, json and pyarrow have no common base class
         where = f"{file}, {place()}" if place else str(file)
         encoded = "write the file again as UTF-8 or set `encoding`"
-        mended = encoded if isinstance(error, UnicodeError) else "mend this place, or write the file again"
+        mended = encoded if isinstance(error, UnicodeError) else "repair this place, or write the file again"
         raise UserError(f"{where}: cannot be read ({first_line(error)})", instead=mended) from error
 
 
 def check_unchanged(file: Path, before: str, now: str) -> None:
-    """Raise UserError if a file's SHA-256 after reading it is not the one from before."""
+    """Raise UserError if reading a file gave another SHA-256 than before."""
     if before != now:
-        raise UserError(f"{file} has changed while it was being read: wait until it is complete, and start again")
+        raise UserError(f"{file} has changed while it was being read: wait until it is complete, then start again")
 
 
 def lines_of(file: Path, encoding: str, ends: str = "") -> Iterator[tuple[int, str]]:
@@ -184,19 +184,19 @@ def lines_of(file: Path, encoding: str, ends: str = "") -> Iterator[tuple[int, s
 
 
 def whole_lines_of(file: Path, encoding: str, ends: str = "") -> Iterator[tuple[int, str]]:
-    """(line number, text with its line end) of a plain or gzipped file; all text files are read here.
+    """(line number, text with its line end) of a plain or gzipped file. All text files are read here.
 
-    encoding: one that leaves ASCII unchanged. ends: "" for LF, CR LF and a lone CR, and no byte order mark is kept,
-    wherever files were joined; a line feed for that alone, by which published corpora are counted. Raises UserError for
-    a file that cannot be read or is UTF-16, and at the first line that is not in the encoding; for a damaged .gz it
-    names the last good line.
+    encoding: must leave ASCII unchanged. ends: "": a line ends at LF, CR LF or a lone CR, and byte order marks are
+    dropped, also inside joined files; "\\n": a line ends at LF only, as in published corpora. Raises UserError for a
+    file that cannot be read or is UTF-16, and at the first line that is not in the encoding. For a damaged .gz the
+    error names the last good line.
     """
     number = 0
     opened = gzip.open if file.suffix.lower() == GZIP else open
     with (
         reading(file, lambda: f"line {number}"),
         opened(file, "rb") as content,
-        io.TextIOWrapper(content, "latin-1", newline=ends) as lines,  # whose characters are the bytes
+        io.TextIOWrapper(content, "latin-1", newline=ends) as lines,  # each character is one byte
     ):
         for number, line in enumerate(lines, 1):
             if number == 1 and is_wide(line):
@@ -208,13 +208,13 @@ def whole_lines_of(file: Path, encoding: str, ends: str = "") -> Iterator[tuple[
 
 
 def is_wide(line: str) -> bool:
-    """Whether a file is UTF-16 or UTF-32, by the bytes of its first line, each as a character."""
-    halves = [set(line[start:16:2]) for start in (0, 1)]  # every other byte of English is NUL
+    """Whether a file is UTF-16 or UTF-32. line: its first line, each byte as a character."""
+    halves = [set(line[start:16:2]) for start in (0, 1)]  # in English text every other byte is NUL
     return line.startswith(("\xff\xfe", "\xfe\xff")) or (len(line) > 3 and {"\0"} in halves)
 
 
 def header_of(file: Path, encoding: str) -> list[str]:
-    """The column names of a file; for .jsonl those of its first object. Raises UserError for an empty file."""
+    """The column names of a file; for .jsonl the keys of the first object. Raises UserError for an empty file."""
     if ending_of(file) == ".parquet":
         import pyarrow.parquet as pq
 
@@ -227,7 +227,7 @@ def header_of(file: Path, encoding: str) -> list[str]:
 
 
 def names_of(columns: Columns) -> list[str]:
-    """The names of all columns, of text and of numbers."""
+    """The names of all columns: text and numbers."""
     return [column if isinstance(column, str) else column.name for column in columns]
 
 
@@ -241,19 +241,19 @@ def _rows_of(file: Path, columns: Columns, encoding: str) -> Iterator[Row]:
         _, header = next(table)
         for place, row in table:
             if len(row) != len(header):
-                quotes = "; a cell that holds the sign between cells must be in quotes" * (len(row) > len(header))
+                quotes = "; a cell that contains the delimiter must be in quotes" * (len(row) > len(header))
                 raise UserError(f"{file}, {place}: fields {len(row)}, but the header has {len(header)}{quotes}")
             if row == header and len(row) > 1:
-                raise UserError(f"{file}, {place}: the header once more, as in files that were joined: delete the line")
+                raise UserError(f"{file}, {place}: the header again, as in joined files: delete this line")
             yield place, dict(zip(header, row, strict=True))
 
 
 def _table(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
     """(first line, cells) of each row of a .csv or .tsv file, the header first.
 
-    Where a header has no comma, or no tab in .tsv, what it has of DELIMITERS is between the cells: some programs write
-    semicolons. Quotes are parsed strictly: otherwise an unclosed quote would swallow all rows after it. A line end
-    within quotes stays as it is: it is of the text.
+    The delimiter is a comma, or a tab for .tsv. If the header has none, it is the first of DELIMITERS in the header:
+    some programs write semicolons. Quotes are parsed strictly: otherwise an unclosed quote would swallow all rows after
+    it. A line end within quotes is part of the text.
     """
     csv.field_size_limit(MAX_CELL)
     lines = (line for _, line in whole_lines_of(file, encoding))
@@ -263,17 +263,17 @@ def _table(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
     begin = 1
     try:
         for row in reader:
-            if reader.line_num > begin and delimiter == "\t":  # many have no quoting, and a quote that opens a text
+            if reader.line_num > begin and delimiter == "\t":  # many .tsv files do not quote: this quote is text
                 raise UserError(
-                    f"{file}, line {begin}: a quote opens here and is closed in line {reader.line_num}, which makes "
-                    "one row of them: if that is meant, write the file as .csv or .jsonl, else without the quote"
+                    f"{file}, line {begin}: a quote opens here and is closed in line {reader.line_num}, so these lines "
+                    "are one row: if that is intended, write the file as .csv or .jsonl; if not, remove the quote"
                 )
             if row:  # not an empty line
                 yield f"line {begin}", row
             begin = reader.line_num + 1
-    except csv.Error as error:  # `lines_of` reports all else
+    except csv.Error as error:  # `lines_of` reports all other errors
         raise UserError(
-            f"{file}, line {begin}: a cell of the row that begins here opens with a quote and is not closed by one "
+            f"{file}, line {begin}: a quote opens in the row that begins here, and is never closed "
             f'({error}): close it, and write a quote within quotes twice ("")'
         ) from error
 
@@ -304,13 +304,13 @@ def _parquet(file: Path, columns: list[str]) -> Iterator[Row]:
 
 
 def cells_of_row(row: Mapping[str, object], columns: Columns, where: str) -> tuple[str, ...]:
-    """The cells of a row as text, " " for an empty one. where: the file and the row, for messages.
+    """The cells of a row as text; an empty cell becomes " ". where: the file and the row, for messages.
 
-    Raises UserError for a missing cell, for anything but text (a number, a list, an object), and for half a surrogate
-    pair; in a column of scores for anything but a number.
+    Raises UserError for a missing cell, for a cell that is not text (a number, a list, an object), and for half a
+    surrogate pair. In a column of scores, raises UserError for a cell that is not a number.
     """
     if missing := [name for name in names_of(columns) if name not in row]:
-        raise UserError(f"{where}: there is no {', '.join(missing)}")
+        raise UserError(f"{where}: {', '.join(missing)} is missing")
     cells = []
     for column in columns:
         if isinstance(column, str):

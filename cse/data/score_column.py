@@ -1,4 +1,4 @@
-"""A column of numbers beside the text, for objectives that learn from a score of each row."""
+"""A column of numbers beside the text, for objectives that learn from a score for each row."""
 
 import math
 import re
@@ -10,13 +10,14 @@ LARGEST = 3e38  # the numbers are kept as float32
 
 
 class ScoreColumn(NamedTuple):
-    """name: of the column. ends: the lowest and highest number, which become 0 and 1; None: any number, as it is."""
+    """name: the name of the column. ends: the lowest and the highest number; they become 0 and 1. None: any number,
+    unchanged."""
 
     name: str
     ends: tuple[float, float] | None
 
     def cell(self, cell: object, place: str) -> str:
-        """The scaled number, as text. Raises UserError if the cell is no number or outside `ends`.
+        """The scaled number, as text. Raises UserError if the cell is not a number or is outside `ends`.
 
         place: the file and row, for the message.
         """
@@ -33,12 +34,12 @@ class ScoreColumn(NamedTuple):
         low, high = self.ends
         if not low <= value <= high:
             raise UserError(
-                f"{place}: {self.name} is {value:g}, beyond `score_range`=[{low:g},{high:g}]: set it to the ends of "
-                "the scale, or to null for numbers of any size"
+                f"{place}: {self.name} is {value:g}, outside `score_range`=[{low:g},{high:g}]: set score_range to the "
+                "ends of the scale, or to null for any numbers"
             )
         return repr((value - low) / (high - low))
 
     def in_words(self, scaled: float) -> str:
-        """A row's number as its column has it, and what an objective learns from."""
+        """The number of a row as in its column, and the scaled number for the objective."""
         low, high = self.ends or (0.0, 1.0)
         return f"{self.name} {low + (high - low) * scaled:g}" + (f", scaled to {scaled:g}" if self.ends else "")

@@ -1,4 +1,4 @@
-"""Endless batches of images or sound: a batch depends on (seed, its number) alone, and is made ahead by workers."""
+"""Endless batches of images or sound. A batch depends on (seed, its number) alone. Workers prefetch the batches."""
 
 import hashlib
 import json
@@ -30,16 +30,16 @@ B = TypeVar("B")
 
 
 class Stream(Part, Dataset[B], Generic[B]):
-    """A data set whose items are whole batches: a subclass makes stream[number] from rows(number).
+    """A data set of whole batches. A subclass makes stream[number] from rows(number).
 
-    labels: the class of each item. where: the folder or dataset that holds the items, for messages. workers: None for
-    one per core. `batches` goes through it with worker processes, so that a training step finds its batch ready.
-    shuffle_labels: give the items each other's classes, drawn by the seed: a control without what the classes teach.
+    labels: the class of each item. where: the folder or dataset of the items, for messages. workers: None for one per
+    core. `batches` reads it with worker processes, so that a batch is ready when a training step needs it.
+    shuffle_labels: the seed shuffles the classes over the items: a control without information in the classes.
     Raises UserError if there is less than one batch.
     """
 
     kind = "items"
-    """What the items are, in the plural."""
+    """The name of the items, in the plural."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class Stream(Part, Dataset[B], Generic[B]):
             labels = labels[torch.randperm(len(labels), generator=seeded(seed, 2)).numpy()]
         self.labels, self.where, self.batch_size, self.seed = labels, where, batch_size, seed
         self.workers = min(MAX_WORKERS, usable_cores()) if workers is None else workers
-        self.shuffled, self.unreadable = shuffle_labels, 0  # of its items, as far as a subclass has looked
+        self.shuffled, self.unreadable = shuffle_labels, 0  # a subclass sets how many items are unreadable
         self.inputs: dict[str, str] = {}  # set by subclasses, see by_class
-        self.seconds_waited = 0.0  # how long the reader of `batches` has waited
+        self.seconds_waited = 0.0  # how long the reader of `batches` has waited so far
 
     def provenance(self) -> dict[str, object]:
-        """What the run learns from, JSON-ready; source: the folder's own name, or the dataset's on the hub."""
+        """The training data, JSON-ready. source: the name of the folder, or of the dataset on the hub."""
         return {
             "source": Path(self.where).absolute().name if Path(self.where).is_dir() else self.where,
             "kind": self.kind,
@@ -76,7 +76,7 @@ class Stream(Part, Dataset[B], Generic[B]):
 
     @property
     def num_classes(self) -> int:
-        """How many classes its items have."""
+        """The number of classes."""
         return len(np.unique(self.labels))
 
     def __len__(self) -> int:
@@ -84,20 +84,20 @@ class Stream(Part, Dataset[B], Generic[B]):
         return len(self.labels)
 
     def rows(self, number: int) -> list[int]:
-        """Items of batch `number`: every pass in a new order without its last incomplete batch, as released."""
+        """The items of batch `number`. Each pass has a new order, and drops the last incomplete batch, as released."""
         epoch, place = divmod(number, len(self) // self.batch_size)
         order = torch.randperm(len(self), generator=seeded(self.seed, 0, epoch))
         return order[place * self.batch_size :][: self.batch_size].tolist()
 
     @contextmanager
     def randomness(self, number: int) -> Iterator[None]:
-        """A block in which torch's CPU generator, which torchvision and torchaudio use, depends on (seed, number)."""
+        """A block in which torch's CPU generator depends on (seed, number). torchvision and torchaudio use it."""
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.set_state(seeded(self.seed, 1, number).get_state())
             yield
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[B]:
-        """Batches first, first + 1, ... without end; as one of `world` processes, every world-th of them."""
+        """Batches first, first + 1, ... without end. Each of `world` processes gets every world-th batch."""
         made = prefetch(self, count(first * world + rank, world), self.workers, count_gpus() > 0)
         while True:
             started = time.perf_counter()
@@ -107,30 +107,30 @@ class Stream(Part, Dataset[B], Generic[B]):
 
 
 def check_depth(root: Path, paths: Iterable[Path], most: int, items: str) -> None:
-    """Raise UserError if every path is more than `most` folders below the root, whose folders are no classes then.
+    """Raise UserError if every path is more than `most` folders below the root: then its folders are not classes.
 
-    items: what the files are.
+    items: the name of the files.
     """
     first = min((path.relative_to(root) for path in paths), key=lambda path: len(path.parts))
     if deeper := first.parts[: -most - 1]:
         raise UserError(
-            f"it is too high: its folders hold further folders, not {items}",
+            f"it is a level too high: its folders hold further folders, not {items}",
             key="folder",
             value=root,
-            instead=f"name the one whose folders are the classes, such as {root.joinpath(*deeper)}",
+            instead=f"name the folder that has one folder per class, such as {root.joinpath(*deeper)}",
         )
 
 
 def tell_unread(kind: str, root: Path, read: Sequence[Path], others: Sequence[Path]) -> None:
-    """Log what of a folder of classes is not read, and which classes have nothing. kind: of its items."""
+    """Log which files of a folder of classes are not read, and which folders are empty. kind: the name of the items."""
     if others:
         log.warning("%-10s %s: %s", kind, root, unread_in_words(root, others))
     if empty := classes_without(root, read):
-        log.warning("%-10s %s: folders without %s, which are no classes: %s", kind, root, kind, some(empty))
+        log.warning("%-10s %s: folders without %s are not classes: %s", kind, root, kind, some(empty))
 
 
 def by_class(kind: str, files: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """A digest of each class's files, which resumed runs compare. files: (class, name, digest). kind: of its items."""
+    """A digest of the files of each class. Resumed runs compare it. files: (class, name, digest). kind: the items."""
     found: dict[str, Any] = {}
     for name, *file in files:
         found.setdefault(f"the {kind} of {name}", hashlib.sha256()).update(repr(file).encode())

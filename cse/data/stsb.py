@@ -1,4 +1,4 @@
-"""STS-B's training pairs, from a folder of SentEval's data or from the hub's copy of it."""
+"""STS-B's training pairs, from a folder with SentEval's data or from the hub's copy."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -24,8 +24,8 @@ FIELDS = {"score": 4, "sentence1": 5, "sentence2": 6}
 class Stsb(Text):
     """The pairs with their scores.
 
-    senteval: SentEval's downstream/ folder, None for the hub's copy. allow_partial: accept another number of pairs than
-    the official one. settings: those of Text.
+    senteval: SentEval's downstream/ folder; None for the hub's copy. allow_partial: accept another number of pairs than
+    the official number. settings: the settings of Text.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class Stsb(Text):
         return self.of_function(partial(self.pairs, file), copy=str(file))
 
     def read(self, found: Found | None = None) -> TextRows:
-        """See Text. Raises UserError for another number of pairs than the official one."""
+        """See Text. Raises UserError if the number of pairs is not the official number."""
         rows = super().read(found)
         number = len(rows.texts[0])
         if number != STSB_ROWS["train"] and not self.allow_partial:
             raise UserError(
                 f"{rows.place} has {number:,} pairs, not the official {STSB_ROWS['train']:,}: restore it, or set "
-                "allow_partial=true to train on what is there"
+                "allow_partial=true to train on these pairs"
             )
         return rows
 

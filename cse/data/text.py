@@ -1,7 +1,6 @@
-"""Where training text comes from: any local file or folder, a hub dataset, or a function that yields rows.
+"""The sources of training text: any local file or folder, a hub dataset, or a function that yields rows.
 
-`Text` has the settings, `find` opens what they name, and `read` makes the rows (cse.data.rows), once for the same
-content.
+`Text` has the settings. `find` opens the source. `read` makes the rows (cse.data.rows), only once for the same content.
 """
 
 import hashlib
@@ -44,7 +43,7 @@ from cse.ranges import Cache, Count, Encoding, Ends, File, Mark, Name, Natural, 
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 
-VERSION = 3  # of what the readers, `fault` and `tokenized` make of the same bytes: change it with them, for the caches
+VERSION = 3  # a part of each cache's key: increase it if the result of the readers, `fault` or `tokenized` changes
 
 
 RowsFunction = Callable[[], Iterator[tuple[str, ...]]]
@@ -52,10 +51,10 @@ RowsFunction = Callable[[], Iterator[tuple[str, ...]]]
 
 @dataclass(frozen=True)
 class Found:
-    """A source of text that is there, and not read yet.
+    """A source of text that exists and is not read yet.
 
-    rows: can be read once. digest: of what they will be. place: the file, folder or dataset. checksums: SHA-256 of the
-    local files.
+    rows: can be read once. digest: a digest of the rows, known before reading. place: the file, folder or dataset.
+    checksums: SHA-256 of the local files.
     """
 
     rows: Iterator[tuple[str, ...]]
@@ -65,10 +64,10 @@ class Found:
 
 
 class Text(Part):
-    """The settings of a text; conf/data/text.yaml explains every one but `rows`.
+    """The settings of a text. conf/data/text.yaml explains all except `rows`.
 
-    rows: instead of path, a function that yields the rows of a corpus; `identity` is then the key of their cache, with
-    the function's file and settings if it is no published one.
+    rows: replaces path: a function that yields the rows of a corpus. Then `identity` is the key of their cache. If the
+    corpus is not published, the key also has a digest of the function's file and its settings.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class Text(Part):
         preview: Annotated[Natural, Mark.LOGGING, Mark.ONCE] = 0,
         empty: Empty | None = "keep",
     ):
-        if path is not None and name in DATASETS:  # its licence and revision would be those of another text
+        if path is not None and name in DATASETS:  # its licence and revision would be another text's
             why = f"it is a published corpus: give the text of `path`={path} another name"
             raise UserError(why, key="name", value=name)
         if rows and columns and len(columns) > 1 and name in DATASETS and len(DATASETS[name].columns) < 2:
@@ -112,7 +111,7 @@ class Text(Part):
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """A published corpus, or the file, folder or dataset of the hub that the settings name."""
+        """A published corpus, or the file, folder or hub dataset in the settings."""
         name, path, rows = str(settings.get("name")), settings.get("path"), settings.get("rows") or {}
         own = {f"rows.{key}": rows[key] for key in ("file", "folder") if rows.get(key)}
         for dataset, about in DATASETS.items():
@@ -129,34 +128,34 @@ class Text(Part):
 
     @property
     def num_columns(self) -> int:
-        """Columns of a row; plain text has one."""
+        """The number of columns; plain text has one."""
         return len(self.column_names)
 
     @property
     def copy(self) -> str | None:
-        """The file or folder of a corpus, as the settings of its function name it."""
+        """The file or folder of a corpus, from the settings of its function."""
         given = self.rows.keywords if isinstance(self.rows, partial) else {}
         return given.get("file") or given.get("folder")
 
     @property
     def place(self) -> str | None:
-        """The file, folder or dataset that the settings name."""
+        """The file, folder or dataset in the settings."""
         return self.copy or self.path
 
     @property
     def columns_to_read(self) -> Columns | None:
-        """Those of text, and the one of numbers; None for plain text."""
+        """The columns of text and the column of numbers; None for plain text."""
         if self.columns is None:
             return None
         return [*self.columns, self.scores] if self.scores else self.columns
 
     @property
     def published_rows(self) -> tuple[int, ...]:
-        """How many rows the published corpus has, or its copies have; () for other text."""
+        """The numbers of rows that the published corpus or its copies have; () for other text."""
         return DATASETS[self.name].rows if self.name in DATASETS else ()
 
     def find(self) -> Found:
-        """Open the source without reading any published corpus: that is `read`, and may take hours.
+        """Open the source. A published corpus is not read here: `read` does that, and may take hours.
 
         Raises MissingResource for a source that is not available, UserError for a file without these columns.
         """
@@ -169,10 +168,10 @@ class Text(Part):
         return found
 
     def read(self, found: Found | None = None) -> TextRows:
-        """Read what `find` found, or its cache.
+        """Read the source that `find` opened, or its cache.
 
-        Raises what `find` does, and UserError for a source that cannot be read, that changes while it is read (no cache
-        is left then), that has fewer than two rows, or too many unusable ones (`empty`).
+        Raises the errors of `find`. Raises UserError if the source cannot be read, changes while it is read (then no
+        cache is left), has fewer than two rows, or has too many unusable rows (`empty`).
         """
         found = found or self.find()
         notes: Notes = {}
@@ -216,7 +215,7 @@ class Text(Part):
         )
 
     def open_source(self) -> Found:
-        """The source, opened: its rows and a digest of what they will be, noise apart."""
+        """The opened source: its rows without noise, and their digest."""
         if self.rows is not None:
             return self.of_function(self.rows, self.copy)
         if self.path is None:
@@ -224,11 +223,11 @@ class Text(Part):
         return self._of_hub(self.path) if is_on_hub(self.path) else self._of_files(self.path)
 
     def of_function(self, rows: RowsFunction, copy: str | None) -> Found:
-        """The rows that a function yields. copy: the file or folder that it reads, if it names one."""
+        """The rows that a function yields. copy: the file or folder that the function reads, if any."""
         with naming(path="rows.file"):
             checksums = checksums_of(files_of(Path(copy).expanduser())) if copy else {}
         about = self.identity, self.columns, *checksums.values(), *(self.scores or ())
-        if is_published(self.name):  # of ours: its identity has its settings, and an error needs its traceback
+        if is_published(self.name):  # our function: its identity has its settings, and an error needs a traceback
             return Found(self._checked(rows, checksums), key_of_parts(*about), copy, checksums)
         own = partial(rows_by, rows, f"data={self.name}")
         return Found(self._checked(own, checksums), key_of_parts(*about, *version_of(rows)), copy, checksums)
@@ -236,12 +235,12 @@ class Text(Part):
     def _of_files(self, path: str) -> Found:
         """The rows of a file, or of the files of a folder."""
         if self.scores and self.columns is None:
-            why = "it needs `columns`=[A,B], the columns of text beside it"
+            why = "it needs `columns`=[A,B], the columns of the text"
             raise UserError(why, key="scores", value=self.scores.name)
         if self.split != "train" or self.subset:
             idle = f"`subset`={self.subset}" if self.subset else f"`split`={self.split}"
             raise UserError(
-                f"{idle} is of a dataset on the hub; {path} is of this machine, and read whole: name the file"
+                f"{idle} is for a dataset on the hub, but {path} is on this machine, and read whole: name the file"
             )
         files = files_of(Path(path).expanduser())
         checksums = checksums_of(files)
@@ -259,8 +258,8 @@ class Text(Part):
     def _checked(self, rows: RowsFunction, checksums: dict[str, str]) -> Iterator[tuple[str, ...]]:
         """The rows, opened only when the first is read.
 
-        Raises UserError for a row that has not a text for each column, and after the last row if a local file has
-        changed, or if a published corpus has not as many rows as were published.
+        Raises UserError for a row without a text for each column. After the last row, raises UserError if a local file
+        has changed, or if a published corpus does not have the published number of rows.
         """
         names = [*self.column_names, f"{self.scores.name} (`scores`)"] if self.scores else self.column_names
         count = 0
@@ -272,14 +271,14 @@ class Text(Part):
         whole = self.published_rows
         if whole and count not in whole:
             raise UserError(
-                f"data={self.name} has {count:,} rows, but the published file has {whole[0]:,}: take a whole copy (of "
-                "the hub's, delete the one in its cache), or train on it as text of your own, data=text data.path=FILE"
+                f"data={self.name} has {count:,} rows, but the published file has {whole[0]:,}: take a complete copy "
+                "(of the hub's, delete the cached one), or train on it as text of your own, data=text data.path=FILE"
             )
 
 
 @dataclass(frozen=True)
 class SampleNeed(CorpusNeed):
-    """Rows that are drawn from a published corpus, which is kept nowhere else than in the cache of the text."""
+    """Rows that are drawn from a published corpus. Only the cache of the text keeps them."""
 
     settings: Settings = field(compare=False, kw_only=True)
 
@@ -302,7 +301,7 @@ class SampleNeed(CorpusNeed):
 
 
 def checksums_of(files: Iterable[Path]) -> dict[str, str]:
-    """The SHA-256 that each file has before it is read."""
+    """The SHA-256 of each file before it is read."""
     found = {}
     for file in files:
         with reading(file):
@@ -311,14 +310,14 @@ def checksums_of(files: Iterable[Path]) -> dict[str, str]:
 
 
 def repo_of_text(name: str) -> hub.Repo:
-    """The repository that `path` names."""
-    return hub.Repo(name, "dataset", f"`path`={name} is no local file", "give a file or a folder")
+    """The repository of `path`."""
+    return hub.Repo(name, "dataset", f"`path`={name} is not a local file", "give a file or a folder")
 
 
 def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.ndarray:
-    """The row numbers that `limit` selects, in order: the first ones, or with a seed a random choice.
+    """The row numbers that `limit` selects, in order: the first rows, or with a seed a random sample.
 
-    With the same seed, a smaller limit selects a subset of what a larger one does.
+    With the same seed, a smaller limit selects a subset of the rows of a larger limit.
     """
     size = rows if limit is None else round(limit * rows) if isinstance(limit, float) else min(limit, rows)
     if seed is None:
@@ -327,28 +326,28 @@ def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.nd
 
 
 def key_of_parts(*parts: object) -> str:
-    """A key of 32 hexadecimal digits, made of VERSION and the parts' repr."""
+    """A key of 32 hexadecimal digits from VERSION and the repr of the parts."""
     return hashlib.sha256(repr((VERSION, *parts)).encode()).hexdigest()[:32]
 
 
 def made_by(function: RowsFunction) -> Callable[..., object]:
-    """The function or class that was named: without its settings, or of an object that is called."""
+    """The function without its settings, or the class of a callable object."""
     named = function.func if isinstance(function, partial) else function
     return named if isroutine(named) or isclass(named) else type(named)
 
 
 def version_of(function: RowsFunction) -> tuple[str, str, str]:
-    """What the rows of a function follow from beside its data: its name, a checksum of its file, and its settings."""
+    """What determines a function's rows, beside its data: its name, a checksum of its file, and its settings."""
     named = made_by(function)
     given = (function.args, function.keywords) if isinstance(function, partial) else ()
     module = getmodule(named)
-    file = vars(module).get("__file__") if module else None  # none of what is built into Python
+    file = vars(module).get("__file__") if module else None  # a built-in of Python has no file
     settings = json.dumps(given, sort_keys=True, default=lambda value: class_name(type(value)))
     return class_name(named), sha256(Path(file)) if file else "", settings
 
 
 def rows_by(function: RowsFunction, where: str) -> Iterator[tuple[str, ...]]:
-    """What a function of the user's own (data.rows) yields, unchecked; whatever it raises becomes a UserError."""
+    """The unchecked rows of a function of the user's own (data.rows). Any error that it raises becomes a UserError."""
     if not callable(function):
         raise UserError(f"{where}: `rows` is called later: its YAML needs _partial_: true")
     name, count = class_name(made_by(function)), 0
@@ -362,16 +361,16 @@ def rows_by(function: RowsFunction, where: str) -> Iterator[tuple[str, ...]]:
     except (UserError, RunError):
         raise
     except Exception as error:
-        raise UserError(f"{where}, after row {count}: {name} raised {in_short(error)}: mend it, or its data") from error
+        raise UserError(f"{where}, after row {count}: {name} raised {in_short(error)}: fix it, or its data") from error
 
 
 def check_row(row: object, names: Sequence[str], where: str) -> None:
-    """Raise UserError unless a row has a text for each column. names: of the columns."""
+    """Raise UserError unless a row has a text for each column. names: the names of the columns."""
     if not isinstance(row, tuple | list):
         raise UserError(f"{where}: {row!r:.40} is {type(row).__name__}, not a tuple with a text for each column")
     if len(row) != len(names):
         asked = f"`columns`=[{','.join(names)}] asks for {len(names)}"
-        raise UserError(f"{where}: a {type(row).__name__} of {len(row)}, where {asked}")
+        raise UserError(f"{where}: a {type(row).__name__} of {len(row)}, but {asked}")
     for name, cell in zip(names, row, strict=True):
         if not isinstance(cell, str):
             raise UserError(f"{where}: {name} is {cell!r:.40}, of type {type(cell).__name__}, not text")

@@ -1,13 +1,12 @@
 """One rule for unusable data, the same for text, images and sound.
 
-Up to 1 % of the rows or files, and always one, may be unusable: they are skipped, and every start logs how many there
-are and which is the first. More than 1 % means a broken data set, which is refused before any work. For text
-`data.empty` changes the rule; the papers' corpora keep such rows, because they have some and their order must not
-change.
+Up to 1 % of the rows or files may be unusable, and one always may. They are skipped. Every start logs how many there
+are, and names the first. More than 1 % means a broken data set: it is refused before any work. For text `data.empty`
+changes the rule. The papers' corpora keep unusable rows, because the order of these corpora must not change.
 
-A row of text is unusable if one of its cells has no visible character (empty, whitespace, zero-width and control
-characters), is a missing value that a program wrote as a word (NA, NULL, \\N), or contains NUL (a sign of UTF-16 or of
-a binary file read as text).
+A row of text is unusable if one of its cells has no visible character (only whitespace, zero-width and control
+characters), is a missing value that a program wrote as a word (NA, NULL, \\N), or contains NUL. NUL is a sign of
+UTF-16, or of a binary file.
 """
 
 import logging
@@ -33,14 +32,14 @@ MISSING = {
     *("\\N", "(null)", "<null>", "NaT", "1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND"),
     *("#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"),
 }
-"""What pandas, R, spreadsheets (also for a formula that failed) and databases (MySQL's \\N) write for no value."""
+"""How pandas, R, spreadsheets (also for a formula that failed) and databases (MySQL's \\N) write a missing value."""
 
 Notes = dict[str, Any]
-"""Kept beside the cached rows. rows: how many there are; faults: {reason: the numbers of the unusable rows, from 0}."""
+"""Kept beside the cached rows. rows: their number. faults: {reason: the numbers of the unusable rows, from 0}."""
 
 
 def note_faults(rows: Iterable[tuple[str, ...]], names: Sequence[str], notes: Notes) -> Iterator[tuple[str, ...]]:
-    """Pass the rows through and fill `notes`. names: the columns of text, which come first in a row."""
+    """Pass the rows through and fill `notes`. names: the columns of text; they come first in a row."""
     notes |= {"rows": 0, "faults": {}}
     for row in rows:
         for name, cell in zip(names, row, strict=False):
@@ -51,7 +50,7 @@ def note_faults(rows: Iterable[tuple[str, ...]], names: Sequence[str], notes: No
 
 
 def fault(cell: str) -> str | None:
-    """Why a text is unusable, or None."""
+    """The reason why a text is unusable, or None."""
     if "\0" in cell:
         return "holds NUL"
     if cell.strip() in MISSING:
@@ -60,10 +59,10 @@ def fault(cell: str) -> str | None:
 
 
 def usable_rows(notes: Notes, empty: Empty | None, where: str) -> np.ndarray:
-    """The numbers of the rows to use, in order (int64); logs how many are unusable, and why.
+    """The numbers of the rows to use, in order (int64). Logs how many are unusable, and why.
 
-    empty: data.empty, see conf/data/text.yaml; where: names the data. Raises UserError, with the reasons and what to
-    do, for more unusable rows than `empty` allows.
+    empty: data.empty, see conf/data/text.yaml. where: the name of the data. Raises UserError if there are more unusable
+    rows than `empty` allows. The error has the reasons and says what to do.
     """
     total, faults = notes["rows"], notes["faults"]
     unusable = sorted(set().union(*faults.values()))
@@ -76,16 +75,16 @@ def usable_rows(notes: Notes, empty: Empty | None, where: str) -> np.ndarray:
         limit = "`empty`=refuse" if empty == "refuse" else f"more than {UNUSABLE_SHARE:.0%}"
         raise UserError(f"{said}; {limit}: repair or delete them, or leave them out with `empty`=skip")
     if empty == "keep":
-        log.warning("%s; they are kept as they are", said)
+        log.warning("%s; they are kept unchanged", said)
         return np.arange(total)
     log.warning("%s; they are left out", said)
     return np.setdiff1d(np.arange(total), unusable)
 
 
 def check_share(unusable: int, total: int, items: str, where: str, first: str) -> None:
-    """Raise UserError if more than one item and more than 1 % of them are unusable.
+    """Raise UserError if more than one item and more than 1 % of all items are unusable.
 
-    items: what to call them; first: the name of the first unusable one.
+    items: the name of the items. first: the name of the first unusable item.
     """
     if unusable > max(1, UNUSABLE_SHARE * total):
         raise UserError(

@@ -1,11 +1,11 @@
-"""n sentences of any language's Wikipedia: SimCSE's procedure (a random sample of a dump's sentences), repeatable.
+"""n sentences of any language's Wikipedia. As in SimCSE's procedure, they are a random sample of a dump's sentences.
 
-Each sentence is ranked by its hash under the seed, and the n lowest ranks are the sample: uniform over the distinct
-sentences, the same each time it is drawn, with never more than n sentences in memory.
+The hash of a sentence under the seed is its rank. The n lowest ranks are the sample. It is uniform over the distinct
+sentences, and always the same for a seed. Never more than n sentences are in memory.
 
-NLTK's Punkt (Kiss & Strunk 2006) finds the sentences. It needs no data: it learns a language's abbreviations ("z. B.",
-"im 19. Jahrhundert") from the first articles. Then the parts are split at the full stops of Chinese and Japanese, which
-no space follows.
+NLTK's Punkt (Kiss & Strunk 2006) finds the sentences. It needs no data: it learns the abbreviations of a language ("z.
+B.", "im 19. Jahrhundert") from the first articles. Then the parts are split at the full stops of Chinese and Japanese,
+because no space follows these.
 """
 
 import hashlib
@@ -44,10 +44,10 @@ def wikipedia(
     max_units: Count,
     unit: Unit,
 ) -> Iterator[tuple[str, ...]]:
-    """Rows of one sentence each from the hub's wikimedia/wikipedia, dump "20231101" of language "en", "de", ...
+    """Rows of one sentence each from the hub's wikimedia/wikipedia: dump "20231101", language "en", "de", ...
 
-    share: the share of the articles to use, chosen by hash, for all of a large Wikipedia takes hours. See `sample` for
-    the rest.
+    share: the share of the articles to use. A hash chooses them, because all of a large Wikipedia takes hours. `sample`
+    explains the other arguments.
     """
     articles = (row["text"] for row in _rows(f"{dump}.{language}") if _hash(row["id"], seed) / 2**64 < share)
     for sentence in sample(articles, n, seed, min_units=min_units, max_units=max_units, unit=unit):
@@ -55,17 +55,18 @@ def wikipedia(
 
 
 def _rows(config: str) -> Iterator[Json]:
-    """The rows of a dump, downloaded while they are read. Raises MissingResource, also if the connection breaks."""
+    """The rows of a dump, downloaded while they are read. Raises MissingResource, also if the connection fails."""
     repo = repo_of("wikipedia")
     with hub.refusals(repo):
         yield from hub.stream_split(repo, config)
 
 
 def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units: int, unit: Unit) -> list[str]:
-    """n distinct sentences of min_units..max_units units (words, or characters but spaces) that end like a sentence.
+    """n distinct sentences of min_units..max_units units that end like a sentence. unit: words, or characters except
+    spaces.
 
-    They come in the order of their hashes; the log has the SHA-256 of all of them, one per line. Raises UserError if
-    there are fewer.
+    They are in the order of their hashes. The log has the SHA-256 of all sentences, one per line. Raises UserError if
+    there are fewer than n.
     """
     articles = iter(articles)
     first = list(itertools.islice(articles, TRAINING_ARTICLES))
@@ -99,7 +100,7 @@ def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units
 
 
 def sentence_splitter(texts: list[str]) -> Callable[[str], Iterator[str]]:
-    """A function that splits an article into its sentences; texts: what it learns abbreviations from."""
+    """A function that splits an article into its sentences. texts: it learns abbreviations from these."""
     check_loads("nltk.tokenize.punkt")
     from nltk.tokenize.punkt import PunktSentenceTokenizer, PunktTrainer
 

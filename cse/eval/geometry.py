@@ -1,9 +1,11 @@
-"""How sentences lie on the unit sphere: alignment, uniformity, effective rank, isotropy, mean cosine.
+"""The geometry of sentences on the unit sphere: alignment, uniformity, effective rank, isotropy, mean cosine.
 
 Wang & Isola 2020 (arXiv:2005.10242), on unit vectors x_i:
     alignment  = mean over positive pairs of |x - y|^2
     uniformity = log mean over i < j of exp(-t |x_i - x_j|^2),  t = 2
-N sentences, D embedding width, B rows of a chunk: uniformity has one (B, B) block of cosines in memory at a time.
+
+N is the number of sentences, D the embedding width, and B the rows of a chunk. uniformity has one (B, B) block of
+cosines in memory at a time.
 """
 
 import math
@@ -34,7 +36,7 @@ CHUNK = 4096  # rows; a (4096, 4096) float32 block takes 64 MiB
 
 
 def unit_rows(x_ND: Tensor | np.ndarray) -> Tensor:
-    """The rows scaled to length 1 (zero rows stay zero), in the input's precision, at least float32."""
+    """The rows scaled to length 1, in the precision of the input, but at least float32. Rows of zeros stay zero."""
     x_ND = torch.as_tensor(x_ND)
     return normalize(x_ND.to(torch.promote_types(x_ND.dtype, torch.float32)), dim=-1)
 
@@ -67,7 +69,7 @@ def uniformity(x_BD: Tensor | np.ndarray, t: Positive = 2.0, log: bool = True, c
     """
     x_ND = unit_rows(x_BD)
     rows = len(x_ND)
-    squares_N = x_ND.square().sum(-1)  # 1, but 0 of a vector of zeros, which is as far from all others: 1, not 2
+    squares_N = x_ND.square().sum(-1)  # 1, or 0 for a vector of zeros; its squared distance to all others is 1, not 2
     total = x_ND.new_zeros((), dtype=torch.float64)
     for start in track(range(0, rows, chunk), "chunk"):
         block_BD, squares_B1 = x_ND[start : start + chunk], squares_N[start : start + chunk, None]
@@ -133,16 +135,16 @@ def mean_cosine(x_ND: Tensor | np.ndarray) -> float:
 
 
 class GeometrySource(Source):
-    """zero_vectors: by split, how many of its sentences have a vector of zeros."""
+    """zero_vectors: for each split, the number of sentences with a vector of zeros."""
 
     zero_vectors: dict[str, int]
 
 
 class Geometry(ScoredPairs):
-    """The geometry of STS-B's sentence embeddings, for each split; conf/eval/geometry.yaml explains every value.
+    """The geometry of STS-B's sentence embeddings, for each split. conf/eval/geometry.yaml explains the settings.
 
-    Alignment is over the positives, the rest over the split's sentences. A vector of zeros lies in the centre, 1 from
-    each vector of the sphere and 0 from another one of zeros.
+    Alignment is over the positive pairs, the other scores over the sentences of the split. A vector of zeros is the
+    centre: its distance is 1 to each vector on the sphere, and 0 to another vector of zeros.
     """
 
     primary = "alignment"
@@ -177,7 +179,7 @@ class Geometry(ScoredPairs):
         super().prepare()
         for split in self.splits:
             if not self._positive(self.whole(split)).any():
-                raise UserError(f"no pair of {split} scores so high", key="threshold", value=self.threshold)
+                raise UserError(f"no pair of {split} has so high a score", key="threshold", value=self.threshold)
 
     def whole(self, split: str) -> Examples:
         """The pairs of all files of a split."""

@@ -3,9 +3,9 @@
     l_i = -log  exp(s_ii / t)  /  ( exp(s_ii / t) + sum_{j != i} w_ij exp(s_ij / t) )
     w_ij = g(s_ij) / mean_{j != i} g(s_ij),   g(s) = exp(-(s - mu)^2 / (2 sigma^2)) / (sigma sqrt(2 pi))
 
-s is the cosine of anchor i and positive j, t the temperature; w is a constant for the gradient. B rows of the global
-batch, D width. The loss is the mean of l_i. Likely false negatives, above mu, weigh less, and so do easy ones, below
-it.
+s_ij is the cosine of anchor i and positive j, and t the temperature. The gradient treats w as a constant. B is the
+number of rows in the global batch, D the width. The loss is the mean of l_i. A likely false negative (cosine above mu)
+weighs less. So does an easy negative (cosine below mu).
 """
 
 import math

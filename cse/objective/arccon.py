@@ -1,11 +1,11 @@
-"""ArcCon, the angular-margin contrast of ArcCSE (arXiv:2203.06875); without its triplet loss.
+"""ArcCon, the angular-margin contrast of ArcCSE (arXiv:2203.06875). ArcCSE's triplet loss is left out.
 
-The equation was confirmed by an independent implementation, not by the paper's text (docs/papers/arccon.md).
+An independent implementation confirmed the equation; the paper's text could not be read (docs/papers/arccon.md).
 
     l_i = -log  exp(cos(theta_ii + m) / t)  /  ( exp(cos(theta_ii + m) / t) + sum_{j != i} exp(cos(theta_ij) / t) )
 
-theta_ij is the angle between the embeddings of anchor i and positive j, m the margin, t the temperature. B rows of the
-global batch, D width. The loss is the mean of l_i, from anchors to positives.
+theta_ij is the angle between the embeddings of anchor i and positive j, m the margin, and t the temperature. B is the
+number of rows in the global batch, D the width. The loss is the mean of l_i, from anchors to positives.
 """
 
 import math

@@ -2,7 +2,8 @@
 
     L = sum_i (1 - rho_ii)^2 + lambda sum_i sum_{j != i} rho_ij^2
 
-rho is the correlation of channel i of view 1 with channel j of view 2 over the batch. B rows, P projector width.
+rho_ij is the correlation over the batch of channel i of view 1 with channel j of view 2. B is the number of rows, P the
+width of the projector.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,8 @@ from cse.types import Loss
 
 
 def standardize(z_BP: Tensor, eps: float) -> Tensor:
-    """Mean 0 and variance 1 over the batch, as BatchNorm in training without its affine part."""
+    """Scale each channel to mean 0 and variance 1 over the batch, like BatchNorm in training without its affine
+    part."""
     variance_P, mean_P = torch.var_mean(z_BP, 0, correction=0)
     return (z_BP - mean_P) * (variance_P + eps).rsqrt()
 
@@ -48,7 +50,7 @@ def barlow_twins(
 
 
 class Barlow(TwoViews):
-    """Barlow Twins on the projections of two views. head: partial of the projector, called with `dim`."""
+    """Barlow Twins on the projections of two views. head: a partial of the projector; it is called with `dim`."""
 
     def __init__(
         self,

@@ -3,8 +3,8 @@
     l_i^(k) = -w_i <z_i^(1), z_i^(2)> / t  +  log sum_{l in {1, 2}, j != i} exp(<z_i^(k), z_j^(l)> / t)
     DCL: w_i = 1;   DCLW: w_i = 2 - exp(<z_i^(1), z_i^(2)> / sigma) / mean_j exp(<z_j^(1), z_j^(2)> / sigma)
 
-z^(k) is view k, on the unit sphere, t the temperature. B rows of the global batch, D width, R = 2B rows of both views.
-The loss is the mean of l over rows and views; the text writes the sum.
+z^(k) is view k on the unit sphere, and t the temperature. B is the number of rows in the global batch, D the width, and
+R = 2B the rows of both views. The loss is the mean of l over rows and views. The paper's text has the sum.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def dcl(z1_BD: Tensor, z2_BD: Tensor, temperature: Positive, sigma: Positive | N
 
 
 class DCL(Contrast):
-    """DCL of two views, both as anchors; DCLW with a sigma."""
+    """DCL of two views. Both views are anchors. With a sigma: DCLW."""
 
     def __init__(self, dim: int, head: Callable[[int], nn.Module], temperature: Positive, sigma: Positive | None):
         super().__init__(dim, head, partial(dcl, temperature=temperature, sigma=sigma))

@@ -3,9 +3,9 @@
     l(i, j) = -log  exp(sim(e_i, e_j) / t)  /  sum_{k != i} exp(sim(e_i, e_k) / t)
     L_contrastive = mean over i of  l(i, i + N) + l(i + N, i)  over the 2N rows [anchors; mean positives]
 
-Every other row is a negative, those of the same document too. The text sums where the authors' code takes the mean.
-N anchors of the whole batch (documents x anchors a document), P positives an anchor, D width, R = 2N rows, Q rows of
-the memory bank.
+Every other row is a negative, also a row of the same document. The paper's text takes the sum, the authors' code the
+mean. N is the number of anchors in the whole batch (documents x anchors per document), P the positives per anchor, D
+the width, R = 2N the rows, and Q the rows of the memory bank.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Reduction = Literal["mean", "sum"]
 
 
 def negative_log(log_p: Tensor, floor: float) -> Tensor:
-    """-log p; with a floor -log(p + floor), at most -log(floor), as in the authors' metric-learning library."""
+    """-log p. With a floor: -log(p + floor), as in the authors' metric-learning library. It is at most -log(floor)."""
     return -(log_p.exp() + floor).log() if floor else -log_p
 
 
@@ -103,12 +103,13 @@ def nt_xent_against_memory(
 
 
 class Declutr(Objective):
-    """Contrast of spans and, on the same masked pass of the anchors, the masked-language-model loss.
+    """Contrast of spans, and the masked-language-model loss on the same masked pass of the anchors.
 
-    head: partial of a module called with `dim`, applied to each span before positives are averaged, dropped at test.
-    memory_size: embeddings in the memory bank, 0 for none (the paper's main setting). memory_kind: "paper_literal",
-    older rows are further negatives of the live batch; "pml", as in the authors' metric-learning library; "v1_labels",
-    as in their code at v1's time, where labels restart in each batch: older rows of the same index are then positives.
+    head: a partial of a module; it is called with `dim`. It applies to each span before positives are averaged, and is
+    dropped at test time. memory_size: embeddings in the memory bank, 0 for none (the paper's main setting).
+    memory_kind: "paper_literal": older rows are further negatives of the live batch. "pml": as in the authors'
+    metric-learning library. "v1_labels": as in their code at v1's time: labels restart in each batch, so older rows of
+    the same index are positives.
     """
 
     num_views = 2
@@ -142,11 +143,11 @@ class Declutr(Objective):
         self.labels_Q: Tensor
         self.register_buffer("memory_QD", torch.zeros(memory_size, cast(int, self.head.out_dim)))
         self.register_buffer("labels_Q", torch.full((memory_size,), -1))  # -1: not filled yet
-        self.held: int | None = 0  # filled rows of the bank; None: to be read from labels_Q, which waits for a GPU
+        self.held: int | None = 0  # filled rows of the bank; None: read it from labels_Q, and wait for the GPU
         self.register_load_state_dict_post_hook(Declutr._forget_held)
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """View 0 holds the anchors, view 1 the positives of one anchor after the other. The parts are unweighted."""
+        """View 0 holds the anchors, view 1 the positives, anchor after anchor. The parts are unweighted."""
         anchors, positives = views[:2]
         anchors_ND = self.head(anchors.pooled_BD)
         positives_NPD = self.head(positives.pooled_BD).unflatten(0, (len(anchors_ND), -1))
@@ -159,13 +160,13 @@ class Declutr(Objective):
         return Loss(total + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
     def negatives(self, anchors: int) -> int:
-        """All 2N rows but the anchor and its positive, and the memory bank's rows."""
+        """All 2N rows except the anchor and its positive, plus the rows of the memory bank."""
         return 2 * anchors - 2 + self.memory_size
 
     def contrast(self, anchors_ND: Tensor, positives_ND: Tensor) -> Tensor:
-        """Eq. 1, with the memory bank where there is one, which it updates.
+        """Eq. 1, with the memory bank if there is one. Updates the bank.
 
-        Raises UserError for a bank too small for one batch, unless memory_kind is "paper_literal".
+        Raises UserError if the bank is too small for one batch, unless memory_kind is "paper_literal".
         """
         loss = partial(nt_xent, reduction=self.reduction, log_floor=self.log_floor)
         if not self.memory_size:
@@ -182,8 +183,8 @@ class Declutr(Objective):
             return loss(anchors_ND, positives_ND, self.temperature, older_QD)
         if self.memory_size < len(rows_RD):
             raise UserError(
-                f"objective.memory_size={self.memory_size} cannot hold one batch's {len(rows_RD)} embeddings, as "
-                f"objective.memory_kind={self.memory_kind} needs."
+                f"objective.memory_size={self.memory_size} cannot hold the {len(rows_RD)} embeddings of one batch, and "
+                f"objective.memory_kind={self.memory_kind} needs them all."
             )
         return nt_xent_against_memory(
             rows_RD,
@@ -198,5 +199,5 @@ class Declutr(Objective):
 
     @staticmethod
     def _forget_held(module: nn.Module, _: object) -> None:
-        """Called when a checkpoint has been loaded into the module."""
+        """Called after a checkpoint is loaded into the module."""
         cast(Declutr, module).held = None

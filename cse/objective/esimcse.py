@@ -2,9 +2,9 @@
 
     l_i = -log  exp(sim(h_i, h_i+) / t)  /  ( sum_j exp(sim(h_i, h_j+) / t) + sum_q exp(sim(h_i, g_q) / t) )
 
-g_q are the sentences of earlier batches as the momentum encoder read them, without dropout, through the head of that
-step. B rows of the global batch, D width, Q rows of the queue. The equation is that of the authors' code and of four
-summaries of Section 3.2; the paper's text could not be read (docs/papers/esimcse.md).
+g_q are embeddings of sentences from earlier batches: by the momentum encoder, without dropout, through the head of that
+step. B is the number of rows in the global batch, D the width, and Q the rows of the queue. The equation is from the
+authors' code and from four summaries of Section 3.2. The paper's text could not be read (docs/papers/esimcse.md).
 """
 
 from collections.abc import Callable
@@ -57,11 +57,11 @@ def esimcse(
 
 
 class Esimcse(Objective):
-    """ESimCSE on two views, of which the first is the sentence unchanged.
+    """ESimCSE on two views. The first view is the sentence unchanged.
 
-    head: partial of a module called with `dim`, in training only. momentum: of the second encoder. memory_size: rows of
-    the queue, whose oldest the batch replaces once its loss is computed. A row's own copies in it, of an earlier epoch,
-    are left out; the authors, who train for one epoch, meet none.
+    head: a partial of a module; it is called with `dim`, and used in training only. momentum: of the second encoder.
+    memory_size: rows of the queue. After each loss, the batch replaces the oldest rows. A row's own copies from an
+    earlier epoch are left out of the loss. The authors train for one epoch, so they have none.
     """
 
     num_views = 2

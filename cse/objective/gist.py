@@ -1,10 +1,12 @@
 """GISTEmbed (arXiv:2402.16829): a contrastive loss without the false negatives that a guide finds.
 
-    l_i = -log  exp(sim(q_i, p_i) / t)  /  sum over what is left of { (q_i, p_j), (q_i, q_j), (p_i, p_j), (q_i, n_j) }
+    l_i = -log  exp(sim(q_i, p_i) / t)  /  sum_{(x, y) in K_i} exp(sim(x, y) / t)
+    K_i = the pairs kept of  { (q_i, p_j), (q_i, q_j), (p_i, p_j), (q_i, n_j) }
 
-of exp(sim / t), where a negative is left out if the guide finds it more similar than the row's own pair:
-sim_guide > sim_guide(q_i, p_i). Equal ones are kept, as in the paper: a positive that several rows share is a negative
-of each. B rows of the global batch, D width, E width of the guide's vectors.
+A negative is left out of K_i if the guide finds it more similar than the row's own pair: sim_guide > sim_guide(q_i,
+p_i).
+Equal similarities are kept, as in the paper: a positive of several rows is a negative of each. B is the number of rows
+in the global batch, D the width, and E the width of the guide's vectors.
 """
 
 from typing import Annotated
@@ -20,7 +22,7 @@ from cse.ranges import AnyPooling, EncoderName, Positive
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
 
-TIE = 1e-6  # of cosines, above float32's rounding: sums and matrix products round the same cosine differently
+TIE = 1e-6  # a larger difference of cosines is no tie; sums and matrix products round the same cosine differently
 
 
 @equation(M=at_least(2))
@@ -61,9 +63,9 @@ def guided(views_BD: list[Tensor], guides_BE: list[Tensor], temperature: Positiv
 
 
 class Gist(Objective):
-    """GISTEmbed on the pooled embeddings of two views, or three with hard negatives.
+    """GISTEmbed on the pooled embeddings of two views, or of three with hard negatives.
 
-    teacher: the guide, any checkpoint that model.name takes; teacher_pooling: None as it records it.
+    teacher: the guide, any checkpoint that model.name accepts. teacher_pooling: None for the pooling that it records.
     """
 
     min_rows = 2
@@ -90,5 +92,5 @@ class Gist(Objective):
             return Loss(guided(list(exact[: len(views)]), list(exact[len(views) :]), self.temperature))
 
     def negatives(self, anchors: int) -> int:
-        """At most: other positives, other queries, positives of positives, and all hard negatives."""
+        """The largest number: other positives, other queries, positives of the positive, and all hard negatives."""
         return 3 * (anchors - 1) + (self.num_views - 2) * anchors

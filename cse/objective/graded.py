@@ -1,10 +1,11 @@
-"""Losses of pairs with a human score t_i, on their cosines s_i: CoSENT, AnglE, and regression as their baseline.
+"""Losses for pairs with a human score t_i and a cosine s_i: CoSENT, AnglE, and regression as their baseline.
 
     CoSENT (Su 2022; Huang et al., TASLP 2024)  log( 1 + sum_{t_i > t_j} exp( (s_j - s_i) / tau ) )
     AnglE (arXiv:2309.12871)                    w1 CoSENT(cosine) + w2 in-batch negatives + w3 CoSENT(angle)
     regression (SBERT, arXiv:1908.10084)        mean_i (s_i - t_i)^2
 
-B pairs of the global batch, D width, R = 2B rows, C = D / 2 complex numbers of a vector.
+B is the number of pairs in the global batch, D the width, R = 2B the rows, and C = D / 2 the complex numbers of a
+vector.
 """
 
 from typing import Literal
@@ -93,7 +94,7 @@ def angle_similarity(x_BD: Tensor, y_BD: Tensor, reading: Reading) -> Tensor:
 
 
 class Graded(Objective):
-    """Base class of the three: two texts a row, and their score."""
+    """Base class of the three losses. A row has two texts and their score."""
 
     num_views = 2
     reads_scores = pairs_texts = True
@@ -124,10 +125,10 @@ class Cosent(Graded):
 
 
 class Angle(Graded):
-    """AnglE: the weighted sum of its three terms, which are the parts, unweighted.
+    """AnglE: the weighted sum of its three terms. The parts are the terms, unweighted.
 
-    positive_from: the score, of 0 to 1, from which on a pair counts as positive in the in-batch term.
-    Raises UserError for an encoder of odd width, whose vectors have no halves.
+    positive_from: the lowest score, from 0 to 1, of a positive pair in the in-batch term.
+    Raises UserError for an encoder of odd width, because its vectors have no halves.
     """
 
     min_rows = 2
@@ -146,7 +147,9 @@ class Angle(Graded):
     ):
         super().__init__()
         if dim % 2:
-            raise UserError(f"objective=angle reads vectors as real and imaginary halves: the width {dim} is odd")
+            raise UserError(
+                f"objective=angle splits vectors into real and imaginary halves, but the width {dim} is odd"
+            )
         self.weights = cosine_weight, negatives_weight, angle_weight
         self.temperatures = cosine_temperature, negatives_temperature, angle_temperature
         self.positive_from = positive_from
@@ -164,12 +167,12 @@ class Angle(Graded):
         return Loss(torch.stack(terms).sum(), parts)
 
     def negatives(self, anchors: int) -> int:
-        """All rows but the anchor and its partner."""
+        """All rows except the anchor and its partner."""
         return 2 * anchors - 2
 
 
 class Cosine(Graded):
-    """Regression of the cosine on the score, by its mean squared error."""
+    """Regression of the cosine on the score: the mean squared error."""
 
     def __init__(self, dim: int):
         super().__init__()

@@ -2,9 +2,11 @@
 
     L = sum over m in M of  c_m L_m( W^(m)( x_{1:m} ) )
 
-M widths, D among them; x_{1:m} the first m channels of the embedding x that is kept; W^(m) the training head of width
-m; L_m the objective's loss. Each width has a head of its own (MRL). A head that stays at test time makes the embedding,
-so there is one, and its output is cut: L_m( W(x)_{1:m} ). A language-model loss is in each L_m, the same at all widths.
+M are the widths, including D. x_{1:m} are the first m channels of the embedding x. W^(m) is the training head of width
+m, and L_m the objective's loss. Each width has its own head (MRL). A head that stays at test time makes the embedding.
+Then
+all widths share this head, and its output is truncated: L_m( W(x)_{1:m} ). Each L_m includes a language-model loss; it
+is the same at all widths.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,11 +19,11 @@ from cse.types import Encoded, Loss, Objective
 
 
 class Leading(nn.Module):
-    """The first channels of a head's output. The head and its parameters belong to another module."""
+    """The first channels of the output of a head. The head and its parameters belong to another module."""
 
     def __init__(self, head: nn.Module, width: int):
         super().__init__()
-        self.of, self.out_dim = (head,), width  # in a tuple it is no submodule
+        self.of, self.out_dim = (head,), width  # the tuple keeps it from becoming a submodule
 
     def forward(self, x_BD: Tensor) -> Tensor:
         """(B, D) -> (B, width)."""
@@ -29,16 +31,16 @@ class Leading(nn.Module):
 
 
 def leading(view: Encoded, width: int) -> Encoded:
-    """The view with the first channels of its embeddings."""
+    """The view, with the first `width` channels of its embeddings."""
     known = {name: x[:, :width] if name == "momentum_BD" else x for name, x in view.known.items()}
     return Encoded(view.pooled_BD[:, :width], known)
 
 
 class Matryoshka(Objective):
-    """The weighted sum of one objective at several widths, each with its own state.
+    """The weighted sum of one objective at several widths. Each width has its own state.
 
-    make: builds the objective; called with `dim`, and with `head` where all widths share one. widths: M, in any order.
-    weights: c_m, None for 1 each. Raises UserError for widths whose largest is not the encoder's.
+    make: builds the objective; it is called with `dim`, and with `head` if all widths share one. widths: M, in any
+    order. weights: c_m; None means 1 each. Raises UserError unless the largest width is the encoder's.
     """
 
     def __init__(
@@ -62,12 +64,12 @@ class Matryoshka(Objective):
         self.by_width = nn.ModuleDict({str(width): whole if width == dim else narrow(width) for width in widths})
         self.read = {width: dim if keeps_head else width for width in widths}  # channels of the embedding
         self.whole = (whole,)
-        for name in {*Objective.__annotations__} - {"head"}:  # what the objective asks of the loop
+        for name in {*Objective.__annotations__} - {"head"}:  # attributes that the loop reads
             setattr(self, name, getattr(whole, name))
-        self.__dict__["head"] = whole.head  # a second modality may share it; its parameters are the objective's
+        self.__dict__["head"] = whole.head  # a second modality may share it; its parameters belong to the objective
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """The sum over widths, and each width's terms as `width96/NAME`."""
+        """The weighted sum over widths. The parts are the terms of each width, as `width96/NAME`."""
         total: Tensor | float = 0.0
         parts: dict[str, Tensor] = {}
         for width, weight in zip(self.widths, self.weights, strict=True):
@@ -77,9 +79,9 @@ class Matryoshka(Objective):
         return Loss(cast(Tensor, total), parts)
 
     def negatives(self, anchors: int) -> int:
-        """The objective's: they are the same rows at every width."""
+        """The objective's number: every width has the same rows."""
         return self.whole[0].negatives(anchors)
 
     def test_head(self) -> nn.Module | None:
-        """The objective's."""
+        """The objective's head at test time."""
         return self.whole[0].test_head()

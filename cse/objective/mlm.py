@@ -1,13 +1,13 @@
-"""The masked-language-model loss alone (BERT, arXiv:1810.04805): the MLM arm of DeCLUTR's ablation, Figure 3.
+"""The masked-language-model loss alone (BERT, arXiv:1810.04805), as in DeCLUTR's ablation, Figure 3.
 
-L = sum over all masked tokens of -log p(original token) / number of masked tokens of the batch
+L = sum over all masked tokens of -log p(original token) / number of masked tokens in the batch
 """
 
 from cse.types import Encoded, Loss, Objective
 
 
 class Mlm(Objective):
-    """Masks and reads view 0; there is no head and no other view."""
+    """Masks view 0 and reads it. There is no head and no other view."""
 
     num_views = 1
     masking = "first"

@@ -1,10 +1,11 @@
-"""RankCSE (arXiv:2305.16726): the ranking of the batch by a teacher, learned listwise beside SimCSE's loss.
+"""RankCSE (arXiv:2305.16726): SimCSE's loss, and a listwise loss that learns a teacher's ranking of the batch.
 
     L = InfoNCE(S / t1) + beta JS( softmax(S / t1), softmax(S' / t1) ) + gamma L_rank(S / t2, T)
 
-S_ij is the cosine of view 0 of row i and view 1 of row j, S' = S^T the other way round, T the teachers' weighted mean
-of the same cosines. L_rank is ListNet, the cross entropy of softmax(T / t3) and softmax(S / t2), or ListMLE, -log of
-the Plackett-Luce probability that S / t2 gives to the order of T. B rows of the global batch, E width of T's vectors.
+S_ij is the cosine of view 0 of row i and view 1 of row j. S' = S^T is the other direction. T is the teachers' weighted
+mean of the same cosines. L_rank is ListNet or ListMLE. ListNet is the cross entropy between softmax(T / t3) and
+softmax(S / t2). ListMLE is -log of the Plackett-Luce probability of the order of T under S / t2. B is the number of
+rows in the global batch, E the width of the teachers' vectors.
 """
 
 import math
@@ -79,9 +80,9 @@ def listmle(student_BB: Tensor, teacher_BB: Tensor, temperature: Positive) -> Te
 class Rankcse(Objective):
     """RankCSE on two dropout views.
 
-    teacher, second_teacher: any checkpoints that model.name takes (None: no second); teacher_weight: alpha, the first
-    one's. teacher_pooling: of both, None as they record it. head: partial of a module called with `dim`, dropped at
-    test.
+    teacher, second_teacher: any checkpoints that model.name accepts; None: no second teacher. teacher_weight: alpha,
+    the weight of the first teacher. teacher_pooling: for both; None for the pooling that they record. head: a partial
+    of a module; it is called with `dim`, and dropped at test time.
     """
 
     num_views = 2
@@ -113,7 +114,7 @@ class Rankcse(Objective):
         self.consistency_weight, self.ranking_weight = consistency_weight, ranking_weight
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """The weighted sum of the three terms, which are the parts, unweighted."""
+        """The weighted sum of the three terms. The parts are the terms, unweighted."""
         vectors = [self.head(view.pooled_BD) for view in views] + [view.known["teacher_BE"] for view in views]
         with full_precision(*vectors) as (x_BD, y_BD, of_first_BE, of_second_BE):
             student_BB = normalize(x_BD, dim=1) @ normalize(y_BD, dim=1).T

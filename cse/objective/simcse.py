@@ -2,8 +2,9 @@
 
     l_i = -log  exp(sim(h_i, h_i+) / t)  /  sum_j [ exp(sim(h_i, h_j+) / t) + a^[i=j] exp(sim(h_i, h_j-) / t) ]
 
-B rows of the global batch, D width. sim is the cosine, t the temperature, log a = hard_negative_weight (the authors'
-code adds it to the logit). The loss is the mean of l_i, in one direction only: from anchors to positives.
+B is the number of rows in the global batch, D the width. sim is the cosine and t the temperature. log a is
+hard_negative_weight; the authors' code adds it to the logit. The loss is the mean of l_i, in one direction only: from
+anchors to positives.
 """
 
 from collections.abc import Callable
@@ -56,9 +57,9 @@ def info_nce(
 class Simcse(Objective):
     """SimCSE, unsupervised (two views) and supervised (pairs, or pairs with hard negatives).
 
-    head: partial of a module called with `dim`, applied in training; keep_head: whether it stays at test time
-    (supervised) or is dropped (unsupervised). mlm_weight: weight of the masked-language-model loss on masked copies of
-    all views, 0 for none.
+    head: a partial of a module; it is called with `dim`. keep_head: whether the head stays at test time (supervised) or
+    is dropped (unsupervised). mlm_weight: the weight of the masked-language-model loss on masked copies of all views; 0
+    for none.
     """
 
     min_rows = 2
@@ -86,7 +87,7 @@ class Simcse(Objective):
         self.mlm_weight = mlm_weight
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """Eq. 4 of two views, Eq. 5 of three, plus the weighted MLM loss of the masked copies, the last view."""
+        """Eq. 4 for two views, Eq. 5 for three, plus the weighted MLM loss. The last view holds the masked copies."""
         h_MBD = [self.head(view.pooled_BD) for view in views[: self.num_views]]
         with full_precision(*h_MBD) as (anchors_BD, positives_BD, *hard):
             hard_negatives_BD = hard[0] if hard else None

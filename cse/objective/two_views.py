@@ -1,4 +1,4 @@
-"""What losses of two views share: a head that only training uses, and float32 arithmetic."""
+"""The base of losses of two views: a head for training only, and float32 arithmetic."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,8 @@ from cse.types import Encoded, Loss, Objective
 
 
 class TwoViews(Objective):
-    """Base class. head: partial of a module called with `dim`. equation: of the head's outputs for two views, (B, P)
-    each; a scalar is the loss's only term, "contrastive"."""
+    """Base class. head: a partial of a module; it is called with `dim`. equation: the loss of the head's outputs for
+    two views, (B, P) each. If it returns a scalar, the loss has one term, "contrastive"."""
 
     num_views = 2
     min_rows = 2

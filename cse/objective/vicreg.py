@@ -4,7 +4,8 @@
       + l_V / P sum_I sum_i max(0, 1 - sqrt(C_ii + eps))
       + l_C / P sum_I sum_{i != j} C_ij^2
 
-I: both views; C: a view's unbiased covariance over the batch. B rows, P projector width.
+I runs over both views. C is the unbiased covariance of a view over the batch. B is the number of rows, P the width of
+the projector.
 """
 
 from collections.abc import Callable
@@ -78,10 +79,11 @@ def vicreg(
 
 
 class Vicreg(TwoViews):
-    """VICReg on the projections of two views. head: partial of the projector, called with `dim`, dropped at test.
+    """VICReg on the projections of two views.
 
-    log10_variance, log10_covariance: the weights as powers of ten, for a search that is uniform in them; where one is
-    given, it replaces the plain weight.
+    head: a partial of the projector; it is called with `dim`, and dropped at test time. log10_variance,
+    log10_covariance: the weights as powers of ten, for a search that is uniform in the exponent. A given exponent
+    replaces the plain weight.
     """
 
     def __init__(

@@ -1,9 +1,10 @@
-"""WhitenedCSE (Zhuo et al., ACL 2023): shuffled group whitening (SGW) makes positives, Eq. 7 and 8 contrast them all.
+"""WhitenedCSE (Zhuo et al., ACL 2023): shuffled group whitening (SGW) makes positives; Eq. 7 and 8 contrast them all.
 
     h_p = head(SGW_p(x_p)),   p = 0 .. M - 1, each p with its own permutation of the channels
     L1  = sum_p lambda_p mean_i l_ip,   l_ip = -log softmax_j( cos(h_i0, h_jp) / t )_i,   p = 1 .. M - 1
 
-View 0 is the anchor; other anchors are not negatives. B rows of the batch, D width, M views, P = M - 1 positives.
+View 0 is the anchor. Other anchors are not negatives. B is the number of rows in the batch, D the width, M the views,
+and P = M - 1 the positives.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ Kind = Literal["L1", "L2_softmin", "L2_hard", "L2_literal"]
 
 
 def spanned(num_groups: int, known: Known) -> str:
-    """A number of groups, each of which the rows span."""
+    """The rows must span each group of channels."""
     valid = valid_groups(known["D"], known["B"], known["eps"])
     return (
         ""
@@ -107,10 +108,10 @@ def multi_positive(
 class WhitenedCSE(Objective):
     """Whitens each of m views of the pooled embedding, applies the head, and contrasts the views.
 
-    head: partial of a module called with `dim`. whitening: partial of ShuffledGroupWhitening.
-    m: views of a sentence, the anchor among them. source: "dropout", m passes through the encoder (the authors' code),
-    or "shared_backbone", one pass whitened m times (the text). pooler: the embedding that is scored, "cls_before_mlp",
-    "mlp_no_whitening", or "mlp_whitening" (running moments and one fixed permutation).
+    head: a partial of a module; it is called with `dim`. whitening: a partial of ShuffledGroupWhitening.
+    m: views of a sentence, including the anchor. source: "dropout": m passes through the encoder (the authors' code);
+    "shared_backbone": one pass, whitened m times (the paper's text). pooler: the embedding that is scored:
+    "cls_before_mlp", "mlp_no_whitening", or "mlp_whitening" (running moments and one fixed permutation).
     """
 
     min_rows = 2
@@ -152,16 +153,16 @@ class WhitenedCSE(Objective):
             raise UserError("it needs a whitening", key="pooler", value=pooler, instead=instead)
 
     def negatives(self, anchors: int) -> int:
-        """The other rows of one positive view: the softmax of each positive runs over its own view."""
+        """The other rows of one positive view. The softmax of each positive runs over its own view."""
         return anchors - 1
 
     @classmethod
     def views_of(cls, settings: Settings) -> int:
-        """m passes through the encoder, or one that is whitened m times."""
+        """m passes through the encoder, or one pass that is whitened m times."""
         return settings["m"] if settings["source"] == "dropout" else 1
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """Whiten the views, then the head, then the multi-positive loss. Raises RunError for collapsed embeddings."""
+        """Whiten the views, apply the head, compute the multi-positive loss. Raises RunError if embeddings collapse."""
         x_MBD = torch.stack([view.pooled_BD for view in views[: self.num_views]])
         with full_precision(x_MBD) as (x_MBD,):
             z_MBD = self.whitening(x_MBD.expand(self.m, -1, -1))
@@ -172,12 +173,12 @@ class WhitenedCSE(Objective):
 
     @torch.no_grad()
     def test_head(self) -> nn.Module | None:
-        """What `pooler` names: None, the head, or the head with the running whitening folded in."""
+        """None, the head, or the head that includes the running whitening, as `pooler` says."""
         if self.pooler == "cls_before_mlp":
             return None
         if self.pooler == "mlp_no_whitening":
             return self.head
-        # the running whitening is affine, so it folds into the head's linear layer: W A^T x + b - W A^T mean
+        # The running whitening is affine. The head's linear layer can include it: W A^T x + b - W A^T mean
         matrix_DD, mean_D = self.whitening.affine()
         head = deepcopy(self.head)
         linear = cast(nn.Linear, head.get_submodule("linear"))

@@ -3,9 +3,9 @@
     SGW(x) = shuffle^-1( concat_g (y_g - mean) W_g ),   y = shuffle(x) cut into k groups of s = D / k channels
     W_g = C_g^(-1/2),   C_g = (y_g - mean)^T (y_g - mean) / B
 
-B rows of the batch, D width, M views, k groups, s channels of a group. k is a count, though the paper's tables say
-"group size": taken as sizes, 64 ... 384 would make singular covariances at its batch of 64.
-All views and groups are whitened at once; covariances and eigenvalues are float64, whatever x is.
+B is the number of rows in the batch, D the width, M the views, k the groups, and s the channels of a group. k is a
+count, although the paper's tables say "group size". Sizes of 64 ... 384 would give singular covariances at its batch of
+64. All views and groups are whitened at once. Covariances and eigenvalues are float64 for any dtype of x.
 """
 
 from collections.abc import Sequence
@@ -20,21 +20,21 @@ from cse.ranges import BelowOne, Count, Seed, Share
 from cse.tensors import seeded
 
 Decomposition = Literal["zca", "pca", "cholesky"]
-MIN_EIGENVALUE = 1e-7  # as a share of its group's largest
+MIN_EIGENVALUE = 1e-7  # as a share of the group's largest eigenvalue
 MIN_VARIANCE = 1e-30  # a group that is constant over the batch becomes 0, not nan
-SINGULAR_EPS = 1e-3  # with at least this shrinkage, the covariance of too few rows can be inverted
+SINGULAR_EPS = 1e-3  # with this shrinkage or more, the covariance of too few rows can be inverted
 
 
 def identity(size: int, like: Tensor) -> Tensor:
-    """The identity matrix, (size, size), of like's dtype and device."""
+    """The identity matrix, (size, size), with the dtype and the device of `like`."""
     return torch.eye(size, dtype=like.dtype, device=like.device)
 
 
 class InverseSqrt(torch.autograd.Function):
-    """C^(-1/2) of symmetric positive definite C (..., s, s), with the backward of Daleckii and Krein.
+    """C^(-1/2) of symmetric positive definite C (..., s, s), with the gradient of Daleckii and Krein.
 
     With a = sqrt(eigenvalues of C):  dC = U [K o (U^T sym(dW) U)] U^T,  K_ij = -1 / (a_i a_j (a_i + a_j)).
-    Unlike the backward of an eigendecomposition, it never divides by a difference of eigenvalues.
+    Unlike the gradient of an eigendecomposition, it never divides by a difference of eigenvalues.
     """
 
     @staticmethod
@@ -47,7 +47,7 @@ class InverseSqrt(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *grads: Tensor) -> Tensor:
-        """dC, (..., s, s), of the gradient of C^(-1/2)."""
+        """dC, (..., s, s), from the gradient of C^(-1/2)."""
         (grad_ss,) = grads
         a_s, u_ss = ctx.saved_tensors
         row_s1, column_1s = a_s[..., :, None], a_s[..., None, :]
@@ -56,13 +56,13 @@ class InverseSqrt(torch.autograd.Function):
 
 
 def floored_eigh(c_ss: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues in ascending order, kept off zero, and eigenvectors in columns."""
+    """Eigenvalues in ascending order, with a floor above zero, and eigenvectors in columns."""
     values_s, u_ss = torch.linalg.eigh(c_ss)
     return values_s.maximum(MIN_EIGENVALUE * values_s[..., -1:]).clamp(min=MIN_VARIANCE), u_ss
 
 
 def inverse_sqrt(c_ss: Tensor) -> Tensor:
-    """C^(-1/2): in closed form for groups of one and of two channels (BERT's published k = 384), else by eigh."""
+    """C^(-1/2): in closed form for groups of one or two channels (BERT's published k = 384), else by eigh."""
     if c_ss.shape[-1] == 1:
         return c_ss.clamp(min=MIN_VARIANCE).rsqrt()
     if c_ss.shape[-1] == 2:  # Cayley-Hamilton: ((tr + q) I - C) / (q t),  q = sqrt(det C),  t = sqrt(tr + 2 q)
@@ -85,8 +85,8 @@ def whitening_matrices(c_ss: Tensor, kind: Decomposition) -> Tensor:
             return torch.linalg.inv(torch.linalg.cholesky(c_ss)).mT
     except torch.linalg.LinAlgError as error:
         raise RunError(
-            "Group whitening cannot decompose a covariance: the embeddings are not finite, or have collapsed "
-            "(then a larger objective.whitening.eps helps)."
+            "Group whitening cannot decompose a covariance: the embeddings are not finite, or have collapsed. "
+            "If they have collapsed, a larger objective.whitening.eps helps."
         ) from error
     assert_never(kind)
 
@@ -100,9 +100,9 @@ def whiten_views(
     grad: str = "detach",
     moments: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:
-    """Whiten each view by its own permutation and statistics; see shuffled_group_whitening, its case of one view.
+    """Whiten each view with its own permutation and statistics. shuffled_group_whitening is the case of one view.
 
-    moments: (mean_D, covariance_DD) to whiten every view by instead of its own, as constants.
+    moments: (mean_D, covariance_DD), constants that replace each view's own statistics.
     """
     views, rows, width = x_MBD.shape
     size = width // num_groups
@@ -120,7 +120,7 @@ def whiten_views(
         mean_D, covariance_DD = moments
         y_MkBs = y_MkBs - mean_D[order_Mks][:, :, None]
         c_Mkss = covariance_DD[order_Mks[..., :, None], order_Mks[..., None, :]].double()
-        scale_Mk11 = c_Mkss.new_ones(())  # running moments start at I, and the authors' class shrinks towards it
+        scale_Mk11 = c_Mkss.new_ones(())  # running moments start at I; the authors' class shrinks towards I
     shrunk_Mkss = (1 - eps) * c_Mkss + eps * scale_Mk11 * identity(size, c_Mkss)
     z_MkBs = y_MkBs @ whitening_matrices(shrunk_Mkss, kind).to(y_MkBs.dtype)
     z_MBD = z_MkBs.transpose(1, 2).reshape(views, rows, width)
@@ -130,7 +130,7 @@ def whiten_views(
 
 
 def valid_groups(width: int, rows: int, eps: float) -> list[int]:
-    """Every k that divides D into groups of s channels which B rows can span."""
+    """Every k that divides D into groups of s channels, such that B rows can span a group."""
     divisors = [k for k in range(1, width + 1) if width % k == 0]
     return [k for k in divisors if width // k < rows or eps >= SINGULAR_EPS]
 
@@ -140,8 +140,8 @@ def check_groups(num_groups: int, width: int, rows: int, eps: float) -> None:
     valid = valid_groups(width, rows, eps)
     if num_groups not in valid:
         raise UserError(
-            f"it must divide the width {width}, into groups of fewer channels than the {rows} rows unless `stats`=ema "
-            f"or `eps`>={SINGULAR_EPS}",
+            f"it must divide the width {width}, and a group must have fewer channels than the batch has rows ({rows}), "
+            f"unless `stats`=ema or `eps`>={SINGULAR_EPS}",
             key="num_groups",
             value=num_groups,
             instead=f"valid: {', '.join(map(str, valid))}",
@@ -149,17 +149,19 @@ def check_groups(num_groups: int, width: int, rows: int, eps: float) -> None:
 
 
 def fewest_rows(num_groups: int, width: int, eps: float) -> int:
-    """The fewest rows that span each of k groups of channels."""
+    """The smallest number of rows that can span each of k groups of channels."""
     return 2 if eps >= SINGULAR_EPS else width // num_groups + 1
 
 
 class ShuffledGroupWhitening(nn.Module):
     """Whitens M views (M, B, D), with new permutations at each training step.
 
-    kind: none | pca | zca | cholesky. layout: "per_view" (the text), or "chunked", the code's equal runs of the
-    sample-major B * M rows. stats: "batch", or "ema", running moments of momentum beta with this batch folded in.
-    grad: "detach" takes W as a constant (the code), "through" differentiates it too. batch_size: the rows to expect:
-    groups that they cannot span are refused at the start. track: keep the running moments that `affine` needs.
+    kind: none | pca | zca | cholesky.
+    layout: "per_view" (the paper's text); "chunked": equal runs of the sample-major B * M rows (the authors' code).
+    stats: "batch"; "ema": running moments with momentum beta, which include this batch.
+    grad: "detach": W is a constant (the authors' code); "through": differentiate W too.
+    batch_size: the expected rows; groups that they cannot span are refused at the start.
+    track: keep the running moments that `affine` needs.
     """
 
     def __init__(
@@ -187,9 +189,9 @@ class ShuffledGroupWhitening(nn.Module):
             raise UserError(why, key="grad", value=grad, instead="use `grad`=detach")
         self.dim, self.kind, self.num_groups, self.layout, self.stats = dim, kind, num_groups, layout, stats
         self.beta, self.eps, self.grad, self.seed = beta, eps, grad, seed
-        self.shuffle = shuffle and num_groups > 1  # as in the code; one group has nothing to shuffle
+        self.shuffle = shuffle and num_groups > 1  # as in the authors' code: shuffling one group changes nothing
         self.track = track or stats == "ema"
-        self.step = 0  # kept by get_extra_state: reading a buffer would wait for the GPU
+        self.step = 0  # get_extra_state saves it; reading a buffer would wait for the GPU
         self.mean_D: Tensor
         self.covariance_DD: Tensor
         self.register_buffer("mean_D", torch.zeros(dim))
@@ -197,20 +199,20 @@ class ShuffledGroupWhitening(nn.Module):
 
     @property
     def diversifies(self) -> bool:
-        """Whether two whitenings of one view differ. Shuffling changes nothing for one group, or for single
-        channels."""
+        """Whether two whitenings of one view differ. They do not for one group, or for groups of one channel: shuffling
+        changes nothing then."""
         return self.kind != "none" and self.shuffle and self.num_groups < self.dim and self.layout == "per_view"
 
     def forward(self, x_MBD: Tensor) -> Tensor:
-        """(M, B, D), whitened; in training it counts the step and updates the running moments.
+        """Whiten (M, B, D). In training, also advance the step and update the running moments.
 
-        Raises UserError for groups that B rows cannot span, RunError for a covariance that cannot be decomposed.
+        Raises UserError if B rows cannot span a group, RunError if a covariance cannot be decomposed.
         """
         if self.kind == "none":
             return x_MBD
         views, rows, _ = x_MBD.shape
         if self.stats == "batch":
-            with within("objective.whitening"):  # in training nobody else names the place
+            with within("objective.whitening"):  # in training no caller names the place
                 check_groups(self.num_groups, self.dim, rows, self.eps)
         if self.layout == "chunked":
             x_MBD = x_MBD.transpose(0, 1).reshape(views, rows, -1)
@@ -226,14 +228,15 @@ class ShuffledGroupWhitening(nn.Module):
         return z_MBD.reshape(rows, views, -1).transpose(0, 1) if self.layout == "chunked" else z_MBD
 
     def permutations(self, keys: Sequence[tuple[int, ...]], like: Tensor) -> Tensor | None:
-        """(len(keys), D), one permutation of the channels a key, on like's device; None without shuffling."""
+        """(len(keys), D): for each key a permutation of the channels, on the device of `like`. None without
+        shuffling."""
         if not self.shuffle:
             return None
         orders_KD = torch.stack([torch.randperm(self.dim, generator=seeded(*key)) for key in keys])
         return to_device(orders_KD, like.device)
 
     def update_moments(self, x_MBD: Tensor) -> None:
-        """Eq. 13, one view after the other: moments = beta * moments + (1 - beta) * the view's own."""
+        """Eq. 13, view after view: moments = beta * moments + (1 - beta) * moments of the view."""
         views, rows, _ = x_MBD.shape
         centred_MBD = x_MBD - x_MBD.mean(1, keepdim=True)
         ages_M = torch.arange(views - 1, -1, -1, dtype=x_MBD.dtype, device=x_MBD.device)
@@ -243,9 +246,9 @@ class ShuffledGroupWhitening(nn.Module):
         self.covariance_DD.mul_(self.beta**views).add_(weighted_MBD.flatten(0, 1).T @ centred_MBD.flatten(0, 1))
 
     def affine(self) -> tuple[Tensor, Tensor]:
-        """(matrix_DD, mean_D) of the running whitening at test time, z = (x - mean) matrix, with one fixed permutation.
+        """(matrix_DD, mean_D) of the running whitening at test time: z = (x - mean) matrix, with one fixed permutation.
 
-        The matrix is what whitening makes of the rows e_i + mean, e_i the unit vectors.
+        Row i of the matrix is the whitened e_i + mean, where e_i is a unit vector.
         """
         rows_1DD = (identity(self.dim, self.mean_D) + self.mean_D)[None]
         assert self.kind != "none"  # WhitenedCSE refuses such a pooler
@@ -259,5 +262,5 @@ class ShuffledGroupWhitening(nn.Module):
         return torch.tensor(self.step)
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Restore the step, and with it the sequence of permutations."""
+        """Restore the step. It determines the permutations that follow."""
         self.step = int(state)

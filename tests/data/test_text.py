@@ -67,7 +67,7 @@ def test_rows_without_a_token_that_the_vocabulary_knows_are_counted_at_every_sta
         caplog.clear()
         with caplog.at_level(logging.WARNING):
             prepared(lines).tokenized(Tokenizer(tiny_tokenizer, 64, prefix="kadan "), 8)
-        assert "2 of 5 rows have a text without one token that the vocabulary knows, the first: row 3" in caplog.text
+        assert "2 of 5 rows have a text without any token of the vocabulary, the first: row 3" in caplog.text
     caplog.clear()
     prepared(lines, limit=2).tokenized(Tokenizer(tiny_tokenizer, 64), 8)
     assert not caplog.text
