@@ -10,7 +10,7 @@ from torch import Tensor
 
 from cse.errors import UserError
 
-MAX_WORKERS = 4  # one makes 200,000 rows of SimCSE's a second, and about 10,000 of EDA's
+MAX_WORKERS = 4  # a worker makes 200,000 rows a second for SimCSE, and about 10,000 for EDA
 
 
 def count_gpus() -> int:
@@ -24,21 +24,21 @@ def default_device() -> str:
 
 
 def device_name(device: torch.device) -> str:
-    """cpu or cuda:0. Of several processes, Accelerate numbers the CPUs too."""
+    """cpu or cuda:0. With several processes, Accelerate numbers the CPUs too."""
     return str(device) if is_gpu(device) else device.type
 
 
 def is_gpu(device: torch.device) -> bool:
-    """Whether the device is a GPU: the host runs ahead of it, and has to wait to read from it."""
+    """Whether the device is a GPU. The host runs ahead of a GPU, and must wait to read from it."""
     return device.type == "cuda"
 
 
 def check_gpu_per_process(key: str, processes: int) -> None:
-    """Raise UserError for more processes on this machine than GPUs; without any GPU they run on the CPU."""
+    """Raise UserError for more processes on this machine than GPUs. Without any GPU, processes run on the CPU."""
     if count_gpus() and processes > count_gpus():
         raise UserError(
-            f"{key}={processes}: each process needs a GPU of its own, and {count_gpus()} can be seen here "
-            "(CUDA_VISIBLE_DEVICES may hide others): start at most so many"
+            f"{key}={processes}: each process needs its own GPU, and {count_gpus()} can be seen here "
+            "(CUDA_VISIBLE_DEVICES may hide others): start at most that many"
         )
 
 
@@ -50,7 +50,7 @@ def usable_cores() -> int:
 def data_workers(device: torch.device) -> int:
     """How many processes make the batches for this one if trainer.workers is auto.
 
-    0 on a CPU, whose cores the step itself uses; on a GPU its share of the cores less one, up to MAX_WORKERS.
+    On a CPU 0, because the step itself uses the cores. On a GPU its share of the cores minus one, up to MAX_WORKERS.
     """
     return min(MAX_WORKERS, max(0, usable_cores() // max(1, count_gpus()) - 1)) if is_gpu(device) else 0
 
@@ -65,7 +65,7 @@ def computes_bf16() -> bool:
 
 
 def to_device(x: Tensor, device: torch.device) -> Tensor:
-    """x on `device`; the copy to a GPU is from pinned memory, so that the host does not wait for it."""
+    """x on `device`. A copy to a GPU is from pinned memory, so that the host does not wait."""
     if is_gpu(device) and not is_gpu(x.device) and not x.is_pinned():
         x = x.pin_memory()
     return x.to(device, non_blocking=True)
@@ -85,12 +85,12 @@ def set_random_state(state: dict[str, Tensor]) -> None:
 
 
 def peak_memory(device: torch.device) -> int:
-    """The most bytes held since the process started: by tensors on a GPU, by the whole process on a CPU."""
+    """The peak memory in bytes since the process started: of tensors on a GPU, of the whole process on a CPU."""
     if is_gpu(device):
         return torch.cuda.max_memory_allocated(device)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def total_memory(device: torch.device) -> int:
-    """The bytes of memory that the device has."""
+    """The memory of the device in bytes."""
     return torch.cuda.get_device_properties(device).total_memory if is_gpu(device) else psutil.virtual_memory().total

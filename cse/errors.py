@@ -1,4 +1,4 @@
-"""The ways in which a run ends early: a user's mistake (exit code 2), a failure (1), a signal (128 + its number)."""
+"""The errors that end a run early: a user's mistake (exit code 2), a failure (1), a signal (128 + its number)."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -6,16 +6,16 @@ from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 
 NOT_SAID = object()
-NAME = re.compile(r"`([\w.]+)`")  # of a parameter, in a sentence
+NAME = re.compile(r"`([\w.]+)`")  # a parameter's name in a message
 
 
 class UserError(Exception):
-    """Bad input, as data, of which `str` makes one sentence. Exit code 2.
+    """Bad input, as data. `str` makes one message of it. Exit code 2.
 
-    why: what is wrong, and where (file, line). key, value: the setting that is wrong, if one is. instead: what to do.
+    why: what is wrong, and where (file, line). key, value: the wrong setting, if any. instead: what to do.
 
-    A part names its own parameters: as `key`, and in `why` and `instead` in backquotes. Who calls the part knows what
-    the user types for them, and says so with `within` or `naming`.
+    A part names its own parameters: as `key`, and in backquotes in `why` and `instead`. The caller of the part knows
+    the user's names for these parameters, and gives them with `within` or `naming`.
     """
 
     def __init__(self, why: str, *, key: str = "", value: object = NOT_SAID, instead: str = ""):
@@ -26,27 +26,27 @@ class UserError(Exception):
         return NAME.sub(r"\1", self.in_full())
 
     def in_full(self) -> str:
-        """The sentence, with the parameters that it names still in backquotes."""
+        """The message, with the names of parameters still in backquotes."""
         said = self.why
         if self.key:
             said = f"`{self.key}`: {said}" if self.value is NOT_SAID else f"`{self.key}`={self.value}: {said}"
         return f"{said}; {self.instead}" if self.instead else said
 
     def rename(self, name: Callable[[str], str]) -> None:
-        """Give every parameter that the error names the name that `name` gives it."""
+        """Rename every parameter in the error with `name`."""
         self.key = name(self.key) if self.key else ""
         self.why = NAME.sub(lambda found: f"`{name(found[1])}`", self.why)
         self.instead = NAME.sub(lambda found: f"`{name(found[1])}`", self.instead)
 
 
 class MissingResource(UserError):
-    """Weights or data that are not available: names them, where they were looked for, and what to use instead."""
+    """Weights or data that are not available. It names them, the place that was searched, and what to use instead."""
 
 
 def check_loads(module: str, requirement: str = "") -> None:
-    """Raise MissingResource if a package that only one kind of data needs is missing, or does not fit torch.
+    """Raise MissingResource if a package for one kind of data is missing, or does not fit torch.
 
-    requirement: what pip installs; "": the first part of the module's name.
+    requirement: for pip; "": the first part of the module's name.
     """
     package = module.partition(".")[0]
     try:
@@ -58,7 +58,7 @@ def check_loads(module: str, requirement: str = "") -> None:
 
 
 def combine(missing: Iterable[MissingResource]) -> MissingResource:
-    """One error for everything that is missing, each thing once, on a line of its own."""
+    """One error for everything that is missing. Each thing is named once, on its own line."""
     return MissingResource("\n".join(dict.fromkeys(line for one in missing for line in one.in_full().splitlines())))
 
 
@@ -79,7 +79,7 @@ def in_short(error: BaseException) -> str:
 
 @contextmanager
 def renaming(name: Callable[[str], str]) -> Iterator[None]:
-    """A block whose UserErrors name the parameters of the code in it as `name` does."""
+    """A block whose UserErrors name parameters as `name` does."""
     try:
         yield
     except UserError as error:
@@ -88,12 +88,12 @@ def renaming(name: Callable[[str], str]) -> Iterator[None]:
 
 
 def naming(**names: str) -> AbstractContextManager[None]:
-    """A block that calls code by parameters of other names: {parameter there: parameter here}."""
+    """A block that calls code with other names of parameters: {parameter there: parameter here}."""
     return renaming(lambda key: names.get(key, key))
 
 
 def within(place: str) -> AbstractContextManager[None]:
-    """A block that calls a part which is itself the parameter `place`."""
+    """A block that calls a part. The part itself is the parameter `place`."""
     return renaming(lambda key: f"{place}.{key}")
 
 
@@ -102,10 +102,10 @@ class RunError(Exception):
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run that a signal stopped: one sentence that says how to continue. code: 128 + the signal's number, as in a
+    """A run that a signal stopped. Its message says how to continue. code: 128 + the number of the signal, as in a
     shell.
 
-    Like Ctrl-C it is no Exception, so that code which catches errors lets it through.
+    Like Ctrl-C it is not an Exception, so code that catches errors does not catch it.
     """
 
     def __init__(self, sentence: str, code: int):

@@ -1,4 +1,4 @@
-"""Files and folders that nobody ever sees half written: a temporary name beside the final one, then one rename."""
+"""Atomic writes of files and folders: under a temporary name beside the final name, then one rename."""
 
 import contextlib
 import errno
@@ -21,14 +21,14 @@ from safetensors import SafetensorError
 from cse.errors import RunError, UserError
 
 Json = dict[str, Any]
-"""The content of JSON or YAML: an event, results.json, a score's provenance, a paper's printed numbers."""
+"""The content of JSON or YAML: an event, results.json, a score's provenance, a paper's published numbers."""
 
 ADVICE = "free some space or name another folder, and run it again (with resume=auto if the run had begun)"
 NO_PLACE = (
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
     *(errno.ENAMETOOLONG, errno.ELOOP),
 )
-"""Errors of a path at which nothing can be written however much room there is: the user's mistake."""
+"""Errors of a path that cannot be written, with any amount of free space: the user's mistake."""
 
 
 def make_folder(path: Path, key: str) -> None:
@@ -47,9 +47,9 @@ def make_folder(path: Path, key: str) -> None:
 
 @contextmanager
 def replaced_file(path: Path) -> Iterator[Path]:
-    """A temporary path with the ending of `path`; what the block writes there replaces `path` when the block ends.
+    """A temporary path with the ending of `path`. When the block ends, the file written there replaces `path`.
 
-    After an error the old file is unchanged and the temporary one is gone. Raises as cannot_write says.
+    After an error the old file is unchanged, and the temporary file is gone. Raises as cannot_write says.
     """
     with _written(path) as new:
         yield new
@@ -59,10 +59,10 @@ def replaced_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def replaced_folder(path: Path) -> Iterator[Path]:
-    """An empty temporary folder, which replaces the folder `path` when the block ends. For folders of one writer.
+    """An empty temporary folder. It replaces the folder `path` when the block ends. For folders of one writer.
 
-    The old folder is renamed first and removed last, so that one of the two is always complete; `recover` handles a
-    kill between the renames. Raises as cannot_write says.
+    The old folder is renamed first and removed last, so one of the two is always complete. `recover` handles a kill
+    between the renames. Raises as cannot_write says.
     """
     recover(path)
     with _written(path) as new:
@@ -75,9 +75,9 @@ def replaced_folder(path: Path) -> Iterator[Path]:
 
 
 def written_once(path: Path, write: Callable[[Path], object]) -> Path:
-    """The folder `path`, filled by write(temporary folder) unless it exists; the first of several processes wins.
+    """The folder `path`, filled by write(temporary folder) unless it exists. The first of several processes wins.
 
-    For caches, whose content depends only on their name. Raises whatever `write` raises, and as cannot_write says.
+    For caches: their content depends only on their name. Raises the errors of `write`, and as cannot_write says.
     """
     if path.exists():
         return path
@@ -94,7 +94,8 @@ def written_once(path: Path, write: Callable[[Path], object]) -> Path:
 
 
 def recover(path: Path) -> None:
-    """Clean up after a kill during a write of `path`: an old folder gets its name back, leftovers are removed.
+    """Clean up after a kill during a write of `path`: an old folder gets its name back, and temporary files are
+    removed.
 
     For paths of one writer.
     """
@@ -104,7 +105,7 @@ def recover(path: Path) -> None:
 
 
 def recover_folder(folder: Path) -> None:
-    """`recover` of all that a kill left in a folder of one writer, and in the folders in it."""
+    """`recover` for every path in a folder of one writer, and in its folders."""
     for place, left in [*_leftovers(folder, ".cse-*"), *_leftovers(folder, "*/.cse-*")]:
         _finish(place, left)
 
@@ -117,9 +118,9 @@ def _leftovers(folder: Path, pattern: str) -> list[tuple[Path, Path]]:
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """A block that only one process at a time enters, to make `path`: check first whether another has made it.
+    """A block that only one process at a time enters, to make `path`. First check whether another process has made it.
 
-    Raises UserError if the folder belongs to somebody else, RunError if its disk has no locks.
+    Raises UserError if the folder belongs to another user, RunError if its disk has no locks.
     """
     from huggingface_hub.utils import WeakFileLock
 
@@ -134,11 +135,11 @@ def file_lock(path: Path) -> Iterator[None]:
             yield
         finally:
             with contextlib.suppress(OSError):
-                lock.unlink()  # while it is held: whoever waits for it notices, and makes a new one
+                lock.unlink()  # while it is held: a waiting process notices this, and makes a new lock
 
 
 def checksum(path: Path) -> str:
-    """The CRC-32 of a file's bytes in hex: detects damage (a flipped bit, a missing end), not forgery."""
+    """The CRC-32 of a file's bytes in hex. It detects damage (a flipped bit, a missing end), but not forgery."""
     value = 0
     with open(path, "rb") as content:
         while block := content.read(1 << 20):
@@ -153,7 +154,7 @@ def sha256(path: Path) -> str:
 
 
 def read_once(digest: Callable[[Path], str], path: Path) -> str:
-    """`checksum` or `sha256` of a file, which is read again only when it was written again."""
+    """`checksum` or `sha256` of a file. The file is read again only if it was written again."""
     return _digest_as_written(digest, path, path.stat().st_mtime_ns)
 
 
@@ -174,7 +175,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The mapping in a JSON file; {} if the file is missing or unreadable, or holds anything else."""
+    """The mapping in a JSON file; {} if the file is missing, unreadable, or not a mapping."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -183,9 +184,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def json_lines(path: Path) -> Iterator[Any]:
-    """The value of each line of a file of JSON lines; none if the file is missing.
+    """The value of each line of a file of JSON lines; nothing if the file is missing.
 
-    None for a line that is not JSON, because another process is writing it or was killed while it did.
+    A line that is not JSON gives None: another process is writing it, or was killed while writing.
     """
     if not path.exists():
         return
@@ -205,7 +206,7 @@ def json_line(value: Mapping[str, object]) -> str:
 def plain(value: object) -> Any:
     """The value as JSON types: paths as text, tensor and numpy scalars as numbers, arrays and tuples as lists.
 
-    Raises TypeError or AttributeError for anything else.
+    Raises TypeError or AttributeError for other types.
     """
     return to_jsonable_python(value, inf_nan_mode="null", fallback=lambda array: array.tolist())
 
@@ -219,9 +220,9 @@ def cannot_write(path: Path | str, error: OSError | SafetensorError) -> RunError
 
 @contextmanager
 def _written(path: Path) -> Iterator[Path]:
-    """A temporary path for what will be `path`, in a folder beside it with a unique name.
+    """A temporary path for the future `path`, in a folder beside it with a unique name.
 
-    The disk's errors in the block are raised as cannot_write says; afterwards the folder is removed.
+    Errors of the disk in the block are raised as cannot_write says. Afterwards the folder is removed.
     """
     place = path.with_name(f".cse-{secrets.token_hex(8)}.{path.name}")
     try:
@@ -243,10 +244,9 @@ def _finish(place: Path, path: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Flush a file, or all files of a folder, to the disk, so that a rename cannot get there before the content.
+    """Flush a file, or all files of a folder, to the disk, so that the content is there before the rename.
 
-    All get the mode that the umask gives a new file, as the folder beside it did: safetensors writes for its owner
-    alone.
+    Each file gets the mode of a new file under the umask: safetensors would let only the owner read it.
     """
     mode = path.parent.stat().st_mode & 0o666
     for file in (path, *path.rglob("*")):

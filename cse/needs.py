@@ -1,10 +1,12 @@
-"""What a part reads, so that it is looked for before any work, listed and fetched: a part says it in `needs`.
+"""The data and weights that a part reads. A part lists them in `needs`, so that they can be found before any work,
+listed and fetched.
 
     Need           the base; also `FileNeed`, a file or folder of the user's own
     EncoderNeed    weights, in cse.sources.encoder
     DatasetNeed    a dataset of the catalogue, in cse.sources.fetch
 
-cse.lab.run.needs asks the parts of a config. Imports no torch, so that a wrong name is refused at once.
+cse.lab.run.needs asks the parts of a config. This module does not import torch, so that a wrong name is refused at
+once.
 """
 
 from collections.abc import Mapping
@@ -14,18 +16,18 @@ from typing import Any
 
 from cse.errors import MissingResource
 
-Settings = Mapping[str, Any]  # the values of one part's YAML
+Settings = Mapping[str, Any]  # the keys and values of one part's YAML
 Place = Path | str | None
-"""Where something is on this machine, or the package that has it; None if it is not here."""
+"""The place on this machine, or the package with the data; None if it is not here."""
 
 
 @dataclass(frozen=True)
 class Need:
     """One thing that a part reads.
 
-    name: of the dataset (with its language, if it has several: stsb_multi:de), the encoder or the file. key: the
-    parameter that names its place, if any. Whoever asks the parts replaces it by the whole key, as the user types it,
-    and fills in cache, which is paths.cache.
+    name: the name of the dataset (with its language, if it has several: stsb_multi:de), of the encoder or of the file.
+    key: the parameter with its place, if any. The code that asks the parts replaces it by the full key, as the user
+    types it, and sets cache to paths.cache.
     """
 
     name: str
@@ -33,14 +35,14 @@ class Need:
     key: str = field(default="", compare=False, kw_only=True)
 
     def setting(self, part: str) -> str:
-        """The whole key that names its place, for the part at a key; "" if none does."""
+        """The full key with its place, for the part at a key; "" if there is none."""
         return f"{part}.{self.key}".removeprefix(".") if self.key else ""
 
     def check(self) -> None:
-        """Raise UserError if a setting names a place that is not there, or holds something else. Asks no hub."""
+        """Raise UserError if the place in a setting does not exist, or has other content. The hub is not asked."""
 
     def check_closely(self) -> None:
-        """Like `check`, but what is there may be read, for seconds."""
+        """Like `check`, but it may also read the content, for seconds."""
         self.check()
 
     def find(self) -> Place:
@@ -54,17 +56,17 @@ class Need:
 
 @dataclass(frozen=True)
 class FileNeed(Need):
-    """A file or folder of the user's own, which the setting `key` names."""
+    """A file or folder of the user's own, from the setting `key`."""
 
     key: str = field(compare=False)
 
     @property
     def path(self) -> Path:
-        """Its place, as it was typed."""
+        """Its place, as given."""
         return Path(self.name).expanduser()
 
     def check(self) -> None:
-        """See Need. Raises MissingResource if there is nothing of that name."""
+        """See Need. Raises MissingResource if there is no such file or folder."""
         if not self.path.exists():
             raise MissingResource("there is no such file or folder", key=self.key, value=self.name)
 
@@ -78,5 +80,5 @@ class Part:
 
     @classmethod
     def needs(cls, settings: Settings) -> list[Need]:
-        """What it reads with these settings, its YAML's, before it is made; nothing by default."""
+        """The needs of the part with these settings (from its YAML), before it is made; by default none."""
         return []

@@ -1,7 +1,7 @@
-"""Progress of long work: bars on a terminal, elsewhere a line now and then, both with the time left.
+"""Progress of long work: bars on a terminal, elsewhere a line every few seconds. Both show the time left.
 
-The code that does the work tracks it, however deep in the stack: for task in track(tasks, "task"). A caller shows it:
-with showing("transfer test"). Without the second the first is silent.
+The code that does the work tracks it, at any depth of the stack: for task in track(tasks, "task"). A caller shows it:
+with showing("transfer test"). Without a caller that shows it, the tracking is silent.
 """
 
 import logging
@@ -39,9 +39,9 @@ def showing(title: str) -> Iterator[None]:
 
 
 def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None = None) -> Iterator[T]:
-    """The items one by one, shown as a loop of the enclosing block, if there is one.
+    """The items one by one. The enclosing block, if any, shows them as a loop.
 
-    what: an item's name, or a function that gives it. total: how many items there are, if they have no length.
+    what: the name of an item, or a function that returns it. total: the number of items, if they have no length.
     """
     if (bars := _bars.get()) is None:
         yield from items
@@ -59,9 +59,10 @@ def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None 
 
 @contextmanager
 def live(transient: bool) -> Iterator["Progress"]:
-    """Bars for a block: the enclosing block's, or else new ones, removed when it ends if transient.
+    """Bars for a block: the bars of the enclosing block, or new bars. transient: remove new bars when the block ends.
 
-    Without a terminal, and in every process of a run but the first, they are disabled, and lines written instead.
+    Without a terminal, and in every process of a run except the first, bars are disabled, and lines are written
+    instead.
     """
     if (around := _bars.get()) is not None:
         yield around

@@ -1,11 +1,11 @@
 """Types of settings with their ranges, for the signatures of parts: `lr: Positive`, `p: Share`, `seed: Seed`.
 
-Only a part's signature says what it takes; the laboratory checks a config against it before any work. A choice is a
-Literal, or a OneOf if a table lists the names already. NaN and infinity are refused everywhere.
+Only the signature of a part says which values are valid. The laboratory checks a config against it before any work. A
+choice is a Literal, or a OneOf if a table already lists the names. NaN and infinity are refused everywhere.
 
-A signature also says what a setting is for. One that says nothing is science: it decides what is learned or scored.
-Anything else is a mark beside its type, `workers: Annotated[Natural, Mark.MACHINE]`, or in it: a File, a Folder, an
-EncoderName and a Sentence are text that is used as it is typed (cse.lab.settings.keys).
+A signature also says the purpose of a setting. A setting without a mark is science: it determines training or scores.
+Any other purpose is a mark beside its type, `workers: Annotated[Natural, Mark.MACHINE]`, or in its type: a File, a
+Folder, an EncoderName and a Sentence are text that is used exactly as given (cse.lab.settings.keys).
 """
 
 import math
@@ -20,38 +20,38 @@ from pydantic_core import CoreSchema, core_schema
 
 
 class Mark(Enum):
-    """What a setting is for, in the annotation of the parameter or the key that takes it."""
+    """The purpose of a setting, in the annotation of its parameter or key."""
 
     MACHINE = auto()
-    """Where data lies, and what the work runs on."""
+    """The place of data, and the hardware."""
     LOGGING = auto()
-    """What is logged, and where."""
+    """Logging."""
     BOOKKEEPING = auto()
     """How a run is started, and where its folder is."""
     UNFIXED = auto()
     """Science that a resumed run may change, such as when it ends."""
     HARMLESS = auto()
-    """Science that no number in a table depends on."""
+    """Science that does not change any number in a table."""
     NAMED = auto()
-    """Not science, and yet part of the name of a job's folder, by which finished jobs are found again."""
+    """Not science, but part of the name of a job's folder. Finished jobs are found by this name."""
     OF_LINE = auto()
-    """On a line that starts several jobs, it belongs to the line, not to the jobs."""
+    """In a command that starts several jobs, it belongs to the command, not to the jobs."""
     ONCE = auto()
     """A resumed run forgets it."""
     RECORDED = auto()
-    """What a run says of its own settings: no line and no file sets it."""
+    """Set by the run itself: no command and no file sets it."""
     SUMMED = auto()
-    """A run's record keeps the checksum of what it names."""
+    """The record of a run keeps the checksum of the named file."""
     ENCODER = auto()
     """An encoder, or a file of word vectors."""
     VERBATIM = auto()
-    """Used as it is typed, and never parsed: a place, or a name on the hub."""
+    """Used exactly as given, and never parsed: a place, or a name on the hub."""
 
 
 Count = Annotated[int, Ge(1)]
 Several = Annotated[int, Ge(2)]
 Natural = Annotated[int, Ge(0)]
-Seed = Annotated[int, Ge(0), Lt(2**32)]  # what numpy's generators take
+Seed = Annotated[int, Ge(0), Lt(2**32)]  # the range of numpy's generators
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
 Exponent = Annotated[float, Ge(-38), Le(38)]  # float32 holds ten to this power
@@ -61,7 +61,7 @@ BelowOne = Annotated[float, Ge(0), Lt(1)]  # a dropout, a momentum: 1 would leav
 Name = Annotated[str, MinLen(1)]
 File = Annotated[Name, Mark.VERBATIM]
 Folder = Annotated[Name, Mark.VERBATIM]
-Cache = Annotated[Folder, Mark.MACHINE, Mark.NAMED]  # which is filled
+Cache = Annotated[Folder, Mark.MACHINE, Mark.NAMED]  # a folder that a run fills
 EncoderName = Annotated[Name, Mark.VERBATIM, Mark.ENCODER, Mark.SUMMED]  # on the hub, or a folder
 HubName = Annotated[Name, Mark.VERBATIM]  # of a dataset
 Sentence = Annotated[str, Mark.VERBATIM]
@@ -75,8 +75,8 @@ STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed
 
 
 def no_word_for_null(value: object) -> object:
-    """The value. Raises ValueError for text by which other programs mean null; where null is allowed, it would be taken
-    for text."""
+    """The value. Raises ValueError for text that means null in other programs. If null is allowed, this text would not
+    be null."""
     if isinstance(value, str) and value.lower() in ("none", "null", "~"):
         raise ValueError("would be text: nothing is null")
     return value
@@ -109,7 +109,7 @@ def check_distinct(values: Sequence[int]) -> Sequence[int]:
     return values
 
 
-Widths = Annotated[list[Count], AfterValidator(check_distinct)]  # numbers of leading channels that are embeddings too
+Widths = Annotated[list[Count], AfterValidator(check_distinct)]  # this many leading channels are embeddings too
 
 
 def check_scale(ends: tuple[float, float]) -> tuple[float, float]:
@@ -140,7 +140,7 @@ def text_encoding(name: str) -> str:
             return name
     except (LookupError, UnicodeError):  # UnicodeError: idna takes at most 63 letters a word
         pass
-    raise ValueError("must be the name of a text encoding that keeps ASCII as it is, such as utf-8 or latin-1")
+    raise ValueError("must be the name of a text encoding that keeps ASCII unchanged, such as utf-8 or latin-1")
 
 
 Encoding = Annotated[str, AfterValidator(text_encoding)]

@@ -1,4 +1,4 @@
-"""What an evaluator returns: scores that carry what they are, and the source of the data that they rest on."""
+"""The results of an evaluator: scores with their unit and items, and the source of their data."""
 
 import hashlib
 import math
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Items:
-    """The N items behind a score: the encoder's answer to each, and the right one.
+    """The N items of a score: for each, the encoder's answer and the gold answer.
 
     kind: how the score is computed from values_N and gold_N, times 100: the correlation of cosines, or of other numbers
     (spearman), with human scores; accuracy or f1 of predicted and true classes. units_UN: if items share something
-    (pairs their documents), the numbers of the units to which each belongs; None if they are independent. digest: of
-    the texts and units, by which the same items are known; "" if the evaluator does not say.
+    (pairs share documents), the numbers of the units of each item; None if items are independent. digest: over the
+    texts and units; it identifies the same items. "" if the evaluator gives none.
     """
 
     kind: Literal["cosines", "spearman", "accuracy", "f1"]
@@ -30,7 +30,7 @@ class Items:
 
 
 def digest_of(texts: Iterable[str], units_UN: "np.ndarray | None" = None) -> str:
-    """16 hex digits of an evaluator's texts, in their order, and of the units of its items; see Items."""
+    """16 hex digits over an evaluator's texts, in their order, and over the units of its items; see Items."""
     content = hashlib.sha256()
     for text in texts:
         content.update(text.encode(errors="surrogatepass") + b"\0")
@@ -45,17 +45,17 @@ def evaluator_of(name: str) -> str:
 
 
 Average = TypeAliasType("Average", "list[str | Average]")
-"""The names of the scores whose mean a score is; a list inside it counts once."""
+"""A score that is a mean: the names of the scores in it. A list inside it is averaged first."""
 
 ItemScores = dict[str, Items | Average]
-"""What is behind each score, by name."""
+"""The basis of each score, by name; see Behind."""
 
 Behind = TypeAliasType("Behind", "Items | str | Sequence[Behind] | None")
-"""What a score is computed from: items; another score, by name; the mean of several; None if that is not kept."""
+"""The basis of a score: items; another score, by name; the mean of several; None if it is not kept."""
 
 
 class AboutScore(TypedDict, total=False):
-    """What a score is, beside its name and value; see Score."""
+    """The facts of a score beside its name and value; see Score."""
 
     rows: int
     unit: str
@@ -67,10 +67,9 @@ class AboutScore(TypedDict, total=False):
 class Score:
     """One number of an evaluator.
 
-    name: `STS12/spearman`; in a run with the split and the evaluator's key before it, `test/sts/STS12/spearman`. rows:
-    of data behind it, 0 if unknown. unit: the label of an axis. altered: whether its data is incomplete or changed
-    (allow_partial). items: what it was computed from. headline: whether a table on the
-    terminal shows it.
+    name: `STS12/spearman`. In a run the split and the evaluator's key come first: `test/sts/STS12/spearman`. rows: the
+    rows of its data, 0 if unknown. unit: the label of an axis. altered: whether its data is incomplete or modified
+    (allow_partial). items: its basis, see Behind. headline: whether a table on the terminal shows it.
     """
 
     name: str
@@ -83,20 +82,19 @@ class Score:
     headline: bool = True
 
     def better_than(self, other: "Score | None") -> bool:
-        """Whether it is better than another value of the same score. NaN and infinity never are, and any number beats
-        them and None."""
+        """Whether it is better than another value of the same score. NaN and infinity are never better. Any number is
+        better than these and than None."""
         if not math.isfinite(self.value) or other is None or not math.isfinite(other.value):
             return math.isfinite(self.value)
         return self.value < other.value if self.lower_is_better else self.value > other.value
 
     def within(self, prefix: str) -> "Score":
-        """The score with `prefix` before its name and before the names in its average, and with Python's numbers, in
-        place of NumPy's that an evaluator may have returned."""
+        """The score with `prefix` before its name and before the names in its average, in Python's number types."""
         items = renamed(prefix, self.items)
         return replace(self, name=prefix + self.name, value=float(self.value), rows=int(self.rows), items=items)
 
     def about(self) -> AboutScore:
-        """What results.json keeps beside its value."""
+        """The facts that results.json keeps beside the value."""
         return {
             "rows": self.rows,
             "unit": self.unit,
@@ -110,7 +108,7 @@ Scores = dict[str, Score]
 
 
 def renamed(prefix: str, items: Behind) -> Behind:
-    """What is behind a score, with `prefix` before every name."""
+    """The basis of a score, with `prefix` before every name."""
     if isinstance(items, str):
         return prefix + items
     return [renamed(prefix, one) for one in items] if isinstance(items, list) else items
@@ -122,7 +120,7 @@ def values(scores: Iterable[Score]) -> dict[str, float]:
 
 
 def no_better(scores: Mapping[str, Score], name: str, before: Mapping[str, float | None]) -> bool:
-    """Whether the score of this name is no better than it was before; False where one of the two is not known."""
+    """Whether the score of this name is no better than before; False if one of the two is unknown."""
     score, earlier = scores.get(name), before.get(name)
     return score is not None and earlier is not None and not score.better_than(replace(score, value=earlier))
 
@@ -138,17 +136,17 @@ def decimals(value: float) -> int:
 
 
 class DataFile(TypedDict, total=False):
-    """A data file: its checksum, and how many usable rows it has."""
+    """A data file: its checksum and its number of usable rows."""
 
     sha256: str
     rows: int
 
 
 class Source(TypedDict, total=False):
-    """What an evaluator's scores rest on, JSON-ready; an evaluator may add keys of its own.
+    """The data and protocol of an evaluator's scores, JSON-ready. An evaluator may add its own keys.
 
-    place: the folder or hub name of the data. revisions: by data set, what identifies its version if no file's checksum
-    does. problems: what is wrong with the data, a sentence each.
+    place: the folder or hub name of the data. revisions: the version of each data set that has no file checksum.
+    problems: one sentence for each problem of the data.
     """
 
     protocol: Required[str]

@@ -247,14 +247,14 @@ class Batches(Dataset[Batch]):
         made = self.augmentation.tokens(given, rng)
         says = f"{class_name(type(self.augmentation))}.tokens must"
         if not isinstance(made, np.ndarray) or made.ndim != 1 or made.dtype.kind not in "iu" or len(made) < 2:
-            raise UserError(f"{says} return an array of two or more ids, not {made!r:.80}")
+            raise UserError(f"{says} return an array of ids (two or more), not {made!r:.80}")
         if (made[[0, -1]] != given[[0, -1]]).any():
             raise UserError(f"{says} keep the first and the last id, {given[0]} and {given[-1]}: {made!r:.80}")
         if made.min() < 0 or made.max() >= self.tokenizer.id_bound:
             raise UserError(f"{says} return ids below {self.tokenizer.id_bound:,}, the tokenizer's: {made!r:.80}")
         row = np.concatenate([ids[:start], made[len(self.first) : len(made) - len(self.last)], ids[end:]])
         if self.tokenizer.room is not None and len(row) > self.tokenizer.room:
-            raise UserError(f"{says} return at most {self.tokenizer.room} tokens, as many as the encoder can read")
+            raise UserError(f"{says} return a row that the encoder can read: {self.tokenizer.room} tokens at most")
         return row
 
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:

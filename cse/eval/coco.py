@@ -3,11 +3,11 @@
     L = sum over pairs (x, y) and their contrasts of  max(0, m - s(x, y) + s(x, y_c)) + max(0, m - s(x, y) + s(x_c, y))
 
 s is the cosine after the maps, m the margin. Dev and test are scored in folds of 1000 images and 5000 captions.
-SentEval's released rank.py sorts the captions, so that they no longer belong to their images; this would explain two
-scores at chance (0.40) in DeCLUTR's Table S3. Here the captions keep their order.
+SentEval's released rank.py sorts the captions, so they no longer belong to their images. This may explain two scores at
+chance (0.40) in DeCLUTR's Table S3. Here the captions keep their order.
 
-N captions (five an image, in the images' order), I images, F image features, D sentence width, P projected width,
-B captions of a batch, C contrasts.
+N is the number of captions (five per image, in the order of the images), I the images, F the image features, D the
+sentence width, P the projected width, B the captions of a batch, and C the contrasts.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ Images = tuple[Tensor, list[str]]
 class Coco(Evaluator):
     """Recall at 1, 5 and 10 in percent and median rank, `i2t/...` and `t2i/...`; `average` of the six recalls.
 
-    conf/eval/coco.yaml explains every value. The pickles may hold arrays and text but no code.
+    conf/eval/coco.yaml explains the settings. The pickles may hold arrays and text, but no code.
     """
 
     splits = ("test",)
@@ -77,7 +77,8 @@ class Coco(Evaluator):
         self.data = {part: read_images(self.folder, name) for part, name in PARTS.items()}
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Recalls and ranks on test, and the dev average, of maps trained on train at their best pass on dev."""
+        """Recalls and ranks on test, and the average on dev. The maps are trained on train, and dev selects the
+        pass."""
         ends = np.cumsum([len(captions) for _, captions in self.data.values()])
         vectors = np.split(np.asarray(encode(self.texts()), np.float32), ends[:-1])
         rows = {
@@ -110,7 +111,7 @@ class Coco(Evaluator):
             for start in track(range(0, len(order), self.batch_size), "batch"):
                 rows_B = order[start : start + self.batch_size]
                 others = np.concatenate([order[:start], order[start + self.batch_size :]])
-                # SentEval draws the contrastive images first, each as a caption's row
+                # SentEval draws the contrastive images first, each as the row of a caption
                 image_BC, sentence_BC = (stream.choice(others, (len(rows_B), self.contrasts)) for _ in range(2))
                 optimizer.zero_grad()
                 loss = self._loss(maps, train, (rows_B, image_BC, sentence_BC))
@@ -136,8 +137,8 @@ class Coco(Evaluator):
     ) -> Tensor:
         """The sum of hinges over a batch.
 
-        data: features of train's images and sentences. rows: the numbers of the batch's captions, of captions of each
-        one's contrastive images, and of its contrastive sentences.
+        data: features of train's images and sentences. rows: row numbers of the batch's captions, of captions of their
+        contrastive images, and of their contrastive sentences.
         """
         (images_IF, sentences_ND), (rows_B, image_BC, sentence_BC) = data, rows
         image_BP = self._project(maps[0], images_IF[rows_B // CAPTIONS])
@@ -169,7 +170,7 @@ def recalls(cosine_IN: Tensor) -> dict[str, float]:
     own_I5 = rows_I1 * CAPTIONS + torch.arange(CAPTIONS, device=cosine_IN.device)
     caption_I5 = cosine_IN.gather(1, own_I5)
     others_IN = cosine_IN.scatter(1, own_I5, -torch.inf)
-    ranks = {  # 0 is the first place; a tie counts as worse
+    ranks = {  # 0 is the first place; a tie is ranked as worse
         "i2t": (others_IN >= caption_I5.amax(1, keepdim=True)).sum(1),
         "t2i": (others_IN >= caption_I5.reshape(-1)).sum(0),
     }

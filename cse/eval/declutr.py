@@ -1,9 +1,10 @@
 """DeCLUTR's row: Downstream (18 tasks), Probing (10 tasks) and their average (D + P) / 2 (Tables 1, S1, S3, S4).
 
-Each task counts with one number. Test: accuracy; for MRPC the mean of accuracy and F1; for SICK-R and STS-B the trained
-regression's Spearman x100; for STS12..16 the mean Spearman x100 over subsets; for caption retrieval the mean of six
-recalls. Dev: the accuracy on dev, also for MRPC; for SICK-R and STS-B Pearson; STS12..16 as on test. `all` is the mean
-of all 28, which the authors' script prints beside the papers' average. An empty sentence is encoded as ".", as there.
+Each task has one number. On test it is the accuracy. For MRPC it is the mean of accuracy and F1, for SICK-R and STS-B
+Spearman x100 of the trained regression, for STS12..16 the mean Spearman x100 over subsets, and for caption retrieval
+the mean of six recalls. On dev it is the accuracy on dev, also for MRPC, and Pearson for SICK-R and STS-B; STS12..16
+are as on test. `all` is the mean of all 28 tasks: the authors' script prints it beside the paper's average. As there,
+an empty sentence is encoded as ".".
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +20,7 @@ from cse.sources.senteval import SUBSETS
 from cse.types import Encode, Evaluator
 
 Counted = tuple[Average, Average]
-"""The scores that make a task's number, on test and on dev; several are averaged."""
+"""The scores of a task's number, on test and on dev. Several scores are averaged."""
 
 ACCURACY = ("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "SNLI", "SICK-E")
 DOWNSTREAM: dict[str, Counted] = {  # the tasks of Table S3
@@ -36,8 +37,9 @@ PROBING: dict[str, Counted] = {task: ([f"probing/{task}/accuracy"], [f"probing/{
 class Declutr(Evaluator):
     """On test every score of the parts, and `downstream`, `probing`, `average`, `all`; on dev only these four.
 
-    parts: evaluators by name (transfer, sts, probing, coco), None to leave one out. The name of an average says which
-    tasks it lacks: `downstream_without_CapRet`.
+    parts: evaluators by name (transfer, sts, probing, coco); None leaves one out. The name of an average says which
+    tasks
+    are missing: `downstream_without_CapRet`.
     """
 
     splits = ("test", "dev")
@@ -48,7 +50,7 @@ class Declutr(Evaluator):
         self.last: tuple[Encode | None, list[Score]] = (None, [])
 
     def prepare(self) -> None:
-        """Prepare every part. Raises UserError with the part's own key, and one MissingResource for all parts."""
+        """Prepare every part. Raises UserError with the key of the part, and one MissingResource for all parts."""
         missing = []
         for name, part in self.parts.items():
             try:
@@ -61,7 +63,7 @@ class Declutr(Evaluator):
             raise combine(missing)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """The parts' scores and their averages. The parts are scored once for both splits."""
+        """The scores of the parts and their averages. The parts are scored once for both splits."""
         if self.last[0] is not encode:  # SentEval's fits give both splits at once
             words, scores = with_full_stops(encode), []
             for name, part in self.parts.items():
@@ -98,7 +100,7 @@ def with_full_stops(encode: Encode) -> Encode:
 
 
 def averaged(scores: Iterable[str], split: str) -> dict[str, Average]:
-    """The scores behind each average of a split, a list for each task; tasks that lack a score are left out."""
+    """For each average of a split, its scores: a list for each task. Tasks without a score are left out."""
     column, known = ("test", "dev").index(split), set(scores)
     downstream, probing = (
         {task: counted[column] for task, counted in tasks.items() if known.issuperset(counted[column])}
@@ -119,11 +121,11 @@ def averaged(scores: Iterable[str], split: str) -> dict[str, Average]:
 
 
 def average_of(average: Average, scores: dict[str, float]) -> float:
-    """The mean of the named scores; an inner list counts as one."""
+    """The mean of the named scores. An inner list is averaged first."""
     return float(np.mean([average_of(one, scores) if isinstance(one, list) else scores[str(one)] for one in average]))
 
 
 def _named(name: str, missing: set[str]) -> str:
-    """The name of an average, with the tasks that it lacks in the tables' order."""
+    """The name of an average, with its missing tasks in the order of the tables."""
     lacking = [task for task in (*DOWNSTREAM, *PROBING) if task in missing]
     return f"{name}_without_{'_'.join(lacking)}" if lacking else name

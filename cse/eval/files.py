@@ -1,4 +1,4 @@
-"""Read data files, count their rows and keep their checksums, so that a score can say what it rests on."""
+"""Read data files, check their number of rows, and keep their checksums. So a score can state its data."""
 
 import gzip
 import hashlib
@@ -20,11 +20,11 @@ Raw = TypeVar("Raw")
 
 
 class DataFolder:
-    """A folder of data files. A missing or altered file is an error or, with allow_partial, a noted problem.
+    """A folder of data files. A missing or modified file is an error or, with allow_partial, a noted problem.
 
-    path: the folder, and its name in the provenance. key: the parameter that names it, and what: what it must hold, for
-    messages. allow_partial: None for an evaluator that can leave nothing out. find: returns the folder, where
-    `path` is only a name.
+    path: the folder, and its name in the provenance. key: the parameter that names it. what: what it must hold, for
+    messages. allow_partial: None for an evaluator that cannot leave anything out. find: returns the folder, if `path`
+    is only a name.
     """
 
     def __init__(
@@ -36,9 +36,9 @@ class DataFolder:
         find: Callable[[], Path] | None = None,
     ):
         self.path, self.key, self.what, self.allow_partial, self.find = path, key, what, allow_partial, find
-        self.hint = " (allow_partial=true scores what is there, and marks it)" if allow_partial is False else ""
+        self.hint = " (allow_partial=true scores partial data, and marks it)" if allow_partial is False else ""
         self.files: dict[str, DataFile] = {}
-        self.problems: list[str] = []  # what is missing or altered, if that is allowed
+        self.problems: list[str] = []  # missing or modified files, if they are allowed
 
     @cached_property
     def root(self) -> Path:
@@ -46,14 +46,14 @@ class DataFolder:
         if self.find is not None:
             return self.find()
         if self.path is None:
-            raise MissingResource(f"`{self.key}` is not set: it must be {self.what}, which no hub has.")
+            raise MissingResource(f"`{self.key}` is not set: it must be {self.what}. No hub has it.")
         if not Path(self.path).is_dir():
             wrong = "is not a folder" if Path(self.path).exists() else "does not exist"
             raise MissingResource(f"it {wrong}: it must be {self.what}.", key=self.key, value=self.path)
         return Path(self.path)
 
     def attempt(self, read: Callable[["DataFolder"], T]) -> T | None:
-        """read(self), or None with a noted problem if a file is missing and data may be partial."""
+        """read(self). If a file is missing and data may be partial: None, and the problem is noted."""
         assert self.root  # a missing folder is always an error
         try:
             return read(self)
@@ -70,7 +70,7 @@ class DataFolder:
             raise MissingResource(f"none of the files to score exists{why}", key=self.key, value=self.path)
 
     def read_bytes(self, name: str) -> bytes:
-        """The content of a file, whose sha256 goes into the provenance."""
+        """The content of a file. Its sha256 goes into the provenance."""
         path = self.root / name
         if not path.is_file():
             raise MissingResource(f"{path} is missing: `{self.key}` must be {self.what}{self.hint}.")
@@ -94,8 +94,8 @@ class DataFolder:
     ) -> list[T]:
         """convert(line) for every line of a file after its `header` lines; see `converted`.
 
-        Lines end at newlines only: str.splitlines would also cut at characters inside sentences. Empty lines at the end
-        do not count.
+        Lines end at newlines only: str.splitlines would also split at characters inside sentences. Empty lines at the
+        end are ignored.
         """
         text = self.read(name, encoding).rstrip("\r\n")
         lines = (line.removesuffix("\r") for line in text.split("\n")[header:]) if text else ()
@@ -120,7 +120,7 @@ class DataFolder:
         return found
 
     def expect(self, name: str, rows: int, official: int | None) -> None:
-        """Raise, or note, that a file (or several, "a + b") holds no rows, or not the official number of them."""
+        """Raise or note a problem if a file (or several, "a + b") has no rows, or not the official number of rows."""
         self.files.setdefault(name, {})["rows"] = rows
         if rows and official in (rows, None):
             return
@@ -135,24 +135,24 @@ class DataFolder:
 
     @property
     def altered(self) -> bool:
-        """Whether something is missing or altered, so that every score that rests on the folder is marked."""
+        """Whether data is missing or modified. Then every score from this folder is marked."""
         return bool(self.problems)
 
     def source(self, protocol: str) -> Source:
-        """The place, the sha256 and rows of every file that was read, and the problems that were noted."""
+        """The place, the sha256 and the rows of every file read so far, and the noted problems."""
         return {"protocol": protocol, "place": self.path, "files": self.files, "problems": self.problems}
 
 
 def senteval_needs(settings: Settings) -> list[Need]:
-    """SentEval's data: the folder that the setting `senteval` names, or the hub's copy."""
+    """SentEval's data: the folder in the setting `senteval`, or the hub's copy."""
     return [DatasetNeed("senteval", settings.get("senteval"))]
 
 
 def senteval_folder(path: str | None, allow_partial: bool = False) -> DataFolder:
-    """SentEval's downstream/ folder at `path`, or the hub's copy of it if path is None.
+    """SentEval's downstream/ folder at `path`, or the hub's copy if path is None.
 
-    The text is as SentEval's download script leaves it: STS and SICK Moses-tokenised, the classification sets
-    PTB-tokenised.
+    The text is as SentEval's download script writes it. STS and SICK have Moses tokens, the classification sets have
+    PTB tokens.
     """
     about, what = DATASETS["senteval"], "SentEval's downstream/ folder"
     find = None if path else partial(fetch.senteval, "SentEval's data")

@@ -15,10 +15,10 @@ from cse.score import Score, Source
 from cse.types import Encode, Evaluator
 
 ScoringFunction = Callable[[Encode, str], Mapping[str, float]]
-"""(encode, split) -> {name: number}; {} for a split that it has no data for."""
+"""(encode, split) -> {name: number}; {} for a split without data."""
 
 KNOWN: dict[str, ScoringFunction] = {}
-"""The functions of the call that is running, by the name in their scores."""
+"""The functions of the running call, by the name in their scores."""
 
 
 @contextmanager

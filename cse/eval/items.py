@@ -1,7 +1,7 @@
-"""What a run keeps of its evaluators: the items behind every score, and the cosines of pairs for its plots.
+"""The files that a run keeps of its evaluators: the items of every score, and the cosines of pairs for its plots.
 
 items.npz, for intervals over test items, is a zip of numpy arrays without pickles. Each score with items has
-`<number>.values`, `<number>.gold` and, where items share units, `<number>.units`. `about` is JSON: {"version",
+`<number>.values`, `<number>.gold` and, if items share units, `<number>.units`. `about` is JSON: {"version",
 "scores": {score: {"kind", "array": number, "digest"}}, "averages": {score: [score, ...]}}. Scores are named as in
 results.json, `<split>/<evaluator>/<score>`.
 plots/cosines_<when>.json has {"<evaluator>/<task>": {split: [cosines, gold scores]}}, before and after training.
@@ -36,13 +36,13 @@ class KeptItems(TypedDict):
 def keep_items(folder: Path, scores: Iterable[Score]) -> KeptItems:
     """Write the items of the scores. Returns the entry for results.json. Raises RunError if the disk refuses.
 
-    What is inside an average, and no score itself, is named by its place in it.
+    A part of an average that is not a score itself is named by its place in the average.
     """
     arrays: dict[str, np.ndarray] = {}
     about: Json = {"version": VERSION, "scores": {}, "averages": {}}
 
     def keep(name: str, items: Behind) -> str:
-        """Keep what is behind a score. Returns the name under which it is kept."""
+        """Keep the items of a score. Returns the name under which they are kept."""
         if isinstance(items, str):
             return items
         if isinstance(items, list):
@@ -65,8 +65,8 @@ def keep_items(folder: Path, scores: Iterable[Score]) -> KeptItems:
 
 
 def read_items(folder: Path) -> ItemScores:
-    """What `keep_items` wrote; {} if there is no such file, or one of another version. Raises ValueError if it is
-    damaged."""
+    """The items that `keep_items` wrote; {} if there is no such file, or if it has another version. Raises ValueError
+    if it is damaged."""
     path = folder / FILE
     if not path.exists():
         return {}
@@ -87,13 +87,14 @@ def read_items(folder: Path) -> ItemScores:
 
 
 def scores_behind(average: Average) -> list[str]:
-    """The names of all scores that an average is over, at any depth."""
+    """The names of all scores of an average, at any depth."""
     return [part for one in average for part in ([one] if isinstance(one, str) else scores_behind(one))]
 
 
 def keep_cosines(folder: Path, when: Literal["before", "after"], scores: Iterable[Score]) -> None:
-    """Write the cosines and gold scores of each evaluator's first score of pairs, for each split, under the name of
-    that score without split and statistic: `sts/STS12`, or `stsb`, whose scores name no task.
+    """Write the cosines and gold scores of each evaluator's first score of pairs, for each split. Their name is the
+    name
+    of that score without split and statistic: `sts/STS12`, or `stsb` if its scores name no task.
 
     Raises RunError if the file cannot be written.
     """

@@ -1,9 +1,9 @@
 """MTEB through mteb 2: a benchmark or any list of its tasks, resumable task by task.
 
-mteb caches each result under the model's name and revision. A local model without them is filed as
+mteb caches each result under the model's name and revision. A local model without them is stored as
 `no_model_name__available`, so the next such model would get its scores. Here the revision ends in a digest of the
-encoder's vectors of a few fixed sentences, which two encoders, or two steps of one training, never share. A task over
-data of your own, whose versions have no revision, is always scored anew.
+encoder's vectors of a few fixed sentences. Two encoders, or two steps of one training, never share this digest. A task
+over data of your own is always scored again, because versions of the data have no revision.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # mteb takes 20 s to import
 log = logging.getLogger(__name__)
 
 PAPERS = "MTEB(eng, v1)"  # the benchmark that the papers report
-# The papers report mteb's main score (x100), except for pairs, where that is the best of several similarities
+# The papers report mteb's main score (x100), except for pairs: there the main score is the best of several similarities
 PAPER_METRIC = {"PairClassification": "cosine_ap"}
 # The last has some 20,000 tokens, so that encoders that truncate at different lengths differ
 PROBES = ["A sentence.", "The cat sat on the mat.", "Stocks fell sharply on Monday.", " ".join(map(str, range(10_000)))]
@@ -47,7 +47,7 @@ class MtebSource(Source):
 class Mteb(Evaluator):
     """`<task>/<metric>` x100, `<category>/average`, and `average` over all datasets ("Mean (Task)").
 
-    conf/eval/mteb.yaml explains every value. An average that lacks a task is left out.
+    conf/eval/mteb.yaml explains the settings. An average is left out if a task is missing.
     """
 
     splits = ("test",)
@@ -70,7 +70,7 @@ class Mteb(Evaluator):
         self.name, self.cache, self.batch_size = name, cache, batch_size
         self.allow_partial = allow_partial
         self.tasks: list[AbsTask] = []
-        self.revision = ""  # of the encoder scored last
+        self.revision = ""  # of the last encoder
         self.problems: dict[str, str] = {}  # by task that could not be scored
 
     @classmethod
@@ -156,9 +156,9 @@ class Mteb(Evaluator):
 
 
 def find_task(name: str, languages: list[str] | None) -> AbsTask:
-    """mteb's task on its test split, in these languages only (of STS22 en, not de-en).
+    """mteb's task on its test split, in these languages only (for STS22: en, not de-en).
 
-    English tasks are those of the papers' benchmark, which leaves out a subset that the language filter would keep.
+    English tasks come from the papers' benchmark. It leaves out a subset that the language filter would keep.
     """
     import mteb
 
@@ -175,8 +175,8 @@ def metric(task: AbsTask) -> str:
 
 
 def encoder_digest(encode: Encode) -> str:
-    """What identifies an encoder: 16 hex digits over the bytes of its vectors of PROBES."""
-    short_ND, long_1D = encode(PROBES[:-1]), encode(PROBES[-1:])  # apart, as the long one would pad the others
+    """The identity of an encoder: 16 hex digits over the bytes of its vectors of PROBES."""
+    short_ND, long_1D = encode(PROBES[:-1]), encode(PROBES[-1:])  # the long text would pad the others
     vectors_ND = np.concatenate([short_ND, long_1D])
     return hashlib.sha256(np.ascontiguousarray(vectors_ND, np.float32).tobytes()).hexdigest()[:16]
 

@@ -18,9 +18,9 @@ from cse.ranges import Encoding, File, Name, Widths
 
 
 class Pairs(ScoredPairs):
-    """Spearman and Pearson x100 of each split's file, `<file>/spearman`; conf/eval/pairs.yaml explains every value.
+    """Spearman and Pearson x100 of each split's file, `<file>/spearman`. conf/eval/pairs.yaml explains the settings.
 
-    Raises UserError if it names no file.
+    Raises UserError if there is no file.
     """
 
     protocol = "Spearman and Pearson x100 of cosines with the scores of a file of the user's own"
@@ -36,9 +36,9 @@ class Pairs(ScoredPairs):
     ):
         self.files = {split: file for split, file in (("dev", dev), ("test", test)) if file}
         if not self.files:
-            raise UserError("eval=pairs needs a file: `test`=FILE, or `dev`=FILE to choose a run's step")
+            raise UserError("eval=pairs needs a file: `test`=FILE, or `dev`=FILE for model selection")
         if dev and test and Path(dev).expanduser().resolve() == Path(test).expanduser().resolve():
-            raise UserError(f"`dev` and `test` are the same, {test}: what chose the step tests nothing")
+            raise UserError(f"`dev` and `test` are the same, {test}: a test set must not select the checkpoint")
         if len({*columns, score}) < 3:
             raise UserError(f"`columns`={columns} and `score`={score}: name three columns")
         super().__init__(DataFolder("pairs", "pairs", "", allow_partial=None, find=Path), (), widths)
@@ -65,7 +65,7 @@ class Pairs(ScoredPairs):
 
 
 def name_of_file(file: str) -> str:
-    """What the scores of a file are called: its name without its ending, as one word."""
+    """The name of a file's scores: the file's name without its ending, as one word."""
     ending = ending_of(Path(file))
     name = Path(file).name.removesuffix(".gz").removesuffix(ending if ending in KINDS else "")
     return re.sub(r"\W+", "_", name)
@@ -74,8 +74,8 @@ def name_of_file(file: str) -> str:
 def read_pairs(
     folder: DataFolder, name: str, columns: list[str | ScoreColumn], key: str, encoding: str = "utf-8"
 ) -> Examples:
-    """The pairs of a file with columns, or of a folder of them, their white space as it is. key: the parameter that
-    names it.
+    """The pairs of a file with columns, or of a folder of such files, with their white space unchanged. key: the
+    parameter that names it.
 
     Raises MissingResource or UserError.
     """

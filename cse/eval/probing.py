@@ -1,7 +1,7 @@
-"""SentEval probing (Conneau et al. 2018, arXiv:1805.01070): which linguistic property a linear classifier finds.
+"""SentEval probing (Conneau et al. 2018, arXiv:1805.01070): the linguistic properties that a linear classifier finds.
 
 Ten tasks of 100k / 10k / 10k sentences, one file each: `tr|va|te TAB label TAB ... TAB sentence`. The classifier and
-its scheme are those of SST (a given dev set).
+its scheme are the same as for SST (a given dev set).
 """
 
 from functools import partial
@@ -40,7 +40,7 @@ ROWS = {"train": 100_000, "dev": 10_000, "test": 10_000}
 class Probing(Suite):
     """Accuracy in percent, `<task>/accuracy` and `<task>/dev_accuracy`; `average` over the ten tasks, if all have data.
 
-    conf/eval/probing.yaml explains every value.
+    conf/eval/probing.yaml explains the settings.
     """
 
     averaged = tuple(FILES)
@@ -74,12 +74,12 @@ class Probing(Suite):
 
 
 def beside_senteval(senteval: str | None) -> str | None:
-    """The folder of the probing tasks beside SentEval's downstream/, where its repository has them."""
+    """The folder of the probing tasks beside SentEval's downstream/, as in SentEval's repository."""
     return None if senteval is None else str(Path(senteval).parent / "probing")
 
 
 def read_probing(folder: DataFolder, task: str) -> Parts:
-    """A task's three parts. Labels are numbered in the alphabetical order of those in train."""
+    """The three parts of a task. Labels are numbered in the alphabetical order of the labels in train."""
 
     def convert(line: str) -> Row:
         part, label, *_, text = line.rstrip().split("\t")

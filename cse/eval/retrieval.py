@@ -4,8 +4,8 @@
     recall   each caption is a query over the others of its split; it is a hit at k if a caption of its image is among
              the first k. Ties count as misses, so an encoder that maps everything to one point finds nothing.
 
-N captions, D embedding width, Q queries, K hits, B captions of a chunk. Recall has one chunk's cosines in memory at a
-time.
+N is the number of captions, D the embedding width, Q the queries, K the hits, and B the captions of a chunk. Recall has
+the cosines of one chunk in memory at a time.
 """
 
 import logging
@@ -29,7 +29,7 @@ from cse.types import Encode, Evaluator
 log = logging.getLogger(__name__)
 
 Caption = tuple[str, str]
-"""(image's name, caption)."""
+"""(name of the image, caption)."""
 
 MAX_COSINES = 2**26  # of a chunk: 256 MiB
 
@@ -38,16 +38,16 @@ Hits = dict[str, list[list[float | str]]]
 
 
 class RetrievalSource(Source):
-    """searched: the number of captions searched. top: what was found for each query."""
+    """searched: the number of captions searched. top: the captions found for each query."""
 
     searched: int
     top: Hits
 
 
 class Retrieval(Evaluator):
-    """`recall@<k>` in percent and `median_rank` of each split; the captions found for `queries` go into the source.
+    """`recall@<k>` in percent and `median_rank` of each split. The source holds the captions found for `queries`.
 
-    conf/eval/retrieval.yaml explains every value. The search goes along with the split `test`.
+    conf/eval/retrieval.yaml explains the settings. The search runs with the split `test`.
     """
 
     primary = "recall@1"
@@ -90,7 +90,7 @@ class Retrieval(Evaluator):
             images = [image for image, _ in self._captions(self.parts[split])]
             if len({*images}) == len(images):
                 files = ", ".join(self.parts[split])
-                raise UserError(f"{files} of eval=retrieval: no image has two captions, of which one finds the other")
+                raise UserError(f"{files} of eval=retrieval: no image has two captions, so there is nothing to find")
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
         """Recalls and median rank of the split's captions. On test this also searches for the queries."""
@@ -128,7 +128,7 @@ class Retrieval(Evaluator):
         return {**self.folder.source(how), "searched": len(self._captions(self.search)), "top": self.hits}
 
     def _captions(self, names: list[str]) -> list[Caption]:
-        """The captions of these files, as far as the files exist."""
+        """The captions of those files that exist."""
         return [caption for name in names for caption in self.files.get(name, [])]
 
 
@@ -153,7 +153,8 @@ def top_k(queries_QD: np.ndarray, corpus_ND: np.ndarray, queries: list[str], cor
 
 
 def ranks_of_same_image(vectors_ND: np.ndarray, image_N: np.ndarray) -> np.ndarray:
-    """The rank (N,) of the nearest other caption of the same image, 1 or more; of no meaning where there is none.
+    """The rank (N,) of the nearest other caption of the same image, 1 or more. Without such a caption it has no
+    meaning.
 
     It is 1 + the number of captions of other images that are at least as near.
     """

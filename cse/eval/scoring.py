@@ -24,8 +24,8 @@ MAX_MEMOIZED = 200_000  # texts: the seven STS tasks have 29,469, all SentEval t
 class MemoizedEncode:
     """An `encode` that encodes each distinct text once, for an encoder whose weights do not change.
 
-    limit: the most texts to keep; larger sets (MTEB, probing) are not kept at all. None: no limit. encoded, zeros: how
-    many texts were encoded, and how many vectors were all zeros. constant: whether all vectors were the same one.
+    limit: the most texts to keep; larger sets (MTEB, probing) are not kept at all. None: no limit. encoded, zeros: the
+    numbers of encoded texts and of zero vectors. constant: whether all vectors were equal.
     """
 
     def __init__(self, encode: Encode, limit: int | None = MAX_MEMOIZED):
@@ -35,7 +35,7 @@ class MemoizedEncode:
         self.constant, self.first_D = True, np.empty(0)
 
     def __call__(self, texts: Iterable[str]) -> np.ndarray:
-        """n texts -> (n, D), as `encode` returns them; no text -> (0, D). Raises UserError for a text alone."""
+        """n texts -> (n, D), as `encode` returns them; no text -> (0, D). Raises UserError for a single str."""
         if isinstance(texts, str):
             raise UserError(f"an evaluator called encode({texts!r:.60}): give it a list of texts")
         texts = [*texts]
@@ -48,7 +48,7 @@ class MemoizedEncode:
         return np.stack([self.rows[text] for text in texts])
 
     def add(self, texts: Iterable[str]) -> None:
-        """Encode, in one call, the texts that are not known yet."""
+        """Encode the new texts in one call."""
         unknown = [text for text in dict.fromkeys(texts) if text not in self.rows]
         if unknown:
             self.rows.update(zip(unknown, self._encode(unknown), strict=True))
@@ -58,17 +58,17 @@ class MemoizedEncode:
         self.first_D = self.first_D if self.encoded else rows_nD[0]
         if rows_nD.shape[1:] != self.first_D.shape:
             widths = f"{self.first_D.shape}, then of {rows_nD.shape[1:]}"
-            raise UserError(f"the encoder returned vectors of shape {widths}: all must be of one width")
+            raise UserError(f"the encoder returned vectors of shape {widths}: all must have the same width")
         self.constant = self.constant and bool((rows_nD == self.first_D).all())
         self.encoded += len(texts)
         self.zeros += len(rows_nD) - int(np.count_nonzero(rows_nD.any(axis=1)))
         return rows_nD
 
     def warn_of_zeros(self) -> None:
-        """Log how many texts had a vector of zeros, as word vectors give a text without a known word."""
+        """Log how many texts had a vector of zeros. Word vectors give it for a text without a known word."""
         if self.zeros:
             of = f"{self.zeros:,} of {self.encoded:,}"
-            log.warning("%s texts have a vector of zeros, whose cosine with any other counts as 0", of)
+            log.warning("%s texts have a vector of zeros; its cosine with any other vector is taken as 0", of)
 
     def check_varied(self) -> None:
         """Raise UserError if all texts so far, two or more, had the same vector."""
@@ -79,9 +79,9 @@ class MemoizedEncode:
 
 
 def refuse_nan(encode: Encode) -> Encode:
-    """The same `encode`, but it raises UserError for vectors with NaN or infinity, which no score can be of.
+    """The same `encode`, but it raises UserError for vectors with NaN or infinity: they have no score.
 
-    Not for a run that trains, which says itself that it diverges.
+    Not for a training run: it has its own error for divergence.
     """
 
     def vectors_of(texts: list[str]) -> np.ndarray:
@@ -94,8 +94,8 @@ def refuse_nan(encode: Encode) -> Encode:
 
 
 def check_encode(encode: Callable[[list[str]], Any]) -> Encode:
-    """An `encode` that somebody else wrote. It raises UserError unless it returns a vector of finite numbers for each
-    text. For no text it is asked for one, and that row is left out."""
+    """An `encode` of the user's own. It raises UserError unless it returns a vector of finite numbers for each text.
+    For no text, it is called with one text, and that row is left out."""
     if not callable(encode):
         raise UserError(f"{encode!r} is no encoder: a name, an object with encode, or a function of texts is needed")
 
@@ -133,7 +133,7 @@ def check_source(name: str, evaluator: Evaluator) -> None:
 
 
 def check_returned(evaluator: str, found: object) -> None:
-    """Raise UserError unless an evaluator returned a list of scores, each with a number and a name of its own."""
+    """Raise UserError unless an evaluator returned a list of scores, each with a number and a different name."""
     if not isinstance(found, list):
         raise UserError(f"{evaluator} must return a list of cse.score.Score, not {type(found).__name__}")
     for one in found:
@@ -154,10 +154,10 @@ def score(
     level: int = logging.INFO,
     into: Scores | None = None,
 ) -> Scores:
-    """Every score of every evaluator, by `<split>/<evaluator>/<score>`; shows the progress.
+    """Every score of every evaluator, by `<split>/<evaluator>/<score>`. Shows the progress.
 
-    only: the split to score, None for all of each. level: of the log line that each evaluator gets when it is done.
-    into: a dict to fill and return, so that a failure leaves what was scored before it.
+    only: the split to score; None: all splits. level: of the log line after each evaluator. into: a dict to fill and
+    return, so that scores from before a failure are kept.
     """
     scores = {} if into is None else into
     for name, evaluator in evaluators.items():

@@ -1,6 +1,6 @@
 """Semantic textual similarity: the correlation of cosines with human scores, times 100.
 
-STS12..16 have subsets, which papers join in three ways:
+STS12..16 have subsets. Papers join them in three ways:
     all    one correlation over the pairs of all subsets (SimCSE's tables; the headline, without a suffix)
     mean   the mean of the subsets' correlations (DeCLUTR)
     wmean  the same, weighted by the subsets' numbers of pairs
@@ -39,7 +39,7 @@ Readers = Mapping[str, Sequence[Callable[[DataFolder], Examples]]]
 def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
     """Row-wise cosines (N,) in float64, in [-1, 1]; 0 for a pair with a zero or NaN vector, as in SentEval.
 
-    Exactly 1 for equal vectors, not 1 - 1e-16: rounding would rank pairs whose texts are the same to the encoder.
+    Equal vectors give exactly 1, not 1 - 1e-16. Otherwise rounding would rank pairs with equal vectors.
     """
     first_ND, second_ND = np.asarray(first_ND, np.float64), np.asarray(second_ND, np.float64)
     norms_N = np.linalg.norm(first_ND, axis=1) * np.linalg.norm(second_ND, axis=1)
@@ -50,7 +50,7 @@ def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
 
 
 def correlations(subsets: list[Items], statistics: Iterable[str] = CORRELATIONS) -> list[Score]:
-    """Spearman and Pearson x100 of cosines with human scores, the subsets joined as `all`, `mean` and `wmean`."""
+    """Spearman and Pearson x100 of cosines with human scores. The subsets are joined as `all`, `mean` and `wmean`."""
     whole, sizes = subsets[0], [len(one.gold_N) for one in subsets]
     if len(subsets) > 1:
         values_N, gold_N = (np.concatenate(of) for of in zip(*((s.values_N, s.gold_N) for s in subsets), strict=True))
@@ -73,9 +73,9 @@ def correlations(subsets: list[Items], statistics: Iterable[str] = CORRELATIONS)
 class ScoredPairs(Evaluator):
     """Base class of evaluators of sentence pairs. A subclass has the `readers` of its tasks and a `protocol`.
 
-    Scores are `<task>/<statistic>` for each of `statistics`, without the task for the task `unnamed`. averaged: the
-    tasks of the average, which needs all of them. widths: numbers of leading channels to score as well, under names
-    such as `width96/<task>/<statistic>`.
+    Scores are `<task>/<statistic>` for each of `statistics`; the task `unnamed` has no `<task>/`. averaged: the tasks
+    of the average; it needs all of them. widths: numbers of leading channels to score too, under names such as
+    `width96/<task>/<statistic>`.
     """
 
     splits: tuple[str, ...] = ("dev", "test")
@@ -113,8 +113,8 @@ class ScoredPairs(Evaluator):
         ends = np.cumsum([len(pairs) for pairs in sets for _ in range(2)])[:-1]
         scores, averages = [], []
         for cut, width in self.cuts.items():
-            if (width or 0) > vectors_ND.shape[1]:  # only now known for a function
-                raise UserError(f"widths=[{width}]: the embeddings are {vectors_ND.shape[1]} wide")
+            if (width or 0) > vectors_ND.shape[1]:  # the width of a function's vectors is known only now
+                raise UserError(f"widths=[{width}]: the embeddings have width {vectors_ND.shape[1]}")
             halves = iter(np.split(vectors_ND[:, :width], ends))
             spearmans: dict[str, Score] = {}
             for task, subsets in tasks.items():
@@ -138,7 +138,7 @@ class ScoredPairs(Evaluator):
         return float(np.mean(spearmans))
 
     def pairs(self, split: str) -> list[frozenset[str]]:
-        """The pairs of a split that is prepared, each without its order; [] for a split without data."""
+        """The pairs of a prepared split, each without its order; [] for a split without data."""
         return [pair for subsets in self.tasks.get(split, {}).values() for one in subsets for pair in unordered(one)]
 
     def texts(self) -> Iterator[str]:
@@ -159,9 +159,9 @@ def unordered(examples: Examples) -> list[frozenset[str]]:
 
 
 class Stsb(ScoredPairs):
-    """STS-B dev, which selects the checkpoint in every paper but DeCLUTR's, or test; a split without STS-B is left out.
+    """STS-B dev or test. Every paper except DeCLUTR's selects the checkpoint on dev. A split without STS-B is left out.
 
-    conf/eval/stsb.yaml explains every value.
+    conf/eval/stsb.yaml explains the settings.
     """
 
     primary = "spearman"
@@ -193,7 +193,7 @@ class Stsb(ScoredPairs):
 
 
 def read_apart(folder: DataFolder) -> Examples:
-    """STS-B dev without the pairs that a test set of STS12..16 has."""
+    """STS-B dev without the pairs that are also in a test set of STS12..16."""
     whole = read_table(folder, "STS-B", "dev")
     tests = [read_subset(folder, year, subset) for year, subsets in SUBSETS.items() for subset in subsets]
     tested = {pair for test in tests for pair in unordered(test)}

@@ -28,7 +28,7 @@ class LanguageNeed(DatasetNeed):
 
     @property
     def language(self) -> str:
-        """The language that the name ends in."""
+        """The language at the end of the name."""
         return self.name.partition(":")[2]
 
     def find(self) -> Place:
@@ -88,13 +88,13 @@ def read_file(folder: DataFolder, language: str, split: str) -> Examples:
 
 
 def repo_of_language(language: str, split: str) -> hub.Repo:
-    """The hub's data set. language, split: what is asked for, for messages."""
+    """The hub's data set. language, split: for messages."""
     instead = "give the folder of stsb-<language>-<split>.csv with `stsb_multi`=DIR (or CSE_STSB_MULTI=DIR)"
     return ABOUT.hub_repo(f"stsb_multi, {language} {split}", instead)
 
 
 def read_hub(folder: DataFolder, language: str, split: str) -> Examples:
-    """The pairs of one language and split of the hub's data set; the checksum is of these rows.
+    """The pairs of one language and split of the hub's data set. The checksum is over these rows.
 
     Raises MissingResource if the hub cannot deliver them.
     """

@@ -27,7 +27,7 @@ SIMCSE_SEVEN = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")  # SimCSE, T
 
 
 class Transfer(Suite):
-    """Accuracy in percent of each task: `<task>/accuracy` on test, and `<task>/dev_accuracy`, which chose the strength.
+    """Accuracy in percent of each task: `<task>/accuracy` on test; `<task>/dev_accuracy` selects the strength.
 
     mode: which of `classifiers` to use, SentEval's own procedure (test) or its faster one (fast). `average` is over
     SimCSE's seven tasks and needs all seven.
@@ -54,7 +54,7 @@ class Transfer(Suite):
         return senteval_needs(settings)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """The scores of every task that has data; all their sentences go to `encode` in one call."""
+        """The scores of every task that has data. All their sentences go to `encode` in one call."""
         examples = [examples for parts in self.data.values() for examples in parts.values()]
         return super().__call__(embedded(encode, examples), split)
 

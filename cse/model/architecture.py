@@ -1,7 +1,7 @@
-"""What differs between the architectures that AutoModel loads, by `config.model_type`.
+"""The differences between the architectures that AutoModel loads, by `config.model_type`.
 
-An architecture without an entry is treated as the library treats it: embeddings enter through `inputs_embeds`, and the
-language-model head is the one submodule beside the stack.
+For an architecture without an entry, the library's defaults hold: embeddings enter through `inputs_embeds`, and the
+language-model head is the only submodule beside the stack.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from cse.errors import UserError
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PretrainedConfig, PreTrainedModel
 
-DROPOUTS = (  # keys of configurations for dropout inside the stack; that of classifiers and poolers has others
+DROPOUTS = (  # configuration keys for dropout inside the stack; dropout of classifiers and poolers has other keys
     *("hidden_dropout_prob", "attention_probs_dropout_prob"),  # BERT, RoBERTa, MPNet, ALBERT, ELECTRA, DeBERTa, Nomic
-    *("dropout", "attention_dropout"),  # DistilBERT; of these EuroBERT and most decoders have the second only
+    *("dropout", "attention_dropout"),  # DistilBERT; EuroBERT and most decoders have the second only
     *("embedding_dropout", "mlp_dropout"),  # ModernBERT
     *("hidden_dropout", "resid_dropout", "embed_dropout", "resid_pdrop", "embd_pdrop", "attn_pdrop"),
 )
@@ -36,7 +36,7 @@ DENSE_POOLERS = (  # AutoModel makes a pooler of one linear layer, `pooler.dense
     *("bert", "roberta", "xlm-roberta", "camembert", "mpnet", "ernie", "megatron-bert", "mobilebert", "rembert"),
     *("data2vec-text", "ibert", "longformer", "luke", "roberta-prelayernorm", "xlm-roberta-xl", "roc_bert", "fnet"),
 )
-STACKS = {  # the submodule that holds the layers alone, without the embeddings
+STACKS = {  # the submodule that has the layers without the embeddings
     **dict.fromkeys(
         ("bert", "roberta", "xlm-roberta", "camembert", "mpnet", "electra", "deberta", "deberta-v2"), "encoder"
     ),
@@ -45,7 +45,7 @@ STACKS = {  # the submodule that holds the layers alone, without the embeddings
 
 
 def dropout_of(config: PretrainedConfig) -> dict[str, float]:
-    """The stack's dropout probabilities by the configuration's keys; empty for an architecture without dropout."""
+    """The dropout probabilities of the stack, by configuration key; empty for an architecture without dropout."""
     fields = config.to_dict()
     return {name: float(fields[name] or 0) for name in DROPOUTS if name in fields}
 
@@ -56,25 +56,25 @@ def first_position(config: PretrainedConfig) -> int:
 
 
 def longest_input(config: PretrainedConfig) -> int | None:
-    """The most tokens for which there are positions; None where the layers need no table of them (BLOOM, XLNet)."""
+    """The most tokens with positions; None if the layers need no table of positions (BLOOM, XLNet)."""
     positions = getattr(config, "max_position_embeddings", None)
     return None if positions is None or positions < 1 else positions - first_position(config)
 
 
 def is_decoder(config: PretrainedConfig) -> bool:
-    """Whether the architecture is a causal language model, whose tokens see only those before them."""
+    """Whether the architecture is a causal language model: each token attends only to earlier tokens."""
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
 
     return type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and type(config) not in MODEL_FOR_MASKED_LM_MAPPING
 
 
 def is_causal(config: PretrainedConfig) -> bool:
-    """Whether tokens see only those before them: a decoder's, unless model.bidirectional changed it."""
+    """Whether each token attends only to earlier tokens: in a decoder, unless model.bidirectional changed it."""
     return is_decoder(config) and getattr(config, "is_causal", True)
 
 
 def has_optional_pooler(config: PretrainedConfig) -> bool:
-    """Whether AutoModel's class for this configuration takes `add_pooling_layer`."""
+    """Whether AutoModel's class for this configuration accepts `add_pooling_layer`."""
     from transformers import MODEL_MAPPING
 
     model = MODEL_MAPPING.get(type(config), None)  # Funnel has several
@@ -82,14 +82,14 @@ def has_optional_pooler(config: PretrainedConfig) -> bool:
 
 
 def reads_types(backbone: PreTrainedModel) -> bool:
-    """Whether the layers take token types."""
+    """Whether the layers read token types."""
     return "token_type_ids" in inspect.signature(backbone.forward).parameters
 
 
 def mlm_head(whole: PreTrainedModel) -> nn.Module:
     """The language-model head of an AutoModelForMaskedLM: hidden (n, D) -> logits (n, V).
 
-    Raises UserError for an architecture whose head is not one chain of submodules.
+    Raises UserError if the head is not one chain of submodules.
     """
     kind = whole.config.model_type
     if kind in MLM_HEADS:
@@ -101,7 +101,7 @@ def mlm_head(whole: PreTrainedModel) -> nn.Module:
 
 
 def untie(head: nn.Module, backbone: PreTrainedModel) -> None:
-    """Give the head a copy of every weight that it shares with the backbone, to be trained on its own."""
+    """Replace every weight that the head shares with the backbone by a copy, which is trained separately."""
     shared = {id(weight) for weight in backbone.parameters()}
     for module in head.modules():
         for name, weight in list(module.named_parameters(recurse=False)):
@@ -110,7 +110,7 @@ def untie(head: nn.Module, backbone: PreTrainedModel) -> None:
 
 
 def takes_embeddings(backbone: PreTrainedModel) -> bool:
-    """Whether the layers take vectors as wide as the hidden states in place of tokens (images and sound)."""
+    """Whether the layers accept vectors instead of tokens (images and sound). Vectors are as wide as hidden states."""
     if backbone.config.model_type in STACKS:
         return True
     words = backbone.get_input_embeddings()
@@ -120,16 +120,16 @@ def takes_embeddings(backbone: PreTrainedModel) -> bool:
 
 
 def hidden_of_embeddings(backbone: PreTrainedModel, x_BTD: Tensor) -> Tensor:
-    """The last layer, (B, T, D), for vectors in place of token embeddings, none of them padding.
+    """The last layer, (B, T, D), for vectors instead of token embeddings, without padding.
 
-    Where the stack is a module of its own, the embedding layer's positions, LayerNorm and dropout are bypassed, as in
-    NonLing-CSE's BERT; elsewhere `inputs_embeds` passes through what follows the word embeddings (ModernBERT:
-    LayerNorm and dropout; decoders: nothing).
+    If the stack is a separate module, the positions, LayerNorm and dropout of the embedding layer are bypassed, as in
+    NonLing-CSE's BERT. Otherwise the vectors enter as `inputs_embeds`, and pass through all that follows the word
+    embeddings (ModernBERT: LayerNorm and dropout; decoders: nothing).
     """
     kind, ones_BT = backbone.config.model_type, torch.ones(x_BTD.shape[:2], dtype=torch.long, device=x_BTD.device)
     if kind not in STACKS:
         return backbone(inputs_embeds=x_BTD, attention_mask=ones_BT).last_hidden_state
     stack = backbone.get_submodule(STACKS[kind])
-    if kind.startswith("deberta"):  # which needs a mask
+    if kind.startswith("deberta"):  # it needs a mask
         return stack(x_BTD, ones_BT, output_hidden_states=False).last_hidden_state
     return stack(x_BTD, attention_mask=None, return_dict=True).last_hidden_state

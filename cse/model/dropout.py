@@ -1,7 +1,7 @@
-"""Dropout for CPUs, where drawing torch's masks takes longer than anything except matrix products.
+"""Dropout for CPUs. There, drawing torch's masks takes longer than anything except matrix products.
 
-A draw of torch's generator decides four elements, 16 bits each. p is rounded to a multiple of 1/65536 (0.1 becomes
-0.100006), and kept elements are scaled by the rounded p, so that the expectation is exact.
+One draw of torch's generator decides four elements, with 16 bits each. p is rounded to a multiple of 1/65536 (0.1
+becomes 0.100006). The scale of kept elements uses the rounded p, so the expectation is exact.
 """
 
 import torch
@@ -11,7 +11,7 @@ LEVELS = 2**16
 
 
 def keep(shape: torch.Size, p: float, dtype: torch.dtype) -> tuple[Tensor, float]:
-    """(1 where an element is kept and 0 where it is dropped, the factor for kept elements), for 0 <= p < 1."""
+    """(a mask with 1 for kept and 0 for dropped elements, the factor for kept elements), for 0 <= p < 1."""
     dropped = round(p * LEVELS)
     draws = torch.empty(-(-shape.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     levels = draws.view(torch.int16)[: shape.numel()].view(shape)

@@ -1,6 +1,6 @@
-"""The transformer that every method trains: text, image or audio tokens in, one vector a row out.
+"""The transformer that every method trains. Its input are text, image or audio tokens, its output one vector per row.
 
-B rows, T tokens, D width, V vocabulary.
+B is the number of rows, T the tokens, D the width, and V the size of the vocabulary.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,16 +27,16 @@ from cse.types import Encoded, Tokens
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedModel
 
-FETCHED = 256  # batches whose vectors stay on the device until they are copied together
-TEXTS = 128  # in a batch of encode()
-LONG = 512  # tokens: a batch of longer texts has fewer of them, so that it takes no more memory
-TOKENS = 2**12  # a batch in bf16 is filled up to so many, padding included; with 2**15 a CPU was slower than in fp32
+FETCHED = 256  # batches; their vectors stay on the device and are copied together
+TEXTS = 128  # texts in a batch of encode()
+LONG = 512  # tokens; a batch of longer texts has fewer texts, so that it needs no more memory
+TOKENS = 2**12  # a bf16 batch is filled up to this, padding included; with 2**15 a CPU was slower than in fp32
 
 
 def as_texts(sentences: str | Iterable[str]) -> list[str]:
-    """One text or several, as a list. Raises TypeError for what is no text, and for a table of several columns."""
-    if isinstance(sentences, Mapping) or getattr(sentences, "ndim", 1) > 1:  # list() gives the names of its columns
-        raise TypeError(f"sentences is a {type(sentences).__name__}: give one column's texts, sentences['text']")
+    """One text or several, as a list. Raises TypeError for other objects, and for a table of several columns."""
+    if isinstance(sentences, Mapping) or getattr(sentences, "ndim", 1) > 1:  # list() would give the names of columns
+        raise TypeError(f"sentences is a {type(sentences).__name__}: give the texts of one column, sentences['text']")
     if not isinstance(sentences, Iterable):
         raise TypeError(f"sentences must be texts, not {type(sentences).__name__}: {sentences!r:.80}")
     texts = [sentences] if isinstance(sentences, str) else list(sentences)
@@ -49,15 +49,15 @@ def as_texts(sentences: str | Iterable[str]) -> list[str]:
 class Encoder(nn.Module):
     """A Hugging Face encoder with its pooling.
 
-    backbone: what AutoModel loads, without a pooler. pooling: one of cse.model.pooling's. mlm_head: hidden (n, D) ->
-    logits (n, V), or None where no objective asks for a masked-language-model loss. head: what the checkpoint records
-    after the pooling (supervised SimCSE's linear layer and tanh), or None; it is trained on.
-    unit_length: whether `encode` returns vectors of length 1, as some published sentence-transformers folders ask.
-    settings: what else such a folder records, for its export (cse.model.recorded.KEPT).
-    packed: on a CPU, skip padding and what the pooling does not read (cse.model.packing); the same function, faster.
-    dropout: the largest dropout probability in training, adapters' included. own_dropout: the checkpoint's own
-    probabilities by the configuration's keys, which best/ records. lora: whether only an adapter is trained.
-    denoising: what is subtracted in training (cse.model.template), or None.
+    backbone: a model from AutoModel, without its pooler. pooling: see cse.model.pooling. mlm_head: hidden (n, D) ->
+    logits (n, V), or None if no objective needs a masked-language-model loss. head: the modules that the checkpoint
+    records after the pooling (supervised SimCSE's linear layer and tanh), or None. Training continues the head.
+    unit_length: whether `encode` returns vectors of length 1, as some published sentence-transformers folders record.
+    settings: further records of such a folder, for its export (cse.model.recorded.KEPT).
+    packed: on a CPU, skip padding and all that the pooling does not read (cse.model.packing). It is the same function,
+    faster. dropout: the largest dropout probability in training, including adapters. own_dropout: the checkpoint's own
+    probabilities by configuration key; best/ records them. lora: whether only an adapter is trained.
+    denoising: the bias that is subtracted in training (cse.model.template), or None.
     """
 
     def __init__(
@@ -90,30 +90,30 @@ class Encoder(nn.Module):
 
     @property
     def width(self) -> int:
-        """The width of the hidden states, and of vectors in place of token embeddings."""
+        """The width of the hidden states, and of vectors instead of token embeddings."""
         return self.backbone.config.hidden_size
 
     @property
     def dim(self) -> int:
-        """D, the width of the embeddings: that of the hidden states, unless its head changes it."""
+        """D, the width of the embeddings: the width of the hidden states, unless the head changes it."""
         linear = [module for module in self.head.modules() if isinstance(module, nn.Linear)] if self.head else []
         return linear[-1].out_features if linear else self.width
 
     @property
     def vector_length(self) -> int:
-        """How many numbers `encode` returns a text: D, or fewer where the checkpoint records truncate_dim."""
+        """How many numbers `encode` returns per text: D, or fewer if the checkpoint records truncate_dim."""
         return min(self.dim, self.settings.get("truncate_dim") or self.dim)
 
     @property
     def size(self) -> str:
-        """The number of its parameters, in words, and of those that adapters train."""
+        """The number of parameters as text, and the number that adapters train."""
         adapted = sum(p.numel() for p in self.parameters() if p.requires_grad) if self.lora else 0
-        trained = f", of which LoRA trains {adapted / 1e6:.2g}M" * bool(adapted)
+        trained = f"; LoRA trains {adapted / 1e6:.2g}M" * bool(adapted)
         return f"{sum(p.numel() for p in self.parameters()) / 1e6:.1f}M parameters{trained}"
 
     @property
     def described(self) -> str:
-        """How a text becomes a vector, in words: pooling, template, head, unit length and the longest text."""
+        """The steps from a text to its vector: pooling, template, head, unit length and the longest text."""
         about = [f"{self.pooling} pooling", *["in a template"] * bool(self.tokenizer.template_length)]
         about += [f"after {self.tokenizer.prefix!r}"] * bool(self.tokenizer.prefix)
         about += ["its dense head"] * (self.head is not None)
@@ -127,7 +127,7 @@ class Encoder(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where its weights are."""
+        """The device of its weights."""
         return self.backbone.device
 
     @property
@@ -137,16 +137,16 @@ class Encoder(nn.Module):
 
     @property
     def packs(self) -> bool:
-        """Whether it packs: on a CPU only, as the shapes depend on the data, which a GPU would wait for."""
+        """Whether it packs: on a CPU only. The packed shapes depend on the data, and a GPU would wait for them."""
         return self.packed and self.device.type == "cpu"
 
     @property
     def needs_autocast(self) -> bool:
-        """Whether its attention (a flash package's) computes in half precision only, and its weights are float32."""
+        """Whether its weights are float32, but its attention (flash) computes in half precision only."""
         return "flash" in self.backbone.config._attn_implementation and self.backbone.dtype == torch.float32
 
     def forward(self, tokens: Tokens | None = None, x_BTD: Tensor | None = None) -> Encoded:
-        """Encode tokens, or x_BTD, vectors in place of token embeddings."""
+        """Encode tokens, or x_BTD: vectors instead of token embeddings."""
         if tokens is None:
             assert x_BTD is not None
             return self.from_embeddings(x_BTD)
@@ -172,24 +172,25 @@ class Encoder(nn.Module):
         return Encoded(self._embedded(pooled_BD), self.masked_losses(last_BTD, tokens))
 
     def _attention_mask(self, mask_BT: Tensor) -> Tensor:
-        """As (B, 1, 1, T) booleans where the layers take them: for a mask of two dimensions transformers looks whether
-        any token is padding, and so waits for a GPU."""
+        """The mask as (B, 1, 1, T) booleans, if the layers accept that. For a mask of two dimensions, transformers
+        checks whether any token is padding, and waits for the GPU."""
         config = self.backbone.config
         whole = config.model_type in packing.ARCHITECTURES and config._attn_implementation == "sdpa"
         return mask_BT[:, None, None, :].bool() if whole else mask_BT
 
     def from_embeddings(self, x_BTD: Tensor) -> Encoded:
-        """Encode image or audio tokens, none of them padding (cse.model.architecture.hidden_of_embeddings). The first,
-        CLS, is read, whatever the pooling; in a causal decoder the last, the only token that sees all others."""
+        """Encode image or audio tokens without padding (cse.model.architecture.hidden_of_embeddings). The embedding is
+        the first token, CLS, for any pooling. In a causal decoder it is the last token: only that one attends to
+        all."""
         x_BTD = x_BTD.to(self.backbone.dtype)
-        if self.packs:  # no decoder does
+        if self.packs:  # decoders do not pack
             return Encoded(self._embedded(packing.pooled_cls_of(self.backbone, x_BTD)))
         hidden_BTD = hidden_of_embeddings(self.backbone, x_BTD)
         return Encoded(self._embedded(hidden_BTD[:, -1 if is_causal(self.backbone.config) else 0]))
 
     def _embedded(self, pooled_BD: Tensor) -> Tensor:
-        """Through the encoder's own head; as float32, if the weights are half precision: heads and losses compute in
-        float32."""
+        """The embedding: the output of the encoder's own head, if any. It is float32, also if the weights are half
+        precision, because heads and losses compute in float32."""
         if self.backbone.dtype in (torch.bfloat16, torch.float16):
             pooled_BD = pooled_BD.float()
         if self.head is None:
@@ -198,7 +199,7 @@ class Encoder(nn.Module):
             return self.head(exact_BD)
 
     def masked_losses(self, hidden_BTD: Tensor, tokens: Tokens) -> dict[str, Tensor]:
-        """Encoded's mlm_nll_B and mlm_count_B of the last layer; {} without labels."""
+        """mlm_nll_B and mlm_count_B of Encoded, from the last layer; {} without labels."""
         labels_BT, masked_N = tokens.labels_BT, tokens.masked_N
         if labels_BT is None:
             return {}
@@ -225,10 +226,10 @@ class Encoder(nn.Module):
         """n texts -> (n, D) float32, one text -> (D,), in eval mode, without dropout.
 
         Each distinct token sequence is encoded once, in batches sorted by length. head: applied to the vectors, after
-        the encoder's own, if it has one. precision: fp32, or bf16 (autocast in the layers; vectors and head
-        stay float32), which fills batches up to TOKENS.
-        normalize_embeddings: to length 1, whatever `unit_length` is. show_progress_bar: on a terminal or in a notebook.
-        Raises TypeError for what is no text, ValueError for a batch_size below 1 or any other precision.
+        the encoder's own head, if it has one. precision: fp32 or bf16. bf16 is autocast in the layers, with batches of
+        up to TOKENS; vectors and head stay float32.
+        normalize_embeddings: scale to length 1, for any `unit_length`. show_progress_bar: on a terminal or in a
+        notebook. Raises TypeError if a sentence is not text, ValueError for a batch_size below 1 or another precision.
         """
         texts = as_texts(sentences)
         if batch_size < 1:
@@ -243,7 +244,7 @@ class Encoder(nn.Module):
         distinct = sorted(set(keys), key=lambda key: (len(key), key))
         batches = in_batches(distinct, batch_size, TOKENS if precision == "bf16" else 0)
         tracked = bar(batches, "encode", console=Console(stderr=True)) if show_progress_bar else track(batches, "batch")
-        rows, waiting = [], []  # on the CPU, and still on the device: waiting for it at each batch is slow
+        rows, waiting = [], []  # vectors on the CPU, and on the device: a copy after each batch would be slow
         with self._scoring(precision, head):
             for number, batch in enumerate(tracked, 1):
                 ids = [np.frombuffer(key, np.int32) for key in batch]
@@ -263,8 +264,8 @@ class Encoder(nn.Module):
 
     @contextmanager
     def _scoring(self, precision: str, head: nn.Module | None) -> Iterator[None]:
-        """Eval mode in the block, of the head too; for fp32 also without flash attention, which cannot compute in
-        it."""
+        """A block in eval mode, for the head too. For fp32, flash attention is off, because it cannot compute in
+        fp32."""
         parts: list[nn.Module] = [self] if head is None else [self, head]
         training, attention = [part.training for part in parts], self.backbone.config._attn_implementation
         exact = precision == "fp32" and self.needs_autocast
@@ -282,8 +283,10 @@ class Encoder(nn.Module):
 
 
 def in_batches(keys: Sequence[bytes], texts: int, tokens: int) -> list[Sequence[bytes]]:
-    """The keys (int32 ids, sorted by length) in batches of `texts`: of more as long as they have at most `tokens`
-    tokens, padding included, and of fewer as soon as they have more than so many texts of LONG tokens have."""
+    """The keys (int32 ids, sorted by length) in batches of `texts` texts.
+
+    A batch has more texts while it has at most `tokens` tokens, including padding. It has fewer texts if it would have
+    more tokens than `texts` texts of LONG tokens."""
     batches, start = [], 0
     while start < len(keys):
         stop = min(start + texts, len(keys))

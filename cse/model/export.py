@@ -1,7 +1,7 @@
 """Write an encoder to a folder that both sentence-transformers (3, 5 and 6) and transformers load.
 
-It has the older layout, which all of them read: module types `sentence_transformers.models.X`, boolean pooling keys,
-safetensors.
+The folder has the older layout, because all of these read it: module types `sentence_transformers.models.X`, boolean
+pooling keys, safetensors.
 """
 
 import copy
@@ -27,29 +27,28 @@ from cse.model.tokenizer import Tokenizer
 
 PROMPT = "default"  # the name of the prompt that records a prefix
 OF_ONE_CALL = ("max_length", "stride", "truncation_strategy", "pad_to_multiple_of", "pad_token_type_id")
-"""What transformers writes into tokenizer_config.json from the truncation and padding that tokenizer.json was left in;
-fastembed cuts by the first."""
-ONE_FILE = "50GB"  # transformers' own limit; the hub's, 5GB, would split what a run reads as one model.safetensors
+"""Keys that transformers writes into tokenizer_config.json from the last truncation and padding. fastembed truncates by
+the first key."""
+ONE_FILE = "50GB"  # transformers' limit. The hub's, 5GB, would split model.safetensors; a run reads one file
 
 
 def check_exportable(pooling: str) -> None:
     """Raise UserError, before any work, for a pooling that the exported layout cannot carry."""
     if pooling not in TRAINABLE:
-        why = f"it can be evaluated but not exported: train with {' or '.join(TRAINABLE)}"
+        why = f"it can be evaluated, but not exported: train with {' or '.join(TRAINABLE)}"
         raise UserError(why, key="pooling", value=pooling)
 
 
 def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, card: str = "") -> None:
-    """Write the encoder, its tokenizer, its pooling, its head, and after that one that stays at test time.
+    """Write the encoder, its tokenizer, its pooling, its head, and `head`, which stays at test time.
 
-    The folder loads with SentenceTransformer(folder) and AutoModel.from_pretrained(folder), which both compute in
-    float32, as cse does. Where all that comes after the pooling is one linear layer and tanh, it is written twice: as
-    2_Dense for the first, and as the backbone's own pooler for the second (`pooler_output`), where the architecture has
-    one; otherwise that pooler changes nothing. What the checkpoint records beside its modules (unit length, prompts,
-    similarity) stays, but for what the prefix changes. An adapter is merged into the weights, in
-    float32, and also saved by itself in adapter/. config.json has the checkpoint's own dropout, not the run's. card:
-    the text of README.md.
-    Raises FileExistsError for a folder that holds something.
+    The folder loads with SentenceTransformer(folder) and AutoModel.from_pretrained(folder). Both compute in float32, as
+    cse does. If only one linear layer and tanh follow the pooling, they are written twice: as 2_Dense for the first,
+    and as the backbone's own pooler for the second (`pooler_output`), if the architecture has a pooler. Otherwise that
+    pooler changes nothing. Further records of the checkpoint (unit length, prompts, similarity) stay, unless the prefix
+    changes them. An adapter is merged into the weights in float32, and is also saved alone in adapter/. config.json has
+    the checkpoint's own dropout, not the run's. card: the text of README.md.
+    Raises FileExistsError for a folder that is not empty.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
@@ -79,10 +78,10 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
 
 
 def prompts_of(encoder: Encoder) -> Json:
-    """The prompts of sentence-transformers: the checkpoint's, and the prefix as the default.
+    """The prompts of sentence-transformers: the checkpoint's prompts, with the prefix as the default.
 
-    From version 5 on `encode_query` and `encode_document` take an empty prompt where there is none of their name, and
-    never the default: so both have one wherever there is a prefix.
+    From version 5 on, `encode_query` and `encode_document` never use the default. Without a prompt of their name they
+    use an empty prompt. So with a prefix, both get a prompt.
     """
     prefix, given = encoder.tokenizer.prefix, encoder.settings.get("prompts") or {}
     default = encoder.settings.get("default_prompt_name")
@@ -90,7 +89,7 @@ def prompts_of(encoder: Encoder) -> Json:
     named = {name: text for name, text in given.items() if written is None or text != written}
     if not prefix:
         return {"prompts": named, "default_prompt_name": None}
-    if not any(named.values()):  # empty ones are sentence-transformers' own
+    if not any(named.values()):  # sentence-transformers itself writes empty prompts
         named = {}
     if named.get(default) != prefix:
         default = PROMPT
@@ -102,7 +101,7 @@ def prompts_of(encoder: Encoder) -> Json:
 
 
 def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    """Write the tokenizer, which cuts a text where `encode` does, and pads nothing unasked."""
+    """Write the tokenizer. It truncates a text as `encode` does, and does not pad by itself."""
     hf = tokenizer.hf
     hf.padding_side = "right"  # as cse pads: a decoder's absolute positions count from the left
     hf.backend_tokenizer.no_truncation()
@@ -111,13 +110,13 @@ def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
     written = json.loads((folder / "tokenizer_config.json").read_bytes())
     config = {key: value for key, value in written.items() if key not in OF_ONE_CALL}
     config["model_max_length"] = tokenizer.longest
-    if tokenizer.changed or tokenizer.template_length:  # its own class would build it without that
+    if tokenizer.changed or tokenizer.template_length:  # its own class would not build these changes
         config |= {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": hf.model_input_names}
     write_json(folder / "tokenizer_config.json", config)
 
 
 def pooling_config(encoder: Encoder) -> Json:
-    """The config of a Pooling module of sentence-transformers, in the booleans that every version reads."""
+    """The config of a Pooling module of sentence-transformers, as booleans: every version reads these."""
     named = {"cls": "cls_token", "mean": "mean_tokens", "mask": "mean_tokens", "last": "lasttoken"}[encoder.pooling]
     modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
     config = {"word_embedding_dimension": encoder.width} | {f"pooling_mode_{mode}": mode == named for mode in modes}
@@ -125,8 +124,8 @@ def pooling_config(encoder: Encoder) -> Json:
 
 
 def write_mask_weights(tokenizer: Tokenizer, folder: Path) -> None:
-    """Write a WordWeights module of sentence-transformers: 1 for the mask token and 0 for all others, so that the mean
-    pooling after it gives the mask's vector."""
+    """Write a WordWeights module of sentence-transformers: 1 for the mask token and 0 for all other tokens. The mean
+    pooling after it gives the vector of the mask."""
     hf = tokenizer.hf
     vocabulary = [token or "" for token in hf.convert_ids_to_tokens(list(range(tokenizer.id_bound)))]
     config = {"vocab": vocabulary, "word_weights": {hf.mask_token: 1.0}, "unknown_word_weight": 0.0}
@@ -137,12 +136,12 @@ def write_mask_weights(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def type_of_module(module: nn.Module) -> str:
-    """The name of the class of sentence-transformers that a module after the pooling is written as."""
+    """The class of sentence-transformers that stands for a module after the pooling."""
     return type(module).__name__ if isinstance(module, nn.LayerNorm | nn.Dropout) else "Dense"
 
 
 def write_module(module: nn.Module, folder: Path) -> None:
-    """Write a module after the pooling, as cse.model.recorded.head_of reads it."""
+    """Write a module after the pooling, in the format that cse.model.recorded.head_of reads."""
     if isinstance(module, nn.Dropout):
         write_json(folder / "config.json", {"dropout": module.p})
         return
@@ -160,7 +159,7 @@ def write_module(module: nn.Module, folder: Path) -> None:
 
 
 def write_weights(encoder: Encoder, folder: Path, ends: Sequence[nn.Module]) -> None:
-    """Write config.json and model.safetensors, and adapter/ where the encoder has one. ends: what is after pooling."""
+    """Write config.json and model.safetensors, and adapter/ if the encoder has one. ends: the modules after pooling."""
     backbone = encoder.backbone
     weights = merge_adapters(backbone) if encoder.lora else backbone.state_dict()
     state = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
@@ -169,19 +168,21 @@ def write_weights(encoder: Encoder, folder: Path, ends: Sequence[nn.Module]) -> 
     if encoder.lora:
         backbone.config.architectures = [type(backbone).__name__]
         backbone.config.save_pretrained(folder)
-        logging.getLogger(inspect.getfile(save_torch_state_dict)).setLevel(logging.ERROR)  # so the hub names it
+        logging.getLogger(inspect.getfile(save_torch_state_dict)).setLevel(logging.ERROR)  # the hub's logger's name
         save_torch_state_dict(state, folder, max_shard_size=ONE_FILE)
-        backbone.save_pretrained(folder / "adapter")  # of a model with an adapter, this writes only the adapter
+        backbone.save_pretrained(folder / "adapter")  # for a model with an adapter, this writes only the adapter
     else:
         backbone.save_pretrained(folder, state_dict=state)
     config = json.loads((folder / "config.json").read_bytes())
-    config["dtype"] = "float32"  # in which transformers then loads them, half precision too: as cse computes
+    config["dtype"] = "float32"  # transformers then loads float32, also from half precision: as cse computes
     write_json(folder / "config.json", config | encoder.own_dropout)
 
 
 def pooler_of(encoder: Encoder, ends: Sequence[nn.Module]) -> dict[str, torch.Tensor]:
-    """weight and bias of the backbone's own pooler: those of the only module after the pooling, if that is such a
-    pooler, or else of one that changes nothing, as AutoModel would draw weights that are missing, with a warning."""
+    """weight and bias of the backbone's own pooler.
+
+    They come from the only module after the pooling, if that is a linear layer and tanh. Otherwise they are the
+    identity. Without them AutoModel would draw random weights, with a warning."""
     dtype, width = encoder.backbone.dtype, encoder.width
     if len(ends) == 1 and is_mlp_head(ends[0], width):
         return {name: value.detach().cpu().contiguous() for name, value in linear_of(ends[0]).state_dict().items()}
@@ -189,8 +190,8 @@ def pooler_of(encoder: Encoder, ends: Sequence[nn.Module]) -> dict[str, torch.Te
 
 
 def check_head(head: nn.Module, dim: int) -> None:
-    """Raise UserError for a kept head that best/ cannot hold, as sentence-transformers reads it: anything but one
-    linear layer, dim -> dim, and tanh."""
+    """Raise UserError for a kept head that best/ cannot hold for sentence-transformers. It can hold one linear layer,
+    dim -> dim, and tanh."""
     linears = [module for module in head.modules() if isinstance(module, nn.Linear)]
     own, x_BD = copy.deepcopy(head).cpu().float().eval(), torch.linspace(-1, 1, 2 * dim).view(2, dim)
     with torch.no_grad():
@@ -199,12 +200,12 @@ def check_head(head: nn.Module, dim: int) -> None:
             if torch.allclose(own(x_BD), y_BD, atol=1e-5):
                 return
     raise UserError(
-        f"objective.keep_head=true: best/ holds a linear layer and tanh, and objective.head is {type(head).__name__}, "
-        "which is another function: drop it after training (objective.keep_head=false)"
+        f"objective.keep_head=true: best/ holds a linear layer and tanh, but objective.head is {type(head).__name__}, "
+        "another function: drop it after training (objective.keep_head=false)"
     )
 
 
 def linear_of(head: nn.Module) -> nn.Linear:
-    """A head's only linear layer."""
+    """The only linear layer of a head."""
     (linear,) = [module for module in head.modules() if isinstance(module, nn.Linear)]
     return linear

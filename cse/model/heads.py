@@ -1,6 +1,7 @@
-"""Training heads: small networks between the pooled embedding and a loss, dropped at test unless a paper keeps them.
+"""Training heads: small networks between the pooled embedding and a loss. At test time they are dropped, unless a paper
+keeps them.
 
-Each maps (B, dim) to (B, out_dim). A config names one as a partial, which the objective calls with `dim`.
+Each maps (B, dim) to (B, out_dim). A config has a partial of the head, and the objective calls it with `dim`.
 """
 
 from itertools import pairwise
@@ -14,9 +15,9 @@ BERT_INITIALIZER_RANGE = 0.02  # BERT's standard deviation; SimCSE initialises i
 
 
 class MLPHead(nn.Module):
-    """SimCSE's head (arXiv:2104.08821), WhitenedCSE's too: one linear layer and tanh, dim -> dim.
+    """The head of SimCSE (arXiv:2104.08821) and WhitenedCSE: one linear layer and tanh, dim -> dim.
 
-    is_trained: whether its weights are those of an earlier run, which scores before the first step then include.
+    is_trained: whether its weights come from an earlier run. Then scores before the first step include the head.
     """
 
     def __init__(self, dim: int):
@@ -32,7 +33,7 @@ class MLPHead(nn.Module):
 
 
 def is_mlp_head(module: nn.Module, dim: int) -> bool:
-    """Whether a Dense module, as a checkpoint records one, is an MLPHead: a linear layer, dim -> dim, and tanh."""
+    """Whether a Dense module of a checkpoint is an MLPHead: a linear layer, dim -> dim, and tanh."""
     if not (isinstance(module, nn.Sequential) and len(module) == 2 and isinstance(module[1], nn.Tanh)):
         return False
     linear = module[0]
@@ -42,9 +43,9 @@ def is_mlp_head(module: nn.Module, dim: int) -> bool:
 class Projector(nn.Module):
     """Barlow Twins' and VICReg's expander: (`layers` - 1) x [linear, BatchNorm, ReLU], then one linear layer.
 
-    Run it once per view, as both papers' code does: BatchNorm's statistics are those of one view.
+    Call it once per view, as the code of both papers does: BatchNorm's statistics are over one view.
     With 768 -> 8192 -> 8192 -> 8192, bias_hidden=True and bias_last=False (VICReg's code) it has 140,558,336
-    parameters; Barlow Twins' code has no bias in any linear layer.
+    parameters. Barlow Twins' code has no bias in any linear layer.
     """
 
     def __init__(self, dim: int, hidden: Count, out: Count, layers: Count, bias_hidden: bool, bias_last: bool):
@@ -62,10 +63,11 @@ class Projector(nn.Module):
 
 
 class DeclutrHead(nn.Module):
-    """DeCLUTR's ablated head (arXiv:2006.03659v1, Figure S1a): z = W2 sigma(W1 e), both layers `width` wide.
+    """The head of DeCLUTR's ablation (arXiv:2006.03659v1, Figure S1a): z = W2 sigma(W1 e). Both layers have `width`
+    channels.
 
-    kind: "none" (the paper's main setting: e itself), "linear" (sigma is the identity) or "relu".
-    The paper gives one width a point; its parameter counts (100k to 1M) fit a hidden layer of the same width.
+    kind: "none" (z = e, the paper's main setting), "linear" (sigma is the identity) or "relu".
+    The paper gives one width for each point. Its numbers of parameters (100k to 1M) fit a hidden layer of that width.
     """
 
     def __init__(self, dim: int, kind: Literal["none", "linear", "relu"], width: Count):

@@ -1,7 +1,7 @@
-"""Check that a checkpoint is whole, and that what AutoModel made of it is an encoder of text.
+"""Check that a checkpoint is complete, and that AutoModel loads an encoder of text from it.
 
-Where files are missing, transformers draws random weights and makes a tokenizer of five special tokens; either would be
-scored without a warning.
+If files are missing, transformers draws random weights, or makes a tokenizer of five special tokens. It would score
+both without a warning.
 """
 
 import json
@@ -23,15 +23,15 @@ from cse.sources.encoder import no_tokenizer
 
 log = logging.getLogger(__name__)
 
-LONGEST = 512  # tokens at test time, where no length is recorded: no sentence is cut, documents are
+LONGEST = 512  # tokens at test time, if no length is recorded; documents are truncated, sentences are shorter
 TOKENS, PADDED = 5, 12  # of the trial text, and of its padded row; no library's chunk size divides the first
 TOLERANCE = 1e-2  # relative; float32's rounding is a thousandth of this
-BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # computed values that older transformers saved
+BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # computed tensors that older transformers saved
 
 
 @contextmanager
 def loading(name: str, hint: str = "") -> Iterator[None]:
-    """Turn what libraries raise while they read a checkpoint in the block into one MissingResource.
+    """A block that reads a checkpoint. Any library's error in it becomes a MissingResource.
 
     hint: another possible cause, for the message. Errors of cse pass unchanged.
     """
@@ -39,15 +39,15 @@ def loading(name: str, hint: str = "") -> Iterator[None]:
         yield
     except (UserError, RunError):
         raise
-    except Exception as error:  # transformers, tokenizers, safetensors and json each raise their own for a bad file
+    except Exception as error:  # transformers, tokenizers, safetensors and json have different errors for a bad file
         why = f"it could not be loaded ({in_short(error)})"
         instead = f"{hint}copy or download it again, or use another encoder (model=minilm)"
         raise MissingResource(why, key="name", value=name, instead=instead) from error
 
 
 def check_files(folder: Path) -> None:
-    """Raise UserError for an adapter beside the weights: transformers would load it unasked, and freeze all weights;
-    packed rows do not pass through it."""
+    """Raise UserError for an adapter beside the weights: transformers would load it by default, and freeze all weights;
+    packed rows would skip it."""
     if (folder / "adapter_config.json").is_file():
         raise UserError(
             f"{folder}/adapter_config.json: an adapter beside the weights is not read: merge it into them (peft's "
@@ -56,11 +56,11 @@ def check_files(folder: Path) -> None:
 
 
 def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool) -> None:
-    """Raise UserError where a checkpoint's tensors are not those of the model made from its configuration.
+    """Raise UserError unless the tensors of a checkpoint are the tensors of the model from its configuration.
 
-    name: the model's, for messages. model: loaded with ignore_mismatched_sizes; keys: its loading info. fewer_layers:
-    the checkpoint's other layers are left out on purpose. A head or a pooler may be missing or unused: the caller
-    checks the one that it needs.
+    name: the name of the model, for messages. model: loaded with ignore_mismatched_sizes. keys: its loading info.
+    fewer_layers: layers of the checkpoint are left out on purpose. A head or a pooler may be missing or unused; the
+    caller checks the one that it needs.
     """
     prefix, stack = f"{model.base_model_prefix}.", dict(model.base_model.named_children())
     own = [key for key in sorted(keys["missing_keys"]) if key.startswith(prefix) or model is model.base_model]
@@ -75,12 +75,12 @@ def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping
         "NaN or infinity in": [key for key, value in model.named_parameters() if not value.float().sum().isfinite()],
     }
     if found := [f"{problem} {found[0]} ({len(found)} in all)" for problem, found in problems.items() if found]:
-        why = f"it has {', and '.join(found)}: it is damaged, or another model's"
+        why = f"it has {', and '.join(found)}: it is damaged, or of another model"
         raise UserError(why, key="name", value=name)
 
 
 def whole_numbers(folder: Path) -> list[str]:
-    """The names of weights stored as integers, which transformers would convert to floats."""
+    """The names of weights stored as integers. Transformers would convert these to floats."""
     found = []
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, "pt") as file:
@@ -90,13 +90,13 @@ def whole_numbers(folder: Path) -> list[str]:
 
 
 def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
-    """Raise UserError for a tokenizer that is not fast, has only special tokens, or more tokens than the model
+    """Raise UserError for a tokenizer that is not fast, has only special tokens, or has more tokens than the model
     embeds."""
     kind, vocabulary = type(tokenizer).__name__, tokenizer.get_vocab()
     (weight_VD,) = model.get_input_embeddings().parameters()
     tokens, rows = id_bound(tokenizer), len(weight_VD)
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
-        why = f"cse needs a fast tokenizer (with a tokenizer.json), and {kind} is none"
+        why = f"cse needs a fast tokenizer (with a tokenizer.json), and {kind} is not fast"
         raise UserError(why, key="name", value=name)
     if not set(vocabulary) - set(tokenizer.all_special_tokens):
         raise no_tokenizer(name)
@@ -105,10 +105,10 @@ def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTra
         raise UserError(why, key="name", value=name)
     if not (tokenizer.pad_token or tokenizer.eos_token or tokenizer.bos_token or tokenizer.unk_token):
         raise UserError(
-            "its tokenizer has no padding token, nor an end, first or unknown one in its place",
+            "its tokenizer has no padding token, and no end, first or unknown token to use instead",
             key="name",
             value=name,
-            instead="name one as pad_token in tokenizer_config.json",
+            instead="set pad_token in tokenizer_config.json",
         )
 
 
@@ -119,15 +119,15 @@ def tokenizer_settings(folder: Path) -> dict[str, object]:
 
 
 def longest_text(name: str, recorded: int | None, tokenizer: PreTrainedTokenizerBase, positions: int | None) -> int:
-    """The most tokens of a text at test time, special tokens included, by what the checkpoint's files say.
+    """The most tokens of a text at test time, including special tokens, from the checkpoint's files.
 
-    recorded: max_seq_length of sentence-transformers, or None. positions: None for any number. Raises UserError where
+    recorded: max_seq_length of sentence-transformers, or None. positions: None for any number. Raises UserError if
     there is no room for a token of text.
     """
     longest = int(min(recorded or min(tokenizer.model_max_length, LONGEST), positions or math.inf))
     if longest <= tokenizer.num_special_tokens_to_add():
         raise UserError(
-            f"it leaves no room for text in {longest} tokens (model_max_length of tokenizer_config.json, "
+            f"its limit of {longest} tokens leaves no room for text (model_max_length of tokenizer_config.json, "
             "max_seq_length of sentence_bert_config.json)",
             key="name",
             value=name,
@@ -136,9 +136,9 @@ def longest_text(name: str, recorded: int | None, tokenizer: PreTrainedTokenizer
 
 
 def check_forward(name: str, backbone: PreTrainedModel) -> None:
-    """Raise UserError for a model that does not make 5 hidden states of 5 ids; warn if padding changes its vectors.
+    """Raise UserError for a model that does not make 5 hidden states from 5 ids. Warn if padding changes its vectors.
 
-    Flash attention is not tried: the weights are on the CPU here.
+    Flash attention is not tested: the weights are on the CPU here.
     """
     config = backbone.config
     if config._attn_implementation not in ("sdpa", "eager"):
@@ -153,15 +153,15 @@ def check_forward(name: str, backbone: PreTrainedModel) -> None:
             among_1PD = backbone(input_ids=padded_1P, attention_mask=mask_1P).last_hidden_state
         change = (among_1PD[:, :TOKENS] - alone_1TD.view(1, TOKENS, config.hidden_size)).norm() / alone_1TD.norm()
     except Exception as error:  # architectures raise anything
-        why = f"{config.model_type} is no encoder of text ({in_short(error)})"
+        why = f"{config.model_type} is not an encoder of text ({in_short(error)})"
         raise UserError(why, key="name", value=name) from error
     if change > TOLERANCE and alone_1TD.dtype == torch.float32:
-        log.warning("%s: padding changes the vectors of %s: scores depend on the batches", name,
+        log.warning("%s: padding changes the vectors of %s, so scores depend on the batches", name,
                     config.model_type)  # fmt: skip
 
 
 def check_bidirectional(backbone: PreTrainedModel) -> None:
-    """Raise UserError for a decoder whose first token still does not see the others."""
+    """Raise UserError for a decoder if its first token still does not attend to the others."""
     pair = torch.tensor([[3, 5], [3, 7]])
     with torch.no_grad():
         first_2D = backbone.eval()(input_ids=pair, attention_mask=torch.ones_like(pair)).last_hidden_state[:, 0]

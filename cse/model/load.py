@@ -1,12 +1,12 @@
 """From `model.name` to an Encoder, in one path:
 
-load_encoder        what conf/model asks for, on top of the checkpoint: prefix, template, adapter, packing
-  read_checkpoint   the checkpoint itself
-    local_folder      its folder: given, downloaded, or inside a Python package
-    recorded          pooling, head, lengths and prompt, where sentence-transformers' files record them
-    configure         the layers, dropout and direction that conf/model asks for
-    read_weights      the transformer and its head; architecture knows what differs between transformers
-    integrity         whether the files are whole, and the result an encoder of text
+load_encoder        adds the settings of conf/model to the checkpoint: prefix, template, adapter, packing
+  read_checkpoint   reads the checkpoint
+    local_folder      finds its folder: given, downloaded, or inside a Python package
+    recorded          reads pooling, head, lengths and prompt from the files of sentence-transformers
+    configure         sets the layers, dropout and direction of conf/model
+    read_weights      reads the transformer and its head; architecture knows the differences between transformers
+    integrity         checks that the files are complete, and that the result is an encoder of text
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 log = logging.getLogger(__name__)
 
-OWN = "pooler"  # a pooling beside POOLERS, of checkpoints that are only scored
+OWN = "pooler"  # a pooling beside POOLERS, for checkpoints that are only scored
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-Head = Literal["mlm", "pooler"] | None  # what is read beside the layers
+Head = Literal["mlm", "pooler"] | None  # the head that is read beside the layers
 
 
 def load_encoder(
@@ -63,15 +63,17 @@ def load_encoder(
 ) -> Encoder:
     """An Encoder in train mode.
 
-    name: a hub name, a folder, or package://MODULE/PATH. pooling: None reads it from the checkpoint (our `best/`, any
-    sentence-transformers folder), together with the dense head, which another pooling drops, in a sentence; where none
-    is recorded, `unrecorded`. The unit length, the prompts and the longest text are read in any case. pooler is CLS
-    through the checkpoint's own pooler (supervised SimCSE as released). dropout: the probability of every dropout in
-    the stack, None keeps the checkpoint's. mlm: load the language-model head too. packed: on a CPU, where the
-    architecture is known, all weights are trained and nothing is checkpointed. lora: what Lora takes. template, prefix:
-    None keeps the checkpoint's. conf/model/_base.yaml says the rest.
+    name: a hub name, a folder, or package://MODULE/PATH.
+    pooling: None reads it from the checkpoint (our `best/`, any sentence-transformers folder), together with the dense
+    head. If the checkpoint records none, it is `unrecorded`. A given pooling drops the dense head, and logs that. The
+    unit length, the prompts and the longest text are read in any case. "pooler" is CLS through the checkpoint's own
+    pooler (supervised SimCSE as released).
+    dropout: the probability of every dropout in the stack; None keeps the checkpoint's. mlm: load the language-model
+    head too. packed: takes effect on a CPU, if the architecture is known, all weights are trained, and gradient
+    checkpointing is off. lora: see Lora. template, prefix: None keeps the checkpoint's. conf/model/_base.yaml explains
+    the others.
 
-    Raises MissingResource if the weights cannot be had, UserError if they do not fit.
+    Raises MissingResource if the weights are not available, UserError if they do not fit.
     """
     changes = {"dropout": dropout, "num_layers": num_layers, "bidirectional": bidirectional}
     weights = {"dtype": DTYPES[dtype], "attn_implementation": attention}
@@ -83,10 +85,10 @@ def load_encoder(
         tokenizer.prefix = prefix
     if tokenizer.prefix and encoder.settings.get("include_prompt") is False:
         raise UserError(
-            "it pools without the prompt (include_prompt), and cse pools all tokens",
+            "it pools without the prompt (include_prompt), but cse pools all tokens",
             key="name",
             value=name,
-            instead="set `prefix`='', or take include_prompt out of its Pooling's config.json",
+            instead="set `prefix`='', or remove include_prompt from its Pooling's config.json",
         )
     tokenizer.templates, encoder.denoising = templates_of(
         tokenizer.hf, config, encoder.pooling, first=template, second=second_template, denoise=denoise
@@ -104,7 +106,7 @@ def load_encoder(
 
 
 def width_of_checkpoint(name: str, pooling: str | None) -> int:
-    """The width of an encoder's embeddings, by its files alone, not its weights. Raises as load_encoder does."""
+    """The width of an encoder's embeddings. Its weights are not read. Raises the errors of load_encoder."""
     from transformers import AutoConfig
 
     from cse.model import integrity
@@ -120,10 +122,10 @@ def width_of_checkpoint(name: str, pooling: str | None) -> int:
 def read_checkpoint(
     name: str, pooling: str | None, changes: Mapping[str, Any], weights: Mapping, *, mlm: bool, unrecorded: str | None
 ) -> Encoder:
-    """The encoder as the checkpoint has it; all weights are trained, and nothing is packed.
+    """The encoder as in the checkpoint. All weights are trained, and nothing is packed.
 
-    changes: of the configuration, as `configure` takes them. weights: dtype and attn_implementation, as from_pretrained
-    takes them. The rest, and the errors, are those of load_encoder.
+    changes: the arguments of `configure`. weights: dtype and attn_implementation, for from_pretrained. The other
+    arguments and the errors are as in load_encoder.
     """
     from tokenizers import normalizers
     from transformers import AutoConfig, AutoTokenizer
@@ -137,7 +139,7 @@ def read_checkpoint(
         folder = checkpoint / ending.transformer
         integrity.check_files(folder)
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        config._attn_implementation = None  # only model.attention's counts: config.json could name code on the hub
+        config._attn_implementation = None  # only model.attention sets it: config.json could name code on the hub
         check_width(name, ending.head, config.hidden_size)
         layers, own_dropout = config.num_hidden_layers, configure(config, ending.pooling, name=name, **changes)
         hf_tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
@@ -171,18 +173,18 @@ def read_checkpoint(
 
 
 def ending_of_checkpoint(name: str, folder: Path, pooling: str | None, unrecorded: str | None) -> Ending:
-    """What a checkpoint's folder records, with `pooling` in place of its own, and a sentence about what that drops.
+    """The records of a checkpoint's folder. `pooling` replaces its own pooling; a warning names what this drops.
 
-    Raises UserError for a folder that records no pooling, if there is no `unrecorded` one either.
+    Raises UserError if the folder records no pooling, and both `pooling` and `unrecorded` are None.
     """
     ending = recorded_modules(folder, pooling)
     if ending is not None:
         if ending.dropped:
-            log.warning("%s: pooling=%s drops what it records after its own pooling (%s); pooling=null keeps it",
+            log.warning("%s: pooling=%s drops the modules after its own pooling (%s); pooling=null keeps them",
                         name, pooling, ", ".join(ending.dropped))  # fmt: skip
         return ending
     if (pooling or unrecorded) is None:
-        instead = f"say `pooling`={'|'.join((*POOLERS, OWN))}"
+        instead = f"set `pooling`={'|'.join((*POOLERS, OWN))}"
         raise UserError("it records no pooling", key="name", value=name, instead=instead)
     return Ending(str(pooling or unrecorded))
 
@@ -196,23 +198,23 @@ def configure(
     num_layers: int | None,
     bidirectional: bool,
 ) -> dict[str, float]:
-    """Change the configuration as asked. Returns the dropout probabilities that it had.
+    """Change the configuration. Returns the dropout probabilities that it had.
 
-    Raises UserError for an encoder-decoder, for more layers than the model has, for dropout where it has none, and for
-    a direction that does not fit: CLS pooling of a causal decoder, or bidirectional for what is no decoder.
+    Raises UserError for an encoder-decoder, for more layers than the model has, for dropout in a model without dropout,
+    and for a direction that does not fit: CLS pooling of a causal decoder, or bidirectional for an encoder.
     """
     if config.is_encoder_decoder:
         raise UserError(
-            f"{config.model_type} is an encoder with a decoder, which cse does not train",
+            f"{config.model_type} is an encoder with a decoder, and cse does not train these",
             key="name",
             value=name,
             instead="use an encoder (model=roberta) or a decoder (model=qwen3_embedding)",
         )
-    if config.model_type in ARCHITECTURES and config.is_decoder:  # it is trained as an encoder, and saved as one
+    if config.model_type in ARCHITECTURES and config.is_decoder:  # cse trains and saves it as an encoder
         config.is_decoder = False
     if num_layers is not None:
         if not 1 <= num_layers <= config.num_hidden_layers:
-            raise UserError(f"{name} has 1 to {config.num_hidden_layers}", key="num_layers", value=num_layers)
+            raise UserError(f"{name} allows 1 to {config.num_hidden_layers}", key="num_layers", value=num_layers)
         config.num_hidden_layers = num_layers
         if kinds := config.to_dict().get("layer_types"):  # the attention of each layer
             config.layer_types = kinds[:num_layers]
@@ -220,25 +222,25 @@ def configure(
     if dropout is not None:
         if dropout > 0 and not own:
             raise UserError(
-                f"{config.model_type} has no place for dropout={dropout}",
+                f"{config.model_type} has no dropout layers for dropout={dropout}",
                 key="name",
                 value=name,
                 instead="use `lora.dropout`, or an augmentation that changes the text",
             )
         config.update(dict.fromkeys(own, dropout))
     if architecture.is_decoder(config):
-        config.use_cache = False  # of keys and values, for generation
+        config.use_cache = False  # the cache of keys and values is for generation
         if bidirectional:
             config.is_causal = False
         if pooling == "cls" and architecture.is_causal(config):
             raise UserError(
-                f"{name} is a decoder, whose first token sees nothing else",
+                f"{name} is a decoder: its first token attends to nothing else",
                 key="pooling",
                 value=pooling,
                 instead="use `pooling`=last or mean, or `bidirectional`=true",
             )
     elif bidirectional:
-        why = f"it is for decoders: the tokens of {name} see each other already"
+        why = f"it is for decoders: the tokens of {name} already attend to each other"
         raise UserError(why, key="bidirectional", value="true")
     return own
 
@@ -246,11 +248,11 @@ def configure(
 def read_weights(
     name: str, folder: Path, settings: Mapping, *, head: Head, has_all_layers: bool
 ) -> tuple[PreTrainedModel, nn.Module | None]:
-    """The transformer, and the head that is asked for: the masked-language-model's, or the pooler.
+    """The transformer, and the requested head: the masked-language-model head, or the pooler.
 
-    settings: config, dtype and attn_implementation, as from_pretrained takes them. has_all_layers: whether the
-    configuration has as many layers as the checkpoint.
-    Raises UserError for a head that the architecture lacks, and for a checkpoint that is not whole (integrity.py).
+    settings: config, dtype and attn_implementation, for from_pretrained. has_all_layers: whether the configuration has
+    as many layers as the checkpoint.
+    Raises UserError for a head that the architecture lacks, and for an incomplete checkpoint (integrity.py).
     """
     from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModel, AutoModelForMaskedLM
 
@@ -283,9 +285,10 @@ def read_weights(
 
 
 def own_pooler(name: str, backbone: Any, missing: Collection[str]) -> nn.Module:
-    """The checkpoint's own pooler, removed from the backbone. missing: names of weights that the checkpoint lacks.
+    """The checkpoint's own pooler. It is removed from the backbone. missing: names of weights that the checkpoint
+    lacks.
 
-    Raises UserError where it has none, or only cse.model.export's, which changes nothing.
+    Raises UserError if it has none, or only the identity that cse.model.export writes.
     """
     (linear,) = [module for module in backbone.pooler.modules() if isinstance(module, nn.Linear)]
     is_idle = torch.equal(linear.weight, torch.eye(len(linear.weight), dtype=linear.weight.dtype))

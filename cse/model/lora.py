@@ -1,4 +1,4 @@
-"""Low-rank adapters (LoRA, arXiv:2106.09685), by peft: the encoder's own weights are not trained."""
+"""Low-rank adapters (LoRA, arXiv:2106.09685), with peft. The encoder's own weights are not trained."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ ADAPTER = "default"  # peft's name for the only adapter
 
 @with_config(STRICT)
 class Lora(TypedDict):
-    """r: rank. alpha: the update is scaled by alpha / r. dropout: on the adapter's input; it makes views differ, as the
-    encoder's own does. targets: names of the linear layers that get an adapter (q_proj, ...); None: all."""
+    """r: the rank. alpha: the update is scaled by alpha / r. dropout: on the input of the adapter; it makes views
+    differ, like the encoder's own dropout. targets: names of the linear layers that get an adapter (q_proj, ...);
+    None: all."""
 
     r: Count
     alpha: Count
@@ -30,10 +31,10 @@ class Lora(TypedDict):
 
 
 def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
-    """Add a new adapter, in float32, to the backbone and freeze everything else.
+    """Add a new adapter, in float32, to the backbone, and freeze everything else.
 
-    Raises MissingResource without peft, and UserError where a name of `targets` is no linear layer's. A name may be the
-    end of a layer's whole name, after a dot: key, or attention.self.key.
+    Raises MissingResource without peft, and UserError if a name in `targets` is not a linear layer. A name may be the
+    end of a layer's full name, after a dot: key, or attention.self.key.
     """
     try:
         from peft import LoraConfig
@@ -54,16 +55,16 @@ def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
     config = LoraConfig(r=lora["r"], lora_alpha=lora["alpha"], lora_dropout=dropout, target_modules=targets)
     backbone.add_adapter(config, ADAPTER)
     if any(isinstance(layer, BaseTunerLayer) and not isinstance(layer, Linear) for layer in backbone.modules()):
-        why = "one is another layer's name too, which cse does not adapt"
+        why = "one of these is also the name of a layer that cse cannot adapt"
         raise UserError(why, key="lora.targets", value=targets)
     for parameter in backbone.parameters():
-        if parameter.requires_grad:  # bfloat16 would round most of Adam's small updates away
+        if parameter.requires_grad:  # bfloat16 would round away most of Adam's small updates
             parameter.data = parameter.data.float()
 
 
 def merge_adapters(backbone: PreTrainedModel) -> dict[str, Tensor]:
-    """The backbone's weights with the adapter's update added, by their names without an adapter, on the CPU. Adapted
-    weights are float32, as the adapter: bfloat16 would round most of a small update away."""
+    """The backbone's weights plus the adapter's update, on the CPU, with the names of a model without adapter. Adapted
+    weights are float32, as the adapter: bfloat16 would round away most of a small update."""
     from peft.tuners.lora import Linear
 
     state = {

@@ -1,9 +1,9 @@
-"""The encoder's layers without work whose result is not used: padding and, for CLS pooling, most of the last layer.
+"""The encoder's layers without unused work. Unused are padding and, for CLS pooling, most of the last layer.
 
-Linear layers, norms and dropout see the N real tokens of a batch, (N, D); only attention is padded, (B, heads, T, D /
-heads). With CLS pooling the last layer computes position 0 alone: its query, its output, its feed-forward. It is the
-same function of the same weights as the plain forward (tests compare them), but dropout draws other numbers, faster
-(cse.model.dropout).
+Linear layers, norms and dropout compute the N real tokens of a batch, (N, D). Only attention is padded, (B, heads, T,
+D / heads). With CLS pooling the last layer computes only position 0: its query, its output, its feed-forward. The
+function is the same as the plain forward with the same weights; tests compare them. But dropout draws other numbers,
+and draws them faster (cse.model.dropout).
 """
 
 import math
@@ -24,15 +24,16 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
     Attention = bert.BertSelfAttention | bert.BertCrossAttention
 
-TOKENS = 32  # their number is rounded up to a multiple in bf16
+TOKENS = 32  # in bf16 the number of tokens is rounded up to a multiple of this
 
 ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert")  # same submodules, post-norm layers
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where the N real tokens of a (B, T) batch are. index_N: their cells among the B * T; cls_B: which of the N come
-    first in a row; keys_B11T: True for real keys. Without padding N = B * T, and index_N and keys_B11T are None."""
+    """The places of the N real tokens in a (B, T) batch. index_N: their cells among the B * T. cls_B: the tokens, among
+    the N, that come first in a row. keys_B11T: True for real keys. Without padding N = B * T, and index_N and keys_B11T
+    are None."""
 
     shape: tuple[int, int]
     cls_B: Tensor
@@ -46,14 +47,14 @@ def pooled_cls(backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
 
 
 def pooled_cls_of(backbone: "PreTrainedModel", x_BTD: Tensor) -> Tensor:
-    """The same for vectors in place of token embeddings, none of them padding."""
+    """The last layer at position 0, (B, D), for vectors instead of token embeddings, without padding."""
     batch, longest, _ = x_BTD.shape
     places = Places((batch, longest), torch.arange(0, batch * longest, longest))
     return _cls_of_stack(backbone, x_BTD.flatten(0, 1), places)
 
 
 def hidden_states(backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
-    """The last layer, (B, T, D); at padding it means nothing."""
+    """The last layer, (B, T, D). At padding the numbers have no meaning."""
     hidden_ND, places = _embed(backbone, tokens)
     for layer in _layers(backbone):
         hidden_ND = _layer(layer, hidden_ND, places)
@@ -61,7 +62,7 @@ def hidden_states(backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
 
 
 def _layers(backbone: "PreTrainedModel") -> list["bert.BertLayer"]:
-    """The layers; RoBERTa's have the submodules of BERT's."""
+    """The layers. RoBERTa's layers have the same submodules as BERT's."""
     return cast("list[bert.BertLayer]", list(cast("bert.BertModel", backbone).encoder.layer))
 
 
@@ -70,7 +71,7 @@ def _embed(backbone: "PreTrainedModel", tokens: Tokens) -> tuple[Tensor, Places]
     batch, longest = mask_BT.shape
     index_N = _read_cells(mask_BT)
     positions_BT = mask_BT.cumsum(1) - 1
-    if first := first_position(backbone.config):  # RoBERTa's, for which a literal <pad> has no place of its own
+    if first := first_position(backbone.config):  # RoBERTa; a literal <pad> in a text does not advance the position
         real_BT = mask_BT * (tokens.ids_BT != first - 1)
         positions_BT = torch.where(real_BT > 0, real_BT.cumsum(1) - 1 + first, first - 1)
     hidden_1ND = cast("bert.BertModel", backbone).embeddings(
@@ -83,12 +84,12 @@ def _embed(backbone: "PreTrainedModel", tokens: Tokens) -> tuple[Tensor, Places]
 def _read_cells(mask_BT: Tensor) -> Tensor:
     """The numbers of the cells that the layers read, in order: real tokens, and in bf16 a few cells of padding.
 
-    For bf16 oneDNN compiles a kernel for every new number of tokens and keeps it: after some hundred batches of ragged
-    text that was half of a run's memory, and of a small encoder's time.
+    In bf16 oneDNN compiles and keeps a kernel for every new number of tokens. After some hundred batches of texts with
+    different lengths, this took half of a run's memory, and half of the time of a small encoder.
     """
     is_read_BT = mask_BT.bool()
     if torch.is_autocast_enabled(mask_BT.device.type):
-        is_free_BT = ~is_read_BT & is_read_BT.any(1, keepdim=True)  # attention has no sum over a row without a token
+        is_free_BT = ~is_read_BT & is_read_BT.any(1, keepdim=True)  # attention needs a real token in each row
         more = is_free_BT.flatten().nonzero()[: -int(is_read_BT.sum()) % TOKENS, 0]
         is_read_BT = is_read_BT.flatten().index_fill(0, more, value=True)
     return is_read_BT.flatten().nonzero()[:, 0]
@@ -110,7 +111,7 @@ def _layer(layer: "bert.BertLayer", hidden_ND: Tensor, places: Places) -> Tensor
     context_BHTd = _attend(attention, query, key, value, places)
     context_ND = context_BHTd.transpose(1, 2).flatten(2).flatten(0, 1)
     if places.index_N is not None:
-        context_ND = context_ND.index_select(0, places.index_N)  # its gradient is written faster than that of [...]
+        context_ND = context_ND.index_select(0, places.index_N)  # its backward pass is faster than that of [...]
     return _feed_forward(layer, _add_and_norm(layer.attention.output, context_ND, hidden_ND))
 
 
@@ -155,7 +156,7 @@ def _heads(attention: "Attention", x_BTkD: Tensor, k: int) -> tuple[Tensor, ...]
 
 
 def _pad(x_ND: Tensor, places: Places) -> Tensor:
-    """(N, D) -> (B, T, D) with zeros where there is no token."""
+    """(N, D) -> (B, T, D), with zeros at padding."""
     if places.index_N is None:
         return x_ND.unflatten(0, places.shape)
     cells = x_ND.new_zeros(math.prod(places.shape), x_ND.shape[-1])

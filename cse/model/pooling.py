@@ -1,4 +1,4 @@
-"""From hidden states to one vector a row. mask_BT is 1 for real tokens, special tokens included."""
+"""From hidden states to one vector per row. mask_BT is 1 for real tokens, including special tokens."""
 
 from typing import get_args
 
@@ -7,18 +7,18 @@ from torch import Tensor
 
 from cse.ranges import Pooling
 
-TRAINABLE = ("cls", "mean", "last", "mask")  # those that the sentence-transformers layout can express
+TRAINABLE = ("cls", "mean", "last", "mask")  # the layout of sentence-transformers can express these
 POOLERS: tuple[Pooling, ...] = get_args(Pooling)
 
 
 def pool(kind: str, last_BTD: Tensor, layers: tuple[Tensor, ...] | None, mask_BT: Tensor) -> Tensor:
-    """The row vectors, (B, D).
+    """One vector per row, (B, D).
 
-    cls: last layer at position 0. mean: last layer. last: last layer at the last real token, whichever side is padded
-    (decoders). mask: last layer at the mask token of a template, where alone mask_BT is 1. avg_top2: mean of the last
-    two layers. avg_first_last: mean of the first and the last layer (SimCSE's released code); avg_first_last_0: of the
-    embedding output and the last layer (NonLing-CSE, early SimCSE). layers: the embedding output and every layer's
-    output, for avg_*.
+    cls: the last layer at position 0. mean: the mean of the last layer over tokens. last: the last layer at the last
+    real token (decoders); padding may be on either side. mask: the last layer at the mask token of a template; mask_BT
+    is 1 only there. avg_top2: the mean of the last two layers. avg_first_last: the mean of the first and the last layer
+    (SimCSE's released code). avg_first_last_0: the mean of the embedding output and the last layer (NonLing-CSE, early
+    SimCSE). layers: for avg_*, the embedding output and the output of every layer.
     """
     if kind == "cls":
         return last_BTD[:, 0]
@@ -34,6 +34,6 @@ def pool(kind: str, last_BTD: Tensor, layers: tuple[Tensor, ...] | None, mask_BT
 
 
 def mean(hidden_BTD: Tensor, mask_BT: Tensor) -> Tensor:
-    """Mean over real tokens, (B, D); 0 for a row without any."""
+    """The mean over real tokens, (B, D); 0 for a row without any."""
     weight_BT1 = mask_BT.unsqueeze(-1).to(hidden_BTD.dtype)
     return (hidden_BTD * weight_BT1).sum(1) / weight_BT1.sum(1).clamp(min=1)

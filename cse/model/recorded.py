@@ -1,6 +1,6 @@
-"""Read what a sentence-transformers folder records beside the transformer: pooling, head, lengths, prompts.
+"""Read the records of a sentence-transformers folder beside the transformer: pooling, head, lengths, prompts.
 
-For a damaged file the readers raise what they raise; `cse.model.integrity.loading` turns that into one sentence.
+For a damaged file the readers raise any error. `cse.model.integrity.loading` turns it into one message.
 """
 
 import json
@@ -28,24 +28,26 @@ ACTIVATIONS = {kind.__name__: kind for kind in (nn.Tanh, nn.Identity, nn.ReLU, n
 EMBEDDING = "sentence_embedding"
 OPTIONS = [f"{part}_{kind}" for part in ("model", "config", "tokenizer", "processor") for kind in ("args", "kwargs")]
 UNREAD = ("processing_kwargs", *OPTIONS)
-"""Keys of sentence-transformers' files that change the vectors and that cse does not read."""
+"""Keys of sentence-transformers' files that change the vectors. cse does not read them."""
 KEPT = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
-"""Keys of sentence-transformers' files that an export writes as it found them."""
+"""Keys of sentence-transformers' files that an export writes unchanged."""
 ANY = "cse.evaluate scores any encoder that has an `encode`"
 OTHERS = {
     **dict.fromkeys(("StaticEmbedding", "WordEmbeddings", "BoW"), "averages word vectors, and has no transformer"),
     **dict.fromkeys(("Router", "Asym"), "has one encoder for queries and another for documents"),
     "CLIPModel": "encodes images and text",
 }
-"""What first modules other than Transformer do."""
+"""Modules that may come first instead of Transformer, and what each does."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """pooling; head: the trained one; unit_length: whether vectors are scaled to length 1; longest: the most tokens of
-    a text, None for as many as the model reads; lowercase: whether texts are; settings: KEPT, and `include_prompt` of
-    the pooling; transformer: the folder of its weights, inside the checkpoint's; dropped: what else is recorded, and
-    was for another pooling than the one that is asked for."""
+    """The steps of a checkpoint after the transformer.
+
+    head: the trained head. unit_length: whether vectors are scaled to length 1. longest: the most tokens of a text;
+    None: as many as the model reads. lowercase: whether texts are lower-cased. settings: the keys of KEPT, and
+    `include_prompt` of the pooling. transformer: the folder of the weights, inside the checkpoint's folder. dropped:
+    recorded modules that were trained for another pooling than the requested one."""
 
     pooling: str
     head: nn.Sequential | None = None
@@ -58,20 +60,20 @@ class Ending:
 
     @property
     def prefix(self) -> str:
-        """The default prompt, which sentence-transformers puts before every text; "" without one."""
+        """The default prompt. sentence-transformers puts it before every text. "" if there is none."""
         return (self.settings.get("prompts") or {}).get(self.settings.get("default_prompt_name")) or ""
 
 
 def recorded_modules(folder: Path, pooling: str | None = None) -> Ending | None:
-    """What a folder's sentence-transformers layout says; None for a folder without one.
+    """The records of a folder with the layout of sentence-transformers; None for another folder.
 
-    pooling: one that replaces the recorded one. The modules after that, which were trained for it, are then dropped.
-    Raises UserError for a module, an order or a pooling that cse does not have.
+    pooling: replaces the recorded pooling. Then the modules after it are dropped, because they were trained for the
+    recorded pooling. Raises UserError for a module, an order or a pooling that cse does not have.
     """
     if not (folder / "modules.json").is_file():
         file = folder / "config.json"
         if file.is_file() and b'"model2vec"' in file.read_bytes():
-            raise UserError(f"{folder} is of model2vec, which averages word vectors, and has no transformer: {ANY}")
+            raise UserError(f"{folder} is of model2vec: it averages word vectors, and has no transformer: {ANY}")
         return None
     modules = [
         (class_of_module(one["type"]), one["path"]) for one in json.loads((folder / "modules.json").read_bytes())
@@ -89,7 +91,7 @@ def recorded_modules(folder: Path, pooling: str | None = None) -> Ending | None:
         settings |= json.loads(file.read_bytes())
     unread = [f"{key}={settings[key]}" for key in UNREAD if settings.get(key)]
     if unread and pooling is None:
-        raise UserError(f"{folder} records {unread[0]}, which cse does not read: take it out of its config")
+        raise UserError(f"{folder} records {unread[0]}, and cse does not read that: remove it from its config")
     kept = {key: settings[key] for key in KEPT if settings.get(key) is not None}
     read, heads = pooling, []
     if pooling is None:
@@ -124,19 +126,20 @@ def is_known(kinds: Sequence[str]) -> bool:
 
 
 def class_of_module(module: str) -> str:
-    """Pooling, of a class of sentence-transformers; the whole name of any other class."""
+    """The last part of the name for a class of sentence-transformers, such as Pooling; else the full name."""
     return module.rpartition(".")[2] if module.startswith("sentence_transformers.") else module
 
 
 def pooling_kind(file: Path) -> str:
-    """cls, mean or last, from a Pooling module's config in either spelling (booleans up to 5.x, pooling_mode later).
+    """cls, mean or last, from the config of a Pooling module. Versions up to 5.x write booleans, later ones
+    pooling_mode.
 
     Raises UserError for another pooling.
     """
     config = json.loads(file.read_bytes())
     named = {key: value for key, value in config.items() if key.startswith("pooling_mode_")}
     chosen = [key for key, value in named.items() if value is True]
-    modes = config.get("pooling_mode", chosen if named else "mean")  # as sentence-transformers reads a file without any
+    modes = config.get("pooling_mode", chosen if named else "mean")  # without any, sentence-transformers takes the mean
     kind = modes[0] if isinstance(modes, list) and len(modes) == 1 else modes
     if str(kind) not in MODES:
         raise UserError(f"{file}: pooling {kind} is not one of {', '.join(POOLERS)}")
@@ -144,26 +147,28 @@ def pooling_kind(file: Path) -> str:
 
 
 def check_reads_mask(file: Path, pooling: str) -> None:
-    """Raise UserError unless the word weights are 1 for one token and 0 for all others (cse.model.export), with mean
-    pooling after them: with CLS pooling sentence-transformers would return zeros."""
+    """Raise UserError unless the word weights are 1 for one token and 0 for all others (cse.model.export), and mean
+    pooling follows them. With CLS pooling sentence-transformers would return zeros."""
     config = json.loads(file.read_bytes())
     if config["unknown_word_weight"] != 0 or list(config["word_weights"].values()) != [1.0] or pooling != "mean":
-        raise UserError(f"{file}: cse reads word weights only as 1 for a mask token and 0 for all others, mean pooled")
+        raise UserError(
+            f"{file}: cse reads word weights only as 1 for a mask token and 0 for others, with the mean after them"
+        )
 
 
 def reads_embedding(folder: Path) -> bool:
-    """True. Raises UserError for a Normalize module of something else, such as the vectors of tokens."""
-    file = folder / "config.json"  # which older releases do not write
+    """True. Raises UserError for a Normalize module of other vectors, such as the vectors of tokens."""
+    file = folder / "config.json"  # older releases do not write it
     config = json.loads(file.read_bytes()) if file.is_file() else {}
     if names := {config.get(key) or EMBEDDING for key in ("module_input_name", "module_output_name")} - {EMBEDDING}:
-        raise UserError(f"{file}: cse normalises {EMBEDDING}, and this is about {', '.join(sorted(names))}")
+        raise UserError(f"{file}: cse normalises {EMBEDDING}, but this module normalises {', '.join(sorted(names))}")
     return True
 
 
 def head_of(kind: str, folder: Path) -> nn.Module:
-    """One module after the pooling: a Dense is a linear layer and its activation.
+    """One module after the pooling. A Dense is a linear layer and its activation.
 
-    Raises UserError for a Dense that cse does not have, and for weights that are not finite.
+    Raises UserError for a kind of Dense that cse does not have, and for weights that are not finite.
     """
     config = json.loads((folder / "config.json").read_bytes())
     if kind == "Dropout":
@@ -174,13 +179,13 @@ def head_of(kind: str, folder: Path) -> nn.Module:
         norm.load_state_dict({name.removeprefix("norm."): value for name, value in weights.items()})
         return norm
     if config.get("use_residual"):
-        raise UserError(f"{folder}/config.json: a Dense module with use_residual, which cse does not have")
+        raise UserError(f"{folder}/config.json: a Dense module has use_residual, and cse does not support that")
     names = {config.get(key) or EMBEDDING for key in ("module_input_name", "module_output_name")}
     activation = config.get("activation_function", "Tanh").rpartition(".")[2]
     if activation not in ACTIVATIONS or names != {EMBEDDING}:
         raise UserError(
             f"{folder}/config.json: cse loads a Dense module from {EMBEDDING} to {EMBEDDING} with "
-            f"{', '.join(ACTIVATIONS)}, and this has {activation}, {', '.join(sorted(names))}"
+            f"{', '.join(ACTIVATIONS)}, but this one has {activation}, {', '.join(sorted(names))}"
         )
     linear = nn.utils.skip_init(nn.Linear, config["in_features"], config["out_features"], bias=config.get("bias", True))
     linear.load_state_dict({name.removeprefix("linear."): value for name, value in weights.items()})
@@ -203,7 +208,7 @@ def weights_in(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def check_width(name: str, head: nn.Module | None, width: int) -> None:
-    """Raise UserError, naming the encoder, for a head whose modules do not fit its vectors, or each other."""
+    """Raise UserError, naming the encoder, if the modules of its head do not fit its vectors or each other."""
     for module in head.modules() if head is not None else ():
         if isinstance(module, nn.Linear):
             takes, makes = module.in_features, module.out_features
@@ -212,6 +217,6 @@ def check_width(name: str, head: nn.Module | None, width: int) -> None:
         else:
             continue
         if takes != width:
-            why = f"a module of its head is for vectors of another width, {takes}, not {width}"
+            why = f"a module of its head needs vectors of width {takes}, not {width}"
             raise UserError(why, key="name", value=name)
         width = makes

@@ -3,11 +3,11 @@
     This sentence of "[X]" means [MASK].        h_i the last layer at [MASK]
     This sentence : "[X]" means in one word:"   h_i the last layer at the last token
 
-The tokenizer puts a template's ids around a text's, like special tokens: only the text of a long row is cut, and
-tokenizer.json carries the template to every reader of an export. A text is tokenised alone, as in PromptBERT's
-train.py; by BERT's tokenizer that gives the ids of the written-out sentence, too.
+The tokenizer puts the ids of the template around the ids of a text, like special tokens. In a long row only the text is
+truncated. tokenizer.json carries the template to every reader of an export. A text is tokenised alone, as in
+PromptBERT's train.py. With BERT's tokenizer the ids are the same as for the whole sentence.
 
-B rows, T tokens, D width; t tokens of a template, L lengths of a text.
+B is the number of rows, T the tokens, D the width, t the tokens of a template, and L the lengths of a text.
 """
 
 import json
@@ -31,17 +31,18 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 log = logging.getLogger(__name__)
 
-TEXT, MASK = "[X]", "[MASK]"  # where the text goes, and the tokenizer's own mask token, whatever its name
+TEXT, MASK = "[X]", "[MASK]"  # the place of the text; the tokenizer's mask token, which may have another name
 HEAD, TAIL = "[TEMPLATE_HEAD]", "[TEMPLATE_TAIL]"  # the names of the template's ids in tokenizer.json
 TYPES = "token_type_ids"
-BEFORE, AFTER = "[BEFORE]", "[AFTER]"  # and of the special tokens around them
+BEFORE, AFTER = "[BEFORE]", "[AFTER]"  # the names of the special tokens around the template
 
 
 @dataclass(frozen=True)
 class Around:
-    """The ids before and after those of every text: a tokenizer's special tokens, and the template's inside them.
+    """The ids before and after every text: the special tokens of a tokenizer, and inside them the template.
 
-    types: the token types of the three parts, where a tokenizer gives any but 0 (XLNet's of <cls> is 2), else None.
+    types: the token types of the three parts, if a tokenizer gives a type other than 0 (XLNet's <cls> has 2), else
+    None.
     """
 
     before: tuple[int, ...]
@@ -49,7 +50,7 @@ class Around:
     types: tuple[tuple[int, ...], int, tuple[int, ...]] | None = None
 
     def is_like(self, other: "Around") -> bool:
-        """Whether a row in one could be taken for a row in the other, though they differ."""
+        """Whether the two differ, but a row in one could also be a row in the other."""
         begin = zip(self.before, other.before, strict=False)
         end = zip(reversed(self.after), reversed(other.after), strict=False)
         return self != other and all(a == b for a, b in (*begin, *end))
@@ -68,13 +69,14 @@ def templates_of(
     second: str | None,
     denoise: str | None,
 ) -> "tuple[list[Around], Denoising | None]":
-    """(the templates of the first view and of the others, [] if they share one; the Denoising or None), of
-    load_encoder's arguments. Puts the first into the tokenizer. Raises UserError for what the encoder cannot read."""
+    """(the templates of the first view and of the other views, or [] if they share one; the Denoising or None), from
+    load_encoder's arguments. Puts the first template into the tokenizer. Raises UserError for templates that the
+    encoder cannot read."""
     if first is not None:
         put(hf, first)
     every = [around(hf), *([second_around(hf, second)] if second is not None else [])]
     if pooling == "mask" and any(hf.mask_token_id not in (*one.before, *one.after) for one in every):
-        raise UserError(f"it reads the {MASK} of `template`, and there is none in it", key="pooling", value="mask")
+        raise UserError(f"it reads the {MASK} of `template`, but `template` has none", key="pooling", value="mask")
     own = every if second is not None else []
     if denoise is None:
         return own, None
@@ -85,13 +87,13 @@ def templates_of(
             value=denoise,
         )
     if every[0].is_like(every[-1]):
-        why = "`denoise` cannot tell its rows from `template`'s"
+        why = "`denoise` cannot distinguish its rows from the rows of `template`"
         raise UserError(why, key="second_template", value=repr(second))
     return own, Denoising(every, hf.mask_token_id, 0 if denoise == "released" else first_position(config))
 
 
 def around(hf: "PreTrainedTokenizerBase") -> Around:
-    """What a fast tokenizer puts around a text."""
+    """The ids that a fast tokenizer puts around a text."""
     row = hf(known_text(hf), return_token_type_ids=True)
     ids: list[int] = row["input_ids"]
     places = [i for i, part in enumerate(row.sequence_ids(0)) if part is not None]
@@ -103,7 +105,7 @@ def around(hf: "PreTrainedTokenizerBase") -> Around:
 
 
 def known_text(hf: "PreTrainedTokenizerBase") -> str:
-    """A text of which the tokenizer makes at least one token: `a`, or a token of a vocabulary without that letter."""
+    """A text with at least one token: `a`, or another token if the vocabulary lacks that letter."""
     return next(text for text in chain(["a"], own_words(hf)) if hf(text, add_special_tokens=False)["input_ids"])
 
 
@@ -114,8 +116,8 @@ def own_words(hf: "PreTrainedTokenizerBase") -> Iterator[str]:
 
 
 def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> bool:
-    """Put around every text the first and the last token that tokenizer_config.json asks for, where tokenizer.json does
-    not: transformers 5 reads tokenizer.json alone. asked: the content of tokenizer_config.json. Returns whether any was
+    """Put around every text the first and the last token of tokenizer_config.json, if tokenizer.json lacks them.
+    transformers 5 reads only tokenizer.json. asked: the content of tokenizer_config.json. Returns whether any was
     missing."""
     own = around(hf)
     first = hf.bos_token_id if asked.get("add_bos_token") and hf.bos_token_id not in own.before else None
@@ -123,7 +125,7 @@ def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> bool
     if own.types is not None or (first is None and last is None):
         return False
     said = " and ".join(["first"] * (first is not None) + ["end"] * (last is not None))
-    log.info("tokenizer  the %s token that tokenizer_config.json asks for and tokenizer.json lacks is added", said)
+    log.info("tokenizer  the %s token of tokenizer_config.json is added: tokenizer.json lacks it", said)
     before = own.before if first is None else (first, *own.before)
     after = own.after if last is None else (*own.after, last)
     surround(hf, {BEFORE: before, "$A": (), AFTER: after})
@@ -131,9 +133,9 @@ def add_ends(hf: "PreTrainedTokenizerBase", asked: Mapping[str, object]) -> bool
 
 
 def settle_types(hf: "PreTrainedTokenizerBase", reads: bool, is_decoder: bool) -> None:
-    """Make the tokenizer return token types where they count: the model reads them, and some token's is not 0.
+    """Make the tokenizer return token types if the model reads them and some token has a type other than 0.
 
-    XLNet was trained with type 2 at <cls>, which transformers 5 leaves out. GPT's decoders would embed a 0 as a word.
+    XLNet was trained with type 2 at <cls>, but transformers 5 leaves it out. GPT's decoders would embed a 0 as a word.
     """
     names = [name for name in hf.model_input_names if name != TYPES]
     if reads and any(hf(known_text(hf), return_token_type_ids=True)[TYPES]):
@@ -144,7 +146,7 @@ def settle_types(hf: "PreTrainedTokenizerBase", reads: bool, is_decoder: bool) -
 
 
 def surround(hf: "PreTrainedTokenizerBase", parts: Mapping[str, Sequence[int]]) -> None:
-    """Make the tokenizer put named pieces, lists of ids, around every text, $A."""
+    """Make the tokenizer put named lists of ids around every text, $A."""
     from tokenizers.processors import TemplateProcessing
 
     named = {name: list(ids) for name, ids in parts.items() if ids}
@@ -154,25 +156,25 @@ def surround(hf: "PreTrainedTokenizerBase", parts: Mapping[str, Sequence[int]]) 
 
 
 def pieces(hf: "PreTrainedTokenizerBase") -> dict[str, tuple[int, ...]]:
-    """The ids of each named piece that a tokenizer puts around a text; {} if they have no names."""
+    """The named lists of ids that a tokenizer puts around a text; {} if they have no names."""
     processor = hf.backend_tokenizer.post_processor
     named = {} if processor is None else json.loads(processor.__getstate__()).get("special_tokens", {})
     return {name: tuple(one["ids"]) for name, one in named.items()}
 
 
 def length(hf: "PreTrainedTokenizerBase") -> int:
-    """The number of ids of the template that a tokenizer has; 0 without one."""
+    """The number of ids of a tokenizer's template; 0 without a template."""
     return sum(len(ids) for name, ids in pieces(hf).items() if name in (HEAD, TAIL))
 
 
 def ids_of(hf: "PreTrainedTokenizerBase", key: str, template: str) -> tuple[list[int], list[int]]:
-    """The ids of a template before and after its text. Raises UserError, naming the key, for what is no template."""
+    """The ids of a template before and after its text. Raises UserError, naming the key, for a bad template."""
     if template.count(TEXT) != 1:
-        raise UserError(f"write {TEXT} in it, once, where the text goes", key=key, value=repr(template))
+        raise UserError(f"it needs {TEXT} exactly once, in place of the text", key=key, value=repr(template))
     if MASK in template and hf.mask_token is None:
         raise UserError("this encoder's tokenizer has no mask token", key=key, value=repr(template))
     head, tail = template.replace(MASK, str(hf.mask_token)).split(TEXT)
-    # byte-level tokenizers would make a token of a blank before the text, and the authors train without one [C]
+    # byte-level tokenizers would make a token from a blank before the text; the authors train without it [C]
     return tuple(hf(part, add_special_tokens=False)["input_ids"] for part in (head.rstrip(), tail))
 
 
@@ -180,18 +182,18 @@ def put(hf: "PreTrainedTokenizerBase", template: str) -> None:
     """Make the tokenizer put the template around every text. Raises UserError for a bad template, or a second one."""
     if length(hf):
         raise UserError(
-            "this checkpoint's tokenizer has a template already: leave it out", key="template", value=repr(template)
+            "the tokenizer of this checkpoint already has a template: omit it", key="template", value=repr(template)
         )
     own = around(hf)
     if own.types is not None:
-        why = "this tokenizer gives its special tokens a type of their own"
+        why = "this tokenizer gives its special tokens a separate type, and cse supports no template then"
         raise UserError(why, key="template", value=repr(template))
     head, tail = ids_of(hf, "template", template)
     surround(hf, {BEFORE: own.before, HEAD: head, "$A": (), TAIL: tail, AFTER: own.after})
 
 
 def second_around(hf: "PreTrainedTokenizerBase", template: str) -> Around:
-    """What a second template would put around a text, with the tokenizer's special tokens."""
+    """The ids that a second template puts around a text, with the special tokens of the tokenizer."""
     if not length(hf):
         why = "there is no `template` for the first view"
         raise UserError(why, key="second_template", value=repr(template))
@@ -200,12 +202,13 @@ def second_around(hf: "PreTrainedTokenizerBase", template: str) -> Around:
 
 
 class Denoising(nn.Module):
-    """PromptBERT, Section 3.3: the bias h^_i is what the template alone gives at its mask, with the position ids that
-    its tokens have around the text. The loss gets the denoised h_i - h^_i; at test time the embedding is h_i.
+    """PromptBERT, Section 3.3: the bias h^_i is the vector of the template alone at its mask. The tokens of the
+    template keep the position ids that they have around the text. The loss gets the denoised h_i - h^_i. At test time
+    the embedding is h_i.
 
-    As in the authors' code a bias is made for each length of a text in the batch, with its own dropout and gradient,
-    and shared by the rows of that length. templates: of the first view and of the others. first: the position of a
-    row's first token; the authors' code counts from 0, RoBERTa's rows from 2.
+    As in the authors' code, each length of a text in the batch has its own bias, with its own dropout and gradient.
+    Rows of the same length share the bias. templates: of the first view and of the other views. first: the position of
+    the first token of a row. The authors' code starts at 0; RoBERTa starts at 2.
     """
 
     def __init__(self, templates: list[Around], mask_id: int, first: int):

@@ -1,4 +1,4 @@
-"""Text to rows of ids, and rows of ids to one padded batch."""
+"""From text to rows of ids, and from rows of ids to one padded batch."""
 
 import hashlib
 import json
@@ -20,22 +20,22 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 log = logging.getLogger(__name__)
 
-KEPT_WORDS = 2**19  # by by_words: about 100 MB
+KEPT_WORDS = 2**19  # words that by_words keeps: about 100 MB
 HEAD, HEAD_A_TOKEN = 10_000, 50
-"""The characters of a text, at least and for each token asked for, that are tokenised first: a line of 30 MB would take
-100 bytes of memory for each of its characters."""
-GROWTH, MOST = 4, 2**20  # of what is tokenised of such a text, while it has too few tokens: by this factor, up to here
-TRIED = 64  # words, to find where a prefix ends
+"""Only the start of a long text is tokenised first: at least HEAD characters, or HEAD_A_TOKEN for each requested token.
+A line of 30 MB would need 100 bytes of memory for each character."""
+GROWTH, MOST = 4, 2**20  # if that start has too few tokens, it grows by this factor, up to this many characters
+TRIED = 64  # words that are tried, to find where a prefix ends
 
 
 class Tokenizer:
-    """hf: a fast Hugging Face tokenizer. longest: the most tokens of a text at test time, special tokens included.
-    positions: the most tokens that the encoder can read, None for any number.
+    """hf: a fast Hugging Face tokenizer. longest: the most tokens of a text at test time, including special tokens.
+    positions: the most tokens that the encoder can read; None for any number.
 
-    prefix: put before every text, as instruction-tuned encoders ask ("query: "). templates: of the first view and of
-    all others, where these have their own. changed: whether it has rules that its own class, which an export names,
-    would not build. A tokenizer without a padding token (decoders) pads with its end token, or another special one;
-    padding is always masked.
+    prefix: a text before every input, for instruction-tuned encoders ("query: "). templates: of the first view and of
+    the other views, if these have their own. changed: whether it has rules that its own class would not build; an
+    export names that class. A tokenizer without a padding token (decoders) pads with its end token or another special
+    token. Padding is always masked.
     """
 
     def __init__(self, hf: "PreTrainedTokenizerBase", longest: int, prefix: str = "", positions: int | None = None):
@@ -49,12 +49,12 @@ class Tokenizer:
         self._words: dict[str, list[int]] = {}
 
     def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
-        """Ids with special tokens at both ends, cut to max_length tokens, one int32 array a text."""
+        """Ids with special tokens at both ends, truncated to max_length tokens: one int32 array per text."""
         prefixed = [self.prefix + text for text in texts]
         room = max(HEAD, HEAD_A_TOKEN * max_length)
         cut = [self._cut(text, room) for text in prefixed]
         rows = self._truncated(cut, max_length)
-        for i, text in enumerate(prefixed):  # a part of blanks, or of a word without end, has too few tokens
+        for i, text in enumerate(prefixed):  # a start of blanks, or of one endless word, has too few tokens
             more = room
             while len(rows[i]) < max_length and len(cut[i]) < len(text) and more < MOST:
                 more *= GROWTH
@@ -63,15 +63,15 @@ class Tokenizer:
             if len(rows[i]) < max_length and len(cut[i]) < len(text):
                 end = "last" if self.hf.truncation_side == "left" else "first"
                 said = f"{len(text):,}", len(rows[i]), end, f"{more:,}"
-                log.warning("a text of %s characters has %d tokens in its %s %s: no more of it is read", *said)
+                log.warning("a text of %s characters has %d tokens in its %s %s: the rest is not read", *said)
         return [np.asarray(ids, dtype=np.int32) for ids in rows]
 
     def _truncated(self, texts: list[str], max_length: int) -> list[list[int]]:
         return self.hf(texts, truncation=True, max_length=max_length, return_attention_mask=False)["input_ids"]
 
     def _cut(self, text: str, room: int) -> str:
-        """The part of a text of more than `room` characters that is tokenised first: of whole words, where the blanks
-        leave at least half of it."""
+        """The part of a text of more than `room` characters that is tokenised first. It has whole words, if these are
+        at least half of it."""
         if len(text) <= room:
             return text
         if self.hf.truncation_side == "left":
@@ -81,9 +81,9 @@ class Tokenizer:
         return words if 2 * len(words) >= room else part
 
     def by_words(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
-        """What a call gives, from the ids of words, each tokenised once: faster for texts that share their words.
+        """The same ids as a call. Each word is tokenised once, which is faster for texts that share words.
 
-        A tokenizer whose tokens may cross blanks is called as it is.
+        If tokens may cross blanks, this is a plain call.
         """
         texts = list(texts)
         prefixed = [self.prefix + text for text in texts]
@@ -110,7 +110,7 @@ class Tokenizer:
 
     @cached_property
     def _is_local(self) -> bool:
-        """Whether a word and the blank before it have the same tokens in every text, as by BERT's and GPT-2's rules."""
+        """Whether a word and the blank before it have the same tokens in every text, as in BERT and GPT-2."""
         rules = json.loads(self.hf.backend_tokenizer.to_str())
         cuts, cleans = rules["pre_tokenizer"] or {}, rules["normalizer"] or {}
         berts = (cuts.get("type"), cleans.get("type")) == ("BertPreTokenizer", "BertNormalizer")
@@ -120,11 +120,12 @@ class Tokenizer:
 
     @cached_property
     def _around(self) -> template.Around:
-        """The ids before and after those of a text; read once the tokenizer has its template."""
+        """The ids before and after the ids of a text. Read them after the tokenizer has its template."""
         return template.around(self.hf)
 
     def check_length(self, asked: str, max_length: int) -> None:
-        """Raise UserError for more tokens than the encoder has positions, or for none of a text. asked: the setting."""
+        """Raise UserError for more tokens than the encoder has positions, or if no token of a text remains. asked: the
+        setting."""
         if max_length + self.template_length <= (around := self.before_text() + self.after_text()):
             raise UserError(
                 f"{asked}={max_length} leaves no token of a text: special tokens and the prefix take "
@@ -132,7 +133,7 @@ class Tokenizer:
             )
         if self.room is not None and self.positions is not None and max_length + self.template_length > self.room:
             most = self.room - self.template_length
-            taken = f", {self.positions - most} of them its template's" if self.template_length else ""
+            taken = f", {self.positions - most} of them for its template" if self.template_length else ""
             raise UserError(
                 f"{asked}={max_length}: this encoder has positions for {self.positions} tokens{taken}: "
                 f"{asked}={most} at most"
@@ -148,23 +149,23 @@ class Tokenizer:
 
     @property
     def template_length(self) -> int:
-        """The number of a template's ids, which settings of lengths do not count."""
+        """The number of ids of the template. Settings of lengths do not include them."""
         return template.length(self.hf)
 
     def after_text(self) -> int:
-        """The number of ids after those of a text: the template's and the special tokens'."""
+        """The number of ids after a text: of the template and of special tokens."""
         return len(self._around.after)
 
     def in_second_template(self, ids: np.ndarray) -> np.ndarray:
-        """A row in the first view's template, put into that of the other views."""
+        """The row of the first view's template, with the template of the other views instead."""
         first, second = self.templates
         return np.array([*second.before, *first.text(ids.tolist()), *second.after], np.int32)
 
     def before_text(self) -> int:
-        """The number of ids before those of a text: the special tokens', the template's and the prefix's."""
+        """The number of ids before a text: of special tokens, of the template and of the prefix."""
         if not self.prefix:
             return len(self._around.before)
-        # a blank at the prefix's end belongs to the text's first token, or not, as the text begins
+        # a blank at the end of the prefix may belong to the first token of the text; that depends on the text
         words = ["a", "k", "1", *islice(template.own_words(self.hf), TRIED)]
         rows = self.hf([self.prefix + word for word in words], add_special_tokens=False, return_offsets_mapping=True)
         inside = [
@@ -175,8 +176,9 @@ class Tokenizer:
         return len(self._around.before) + sum(takewhile(bool, same))
 
     def template_masks(self, ids_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
-        """1 at the template's mask tokens: the first of a row before its text, the last after it. A text may hold the
-        mask token as letters. Where two templates have theirs in different places, at every mask token."""
+        """1 at the mask tokens of the template: the first mask tokens of a row, before its text, or the last, after it.
+        A text may contain the mask token as letters. If two templates have their masks in different places: 1 at every
+        mask token."""
         is_mask_BT = (ids_BT == self.hf.mask_token_id) * mask_BT
         counts = {
             (one.before.count(self.hf.mask_token_id), one.after.count(self.hf.mask_token_id))
@@ -191,12 +193,11 @@ class Tokenizer:
 
     @property
     def has_types(self) -> bool:
-        """Whether it gives any token a type other than 0."""
+        """Whether any token has a type other than 0."""
         return self._around.types is not None
 
     def types(self, mask_BT: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The token types of rows of ids under the layers' name, by the lengths that their mask gives; {} where all
-        are 0."""
+        """{the layers' name: the token types of rows of ids}, from the lengths of their mask; {} if all types are 0."""
         if self._around.types is None:
             return {}
         before, text, after = self._around.types
@@ -207,7 +208,7 @@ class Tokenizer:
         return {template.TYPES: types_BT.scatter(1, ends_Ba, mask_BT.new_tensor(after).expand_as(ends_Ba))}
 
     def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens:
-        """Pad rows of ids to the longest of them. labels: per row, the ids to predict (-100 elsewhere) or None."""
+        """Pad rows of ids to the longest row. labels: for each row, the ids to predict (-100 elsewhere), or None."""
         lengths_B = np.fromiter(map(len, rows), np.int64, len(rows))
         real_BT = np.arange(max(1, lengths_B.max())) < lengths_B[:, None]  # an empty text may have no token at all
 
@@ -229,7 +230,7 @@ class Tokenizer:
         return id_bound(self.hf)
 
     def key(self) -> str:
-        """A digest of everything that decides the ids, so not of the padding and truncation of the last call."""
+        """A digest of everything that determines the ids. The padding and truncation of the last call do not."""
         rules = json.loads(self.hf.backend_tokenizer.to_str())
         rules.pop("truncation", None)
         rules.pop("padding", None)
@@ -241,5 +242,5 @@ class Tokenizer:
 
 
 def id_bound(hf: "PreTrainedTokenizerBase") -> int:
-    """One more than the largest id of a vocabulary; len(hf) is less where it has gaps."""
+    """One more than the largest id of a vocabulary. len(hf) is smaller if the ids have gaps."""
     return max(hf.get_vocab().values()) + 1

@@ -1,8 +1,8 @@
 """Averaged word vectors from a text file (GloVe, fastText, word2vec): the weak baseline of the papers' STS tables.
 
 A sentence is the mean of its words' vectors. As in SentEval's bag-of-words example, words are separated by blanks, an
-empty sentence is "." (DeCLUTR too), words without a vector are left out, and a sentence of only such words is zero.
-N sentences, D numbers per vector.
+empty sentence is "." (as in DeCLUTR), and words without a vector are left out. A sentence without any vector is zero.
+N is the number of sentences, D the numbers of a vector.
 """
 
 import gzip
@@ -21,11 +21,11 @@ log = logging.getLogger(__name__)
 
 
 class WordVectors:
-    """path: a word and its D numbers a line, separated by single blanks; fastText's first line is "<words> <D>".
+    """path: each line has a word and its D numbers, separated by single blanks. fastText's first line is "<words> <D>".
 
-    Each call of `encode` that has new words reads the file once and keeps only the vectors of these, so memory grows
+    A call of `encode` with new words reads the file once, and keeps only the vectors of these words. So memory grows
     with the sentences, not with the file. lowercase: look words up in lower case, for vectors of lower-case words
-    (glove.6B). Raises MissingResource for no file, and UserError, naming the line, for a bad one.
+    (glove.6B). Raises MissingResource if there is no file, and UserError, naming the line, for a bad file.
     """
 
     def __init__(self, path: Path, lowercase: bool):
@@ -58,7 +58,7 @@ class WordVectors:
         return rows_ND
 
     def _lines(self) -> Iterator[bytes]:
-        """The lines without their ends. In bytes: some of GloVe's words contain what Unicode counts as a line end."""
+        """The lines without their ends, as bytes: some of GloVe's words contain a Unicode line end."""
         try:
             with gzip.open(self.path) if self.path.suffix == ".gz" else open(self.path, "rb") as lines:
                 for line in lines:
@@ -67,7 +67,7 @@ class WordVectors:
             raise UserError(f"checkpoint={self.path} is damaged or cannot be read: {error}") from error
 
     def _read(self, words: dict[bytes, str]) -> dict[str, np.ndarray]:
-        """The vectors of these words, as far as the file has them; of a repeated word, the first."""
+        """The vectors of the words that the file has. Of a repeated word: the first."""
         vectors: dict[str, np.ndarray] = {}
         number = 0
         for number, line in enumerate(track(self._lines(), "line", self.announced), 1):
@@ -75,11 +75,12 @@ class WordVectors:
             if word is not None and word not in vectors and (number > 1 or self.announced is None):
                 vectors[word] = self._vector(number, line)
         if self.announced not in (None, number - 1):
-            raise UserError(f"{self.path}: {number - 1:,} words, but line 1 promises {self.announced:,}; copy it again")
+            raise UserError(f"{self.path}: {number - 1:,} words, but line 1 says {self.announced:,}: copy it again")
         return vectors
 
     def _vector(self, number: int, line: bytes) -> np.ndarray:
-        """The D numbers after a line's word. Raises UserError, naming the line, unless there are D finite ones."""
+        """The D numbers after the word of a line. Raises UserError, naming the line, unless there are D finite
+        numbers."""
         try:
             vector_D = np.array([float(field) for field in line.rsplit(b" ", self.dim)[1:]], np.float32)
         except ValueError:

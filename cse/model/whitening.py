@@ -2,9 +2,9 @@
 
     y = (x - mean) W / |...|,   Sigma = cov(sample) with N - 1,   Sigma = U S U^T,   W = U S^(-1/2), first n columns
 
-N sentences, D width, n components kept. kind="zca" rotates the kept components back to the channels' own axes (times
-U^T), which changes no cosine. Fit on sentences of another source (NLI, Wikipedia): the authors' "target" setting fits
-on all splits of the scored task, the test pairs included.
+N is the number of sentences, D the width, and n the components that are kept. kind="zca" rotates the kept components
+back to the axes of the channels (times U^T); cosines stay the same. Fit on sentences from another source (NLI,
+Wikipedia). The authors' "target" setting fits on all splits of the scored task, including the test pairs.
 """
 
 import numpy as np
@@ -13,29 +13,29 @@ from cse.errors import UserError
 from cse.ranges import Count, WhiteningKind
 
 CHUNK = 65536  # rows converted to float64 at a time
-MIN_SHARE = 1e-8  # smallest eigenvalue, relative to the largest (not in the authors' code), and smallest norm (theirs)
+MIN_SHARE = 1e-8  # the smallest eigenvalue relative to the largest (ours), and the smallest norm (the authors')
 
 
 class Whitening:
-    """fit(sample), then call: (N, D) -> unit rows (N, n) for pca, (N, D) for zca, in the dtype given.
+    """First fit(sample), then call: (N, D) -> unit rows, (N, n) for pca, (N, D) for zca, in the dtype of the input.
 
-    kind: "pca" (BERT-whitening) or "zca" (both in Table 3 of WhitenedCSE). components: n, or None for all of them; the
-    authors show 256 of 768.
+    kind: "pca" (BERT-whitening) or "zca" (both are in Table 3 of WhitenedCSE). components: n, or None for all. The
+    authors keep 256 of 768.
     """
 
     def __init__(self, kind: WhiteningKind, components: Count | None):
         self.kind = kind
         self.components = components
-        self.mean_D: np.ndarray  # set by fit(), as is the matrix
+        self.mean_D: np.ndarray  # fit() sets both
         self.matrix_Dn: np.ndarray
 
     def fit(self, x_ND: np.ndarray) -> "Whitening":
-        """Take mean and principal axes from N sentence embeddings. Raises UserError for too few rows or channels."""
+        """Compute mean and principal axes of N sentence embeddings. Raises UserError for too few rows or channels."""
         rows, width = x_ND.shape
         count = width if self.components is None else self.components
         if count > width:
             raise UserError(
-                f"whitening.components={count}: the embeddings have {width}; use 1 to {width}, or null for all."
+                f"whitening.components={count}: the embeddings have {width}: use 1 to {width}, or null for all."
             )
         if rows <= count:
             raise UserError(f"whitening to {count} components needs more than {count} sentences to fit on, not {rows}.")
@@ -52,7 +52,7 @@ class Whitening:
         return self
 
     def __call__(self, x_ND: np.ndarray) -> np.ndarray:
-        """(N, D) -> unit rows: (N, n) for pca, (N, D) for zca, in the dtype given."""
+        """(N, D) -> unit rows: (N, n) for pca, (N, D) for zca, in the dtype of the input."""
         y_Nn = (x_ND - self.mean_D) @ self.matrix_Dn
         norms_N1 = np.linalg.norm(y_Nn, axis=1, keepdims=True)
         return (y_Nn / np.maximum(norms_N1, MIN_SHARE)).astype(x_ND.dtype)

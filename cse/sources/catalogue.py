@@ -1,6 +1,6 @@
 """Every dataset that a configuration can use: its place, revision, rows and licence, from catalogue.yaml.
 
-It is the only place for these facts; readers and `cse-data` take them from here.
+These facts are only here. Readers and `cse-data` use them.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from cse.sources import hub
 
 @dataclass(frozen=True)
 class Dataset:
-    """An entry of catalogue.yaml, which explains the fields."""
+    """An entry of catalogue.yaml. That file explains the fields."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
@@ -42,14 +42,13 @@ class Dataset:
     languages: tuple[str, ...] = ()
 
     def is_copy(self, place: str) -> bool:
-        """Whether a file or a folder of the user's own can be the dataset, by its name and that of something in it. A
-        reader checks what it reads of it."""
+        """Whether a file or a folder of the user's own can be the dataset. Only its name and the names in it are
+        checked; a reader checks the content."""
         found = [Path(place) / name for name in self.inside] or [Path(place)]
         return any(one.is_file() or any(one.glob("*")) for one in found)
 
     def check_copy(self, place: str) -> None:
-        """Raise MissingResource if a copy of the user's own, which `setting` names, is not there, or has nothing of
-        the dataset."""
+        """Raise MissingResource if the user's copy in `setting` does not exist, or has no file of the dataset."""
         if self.is_copy(place):
             return
         what = "no such place"
@@ -66,7 +65,7 @@ class Dataset:
         return self.files[0] if len(self.files) == 1 and not self.files[0].endswith("/") else None
 
     def hub_repo(self, asked: str, instead: str) -> hub.Repo:
-        """The repository of a dataset that has one. asked, instead: see hub.Repo."""
+        """The dataset's repository on the hub. asked, instead: see hub.Repo."""
         assert self.repo is not None
         return hub.Repo(self.repo, "dataset", asked, instead, self.revision)
 
@@ -77,10 +76,10 @@ DATASETS = TypeAdapter(dict[str, Dataset]).validate_python(
 
 
 def find_dataset(name: str, cache: Path, copy: str | None = None) -> Place:
-    """The dataset's place, or the package that holds it; None if it is not on this machine.
+    """The dataset's place, or the package with the dataset; None if it is not on this machine.
 
-    cache: paths.cache. copy: the place that its setting names. Only names are looked up: no file is read, and the hub
-    is not asked.
+    cache: paths.cache. copy: the place in its setting. Only names are checked: no file is read, and the hub is not
+    asked.
     """
     about = DATASETS[name]
     if copy:
@@ -104,8 +103,8 @@ def find_dataset(name: str, cache: Path, copy: str | None = None) -> Place:
 
 
 def packages_of_nltk(name: str, cache: Path) -> Iterator[Path]:
-    """Where a package of NLTK's data, packed or not, is: first what `cse-data fetch` put below the cache, then what
-    NLTK itself finds."""
+    """The places of a package of NLTK's data, packed or not: first the download of `cse-data fetch` in the cache, then
+    the places that NLTK finds."""
     if find_spec("nltk") is None:
         return
     import nltk.data

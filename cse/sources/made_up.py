@@ -15,9 +15,9 @@ WORDS = [a + b for a in ("ka", "lo", "mi", "nu", "per", "sta") for b in ("dan", 
 
 
 def text_file(world: Path, columns: Sequence[str], scores: str | None = None) -> Path:
-    """A file of made-up rows with these columns, or plain text if there are none, in a folder named after them.
+    """A file of synthetic rows with these columns, or plain text without columns, in a folder named after the columns.
 
-    scores: one more column, of numbers from 0 to 1.
+    scores: one more column, with numbers from 0 to 1.
     """
     name = "-".join(["text", *columns, *([f"{scores}01"] if scores else [])])
     folder = written_once(world / name, lambda folder: write_rows(folder, columns, scores))
@@ -25,7 +25,7 @@ def text_file(world: Path, columns: Sequence[str], scores: str | None = None) ->
 
 
 def encoder(world: Path, name: str) -> str:
-    """The folder of a one-layer encoder, as wide as the encoder of that name."""
+    """The folder of a one-layer encoder with the same width as the encoder of that name."""
     width = 1024 if "large" in name else 384 if "MiniLM" in name or "minilm" in name else 768
     family = "roberta" if "roberta" in name else "bert"
     return str(
@@ -34,7 +34,7 @@ def encoder(world: Path, name: str) -> str:
 
 
 def write_encoder(folder: Path, family: str, width: int) -> None:
-    """Write a BERT or RoBERTa of one layer with new weights, and a tokenizer of the made-up words and of bytes."""
+    """Write a BERT or RoBERTa of one layer with new weights, and a tokenizer for the synthetic words and for bytes."""
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast
@@ -64,7 +64,7 @@ def write_encoder(folder: Path, family: str, width: int) -> None:
 
 
 def sentence(rng: random.Random, words: int) -> str:
-    """Words in a fixed order from a random one on, so that there is something to learn."""
+    """Words in a fixed order, from a random word on. So there is something to learn."""
     start = rng.randrange(len(WORDS))
     return " ".join(WORDS[(start + 5 * i) % len(WORDS)] for i in range(words))
 

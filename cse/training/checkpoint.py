@@ -1,6 +1,6 @@
-"""`last/`: all that an interrupted run needs to continue bit for bit, in one file that is replaced atomically.
+"""`last/`: one file with all that an interrupted run needs to continue bit for bit. It is replaced atomically.
 
-Tensors (weights, optimizer moments, random states) and JSON (counters, the best so far) share one safetensors file:
+Tensors (weights, optimizer moments, random states) and JSON (counters, the best so far) share one safetensors file. So
 no pickle is read from a user's folder, and a kill at any moment leaves the old file or the new one.
 """
 
@@ -38,14 +38,14 @@ class About(TypedDict):
     identity: dict[str, object]
     inputs: dict[str, str]
     dev_data: dict[str, dict[str, object]]
-    scaler: dict[str, float] | None  # of fp16
+    scaler: dict[str, float] | None  # for fp16
     python_random: list[tuple[tuple[int, list[int], float | None], int, int, float]]  # one per process
 
 
 class Saver:
-    """Writes a run's last/ in a thread, one write at a time; as a context manager it waits for the last one.
+    """Writes a run's last/ in a thread, one write at a time. As a context manager it waits for the last write.
 
-    A failed write (RunError where the disk refuses; the old checkpoint stays) is raised by the next `save` or `wait`.
+    If the disk refuses a write, the old checkpoint stays, and the next `save` or `wait` raises the RunError.
     """
 
     def __init__(self, folder: Path):
@@ -67,7 +67,7 @@ class Saver:
         random_states: list[Json],
         about: Json,
     ) -> None:
-        """Copy the state to host memory, and write it to last/ while the run goes on.
+        """Copy the state to host memory, and write it to last/ while the run continues.
 
         random_states: one per process (random_state()). about: JSON-ready counters.
         """
@@ -78,7 +78,7 @@ class Saver:
         self.saved = time.monotonic()
 
     def is_older_than(self, minutes: float | None) -> bool:
-        """Whether so many minutes have passed since the last save; False for None."""
+        """Whether this many minutes have passed since the last save; False for None."""
         return minutes is not None and time.monotonic() - self.saved > 60 * minutes
 
     def wait(self) -> None:
@@ -91,7 +91,7 @@ class Saver:
 def copy_to_host(
     modules: dict[str, nn.Module], optimizers: dict[str, Optimizer], random_states: list[Json]
 ) -> dict[str, Tensor]:
-    """The tensors of last/, each a copy of its own: safetensors refuses tensors that share memory (tied weights)."""
+    """The tensors of last/, each copied: safetensors refuses tensors that share memory (tied weights)."""
     tensors: dict[str, Tensor] = {}
     for name, module in modules.items():
         frozen = frozen_names(module)
@@ -106,7 +106,7 @@ def copy_to_host(
 
 
 def write_last(folder: Path, tensors: dict[str, Tensor], about: str) -> None:
-    """Replace last/. Raises RunError where the disk refuses."""
+    """Replace last/. Raises RunError if the disk refuses."""
     path = folder / FILE
     recover(path)
     with replaced_file(path) as temporary:
@@ -114,7 +114,7 @@ def write_last(folder: Path, tensors: dict[str, Tensor], about: str) -> None:
 
 
 def drop_tensors(folder: Path, state: State) -> None:
-    """Leave of a finished run's last/ only the JSON, by which resume= and rerun= know it. state: the run's last."""
+    """Reduce a finished run's last/ to its JSON. resume= and rerun= read it. state: the final state of the run."""
     write_last(folder, {}, json.dumps(read_about(folder) | asdict(state)))
 
 
@@ -127,7 +127,7 @@ def read_last(folder: Path) -> tuple[dict[str, Tensor], Json]:
 
 @contextmanager
 def explain_damage(folder: Path) -> Iterator[None]:
-    """Turn what reading a damaged checkpoint, or another experiment's, raises in the block into one UserError."""
+    """A block that reads a checkpoint. An error for a damaged one, or for another experiment's, becomes a UserError."""
     try:
         yield
     except (SafetensorError, OSError, RuntimeError, LookupError, TypeError, ValueError, OverflowError) as error:
@@ -140,7 +140,7 @@ def explain_damage(folder: Path) -> Iterator[None]:
 
 
 def read_about(folder: Path) -> Json:
-    """The JSON of last/; {} where there is no last/. Raises UserError for a damaged file."""
+    """The JSON of last/; {} without last/. Raises UserError for a damaged file."""
     if not (folder / FILE).is_file():
         return {}
     with explain_damage(folder), safe_open(folder / FILE, "pt") as file:
@@ -148,13 +148,13 @@ def read_about(folder: Path) -> Json:
 
 
 def read_state(about: Json) -> State:
-    """The State in the JSON of last/. Raises ValueError where that lacks something that a run needs to resume."""
+    """The State in the JSON of last/. Raises ValueError if something is missing that a run needs to resume."""
     TypeAdapter(About).validate_python(about)
     return TypeAdapter(State).validate_python(about)
 
 
 def restore(tensors: dict[str, Tensor], modules: dict[str, nn.Module], optimizers: dict[str, Optimizer]) -> None:
-    """Load saved tensors into modules and optimizers. Raises what torch does where they do not fit."""
+    """Load saved tensors into modules and optimizers. Raises torch's error if they do not fit."""
     for name, module in modules.items():
         frozen = frozen_names(module)
         state = {key: value for key, value in module.state_dict().items() if key in frozen}
@@ -171,7 +171,7 @@ def restore(tensors: dict[str, Tensor], modules: dict[str, nn.Module], optimizer
 
 
 def frozen_names(module: nn.Module) -> set[str]:
-    """The parameters that are not trained (with model.lora, all but the adapter's), which last/ leaves out."""
+    """The parameters that are not trained: with model.lora, all except the adapter's. last/ leaves them out."""
     return {name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad}
 
 

@@ -1,12 +1,13 @@
-"""Many processes as one: rows are gathered with their gradient, gradients are averaged.
+"""Several processes train as one: rows are gathered with their gradient, and gradients are averaged.
 
-Every process holds a contiguous part of a global batch, computes the whole batch's loss from the gathered rows, and so
-the same number. `gather` sums the rows' gradients over processes, `average_gradients` divides by world: together they
-give exactly the gradient of one process with the whole batch, for the encoder and for the objective's own parameters.
+Every process has a contiguous part of the global batch. It computes the loss of the whole batch from the gathered rows,
+so all processes have the same loss. `gather` sums the gradients of the rows over processes; `average_gradients` divides
+by world. Together they give exactly the gradient of one process with the whole batch, for the encoder and for the
+objective's own parameters.
 
-Not torch's DistributedDataParallel: its hooks fire in each backward pass, and a step may have many (chunks), or two
-(a second modality with an optimizer of its own), or reach some parameters only in some steps. One message at the step's
-end serves all of them; the price is that it does not overlap with the backward pass.
+torch's DistributedDataParallel is not used. Its hooks run in each backward pass. But a step may have several backward
+passes (chunks, a second modality with its own optimizer), and some parameters are used only in some steps. One message
+at the end of the step works for all of these. It does not overlap with the backward pass.
 """
 
 import logging
@@ -31,8 +32,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 OF_ACCELERATE = ("ACCELERATE_", "FSDP_", "MEGATRON_LM_", "PARALLELISM_CONFIG_")
-"""How the environment variables begin by which accelerate, and transformers with it, would train in another way."""
-AS_WITHOUT = ("", "0", "false", "no", "default")  # what `accelerate launch` sets where nothing was asked of it
+"""Prefixes of environment variables that would change how accelerate, and transformers with it, trains."""
+AS_WITHOUT = ("", "0", "false", "no", "default")  # `accelerate launch` sets these by default
 
 STEP_TIMEOUT = timedelta(minutes=30)  # of a collective in a step: no process is ever that far behind
 HOST_TIMEOUT = timedelta(days=1)  # while one process tokenises or scores, the others wait
@@ -40,9 +41,9 @@ TEXTS_PER_SHARE = 256  # texts that a process encodes before it checks for a sig
 
 
 def join_processes() -> PartialState:
-    """Join the run's process group. Raises UserError where this machine has fewer GPUs than processes.
+    """Join the run's process group. Raises UserError if this machine has fewer GPUs than processes.
 
-    From here on no variable of accelerate is set: settings of the run alone decide how it trains.
+    Removes the environment variables of accelerate: only the run's settings decide how it trains.
     """
     given = {name: os.environ.pop(name) for name in sorted(os.environ) if name.startswith(OF_ACCELERATE)}
     if asks := [f"{name}={value}" for name, value in given.items() if value.lower() not in AS_WITHOUT]:
@@ -53,7 +54,7 @@ def join_processes() -> PartialState:
 
 
 def leave_processes() -> None:
-    """Close this process's groups, if any: threads of theirs that live until the interpreter exits can abort it."""
+    """Close this process's groups, if any. Their threads could abort the interpreter when it exits."""
     cpu_group.cache_clear()
     if dist.is_initialized():
         dist.destroy_process_group()
@@ -100,11 +101,13 @@ class _Gather(torch.autograd.Function):
 
 
 def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
-    """The global batch's rows of every view.
+    """The rows of the global batch, for every view.
 
-    scale: "exact" gives one process's gradient. "paper" is SimCSE's and DeCLUTR's gathering, where only a process's own
-    rows carry gradient: after averaging it is 1 / world of the true one (harmless to Adam, not to clipping or sums).
-    Their language-model loss is of each process's own rows, in full: on W processes the ratio of the two is 1 : W.
+    scale: "exact" gives the gradient of one process. "paper" gathers as SimCSE and DeCLUTR do: only a process's own
+    rows carry gradient. After averaging, the gradient is 1 / world of the true one; that is harmless to Adam, but not
+    to clipping or sums. Their language-model loss is over each process's own rows, in full. So on W processes the ratio
+    of
+    the two losses is 1 : W.
     """
     if world_size() == 1:
         return views
@@ -119,10 +122,10 @@ def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
 
 
 def average_gradients(modules: Iterable[nn.Module], shrunk: Iterable[nn.Module] = ()) -> None:
-    """Replace every gradient by its mean over processes, in one message. Parameters without gradient stay so.
+    """Replace every gradient by its mean over processes, in one message. Parameters without gradient keep none.
 
-    shrunk: modules that read gathered rows here but a process's own rows in the papers' code (a head, with
-    gather_scale=paper): their mean is divided by world, as the encoder's then is by the gathering itself.
+    shrunk: modules that read gathered rows here, but a process's own rows in the papers' code (a head, with
+    gather_scale=paper). Their mean is divided by world. For the encoder, the gathering itself does that.
     """
     if world_size() == 1:
         return
@@ -139,7 +142,7 @@ def average_gradients(modules: Iterable[nn.Module], shrunk: Iterable[nn.Module] 
 
 
 def gather_objects(value: T) -> list[T]:
-    """Every process's value, in order of rank, on every process. Values are pickled between our own processes only."""
+    """The values of all processes, in order of rank, on every process. Only our own processes exchange pickles."""
     if world_size() == 1:
         return [value]
     values: list = [None] * dist.get_world_size()
@@ -150,8 +153,8 @@ def gather_objects(value: T) -> list[T]:
 class Agreement:
     """The maximum over processes of each of a few numbers, exchanged between hosts while their devices work.
 
-    Every process calls `ask` before a step and `answer` after it. The messages go through gloo, on CPUs, even where
-    gradients go through NCCL. numbers: returns this process's own.
+    Every process calls `ask` before a step and `answer` after it. The messages use gloo, on CPUs, even if gradients use
+    NCCL. numbers: returns the numbers of this process.
     """
 
     def __init__(self, numbers: Callable[[], Sequence[int]]):
@@ -165,7 +168,7 @@ class Agreement:
             self.message = dist.all_reduce(self.numbers, dist.ReduceOp.MAX, self.group, async_op=True)
 
     def answer(self) -> list[int]:
-        """The largest of each number sent by the last `ask`; of a single process, its numbers now."""
+        """The maximum of each number of the last `ask`. A single process returns its numbers now."""
         if self.group is None:
             return list(self.own_numbers())
         self.message.wait()
@@ -174,9 +177,9 @@ class Agreement:
 
 @contextmanager
 def lead_encoding(encode: Encode, sharing: Callable[[], AbstractContextManager[None]]) -> Iterator[Encode]:
-    """On the main process: an `encode` whose work is shared with the other processes, which are in `follow_encoding`.
+    """On the main process: an `encode` that shares its work with the other processes. They are in `follow_encoding`.
 
-    sharing: a context around each share that defers interruptions: the others would wait for ever.
+    sharing: a context around each share. It defers interruptions, because the other processes would wait for ever.
     """
     if world_size() == 1:
         yield encode
@@ -201,7 +204,7 @@ def lead_encoding(encode: Encode, sharing: Callable[[], AbstractContextManager[N
 
 
 def follow_encoding(encode: Encode) -> None:
-    """On every other process: encode its share of the main one's texts, until that leaves `lead_encoding`."""
+    """On every other process: encode its share of the main process's texts, until that leaves `lead_encoding`."""
     while (texts := _broadcast(None)) is not None:
         _encode_together(encode, texts)
 

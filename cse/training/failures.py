@@ -1,4 +1,4 @@
-"""Explain in one sentence the library errors that end a run: memory, a lost process, a data worker, the compiler."""
+"""Explain the library errors that end a run: memory, a lost process, a data worker, the compiler."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,9 +20,10 @@ LOST = (  # what gloo, NCCL and the store say when the other end of a connection
 
 @contextmanager
 def explain_failures(settings: Mapping[str, Any], resume_hint: Callable[[], str]) -> Iterator[None]:
-    """Turn such an error in the block into a RunError.
+    """A block in which such an error becomes a RunError.
 
-    settings: the run's, nested. resume_hint: returns the end of the sentence where resuming needs no change of them.
+    settings: the run's settings, nested. resume_hint: returns the end of the message, if resuming needs no other
+    settings.
     """
     try:
         yield
@@ -36,7 +37,7 @@ def explain_failures(settings: Mapping[str, Any], resume_hint: Callable[[], str]
 def explanation(
     error: RuntimeError | MemoryError, settings: Mapping[str, Any], resume_hint: Callable[[], str]
 ) -> str | None:
-    """The sentence for an error, or None for one that needs its traceback."""
+    """The message for an error, or None for an error that needs its traceback."""
     trainer, short = settings["trainer"], in_short(error)
     if is_out_of_memory(error):
         chunk, recomputed = trainer["chunk"], settings["model"]["gradient_checkpointing"]
@@ -55,8 +56,8 @@ def explanation(
         )
     if world_size() > 1 and any(sign in str(error) for sign in LOST):
         return (
-            f"another of the {world_size()} processes has ended (killed for lack of memory?), and the rest cannot go "
-            f"on without it; {resume_hint()}"
+            f"another of the {world_size()} processes has ended (killed for lack of memory?), and the others cannot "
+            f"continue without it; {resume_hint()}"
         )
     if trainer["compile"]:
         from torch._dynamo.exc import TorchDynamoException

@@ -1,4 +1,5 @@
-"""Measure what a run takes on this machine, by a few of its own steps and by encoding a sample of its texts.
+"""Measure the time and memory of a run on this machine, from a few of its steps and from encoding a sample of its
+texts.
 
 Measuring changes the weights, so the Training cannot be used afterwards.
 """
@@ -19,8 +20,8 @@ SAMPLE = 256  # texts
 
 
 class Forecast(NamedTuple):
-    """Seconds of a step, of one evaluation on dev, and of what is scored only at the end; peak memory in bytes; FLOP of
-    a step, on a CPU without attention's own products.
+    """Seconds of a step, of one evaluation on dev, and of the scores at the end only; peak memory in bytes; FLOP of a
+    step, on a CPU without the products of attention.
     """
 
     step: float

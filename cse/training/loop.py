@@ -1,4 +1,5 @@
-"""The loop: score the untrained encoder, train, score every N steps, keep the best, be resumable at any moment."""
+"""The loop: score the untrained encoder, train, score every N steps, keep the best. A run can be resumed at any
+step."""
 
 import logging
 import time
@@ -38,7 +39,7 @@ Numbers = dict[str, float]
 
 
 class Wishes(NamedTuple):
-    """What a process asks of all of them after a step: to stop, by the number of a signal (0: no), and to save."""
+    """A process's request to all processes after a step: to stop, by the number of a signal (0: no), and to save."""
 
     signal: int
     save: bool
@@ -55,9 +56,10 @@ OnBest = Callable[[int, Scores], str | None]
 
 
 class Training:
-    """A run's state and its loop. Call `start` once, then `run`; the constructor neither reads nor writes a file.
+    """A run's state and its loop. Call `start` once, then `run`. The constructor does not read or write files.
 
-    folder: the run's. identity: the settings that a resumed run must share (cse.lab.settings.keys.fixed_settings).
+    folder: the run's folder. identity: the settings that a resumed run must share
+    (cse.lab.settings.keys.fixed_settings).
     """
 
     def __init__(self, parts: Parts, accelerator: Accelerator, folder: Path, identity: dict[str, object]):
@@ -84,15 +86,15 @@ class Training:
         self.dev_data = {name: parts.evaluators[name].source().get("files", {}) for name in self.watched}
         self.inputs = parts.inputs()
         self.state, self.losses = State(), MeanLosses(trainer.log_every)
-        self.encoding: tuple[int, MemoizedEncode] | None = None  # of the step it was made at
+        self.encoding: tuple[int, MemoizedEncode] | None = None  # (step, the encode of that step)
         self.saver = checkpoint.Saver(folder)
         self.watch = Watch(trainer, scaled=accelerator.scaler is not None)
 
     def start(self, seed: int, resume: bool) -> None:
-        """Start fresh, or from last/: weights, moments, random states, the place in the data, the best so far.
+        """Start new, or from last/: weights, moments, random states, the place in the data, the best so far.
 
-        Raises UserError, with nothing written, for a checkpoint that is damaged or another experiment's, and where the
-        run's processes have read different data.
+        Raises UserError for a checkpoint that is damaged or from another experiment, and if the run's processes have
+        read different data. Then nothing is written.
         """
         if any(inputs != self.inputs for inputs in gather_objects(self.inputs)):
             raise UserError("the processes of this run have read different data: it changed while they started")
@@ -108,13 +110,13 @@ class Training:
                 self._restore(tensors, about, seed)
             elif not self.is_over:  # a finished run drops its tensors (trainer.keep_last)
                 raise UserError(
-                    f"{self.folder} is done and kept no weights to train on from: more steps need a run that was "
+                    f"{self.folder} is done and kept no weights to continue from: more steps need a run that was "
                     f"started with trainer.keep_last=true, or a new run from model.name={self.folder / 'best'}"
                 )
         log.info("resuming %s at step %d of %d", self.folder, self.state.step, self.steps)
 
     def _restore(self, tensors: dict[str, Tensor], about: Json, seed: int) -> None:
-        """Load what last/ holds. seed: of a process that has no random state there."""
+        """Load the content of last/. seed: for a process without a random state there."""
         checkpoint.restore(tensors, self.modules, self.update.plain_optimizers())
         self.losses.sums, self.losses.steps = dict(self.state.loss_sums), self.state.summed_steps
         if self.accelerator.scaler is not None and about["scaler"]:  # fp16
@@ -122,7 +124,7 @@ class Training:
         rank, saved = self.accelerator.process_index, len(about["python_random"])
         if rank < saved:
             checkpoint.set_process_random_state(tensors, about, rank)
-        else:  # fewer processes saved the run: this one draws its own numbers from here on
+        else:  # fewer processes saved the run: this process draws its own numbers from now on
             set_seed(seed + self.state.step, device_specific=True)
         if saved != world_size():
             log.info(
@@ -131,10 +133,10 @@ class Training:
             )
 
     def run(self, on_best: OnBest, log: Callback, signals: Signals) -> State:
-        """Train to the end. on_best: exports the encoder, called at each step that is better than all before.
+        """Train to the end. on_best: exports the encoder; it is called at each step that is better than all before.
 
-        Raises RunError on NaN, on collapse and where the disk refuses; what was exported and saved stays whole. Raises
-        Interrupted after a signal, once last/ is saved.
+        Raises RunError on NaN, on collapse, and if the disk refuses. Exports and checkpoints so far stay complete.
+        Raises Interrupted after a signal, when last/ is saved.
         """
         trainer, state = self.trainer, self.state
         batches, aux_batches = self.batches(), self.aux_batches()
@@ -177,32 +179,33 @@ class Training:
         return self.state.step >= self.steps or self.watch.is_over(self.state)
 
     def encode(self) -> MemoizedEncode:
-        """This step's encoder as it is scored, with its test head; each text is encoded once."""
+        """The encoder of this step with its test head, for scoring. Each text is encoded once."""
         if self.encoding is None or self.encoding[0] != self.state.step:
             head, encode = self.parts.objective.test_head(), self.parts.encoder.encode
             if self.state.step:
                 encode = partial(encode, head=head, precision=self.eval_precision)
-            elif isinstance(head, MLPHead) and head.is_trained:  # another would be random
+            elif isinstance(head, MLPHead) and head.is_trained:  # another head would be random
                 encode = partial(encode, head=head)  # untrained: in fp32, beside best/'s scores
             self.encoding = self.state.step, MemoizedEncode(encode)
         return self.encoding[1]
 
     @property
     def eval_precision(self) -> Precision:
-        """Of dev scores in training. auto: bf16 on a CPU that trains in it, else fp32."""
+        """The precision of dev scores in training. auto: bf16 if a CPU trains in bf16, else fp32."""
         asked, accelerator = self.trainer.eval_precision, self.accelerator
         if asked != "auto":
             return asked
         return "bf16" if accelerator.mixed_precision == "bf16" and not is_gpu(accelerator.device) else "fp32"
 
     def known(self, step: int) -> Mapping[str, np.ndarray]:
-        """The texts encoded at that step and their vectors, as best/ gives them; {} once the encoder has changed."""
+        """The texts encoded at that step and their vectors, as best/ gives them; {} if the encoder has changed
+        since."""
         if self.encoding is None or self.encoding[0] != step or self.eval_precision != "fp32":
             return {}
         return self.encoding[1].rows
 
     def batches(self) -> Iterator[Batch]:
-        """The batches from this step on, in host memory; counts their real tokens."""
+        """The batches from this step on, in host memory. Adds up their real tokens."""
         first, last = self.state.step * self.trainer.accumulate, self.steps * self.trainer.accumulate
         on, workers = self.accelerator.device, self.trainer.workers
         workers = data_workers(on) if workers == "auto" else workers
@@ -221,7 +224,8 @@ class Training:
         return step % self.eval_every == 0 or step == self.steps
 
     def _stop(self, number: int, signals: Signals) -> NoReturn:
-        """Save last/, then raise Interrupted on all processes at once: one that exits early could end the others."""
+        """Save last/, then raise Interrupted on all processes at once. A process that exits early could end the
+        others."""
         signals.note(number)
         self._save()
         self.saver.wait()
@@ -235,7 +239,7 @@ class Training:
         scores: Scores = {}
         stopped = 0
         if self.accelerator.is_main_process:
-            try:  # a signal ends scoring at once, as that changes no weights
+            try:  # a signal ends scoring at once, because scoring changes no weights
                 with lead_encoding(self.encode(), partial(signals.waiting, True)) as encode, signals.waiting(False):
                     watched = {key: self.parts.evaluators[key] for key in self.watched}
                     scores = score(watched, MemoizedEncode(encode), "dev", level=logging.DEBUG)
@@ -261,7 +265,7 @@ class Training:
         return {shown: found[shown]}
 
     def _is_best(self, scores: Scores) -> bool:
-        """Whether this step is the best so far, which is then noted. Step 0, the untrained encoder, does not count."""
+        """Whether this step is the best so far; then note it. Step 0, the untrained encoder, is never the best."""
         if self.trainer.select not in scores:
             raise no_such_score(str(self.trainer.select), scores)
         state, score = self.state, scores[self.trainer.select]

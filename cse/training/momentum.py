@@ -1,8 +1,8 @@
-"""A second encoder whose weights follow those of the first (MoCo, arXiv:1911.05722, Eq. 2): ESimCSE's negatives.
+"""A second encoder with weights that follow the first encoder's (MoCo, arXiv:1911.05722, Eq. 2): ESimCSE's negatives.
 
     theta_m  <-  momentum theta_m + (1 - momentum) theta
 
-It starts as a copy of the first. B rows, D width.
+It starts as a copy of the first. B is the number of rows, D the width.
 """
 
 from copy import deepcopy
@@ -17,8 +17,8 @@ from cse.types import Tokens
 
 
 class MomentumEncoder(nn.Module):
-    """The second encoder, which last/ holds like the first. Its layers are in eval mode, without dropout; the rest
-    is in train mode (model.denoise)."""
+    """The second encoder. last/ holds it like the first. Its layers are in eval mode, without dropout. The rest is in
+    train mode (model.denoise)."""
 
     def __init__(self, encoder: Encoder, momentum: float):
         super().__init__()

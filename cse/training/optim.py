@@ -1,4 +1,5 @@
-"""AdamW in the papers' variants, and learning-rate schedules as functions of the step: nothing to save for a resume."""
+"""AdamW in the papers' variants, and learning-rate schedules. Schedules are functions of the step, so a resume needs no
+saved state."""
 
 import math
 from collections.abc import Iterable
@@ -8,7 +9,7 @@ from torch import nn
 from torch.optim import AdamW
 
 NORMS = ("LayerNorm.weight", "layer_norm.weight", "norm.weight")
-"""What papers call the norms of their encoder: in no_decay each stands for every norm, whatever its name."""
+"""The papers' names for the norms of their encoder. In no_decay each means every norm, under any name."""
 
 
 def norm_weights(modules: Iterable[nn.Module]) -> set[nn.Parameter]:
@@ -27,8 +28,8 @@ def adamw(
     weight_decay: float,
     no_decay: Iterable[str],
 ) -> AdamW:
-    """AdamW over all parameters of the modules. Names that contain an entry of no_decay are not decayed; nor, if one of
-    NORMS is among them, is the weight of any norm."""
+    """AdamW over all parameters of the modules. A parameter has no weight decay if its name contains an entry of
+    no_decay. If no_decay has one of NORMS, the weight of every norm has none."""
     modules, no_decay = list(modules), list(no_decay)
     norms = norm_weights(modules) if set(no_decay) & set(NORMS) else set()
     decayed: list[nn.Parameter] = []
@@ -45,9 +46,9 @@ def adamw(
 
 
 def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: str, decays: list[float]) -> None:
-    """Set learning rate, eps and decay of update number `step` (from 0) so that torch's AdamW computes a variant.
+    """Set learning rate, eps and decay of update number `step` (from 0), so that torch's AdamW computes a variant.
 
-    With fp16, `step` leaves out the updates that were skipped, as torch's own count t does.
+    With fp16, `step` does not include skipped updates, like torch's own counter t.
 
     m, v: moving averages; c1 = 1 - beta1^t, c2 = 1 - beta2^t, t = step + 1. torch's update is
     lr (m / c1) / (sqrt(v / c2) + eps). correction:
@@ -55,7 +56,8 @@ def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: st
       hf     Hugging Face's AdamW, which SimCSE and its followers ran: eps is added before sqrt(v) is corrected,
              lr sqrt(c2) / c1 * m / (sqrt(v) + eps): torch's with eps / sqrt(c2).
       none   no bias correction (DeCLUTR): lr m / (sqrt(v) + eps), torch's with that eps and lr c1 / sqrt(c2).
-    torch decays a parameter before the step, Hugging Face's AdamW after it: a step's decay lr apart, 1e-6 of the step.
+    torch decays a parameter before the step, Hugging Face's AdamW after it. The two differ by a factor of decay lr,
+    about 1e-6.
     """
     beta1, beta2 = optimizer.param_groups[0]["betas"]
     c1, c2 = 1 - beta1 ** (step + 1), 1 - beta2 ** (step + 1)
@@ -72,7 +74,7 @@ def updates_made(optimizer: AdamW) -> int:
 
 
 def learning_rate(schedule: str, base: float, step: int, total: int, warmup: int) -> float:
-    """The learning rate of update number `step` (from 0) of `total`; beyond them, that of the last.
+    """The learning rate of update number `step` (from 0) of `total`. Later updates have the rate of the last.
 
     linear: warm-up from 0, then down to 0 (the first update of a run without warm-up has the full rate).
     cosine: half a cosine down to 0. slanted_triangular: ULMFiT's, cut_frac 0.1, ratio 32 (DeCLUTR).
@@ -90,6 +92,6 @@ def learning_rate(schedule: str, base: float, step: int, total: int, warmup: int
 
 
 def clip_gradients(modules: Iterable[nn.Module], most: float | None) -> torch.Tensor:
-    """Scale all gradients to a joint norm of at most `most` (None: leave them). Returns the norm before."""
+    """Scale all gradients to a joint norm of at most `most`; None: do not scale. Returns the norm before."""
     parameters = list(dict.fromkeys(p for module in modules for p in module.parameters() if p.grad is not None))
     return torch.nn.utils.clip_grad_norm_(parameters, math.inf if most is None else most)

@@ -19,7 +19,7 @@ from cse.types import Augmentation, AuxModality, Evaluator, Objective
 
 @dataclass(frozen=True)
 class Trainer:
-    """conf/trainer/default.yaml, which says what each value means and where it comes from."""
+    """The settings of conf/trainer/default.yaml. That file explains each setting and gives its source."""
 
     epochs: Positive
     max_steps: Annotated[Count | None, Mark.UNFIXED]  # this, patience and stop_early only say when a run ends
@@ -60,7 +60,7 @@ class Trainer:
 
 
 def in_steps(steps: int | float, total: int) -> int:
-    """A number of steps: an int as it is, a float as a share of `total`, rounded up as Hugging Face's Trainer does."""
+    """A number of steps: an int unchanged, a float as a share of `total`, rounded up as in Hugging Face's Trainer."""
     return math.ceil(steps * total) if isinstance(steps, float) else steps
 
 
@@ -80,20 +80,20 @@ class Parts:
     evaluators: dict[str, Evaluator]
 
     def provenance(self) -> dict[str, object]:
-        """What the run learns from, JSON-ready: the text and, under aux_modality, images or sound."""
+        """The training data, JSON-ready: the text and, under aux_modality, images or sound."""
         about = self.batches.text.provenance()
         return about if self.aux is None else about | {"aux_modality": self.aux.provenance()}
 
     def inputs(self) -> dict[str, str]:
-        """Digests of all that the run learns from, by their names in messages. WEIGHTS covers all weights or, if some
-        are frozen, those alone, which last/ does not hold."""
+        """Digests of all inputs of the run, by their names in messages. WEIGHTS is over all weights. If some weights
+        are frozen, it is only over these, because last/ does not hold them."""
         found = self.batches.text.inputs() | self.augmentation.inputs()
         for part in (self.aux, self.batches.teacher):
             found |= {} if part is None else part.inputs()
         words = repr(sorted(self.encoder.tokenizer.hf.get_vocab().items()))
         found["the vocabulary of model.name"] = f"{crc32(words.encode()):08x}"
         config = self.encoder.backbone.config
-        known = type(config)().to_dict()  # the defaults, of which the next transformers may have more
+        known = type(config)().to_dict()  # the defaults; the next transformers may have more
         own = {key: value for key, value in config.to_dict().items() if value != known.get(key)}
         rules = self.encoder.tokenizer.key() + json.dumps({**own, "_name_or_path": ""}, sort_keys=True, default=str)
         found["the configuration of model.name"] = f"{crc32(rules.encode()):08x}"
@@ -105,11 +105,11 @@ class Parts:
 
 @dataclass
 class State:
-    """How far a run is, and the best so far; last/ holds it as JSON.
+    """The progress of a run, and the best so far. last/ holds it as JSON.
 
-    best_score: of trainer.select, at best_step. best_sum: the checksum of the exported weights, where it is known.
-    curve: (step, dev scores) of every evaluation. seconds, tokens: of training so far. loss_sums: of summed_steps whose
-    mean is not logged yet.
+    best_score: the score of trainer.select, at best_step. best_sum: the checksum of the exported weights, if known.
+    curve: (step, dev scores) of every evaluation. seconds, tokens: of training so far. loss_sums: sums over
+    summed_steps; their mean is not logged yet.
     """
 
     step: Natural = 0
@@ -129,13 +129,13 @@ class State:
 
 
 def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
-    """The names of the evaluators that score dev in training: the one of `trainer.select`, and those of `watch`.
+    """The names of the evaluators that score dev in training, from `trainer.select` and `watch`.
 
-    Raises UserError for one that scores no dev split. They need not be prepared.
+    Raises UserError for an evaluator without a dev split. The evaluators need not be prepared.
     """
     able = [name for name, one in evaluators.items() if "dev" in one.splits]
     if unable := [name for name in trainer.watch if name not in able]:
-        raise UserError(f"trainer.watch={unable}: gives no dev score (those that do: {', '.join(able)})")
+        raise UserError(f"trainer.watch={unable}: it gives no dev score (these do: {', '.join(able)})")
     if trainer.select is None:
         return list(dict.fromkeys(trainer.watch))
     split, name, score = (*trainer.select.split("/", 2), "", "")[:3]
@@ -145,7 +145,7 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
 
 
 def on_other_processes(trainer: Trainer, parts: Parts) -> str:
-    """What another number of processes changes in a run, in words."""
+    """The effects of another number of processes on a run, as text."""
     changed = {
         "each draws its own masks": True,
         "trainer.gather_scale=paper scales gradients by their number": trainer.gather_scale == "paper",

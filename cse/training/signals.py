@@ -1,7 +1,7 @@
-"""SIGTERM, SIGUSR1, SIGUSR2, SIGHUP and Ctrl-C save the work and end it, so that it can be resumed.
+"""SIGTERM, SIGUSR1, SIGUSR2, SIGHUP and Ctrl-C save a run and end it, so that it can be resumed.
 
-A signal during a step takes effect at the step's end. While a run is being built or scored, which changes no weights,
-it takes effect at once. A second signal has its default effect.
+A signal during a step takes effect at the end of the step. Building and scoring change no weights, so there a signal
+takes effect at once. A second signal has its default effect.
 """
 
 import logging
@@ -20,13 +20,14 @@ from cse.errors import Interrupted
 log = logging.getLogger("cse")
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGINT)
-REPEATED_WITHIN = 1.0  # seconds in which a second signal is the same one, sent by both the terminal and the launcher
+REPEATED_WITHIN = 1.0  # seconds; within these a second signal is a copy, from both the terminal and the launcher
 
 
 class Signals:
-    """A context manager that handles the signals; in other threads than the main one, Python lets it handle none.
+    """A context manager that handles the signals. Python allows this only in the main thread; elsewhere it does
+    nothing.
 
-    requested: the first signal received, or None. advice: returns the end of the message, which says how to resume.
+    requested: the first signal received, or None. advice: returns the end of the message: how to resume.
     """
 
     def __init__(self, advice: Callable[[], str]):
@@ -46,7 +47,7 @@ class Signals:
 
     @contextmanager
     def waiting(self, waits: bool) -> Iterator[None]:
-        """In the block a signal is only noted (waits=True), or raises Interrupted at once (False)."""
+        """A block in which a signal is only noted (waits=True), or raises Interrupted at once (waits=False)."""
         outer, self.waits = self.waits, waits
         try:
             self.raise_if_due()
@@ -62,7 +63,7 @@ class Signals:
 
     @property
     def cause(self) -> str:
-        """What ends the run: a signal, or the end of the process that started this one, at which torch sends SIGINT."""
+        """The cause of the stop: a signal, or the end of the process that started this one; then torch sends SIGINT."""
         number = self.requested or signal.SIGTERM
         gone = number == signal.SIGINT and os.getppid() != self.parent
         return "the end of its launcher" if gone else number.name
@@ -73,13 +74,13 @@ class Signals:
         return Interrupted(f"stopped by {self.cause}; {saved}{self.advice()}", 128 + number)
 
     def note(self, number: int) -> None:
-        """Note the first signal, which this or another process has received."""
+        """Note the first signal. This process or another one has received it."""
         if self.requested is None:
             self.requested, self.requested_at = signal.Signals(number), time.monotonic()
 
     def receive(self, number: int, _: FrameType | None) -> None:
         """Handle a signal, as Python calls it."""
-        if os.getpid() != self.process:  # a forked data worker, which ends with its parent
+        if os.getpid() != self.process:  # a forked data worker; it ends with its parent
             return
         if self.requested is None:
             self.note(number)
@@ -92,14 +93,14 @@ class Signals:
 
 
 class SignalForwarder(Signals):
-    """For a process that starts others and waits for them: forwards each signal to those that still run."""
+    """For a process that starts others and waits for them. It forwards each signal to the processes that still run."""
 
     def __init__(self, advice: Callable[[], str]):
         super().__init__(advice)
         self.processes: list[Popen] = []
 
     def add(self, process: Popen) -> None:
-        """Forward signals to this process from now on, and one that came while it was being started."""
+        """Forward signals to this process from now on, also a signal that came during its start."""
         self.processes.append(process)
         if self.requested is not None:
             process.send_signal(self.requested)
@@ -114,5 +115,5 @@ class SignalForwarder(Signals):
 
 
 def handled() -> list[signal.Signals]:
-    """The signals to handle: all but SIGHUP under nohup, which lets a run outlive its terminal."""
+    """The signals to handle. Under nohup SIGHUP is left out, so that a run outlives its terminal."""
     return [one for one in SIGNALS if one != signal.SIGHUP or signal.getsignal(one) != signal.SIG_IGN]

@@ -14,18 +14,20 @@ from cse.types import Batch, Encoded, Loss, Tokens
 Backward = Callable[[Tensor], None]
 
 WIDTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-"""The length, in tokens, of a chunk's longest row is rounded up to one of these to decide how many rows fit."""
+"""The longest row of a chunk is rounded up to one of these lengths, in tokens. This decides how many rows fit."""
 
 
 def width_of(longest: int) -> int:
-    """The next of WIDTHS; beyond them, the length itself."""
+    """The next of WIDTHS. A longer length is returned unchanged."""
     return next((width for width in WIDTHS if width >= longest), longest)
 
 
 @dataclass(frozen=True)
 class Chunks:
-    """How to cut a batch larger than memory: into chunks of `rows` rows, in order, or of rows of similar length with at
-    most `tokens` tokens, padding included (but one row at least). Exactly one of the two is given."""
+    """How to split a batch that is larger than memory. Exactly one of the two is given.
+
+    rows: chunks of this many rows, in order. tokens: chunks of rows of similar length, with at most this many tokens,
+    including padding, but at least one row."""
 
     rows: int | None = None
     tokens: int | None = None
@@ -39,7 +41,7 @@ class Chunks:
         lengths = lengths_B[order_B].tolist()
         pieces, start = [], 0
         while start < len(lengths):
-            size = max(1, self.tokens // width_of(lengths[start]))  # the longest of a piece is its first
+            size = max(1, self.tokens // width_of(lengths[start]))  # the first row of a piece is its longest
             pieces.append(order_B[start : start + size])
             start += size
         return pieces
@@ -57,7 +59,7 @@ def plain_step(
 
 
 def loss_of(objective: nn.Module, views: list[Encoded]) -> Loss:
-    """The loss of the views. Raises UserError for an objective that returns anything else."""
+    """The loss of the views. Raises UserError if the objective does not return a Loss."""
     loss = objective(views)
     name = class_name(type(objective))
     asked = f"{name}: forward must return cse.types.Loss(total, parts), scalar tensors"
@@ -74,7 +76,7 @@ def loss_of(objective: nn.Module, views: list[Encoded]) -> Loss:
 
 
 def check_reached(objective: nn.Module, sources: Iterable[Tensor]) -> None:
-    """Raise UserError for a loss whose gradient has reached none of the encoder's weights, or of its outputs."""
+    """Raise UserError if the gradient of the loss has not reached any weight or output of the encoder."""
     if all(source.grad is None for source in sources):
         name = class_name(type(objective))
         raise UserError(f"{name}: the loss does not depend on the embeddings (detach, .item(), torch.no_grad?)")
@@ -83,10 +85,11 @@ def check_reached(objective: nn.Module, sources: Iterable[Tensor]) -> None:
 def chunked_step(
     encoder: nn.Module, objective: nn.Module, batch: Batch, backward: Backward, scale: str, *, chunks: Chunks
 ) -> tuple[Loss, list[Encoded]]:
-    """The same loss and gradient in the memory of one chunk: embed without a graph, take the loss's gradient with
-    respect to the embeddings, then replay each chunk with the random state it had and push that gradient through.
+    """The same loss and gradient in the memory of one chunk.
 
-    The batch is cut on the CPU, where it was made: asking a GPU for lengths would wait for it.
+    First embed without a graph, and take the gradient of the loss with respect to the embeddings. Then repeat each
+    chunk with its random state, and backpropagate that gradient. The batch is split on the CPU, where it was made:
+    reading lengths from a GPU would wait for it.
     """
     device = device_of(encoder)
     rows = chunks.cut(batch.tokens.mask_BT.sum(1).cpu())
@@ -102,7 +105,7 @@ def chunked_step(
     order_B, inverse_B = to_device(order_B, device), to_device(order_B.argsort(), device)
     pooled_BD = torch.cat([one.pooled_BD for one in encoded])[inverse_B]
     known = {name: torch.cat([one.known[name] for one in encoded])[inverse_B] for name in encoded[0].known}
-    # leaves of the loss's graph, at which its gradient stops
+    # leaves of the graph of the loss; its gradient stops here
     live = [x.requires_grad_() for x in (pooled_BD, *known.values()) if x.is_floating_point()]
     views = gather_views(split(Encoded(pooled_BD, known), batch), scale)
     loss = loss_of(objective, views)
@@ -119,7 +122,7 @@ def chunked_step(
 
 
 def split(encoded: Encoded, batch: Batch) -> list[Encoded]:
-    """The batch's encoded rows split into its views, with what the batch knows of them."""
+    """The encoded rows of the batch, split into its views, with the batch's further data."""
     given = {name: to_device(x, encoded.pooled_BD.device) for name, x in batch.known.items()}
     known = {name: x.split(batch.sizes) for name, x in (encoded.known | given).items()}
     pooled = encoded.pooled_BD.split(batch.sizes)
@@ -127,12 +130,12 @@ def split(encoded: Encoded, batch: Batch) -> list[Encoded]:
 
 
 def device_of(module: nn.Module) -> torch.device:
-    """Where the module's parameters lie."""
+    """The device of the module's parameters."""
     return next(module.parameters()).device
 
 
 def rows_of(tokens: Tokens, numbers_b: Tensor) -> Tokens:
-    """Those rows, padded only to the longest of them."""
+    """These rows, padded only to their longest."""
     longest = int(tokens.mask_BT[numbers_b].sum(1).max())
     labels_bt = None if tokens.labels_BT is None else tokens.labels_BT[numbers_b, :longest]
     return Tokens(tokens.ids_BT[numbers_b, :longest], tokens.mask_BT[numbers_b, :longest], labels_bt)

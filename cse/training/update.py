@@ -1,4 +1,4 @@
-"""One step: the text's update and the second modality's, which comes before it, after it, or is part of it."""
+"""One step: the update of the text, and the update of the second modality before it, after it, or in it."""
 
 import math
 from collections.abc import Collection, Iterator
@@ -25,16 +25,16 @@ from cse.training.step import Chunks, chunked_step, plain_step
 from cse.types import AuxModality, Batch, Encoded
 
 Metrics = dict[str, Tensor | float]
-"""A step's numbers by name. Tensors stay on their device: reading one would wait for it."""
+"""The numbers of a step, by name. Tensors stay on their device: reading one would wait for the device."""
 
-AUX_STREAM = 2  # beside those of cse.data.stream
+AUX_STREAM = 2  # beside the streams 0 and 1 of cse.data.stream
 
 ANY_ENCODER = ("bias", *optim.NORMS)
-"""Names that recipes exclude from decay for every encoder, though some have no biases."""
+"""Names that recipes exclude from decay for every encoder, although some encoders have no biases."""
 
 
 class MeanLosses:
-    """The mean of each loss over the steps since the last that `every` divides, without waiting for the device."""
+    """The mean of each loss over the steps since the last multiple of `every`, without waiting for the device."""
 
     def __init__(self, every: int):
         self.every, self.steps = every, 0
@@ -55,11 +55,11 @@ class MeanLosses:
 
 
 class Update:
-    """The optimizers of a run and the two kinds of update that use them; `modules` are already on their device.
+    """The optimizers of a run, and the two kinds of update that use them. `modules` are already on their device.
 
-    steps: the length of the schedules, of which the text's warms up for `warmup`. seed: of the second modality's
-    dropout. With optimizer=separate, as in NonLing-CSE, there are two AdamW objects, each with moments of its own for
-    the encoder.
+    steps: the length of the schedules. warmup: for the schedule of the text. seed: for the dropout of the second
+    modality. With optimizer=separate, as in NonLing-CSE, there are two AdamW objects. Each has its own moments for the
+    encoder.
     """
 
     def __init__(self, parts: Parts, modules: dict[str, nn.Module], accelerator: Accelerator, *, steps: int, seed: int):
@@ -123,9 +123,10 @@ class Update:
         self.accelerator.backward(total / self.trainer.accumulate)
 
     def aux_backward(self, aux: AuxModality, step: int, batch: Any) -> Metrics:
-        """Loss and gradient of images or sound. The loss is of this process's rows alone, as published.
+        """Loss and gradient of images or sound. The loss is over this process's rows only, as in the published code.
 
-        Its dropout depends on (seed, step, process) alone: the text's is that of a run without images or sound.
+        Its dropout depends only on (seed, step, process). So the dropout of the text is as in a run without images or
+        sound.
         """
         of_text = random_state()
         torch.manual_seed(seeded(self.seed, AUX_STREAM, step, self.accelerator.process_index).initial_seed())
@@ -137,7 +138,7 @@ class Update:
         return {f"aux/{name}": part.detach() for name, part in {"loss": loss.total, **loss.parts}.items()}
 
     def aux_update(self, aux: AuxModality, step: int, batch: Any) -> Metrics:
-        """The second modality's own update, with an optimizer and a schedule of its own."""
+        """The update of the second modality, with its own optimizer and schedule."""
         metrics = self.aux_backward(aux, step, batch)
         lr = optim.learning_rate(aux.schedule, aux.lr, step, self.steps, 0)
         norm = self.apply("aux_optimizer", [self.encoder, aux], step=step, lr=lr, clip=aux.clip)
@@ -147,7 +148,7 @@ class Update:
         """Average gradients over processes, clip, update. Returns the gradient's norm before clipping."""
         optimizer, trainer = self.optimizers[name], self.trainer
         shrunk = [module for module in modules if module is self.objective and trainer.gather_scale == "paper"]
-        # before unscaling, so that an overflow on one process skips the update on all
+        # before unscaling: an overflow on one process must skip the update on all
         average_gradients(modules, shrunk)
         self.accelerator.unscale_gradients(optimizer)
         norm = optim.clip_gradients(modules, clip)
@@ -173,7 +174,7 @@ class Update:
 
 
 def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> None:
-    """Raise UserError for a name that is in no parameter's, unless it is of ANY_ENCODER and another is found."""
+    """Raise UserError for a name that no parameter contains, unless it is in ANY_ENCODER and another name is found."""
     known = [name for module in modules for name, _ in module.named_parameters()]
     known += optim.NORMS if optim.norm_weights(modules) else ()
     found = [name for name in names if any(name in one for one in known)]
@@ -183,15 +184,15 @@ def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> N
 
 
 def check_settings(trainer: Trainer, encoder: Encoder, precision: str, beyond: int = 0) -> None:
-    """Raise UserError where the gradient could be wrong, steps change nothing, a setting be ignored, or attention not
-    compute.
+    """Raise UserError if the gradient could be wrong, steps would change nothing, a setting would be ignored, or
+    attention cannot compute.
 
-    precision: Accelerate's. beyond: how many steps more than the schedule the run has.
+    precision: Accelerate's. beyond: the number of steps after the end of the schedule.
     """
     if beyond > 0 and trainer.schedule in ("linear", "cosine"):
         raise UserError(
-            f"trainer.schedule_steps={trainer.schedule_steps}: the rate is 0 after them, and the run has {beyond} "
-            "steps more: give it as many as the run has (one that has begun keeps its schedule: start a new one)"
+            f"trainer.schedule_steps={trainer.schedule_steps}: then the learning rate is 0, and the run has {beyond} "
+            "more steps: set it to the steps of the run (a run that has begun keeps its schedule: start a new run)"
         )
     if trainer.compile and (trainer.chunk is not None or trainer.chunk_tokens is not None):
         raise UserError(
@@ -200,21 +201,21 @@ def check_settings(trainer: Trainer, encoder: Encoder, precision: str, beyond: i
         )
     if trainer.warmup and trainer.schedule == "slanted_triangular":
         raise UserError(
-            f"trainer.warmup={trainer.warmup}: trainer.schedule=slanted_triangular has its own, a tenth of the steps: "
+            f"trainer.warmup={trainer.warmup}: trainer.schedule=slanted_triangular warms up for a tenth of the steps: "
             "set trainer.warmup=0, or trainer.schedule=linear"
         )
     if trainer.stop_early and None in (trainer.select, trainer.patience):
         raise UserError("trainer.stop_early=true needs trainer.patience=N and a trainer.select whose score it watches")
     if encoder.needs_autocast and precision == "no":
         raise UserError(
-            f"model.attention={encoder.backbone.config._attn_implementation} computes in bf16 and fp16 alone, and this "
-            "run trains in fp32: set trainer.precision=bf16 (a GPU), or leave it out"
+            f"model.attention={encoder.backbone.config._attn_implementation} computes in bf16 and fp16 only, but this "
+            "run trains in fp32: set trainer.precision=bf16 (a GPU), or omit model.attention"
         )
 
 
 def compiled(encoder: Encoder, backend: str = "inductor") -> nn.Module:
-    """The encoder for steps on text with trainer.compile, which no GPU has run yet. backend: torch.compile's."""
-    encoder.packed = False  # packing gives every batch other shapes
+    """The encoder for steps on text with trainer.compile. No GPU has run this yet. backend: torch.compile's."""
+    encoder.packed = False  # packing gives every batch different shapes
     return cast(nn.Module, torch.compile(encoder, backend=backend))
 
 
@@ -225,7 +226,7 @@ def geometry(views: list[Encoded]) -> dict[str, float]:
         return {"effective_rank": math.nan}
     try:
         rank = effective_rank(first_BD)
-    except torch.linalg.LinAlgError:  # only logged: training goes on without it
+    except torch.linalg.LinAlgError:  # only logged: training continues without it
         rank = math.nan
     metrics = {"effective_rank": rank}
     if len(first_BD) > 1:

@@ -1,7 +1,7 @@
 """Detect training that goes wrong, and name the step.
 
-A loss or gradient that is not finite, and embeddings that collapse to one direction, end a run. Dev scores
-that get no better are a warning.
+A loss or gradient that is not finite ends a run. So does a collapse of the embeddings to one direction. Dev scores that
+do not improve give a warning.
 """
 
 import logging
@@ -16,7 +16,7 @@ from cse.training.settings import State, Trainer
 
 log = logging.getLogger(__name__)
 
-COLLAPSED_RANK = 1.05  # effective rank of a batch whose embeddings are nearly one vector
+COLLAPSED_RANK = 1.05  # effective rank of a batch with nearly equal embeddings
 CHECKED = {  # in the order in which a NaN spreads
     "aux/loss": "the loss of images or sound",
     "aux/grad_norm": "the gradient of images or sound",
@@ -28,7 +28,7 @@ CHECKED = {  # in the order in which a NaN spreads
 class Watch:
     """Checks a run's numbers. All processes check, with the same result.
 
-    scaled: fp16, whose scaler skips an update with an infinite gradient.
+    scaled: whether fp16 is on; its scaler skips an update with an infinite gradient.
     """
 
     def __init__(self, trainer: Trainer, *, scaled: bool):
@@ -41,9 +41,9 @@ class Watch:
         self.unread.append((step, {name: torch.as_tensor(values[name]) for name in self.checked if name in values}))
 
     def check(self, metrics: Mapping[str, float], best_step: int) -> None:
-        """Check the steps since the last call; waits for the device. metrics: of the last step, {} if not logged.
+        """Check the steps since the last call. Waits for the device. metrics: of the last step; {} if not logged.
 
-        Raises RunError where training cannot recover; best/ and the last checkpoint stay as they are.
+        Raises RunError if training cannot recover. best/ and the last checkpoint stay unchanged.
         """
         holds = f"best/ holds step {best_step}" if best_step else "nothing was exported yet"
         unread, self.unread = self.unread, []
@@ -62,7 +62,7 @@ class Watch:
             raise RunError(f"{what}; {holds}. Lower trainer.lr, or trainer.stop_on_collapse=false")
 
     def check_scores(self, state: State) -> None:
-        """Warn, once, when the selecting score has not got better for `trainer.patience` evaluations."""
+        """Warn once if the selecting score has not improved for `trainer.patience` evaluations."""
         if self.trainer.select is None or evaluations_since_best(state) != self.trainer.patience:
             return
         step, scores = state.curve[-1]
@@ -73,7 +73,7 @@ class Watch:
         log.warning("step %d: %s (%s)", step, what, ends)
 
     def is_over(self, state: State) -> bool:
-        """Whether the run should stop early, because its score no longer gets better."""
+        """Whether the run should stop early, because its score no longer improves."""
         if self.trainer.select is None or self.trainer.patience is None:
             return False
         return self.trainer.stop_early and evaluations_since_best(state) >= self.trainer.patience

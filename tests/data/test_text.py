@@ -178,7 +178,7 @@ def test_a_source_that_is_missing_or_too_short_is_named(tmp_path, prepared):
     with pytest.raises(UserError, match=r"a\.txt"):
         prepared(["one row"])
     for part in ({"split": "validation"}, {"subset": "all"}):
-        with pytest.raises(UserError, match="of a dataset on the hub"):
+        with pytest.raises(UserError, match="for a dataset on the hub"):
             Text("text", str(tmp_path), str(tmp_path / "a.txt"), **part).find()
 
 

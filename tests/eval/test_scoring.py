@@ -133,5 +133,5 @@ def test_vectors_of_zeros_are_counted_and_one_width_is_needed(caplog):
     vectors(["0", "00", "1"])
     vectors.warn_of_zeros()
     assert "2 of 3 texts" in caplog.text
-    with pytest.raises(UserError, match="one width"):
+    with pytest.raises(UserError, match="the same width"):
         vectors(["5"])

@@ -1,7 +1,7 @@
 """Readers of SentEval's files: sentence pairs with human scores, and the classification sets.
 
-Rows are sorted by length in words, then label (pairs: both lengths, then label). Folds and permutations depend on this
-order, so it is part of the protocol. Duplicates and empty sentences stay.
+Rows are sorted by length in words, then by label (pairs: by both lengths, then by label). Folds and permutations depend
+on this order, so it is part of the protocol. Duplicates and empty sentences stay.
 """
 
 import re
@@ -51,7 +51,7 @@ class Examples:
         return [text for side in self.sentences for text in side]
 
     def digest(self) -> str:
-        """By which the same examples are known; see cse.score.Items."""
+        """Equal for the same examples; see cse.score.Items."""
         return digest_of(self.texts(), self.units_UN)
 
 
@@ -71,7 +71,7 @@ def in_columns(rows: list[Row]) -> Examples:
 
 
 def labelled(folder: DataFolder, name: str, rows: list[Row]) -> Examples:
-    """The rows as examples. Raises UserError if all have the same label: nothing to learn or to correlate."""
+    """The rows as examples. Raises UserError if all have the same label: then there is nothing to learn."""
     if len({row[-1] for row in rows}) == 1:
         raise UserError(f"{folder.root / name}: all {len(rows)} rows have the label {rows[0][-1]}: a score needs two.")
     return in_columns(rows)
@@ -92,7 +92,7 @@ def human_score(cell: str | float) -> float:
 
 
 def cells(line: str) -> list[str]:
-    """The cells of a line, which tabs separate."""
+    """The cells of a line, separated by tabs."""
     return line.split("\t")
 
 

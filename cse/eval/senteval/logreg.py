@@ -1,13 +1,14 @@
 """SentEval's classifier, many fits at once: softmax regression trained by Adam or RMSprop with early stopping.
 
-One fit is SentEval's `MLP` with nhid 0: a linear layer from seed 1111, mean cross-entropy, coupled weight decay (l2)
-on weight and bias, a new permutation in each pass, a check on held-out rows every `epoch_size` passes; the best weights
-are kept. The authors run hundreds of fits one after the other. Here the fits of many splits and l2 values share each
-step: a split's batch is gathered once for all its l2 values, one bmm computes them all, and the optimizer works
-elementwise, so every fit goes exactly as it would alone.
+One fit is SentEval's `MLP` with nhid 0: a linear layer from seed 1111, mean cross-entropy, coupled weight decay (l2) on
+weight and bias, and a new permutation in each pass. Every `epoch_size` passes it is checked on held-out rows, and the
+best weights are kept. The authors run hundreds of fits one after the other. Here the fits of many splits and l2 values
+share each step. A split's batch is gathered once for all its l2 values, and one bmm computes them all. The optimizer
+works elementwise, so every fit gives exactly the result that it gives alone.
 
-S splits, L l2 values per split, C classes, F features, N rows, B rows of a batch, R = C x L rows of the stacked weight
-of a split. Rows of a batch are the last dimension, so that the softmax over few classes runs on long vectors.
+S is the number of splits, L the l2 values per split, C the classes, F the features, N the rows, B the rows of a batch,
+and R = C x L the rows of the stacked weight of a split. Rows of a batch are the last dimension, so that the softmax
+over few classes runs on long vectors.
 """
 
 from collections.abc import Callable
@@ -24,8 +25,8 @@ from cse.device import default_device
 from cse.progress import track
 from cse.ranges import Count, Device, Natural, NonNegative, Positive, Seed
 
-HELD_OUT = 0.05  # share held out for early stopping where a refit has no dev set (SentEval's validation_split)
-GATHERED = 2**19  # floats of a gathered batch that still fit the CPU's cache; limits how many splits are stacked
+HELD_OUT = 0.05  # share held out for early stopping, if a refit has no dev set (SentEval's validation_split)
+GATHERED = 2**19  # floats of a gathered batch that fit the CPU's cache; limits how many splits are stacked
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True),
     "rmsprop": torch.optim.RMSprop,
@@ -34,7 +35,7 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 @dataclass(frozen=True)
 class Split:
-    """The rows to train on, the rows that stop the training, and the stream that draws each pass's order."""
+    """The rows to train on, the rows for early stopping, and the stream that draws the order of each pass."""
 
     train_N: np.ndarray
     held_N: np.ndarray
@@ -50,7 +51,7 @@ class Fitted:
     accuracy_SL: np.ndarray
 
     def predict(self, x_NF: Tensor, split: int, column: int) -> np.ndarray:
-        """The class of each row as predicted by the fit of a split and an l2 value (`column`)."""
+        """The predicted class of each row, from the fit of a split and an l2 value (`column`)."""
         logits_NC = torch.addmm(self.bias_SLC[split, column], x_NF, self.weight_SLCF[split, column].T)
         return logits_NC.argmax(-1).cpu().numpy()
 

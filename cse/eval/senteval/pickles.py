@@ -1,7 +1,7 @@
 """Read the pickles that SentEval's authors publish, without running code.
 
-A pickle names functions, and unpickling calls them. Here it may name numpy's arrays and scalars and nothing else, so
-that it can hold dicts, lists, text, numbers and arrays, but no code.
+A pickle names functions, and unpickling calls them. Here it may name only numpy's arrays and scalars. So it can hold
+dicts, lists, text, numbers and arrays, but no code.
 """
 
 import io
@@ -20,7 +20,7 @@ ADMITTED = {
 
 
 class ArraysOnly(pickle.Unpickler):
-    """An unpickler that refuses every name but numpy's arrays."""
+    """An unpickler that refuses every name except numpy's arrays."""
 
     def find_class(self, module: str, name: str) -> object:
         """Raise UnpicklingError for a name that is not in ADMITTED."""

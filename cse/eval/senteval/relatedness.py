@@ -1,8 +1,8 @@
-"""SentEval's trained relatedness: a softmax over the scores 1..5, whose expectation is the prediction.
+"""SentEval's trained relatedness: a softmax over the scores 1..5. Its expectation is the prediction.
 
 The gold score y becomes the distribution of Tai et al. 2015 (arXiv:1503.00075, section 4.2) over floor(y) and
-floor(y) + 1. A score below 1 (STS-B has them) gives a row that does not sum to 1, as in SentEval.
-N rows, F features; class c stands for the score c + 1.
+floor(y) + 1. A score below 1 (STS-B has some) gives a row that does not sum to 1, as in SentEval.
+N is the number of rows, F the features. Class c means the score c + 1.
 """
 
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ class Relatedness:
 
 
 def label_distribution(y_N: np.ndarray) -> np.ndarray:
-    """(N, 5) float32: y - floor(y) for the score floor(y) + 1 and the rest of 1 for floor(y), where these exist."""
+    """(N, 5) float32: y - floor(y) for the score floor(y) + 1, and 1 - (y - floor(y)) for floor(y), if these exist."""
     floor_N, rows = np.floor(y_N).astype(int), np.arange(len(y_N))
     distribution_NC = np.zeros((len(y_N), CLASSES + 2), np.float32)  # a spare class at each end
     distribution_NC[rows, floor_N] = floor_N - y_N + 1

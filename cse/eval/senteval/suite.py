@@ -1,7 +1,7 @@
-"""What SentEval's two suites of linear classifiers share: modes, schemes, features and averages.
+"""The base of SentEval's two suites of linear classifiers: modes, schemes, features and averages.
 
-u, v are the embeddings of a pair's sentences; u alone is that of a single sentence. D embedding width, N rows,
-F features.
+u and v are the embeddings of the sentences of a pair; a single sentence has only u. D is the embedding width, N the
+rows, and F the features.
 """
 
 import logging
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Task:
-    """scheme: how SentEval trains and chooses the strength; split and snli have a dev set. f1: whether to report F1."""
+    """scheme: how SentEval trains and selects the strength; split and snli have a dev set. f1: whether to report F1."""
 
     read: Callable[[DataFolder], Parts]
     scheme: Literal["nested", "cross", "split", "snli", "regression"]
@@ -48,7 +48,7 @@ class Suite(Evaluator):
     splits = ("test",)
     primary = "average"
     averaged: tuple[str, ...]
-    """The tasks of the average, which needs all of them."""
+    """The tasks of the average. The average needs all of them."""
 
     def __init__(self, folder: DataFolder, tasks: Mapping[str, Task], mode: Mode, classifiers: dict[Mode, Procedure]):
         self.folder, self.tasks = folder, tasks
@@ -65,8 +65,8 @@ class Suite(Evaluator):
             check_folds(name, self.tasks[name].scheme, parts, self.settings["kfold"], self.mode)
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """The scores of every task that has data, one after the other, and `average` and `dev_average` over `averaged`,
-        unless one of these tasks has no data."""
+        """The scores of every task that has data, and `average` and `dev_average` over `averaged`. The averages are
+        missing if one of these tasks has no data."""
         found: dict[str, list[Score]] = {}
         for task, parts in track(list(self.data.items()), itemgetter(0)):
             start = time.perf_counter()
@@ -117,12 +117,12 @@ class Suite(Evaluator):
 
 
 def check_folds(task: str, scheme: str, parts: Parts, k: int, mode: Mode) -> None:
-    """Raise UserError if a class of a task that is cut into folds has too few rows for each to have one of it."""
+    """Raise UserError if a class has too few rows for each fold of the task to get one."""
     if scheme not in ("nested", "cross"):
         return
 
     def fits(rows: int, folds: int) -> bool:
-        """Whether each fold gets a row of a class; nested folds are cut from the others of a fold."""
+        """Whether each fold gets a row of a class. Nested folds divide the other folds."""
         return rows - (math.ceil(rows / folds) if scheme == "nested" else 0) >= folds
 
     fewest = int(np.unique(parts["all" if scheme == "nested" else "train"].labels_N, return_counts=True)[1].min())
@@ -136,14 +136,14 @@ def check_folds(task: str, scheme: str, parts: Parts, k: int, mode: Mode) -> Non
 
 
 def scored_parts(parts: Parts) -> tuple[Examples, Examples]:
-    """What is behind a task's score and its dev score: without a dev set, train or all rows chose the strength."""
+    """The examples of a task's score and of its dev score. Without a dev set, train or all rows select the strength."""
     tested = next(parts[part] for part in ("test", "all") if part in parts)
     chosen = next(parts[part] for part in ("dev", "train", "all") if part in parts)
     return tested, chosen
 
 
 def embedded(encode: Encode, examples: Iterable[Examples]) -> MemoizedEncode:
-    """A memoized `encode` that has encoded every distinct sentence of all the examples in one call."""
+    """A memoized `encode`, after one call with every distinct sentence of all examples."""
     vectors = MemoizedEncode(encode, limit=None)
     vectors.add(text for one in examples for text in one.texts())
     return vectors
@@ -159,7 +159,7 @@ def features(parts: Parts, encode: Encode, scheme: str) -> tuple[Arrays, Arrays]
 
 
 def combined(vectors: list[np.ndarray], scheme: str) -> np.ndarray:
-    """The features (N, F): u; of a pair [|u - v|; u * v]; for SNLI [u; v; u * v; |u - v|]."""
+    """The features (N, F): u; for a pair [|u - v|; u * v]; for SNLI [u; v; u * v; |u - v|]."""
     if len(vectors) == 1:
         return vectors[0]
     u_ND, v_ND = vectors

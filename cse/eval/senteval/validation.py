@@ -1,8 +1,8 @@
 """SentEval's three ways from embeddings to an accuracy: nested cross-validation, cross-validation, a given split.
 
-Folds are StratifiedKFold(k, shuffle=True, random_state=1111) on rows in SentEval's order. Accuracies are in percent,
-rounded to two decimals wherever SentEval rounds, because its choice of the strength depends on it: the first maximum
-of the rounded dev means wins. N rows, F features, S splits, L strengths (l2).
+Folds are StratifiedKFold(k, shuffle=True, random_state=1111) on rows in SentEval's order. Accuracies are in percent.
+They are rounded to two decimals wherever SentEval rounds, because SentEval selects the strength by the first maximum of
+the rounded dev means. N is the number of rows, F the features, S the splits, and L the strengths (l2).
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ SEED = 1111  # SentEval's, for the folds
 Mode = Literal["test", "fast"]
 
 Arrays = dict[str, np.ndarray]
-"""Features or labels of each part of a data set; {"all": ...} for one without parts."""
+"""Features or labels of each part of a data set; {"all": ...} for a data set without parts."""
 
 
 class Procedure(TypedDict):
@@ -50,7 +50,7 @@ def stratified_folds(y_N: np.ndarray, k: int) -> list[tuple[np.ndarray, np.ndarr
 
 
 def nested_cross_validation(features: Arrays, labels: Arrays, classifier: LogisticRegression, k: int) -> Accuracies:
-    """MR, CR, SUBJ, MPQA: in each of k outer folds, k inner folds choose the strength of the refit."""
+    """MR, CR, SUBJ, MPQA: in each of k outer folds, k inner folds select the strength of the refit."""
     x, y_N, grid = classifier.place(features["all"]), labels["all"], classifier.l2
     outer = stratified_folds(y_N, k)
     inner = [(train_N[a], train_N[b]) for train_N, _ in outer for a, b in stratified_folds(y_N[train_N], k)]
@@ -70,7 +70,7 @@ def nested_cross_validation(features: Arrays, labels: Arrays, classifier: Logist
 
 
 def cross_validation(x: Arrays, y: Arrays, classifier: LogisticRegression, k: int) -> Accuracies:
-    """TREC, MRPC: k folds of train choose the strength, a refit on all of train is tested."""
+    """TREC, MRPC: k folds of train select the strength; a refit on all of train is tested."""
     train, grid = classifier.place(x["train"]), classifier.l2
     folds = [classifier.fold(*rows) for rows in stratified_folds(y["train"], k)]
     scores = _mean_percent(classifier.fit(train, y["train"], folds, np.tile(grid, (k, 1))).accuracy_SL)
@@ -81,9 +81,9 @@ def cross_validation(x: Arrays, y: Arrays, classifier: LogisticRegression, k: in
 
 
 def given_split(x: Arrays, y: Arrays, classifier: LogisticRegression, k: int) -> Accuracies:
-    """SST, SICK-E, SNLI, probing: dev chooses the strength and stops the training. There are no folds.
+    """SST, SICK-E, SNLI, probing: dev selects the strength and stops the training. There are no folds.
 
-    SentEval then fits once more with the same data and seed; the weights would be the same, so this is left out.
+    SentEval then fits again with the same data and seed. This is left out, because the weights would be the same.
     """
     sizes = len(y["train"]), len(y["dev"])
     grid = classifier.l2

@@ -195,7 +195,7 @@ def test_a_run_goes_on_where_another_ended(small_run, cse_train, capsys, tmp_pat
     assert new.tokenizer.prefix == "perzu"
     texts = ["kadan lofel", "migor"]
     assert np.allclose(new.encode(texts), old.encode(texts), atol=1e-5) == bool(ends)
-    assert ("drops what it records" in said.out + said.err) == (not ends)
+    assert ("drops the modules after" in said.out + said.err) == (not ends)
     if ends:
         untrained = results_of(tmp_path / "run")["untrained"]
         assert untrained["dev/stsb/spearman"] == pytest.approx(before["dev/stsb/spearman"])
