@@ -1,6 +1,6 @@
 """Tables with what a reader must know beside them, as text: in columns, as Markdown and as LaTeX.
 
-A report is a list of sections, which cse.lab.report.write puts on the terminal and on a page too.
+A report is a list of sections, which cse.lab.report puts on the terminal and on a page too.
 """
 
 import re

@@ -1,9 +1,9 @@
 """Reports of runs, which only read files: runs beside each other, and a sweep's runs beside its paper's table.
 
-A report is a list of sections, each a table with notes. One writer puts them on the terminal, into Markdown, LaTeX, CSV
-and a page. To read, each line before the files that it needs:
+A report is a list of sections, each a table with notes, which are put on the terminal, into Markdown, LaTeX, CSV and a
+page. To read, each line before the files that it needs:
 
-runs_report       the report of any runs; it ends in a `Report`, as paper_report does
+runs_report       the report of any runs
   which_runs        the runs that a user asks for
   compare           runs that differ in their seed alone are a `Setting`; which one is best
     keys_that_differ  in which settings runs differ; trials: which runs of a search are included
@@ -27,7 +27,8 @@ groups            runs that make one number, and how two groups compare. Both re
   statistics        what a few seeds can tell; resampling: what test items can, of encoders without seeds
 notes             what a reader must know beside the numbers
 signs             numbers as text, marks, verdicts; look: colours and type
-write             the writer
+document          a `Report` as data, in which both reports end
+  write             its files; page: the HTML; terminal: in short
 
 The words, each for one thing:
 

@@ -46,7 +46,7 @@ from cse.lab.report.signs import (
     probability,
     signed,
 )
-from cse.lab.report.spec import Claim, Place, Spec, names_in
+from cse.lab.report.spec import Claim, Spec, TablePlace, names_in
 from cse.lab.report.statistics import Effect, holm, likeness
 from cse.lab.sections import Section
 
@@ -285,7 +285,7 @@ class CellAt(NamedTuple):
     name: str
 
 
-def cells_at(place: Place, spec: Spec) -> list[CellAt]:
+def cells_at(place: TablePlace, spec: Spec) -> list[CellAt]:
     """The cells of a place, row by row."""
     rows = names_in(place, "row") or list(spec.rows)
     columns = names_in(place, "column") or list(spec.columns)

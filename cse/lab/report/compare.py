@@ -145,14 +145,14 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
         label_of(own[0], {key: keys[key] for key in label_keys}, texts)
         for own, texts in zip(by_setting, values.to_dict("records"), strict=True)
     ]
-    settings = settings_of(by_setting, values, labels, scores.all, seed)
+    settings = as_settings(by_setting, values, labels, scores.all, seed)
     by = scores.best_by or scores.leading
     lower_is_better = score_named(runs, by).lower_is_better
     ranked = list(settings) if by is None else best_first(settings, by, lower_is_better, list(keys))
     return Comparison(list(folders), list(runs), frame, seed, keys, label_keys, scores, settings, ranked)
 
 
-def settings_of(
+def as_settings(
     by_setting: Sequence[list[Run]], values: pd.DataFrame, labels: Sequence[str], scores: Sequence[str], seed: str
 ) -> list[Setting]:
     """The settings. by_setting: the runs of each. values, labels: of each. seed: the key of seeds."""

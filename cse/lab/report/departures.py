@@ -84,12 +84,12 @@ class Plan:
 
 
 PlanOf = Callable[[str, str | None, tuple[str, ...]], Plan | None]
-"""`plan_of` of a sweep, a case and choices, composed once for all runs of a job."""
+"""`planned_settings` of a sweep, a case and choices, composed once for all runs of a job."""
 
 
 def mark_departures(runs: Sequence[Run], sweep: str, seed: str) -> list[Run]:
     """The runs, each with its departures from its sweep. sweep: of a run whose line names none."""
-    plans: PlanOf = cache(lambda name, case, chosen: plan_of(name, case, chosen, seed))
+    plans: PlanOf = cache(lambda name, case, chosen: planned_settings(name, case, chosen, seed))
     return [replace(run, departures=departures_from_sweep(run, named_sweep(run, sweep), plans, seed)) for run in runs]
 
 
@@ -147,7 +147,7 @@ def is_of(values: str, value: object) -> bool:
     return any(same(value, one.parsed) for one in one_by_one(axis))
 
 
-def plan_of(name: str, case: str | None, chosen: Sequence[str], seed: str) -> Plan | None:
+def planned_settings(name: str, case: str | None, chosen: Sequence[str], seed: str) -> Plan | None:
     """The plan of a sweep's job of a case (None: of a sweep without cases) and these choices.
 
     None for a case that trains nothing, and for a choice that is gone.

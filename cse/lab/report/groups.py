@@ -12,7 +12,7 @@ import numpy as np
 
 from cse.lab.folder.runs import Run, grouped
 from cse.lab.report.keys_that_differ import every_key_that_varies
-from cse.lab.report.resampling import Encoder, compare_items
+from cse.lab.report.resampling import ScoredEncoder, compare_items
 from cse.lab.report.signs import first_few
 from cse.lab.report.statistics import STATISTICS, Effect, SeedSpread, Side, compare_seeds, pooled_sd
 from cse.lab.settings.keys import role_of
@@ -159,7 +159,7 @@ def compare(left: Group, right: Group, confidence: float, shift: float = 0.0) ->
         return found
     if not left.aggregate == right.aggregate == "mean":
         return found
-    sides = Encoder(left.runs, left.metric), Encoder(right.runs, right.metric)
+    sides = ScoredEncoder(left.runs, left.metric), ScoredEncoder(right.runs, right.metric)
     over_items = compare_items(*sides, confidence, shift)
     return found._replace(why=over_items.why) if over_items.why else over_items._replace(effect=found.effect)
 

@@ -20,13 +20,13 @@ from cse.lab.report import figures, published
 from cse.lab.report.claims import claims_frame, judge_claims
 from cse.lab.report.compare import compare_runs
 from cse.lab.report.departures import mark_departures, named_sweep, notes_on_departures
+from cse.lab.report.document import OfPaper, Picture, Report
 from cse.lab.report.notes import missing_jobs
 from cse.lab.report.paper_groups import Groups, groups_of
 from cse.lab.report.paper_table import PaperGrid, as_printed, paper_table
 from cse.lab.report.published import Published
 from cse.lab.report.settings_section import notes_on_settings, settings_section, unranked_section
 from cse.lab.report.spec import Plot, Spec, parse
-from cse.lab.report.write import OfPaper, Picture, Report
 from cse.lab.sections import Section
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.groups import choices

@@ -29,14 +29,14 @@ OVER_ITEMS = "paired bootstrap over items"
 """The name of the test, beside those of cse.lab.report.statistics."""
 
 
-class Encoder(NamedTuple):
+class ScoredEncoder(NamedTuple):
     """The runs that scored one encoder, and the score to compare."""
 
     runs: Sequence[Run]
     score: str
 
 
-def compare_items(left: Encoder, right: Encoder, confidence: float, shift: float = 0.0) -> Effect:
+def compare_items(left: ScoredEncoder, right: ScoredEncoder, confidence: float, shift: float = 0.0) -> Effect:
     """Left minus right over test items.
 
     The effect has no test if a run did not keep its items, if the score has none, or if the sides' items differ.

@@ -16,12 +16,12 @@ from cse.lab.report.charts import draw_charts
 from cse.lab.report.command_lines import more_seeds_command
 from cse.lab.report.compare import Comparison, compare_runs, folder_below
 from cse.lab.report.differences import compare_settings, differences_section
+from cse.lab.report.document import Best, Report, Unfinished
 from cse.lab.report.frame import format_settings, runs_frame
 from cse.lab.report.gate import Gate, judge_gate
 from cse.lab.report.settings_section import in_text, score_text, settings_section, smoke_words, unranked_section
 from cse.lab.report.signs import first_few
 from cse.lab.report.which_runs import Asked, asked_for
-from cse.lab.report.write import Best, Report, Unfinished
 from cse.lab.sections import Section, Sortable
 from cse.lab.settings.dotted import Config, flattened
 

@@ -22,20 +22,9 @@ SMOKE = " (smoke runs, of made-up sizes, whose scores mean nothing)"
 
 def settings_section(comparison: Comparison, label: str) -> Section:
     """A line for each setting, the best one starred, with the scores that are shown. label: LaTeX's."""
-    names, shown = list(comparison.keys.values()), comparison.scores.shown
+    shown = comparison.scores.shown
     shared = os.path.commonpath([score.rpartition("/")[0] for score in shown]) if shown else ""
     bold = best_cells(comparison)
-    caption = f"Scores on {shared}" if shared else "Scores"
-    caption += f" by {', '.join(names)}" if names else ""
-    if any(
-        score.sd is not None
-        for setting in comparison.settings
-        for name, score in setting.means.items()
-        if name in shown
-    ):
-        caption += ": mean ± standard deviation over seeds"
-    caption += ", the best of each column in bold" if bold else ""
-    caption += f"; *: the best by {comparison.scores.best_by}" if comparison.best else ""
     frame = settings_frame(comparison)
     return Section(
         "Settings, the best first" if comparison.best else "Settings",
@@ -44,12 +33,24 @@ def settings_section(comparison: Comparison, label: str) -> Section:
         legend_of_settings(comparison),
         words=1 + len(comparison.shown_keys),
         bold=bold,
-        caption=caption + smoke_words(comparison),
+        caption=caption_of(comparison, shared, has_bold=bool(bold)),
         label=label,
         shared=f"{shared}/",
         frame=frame,
         sortable=sortable_settings(comparison, frame),
     )
+
+
+def caption_of(comparison: Comparison, shared: str, *, has_bold: bool) -> str:
+    """LaTeX's caption. shared: what the names of all shown scores begin with."""
+    names = ", ".join(comparison.keys.values())
+    means = [setting.means.get(name) for setting in comparison.settings for name in comparison.scores.shown]
+    caption = f"Scores on {shared}" if shared else "Scores"
+    caption += f" by {names}" if names else ""
+    caption += ": mean ± standard deviation over seeds" if any(mean and mean.sd is not None for mean in means) else ""
+    caption += ", the best of each column in bold" if has_bold else ""
+    caption += f"; *: the best by {comparison.scores.best_by}" if comparison.best else ""
+    return caption + smoke_words(comparison)
 
 
 def unranked_section(comparison: Comparison) -> Section:
@@ -79,8 +80,11 @@ def settings_table(comparison: Comparison, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def settings_frame(comparison: Comparison) -> pd.DataFrame:
-    """settings.csv: a line for each setting, the best first: its numbers of finished and of all runs, every score's
-    mean and deviation over seeds, the shown ones first, the scores on altered data, and other remarks."""
+    """settings.csv: a line for each setting, the best first.
+
+    It has the number of finished and of all runs, every score's mean and deviation over seeds, the shown ones first,
+    the scores on altered data, and other remarks.
+    """
     names = list(dict.fromkeys([*comparison.scores.shown, *comparison.scores.all]))
     rows = []
     for setting in comparison.ranked:
@@ -106,7 +110,7 @@ def settings_frame(comparison: Comparison) -> pd.DataFrame:
 
 
 def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
-    """What a reader must know of the runs that a setting's scores are means of."""
+    """What a reader must know of a setting's included runs."""
     runs, seed = setting.included, comparison.seed
     return remarks(runs, seed) + partly_scored(runs, comparison.scores.all, seed)
 

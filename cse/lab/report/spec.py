@@ -49,7 +49,7 @@ CLOSED = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
 
 @with_config(CLOSED)
-class Place(TypedDict, total=False):
+class TablePlace(TypedDict, total=False):
     """Cells of the table. A list names several rows or columns; a key that is left out means all that runs fill."""
 
     row: str | list[str]
@@ -73,11 +73,11 @@ class Claim(BaseModel):
 
     says: str
     source: str
-    more: Place | None = None
-    less: Place | None = None
-    alike: Place | None = None
-    than: Place | None = None
-    to: Place | None = None
+    more: TablePlace | None = None
+    less: TablePlace | None = None
+    alike: TablePlace | None = None
+    than: TablePlace | None = None
+    to: TablePlace | None = None
     within: float = 0.0
     control: str = ""
     quantity: str = ""
@@ -96,7 +96,7 @@ class Claim(BaseModel):
         return self
 
     @property
-    def places(self) -> tuple[Place, Place] | None:
+    def places(self) -> tuple[TablePlace, TablePlace] | None:
         """The two places that it compares; None for a claim about a figure.
 
         The first is claimed to be higher than the second, or to be like it.
@@ -116,7 +116,7 @@ class Claim(BaseModel):
         return size > (-self.within if self.within else 1e-9)
 
 
-def names_in(place: Place, key: Literal["row", "column"]) -> list[str]:
+def names_in(place: TablePlace, key: Literal["row", "column"]) -> list[str]:
     """The rows or columns that a place names; [] for all."""
     named = place.get(key, [])
     return [named] if isinstance(named, str) else named

@@ -41,8 +41,8 @@ class Value:
 class Effect(NamedTuple):
     """A difference, as columns of a table.
 
-    effect: its size (None: nothing was compared); low, high: its interval (None: there is none); n: what it is over;
-    why: it is no test.
+    effect: its size; None: nothing was compared. low, high: its interval; None: there is none. n: what it is over.
+    test: the name of the test. why: the reason why it is no test.
     """
 
     effect: float | None = None
@@ -57,14 +57,15 @@ class Effect(NamedTuple):
 def mean_and_sd(values: Iterable[float]) -> Value:
     """Mean, deviation and number of one or more values."""
     values = list(values)
-    return Value(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None, len(values))
+    sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return Value(float(np.mean(values)), sd, len(values))
 
 
 def reach_of_noise(ours: Value, published_n: int, seed_sd: float | None, confidence: float) -> float:
     """How far the mean of `published_n` further runs may lie from ours through seeds alone: a prediction interval.
 
-    t_{n-1} sd sqrt(1/n + 1/published_n); with one run of ours the sd is unknown, and that of other cells' seeds, with
-    the normal quantile, takes its place.
+    It is t_{n-1} sd sqrt(1/n + 1/published_n). With one run of ours the sd is unknown: seed_sd, of other cells' seeds,
+    takes its place, with the normal quantile.
     """
     spread = math.sqrt(1 / ours.n + 1 / published_n)
     if ours.sd is None:
@@ -74,7 +75,7 @@ def reach_of_noise(ours: Value, published_n: int, seed_sd: float | None, confide
 
 
 Side = Mapping[str, float] | float
-"""Side by their seeds, or the one score of what has no seeds: of an encoder that is only scored, or a printed one."""
+"""One side of a comparison: scores by their seeds; or one score, of an encoder that is only scored, or printed."""
 
 
 def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:
@@ -143,14 +144,18 @@ def paired(a: np.ndarray, b: np.ndarray, confidence: float, shift: float) -> Eff
 
 
 def values_vary(values: Sequence[float] | np.ndarray, size: float | None = None) -> bool:
-    """Whether values differ by more than the rounding of floats. size: of the numbers that they were computed from, if
-    these are larger (70.2 - 70.1 is 0.1 but for 1e-14)."""
+    """Whether values differ by more than the rounding of floats.
+
+    size: of the numbers that they were computed from, if these are larger (70.2 - 70.1 is 0.1 but for 1e-14).
+    """
     return bool(np.ptp(values) > ROUNDING * (np.max(np.abs(values)) if size is None else size))
 
 
 def likeness(compared: Callable[[float], Effect], within: float | None) -> float:
-    """p of a difference between -within and within: two one-sided tests (Schuirmann); NaN if it is None. compared: from
-    a shift to the two-sided test against it."""
+    """p of a difference between -within and within, by two one-sided tests (Schuirmann); NaN if within is None.
+
+    compared: from a shift to the two-sided test against it.
+    """
     if within is None:
         return math.nan
     above, below = compared(-within), compared(within)
@@ -209,8 +214,10 @@ def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
 
 
 class SeedSpread(NamedTuple):
-    """The deviation of scores over seeds, pooled over groups and of each, and the seeds of the smallest group, two or
-    more."""
+    """How much scores vary over seeds.
+
+    sd: the deviation, pooled over groups. seeds: of the smallest group, two or more. each: the deviation of each group.
+    """
 
     sd: float
     seeds: int

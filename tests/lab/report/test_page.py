@@ -10,11 +10,11 @@ from run_folders import leave_heartbeat
 
 from cse.lab.report import look
 from cse.lab.report.charts import POINTS, colours_of, curves_of, draw_charts, thinned
+from cse.lab.report.document import OfPaper, Report
+from cse.lab.report.page import page as page_of
 from cse.lab.report.paper_groups import groups_of
 from cse.lab.report.paper_table import as_printed, paper_table
 from cse.lab.report.settings_section import in_text, legend_of_settings, settings_section
-from cse.lab.report.write import OfPaper, Report
-from cse.lab.report.write import page as page_of
 from cse.lab.sweep import sweeps
 
 EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=alert(1)>"

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from cse.lab.report.differences import compare_settings, differences_section
 from cse.lab.report.settings_section import best_cells, notes_on_settings, settings_frame, settings_section
-from cse.lab.report.write import show_section
+from cse.lab.report.terminal import show_section
 
 
 def terminal_lines(comparison, width):
