@@ -47,11 +47,11 @@ class Sortable(NamedTuple):
 class Section:
     """A table of text with its heading and what a reader must know beside it.
 
-    words: how many columns, the first ones, name a line. bold: the best cells, by row and column. legend: what its
-    signs, p and intervals mean, which LaTeX has in the caption; notes: what else to know. missing: what has not run,
-    and why. caption: LaTeX's; label: what \\ref names, after "tab:"; "" for a table that no paper would print.
-    shared: what names of columns may begin with, and the caption says instead. frame: the same unrounded, as its CSV;
-    sortable: the same for a page.
+    notes: what to know. legend: what the signs, p and intervals mean; LaTeX has it in the caption. words: how many
+    columns, the first ones, name a line. bold: the best cells, by row and column. missing: what has not run, and why.
+    caption: LaTeX's. label: what \\ref names, after "tab:"; "" for a table that no paper would print. shared: what
+    names of columns may begin with; LaTeX leaves it out, as the caption says it. frame: the same unrounded, as its
+    CSV. sortable: the same for a page.
     """
 
     title: str
@@ -85,23 +85,29 @@ class Section:
 
     def latex(self) -> str:
         """A booktabs table for \\input, without the column of folders; what the caption lacks is in comments."""
-        escaped = self.table.map(lambda cell: OPENS.sub(r"{\g<0>}", MINUS.sub("$-$", cell.translate(LATEX))))
+        cells = self.table.map(latex_cell)
         for row, column in self.bold:
-            escaped.iloc[row, column] = rf"\textbf{{{escaped.iloc[row, column]}}}"
-        escaped = escaped.drop(columns="folder", errors="ignore")
-        escaped = escaped.rename(columns=lambda name: name.removeprefix(self.shared).translate(LATEX))
+            cells.iloc[row, column] = rf"\textbf{{{cells.iloc[row, column]}}}"
+        cells = cells.drop(columns="folder", errors="ignore")
+        cells = cells.rename(columns=lambda name: name.removeprefix(self.shared).translate(LATEX))
         caption = " ".join([f"{(self.caption or self.title).rstrip('.')}.", *self.legend])
-        latex = escaped.to_latex(
+        latex = cells.to_latex(
             index=False,
             escape=False,
-            column_format="l" * self.words + "r" * (len(escaped.columns) - self.words),
+            column_format="l" * self.words + "r" * (len(cells.columns) - self.words),
             caption=caption.translate(LATEX),
             label="tab:" + re.sub(r"[^\w.]+", "-", self.label).strip("-"),
         ).replace("\\begin{table}\n", "\\begin{table}\n\\centering\n", 1)
         comments = [r"needs \usepackage{booktabs}", *self.remarks[len(self.legend) :]]
-        if others := "".join(dict.fromkeys(BEYOND_LATIN.findall(latex))):
+        others = "".join(dict.fromkeys(BEYOND_LATIN.findall(latex)))
+        if others:
             comments.insert(1, f"compile it with LuaLaTeX or XeLaTeX, and a font that has {others}")
         return "".join(f"% {' '.join(comment.splitlines())}\n" for comment in comments) + latex
+
+
+def latex_cell(text: str) -> str:
+    """A cell's text for LaTeX, with minus signs."""
+    return OPENS.sub(r"{\g<0>}", MINUS.sub("$-$", text.translate(LATEX)))
 
 
 def markdown(title: str, sections: Sequence[Section]) -> str:

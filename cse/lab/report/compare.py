@@ -149,7 +149,17 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     by = scores.best_by or scores.leading
     lower_is_better = score_named(runs, by).lower_is_better
     ranked = list(settings) if by is None else best_first(settings, by, lower_is_better, list(keys))
-    return Comparison(list(folders), list(runs), frame, seed, keys, label_keys, scores, settings, ranked)
+    return Comparison(
+        folders=list(folders),
+        runs=list(runs),
+        frame=frame,
+        seed=seed,
+        keys=keys,
+        label_keys=label_keys,
+        scores=scores,
+        settings=settings,
+        ranked=ranked,
+    )
 
 
 def as_settings(
@@ -163,8 +173,17 @@ def as_settings(
         by_setting, done, trials, values.to_dict("records"), labels, strict=True
     ):
         included = runs_included(finished, trial, seed)
-        groups = groups_of_scores(included, scores, seed)
-        settings.append(Setting(own, finished, included, texts, label, trial, groups))
+        settings.append(
+            Setting(
+                runs=own,
+                done=finished,
+                included=included,
+                values=texts,
+                label=label,
+                trial=trial,
+                groups=groups_of_scores(included, scores, seed),
+            )
+        )
     return settings
 
 

@@ -127,17 +127,17 @@ def as_words(chosen: dict[str, str]) -> tuple[str, ...]:
 
 def typed_beside(run: Run, sweep: Sweep, seed: str) -> list[str]:
     """The words of a run's line that decide its numbers, without the words of the sweep's axes and of its case."""
-    return [word.text for word in sweep.departures(run.words) if word.key != seed]
+    return [word.text for word in sweep.words_beside(run.words) if word.key != seed]
 
 
 def outside_axes(run: Run, sweep: Sweep, seed: str) -> list[str]:
     """`KEY=VALUE` of each axis at which the run has a value that the sweep does not list."""
     axes = {key: values for key, values in sweep.params.items() if key != seed and run.has(key)}
-    outside = [key for key, values in axes.items() if not is_of(values, run.get(key))]
+    outside = [key for key, values in axes.items() if not is_on_axis(values, run.get(key))]
     return [f"{key}={format_value(run.get(key))}" for key in outside]
 
 
-def is_of(values: str, value: object) -> bool:
+def is_on_axis(values: str, value: object) -> bool:
     """Whether a value is one of an axis, or in its interval. values: in Hydra's notation."""
     axis = Word(f"axis={values}")
     interval = interval_of(axis)

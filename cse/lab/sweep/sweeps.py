@@ -180,7 +180,7 @@ class Sweep(BaseModel):
         case = values_of(words).get("case", "")
         return name_in_sweep(case, shown, [*more, *hashed], order=list(dict.fromkeys([*self.params, "seed"])))
 
-    def departures(self, words: Sequence[Word]) -> list[Word]:
+    def words_beside(self, words: Sequence[Word]) -> list[Word]:
         """The words of a run that change a table and that neither the axes nor its case contain."""
         axes = {"case", "checkpoint", *self.params}
         case = self.cases.get(values_of(words).get("case", ""), Case())

@@ -13,7 +13,7 @@ from typed import exit_code, jobs_of
 
 from cse.lab.commands.report_settings import reporting_settings
 from cse.lab.folder.runs import Run, read_runs
-from cse.lab.report.departures import is_of, mark_departures
+from cse.lab.report.departures import is_on_axis, mark_departures
 from cse.lab.report.paper_report import report_of_sweep
 from cse.lab.settings.groups import SWEEPS_DIR, choices
 from cse.lab.settings.words import Word, texts_of
@@ -135,4 +135,4 @@ def test_what_nobody_typed_counts_as_run(tmp_path):
      ("[a,b],[a]", ["a"], True), ("range(0.1,0.4,0.1)", 0.3, True), ("3", 3, True)],
 )  # fmt: skip
 def test_a_value_is_of_an_axis(values, value, is_one):
-    assert is_of(values, value) == is_one
+    assert is_on_axis(values, value) == is_one

@@ -69,18 +69,18 @@ def test_a_setting_that_only_some_cases_have():
 def test_departures_are_the_decisive_overrides_beyond_the_sweep():
     table = sweeps.load_sweep("nonling/table3")
     own = table.job([Word("case=visual_bert"), Word("seed=3")]).words
-    assert table.departures(own) == []
+    assert table.words_beside(own) == []
     more = ["trainer.max_steps=60", "paths.cache=/x", "tracker=none", "trainer.lr=1", "seed=9", "jobs.parallel=2"]
     more += ["trainer.chunk=8", "eval=[stsb,sts,geometry]", "note=mine"]
-    assert texts_of(table.departures([*own, *map(Word, more)])) == ["trainer.max_steps=60", "trainer.lr=1"]
+    assert texts_of(table.words_beside([*own, *map(Word, more)])) == ["trainer.max_steps=60", "trainer.lr=1"]
 
 
 def test_a_word_of_another_case_is_a_departure():
     table = sweeps.load_sweep("whitenedcse/table6")
     assert "objective.m=3" in table.cases["positives_3"].set
-    assert table.departures(table.job([Word("case=positives_3")]).words) == []
+    assert table.words_beside(table.job([Word("case=positives_3")]).words) == []
     departing = table.job([Word("case=whitening"), Word("objective.m=3")]).words
-    assert texts_of(table.departures(departing)) == ["objective.m=3"]
+    assert texts_of(table.words_beside(departing)) == ["objective.m=3"]
 
 
 def test_an_evaluation_finds_the_run_it_scores():
