@@ -24,35 +24,45 @@ COMPUTING = ("seed", "case", "trainer", "objective", "augmentation", "masking")
 
 
 def needs_named(words: Sequence[str]) -> list[Need]:
-    """What a line reads, after `cse-eval` if it is one of that program's (of a search, one of its jobs); or the
-    datasets of these names, with the settings of the runs that read them (data.rows.language=de).
+    """What a line reads, or what the runs of some datasets read. words: the line, after cse-eval if it is one of that
+    program's; or the names of datasets, with settings of the runs that read them (data.rows.language=de).
 
     Raises UserError for an unknown name or setting.
     """
-    program, words = (words[0], words[1:]) if words[:1] and words[0] in COMMANDS else ("cse-train", words)
-    names, command = [word for word in words if "=" not in word], COMMANDS[program]
-    if not names:
-        typed = read_typed_line(words, command)
-        with explaining(texts_of(typed.words), command):
-            return needs_of_jobs(plan_line(read_line(typed)).jobs)
-    settings = read_typed_line([word for word in words if "=" in word], "train").words
+    command, texts = "train", list(words)
+    if texts and texts[0] in COMMANDS:
+        command = COMMANDS[texts.pop(0)]
+    names = [text for text in texts if "=" not in text]
+    return needs_of_datasets(names, texts) if names else needs_of_line(texts, command)
+
+
+def needs_of_line(texts: Sequence[str], command: str) -> list[Need]:
+    """What the jobs of a line read; of a search, one of its jobs."""
+    typed = read_typed_line(texts, command)
+    with explaining(texts_of(typed.words), command):
+        return needs_of_jobs(plan_line(read_line(typed)).jobs)
+
+
+def needs_of_datasets(names: Sequence[str], texts: Sequence[str]) -> list[Need]:
+    """The datasets of these names, as runs with these settings read them. texts: the names, too."""
+    settings = read_typed_line([text for text in texts if "=" in text], "train").words
     if "sweep" in values_of(settings):
-        raise UserError(f"{' '.join(words)}: a line, or the names of datasets, but not both")
+        raise UserError(f"{' '.join(texts)}: a line, or the names of datasets, but not both")
     if unknown := [name for name in names if name not in DATASETS]:
         near = nearest(unknown[0], list(DATASETS))
         raise UserError(f"there is no dataset {unknown[0]}{near}; cse-data list shows them all")
     found: list[Need] = []
     for name in names:
-        texts = [DATASETS[name].reads[0], *texts_of(settings)]
-        with explaining(texts, "train"):
-            needs = needs_of(composed("train", texts))
+        words = [DATASETS[name].reads[0], *texts_of(settings)]
+        with explaining(words, "train"):
+            needs = needs_of(composed("train", words))
         found += [need for need in needs if isinstance(need, DatasetNeed) and need.dataset == name]
     return found
 
 
 def needs_of_jobs(planned: Sequence[PlannedJob]) -> list[Need]:
-    """What the jobs read, each once, without the runs of other jobs. As composing takes time, of jobs that read the
-    same only the first is asked."""
+    """What the jobs read, each once, without the runs of other jobs. Composing takes time, so the first of the jobs
+    that read the same answers for all."""
     first: dict[tuple[str, ...], PlannedJob] = {}
     for job in planned:
         first.setdefault((job.program, *(word.text for word in job.words if may_be_read(word))), job)
