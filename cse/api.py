@@ -28,8 +28,9 @@ from cse.lab.folder.runs import Run, read_run
 from cse.lab.run import startup
 from cse.lab.run.evaluators import build_evaluators
 from cse.lab.run.foreign import FUNCTION
+from cse.lab.run.from_words import checked_settings
 from cse.lab.run.needs import encoder_folder
-from cse.lab.run.start import checked_settings, start_training
+from cse.lab.run.start import start_training
 from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.dotted import flattened
 from cse.lab.settings.groups import PROGRAMS, adopt_folders, choices
@@ -147,8 +148,7 @@ def load(name: str | Path | TrainingRun, pooling: AnyPooling | None = None) -> E
     if pooling not in (None, *get_args(AnyPooling)):
         raise UserError(f"pooling={pooling}: should be one of {', '.join(get_args(AnyPooling))}")
     with startup.environment_kept():
-        startup.settle_hub()
-        startup.quiet()
+        startup.before_libraries()
         return load_encoder(encoder_folder(name), pooling).eval()
 
 

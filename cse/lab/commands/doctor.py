@@ -93,7 +93,7 @@ def entry(name: str, text: str) -> str:
 
 def composed(overrides: list[str]) -> DictConfig:
     """cse-train's config. Raises UserError for overrides that cse-train would refuse."""
-    from cse.lab.run.start import checked_settings
+    from cse.lab.run.from_words import checked_settings
 
     return checked_settings("train", read_typed_line(overrides, "train").words)
 

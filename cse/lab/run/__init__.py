@@ -1,8 +1,9 @@
 """One job: from its settings to a complete folder. Read it in this order.
 
 The way in
-    start        the words of one line, checked, become a job and run
-    job          the job before its work: its settings, words, folder; checked without torch. steps: how many it makes
+    start        the words of one line become a job and run
+    from_words   the settings that the words give, checked
+    job          the job before its work: its settings, words, folder. steps: how many it makes
 From another run, by resume= or rerun=
     resume       load that run's settings, apply the words. foreign: refuse code that only that run's folder names
     unchanged    when all is built: compare what is read now with what that run read

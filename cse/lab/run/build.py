@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from omegaconf import DictConfig, open_dict
+from omegaconf import DictConfig, open_dict, read_write
 
 from cse.errors import MissingResource, UserError
 from cse.lab.run.compatible import (
@@ -120,7 +120,7 @@ def make_objective(node: DictConfig, dim: int) -> Objective:
     from cse.objective.matryoshka import Matryoshka
 
     own = node.copy()
-    with open_dict(own):
+    with read_write(own), open_dict(own):
         widths, weights = own.pop("widths", None), own.pop("width_weights", None)
     if widths is None and weights is not None:
         raise UserError(f"objective.width_weights={weights} needs objective.widths")

@@ -1,4 +1,4 @@
-"""One run or evaluation before its work: its settings, fitted and checked, its steps, and the folder it will have.
+"""One run or evaluation before its work: its settings, and the folder that it will have.
 
 Imports no torch: sweeps are listed and refused with it.
 """
@@ -6,21 +6,22 @@ Imports no torch: sweeps are listed and refused with it.
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf, read_write
 
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.lab.folder.contents import RUN
 from cse.lab.run.evaluators import check_selection
 from cse.lab.run.foreign import call_with, functions_in
-from cse.lab.settings import groups, own, provenance, smoke
+from cse.lab.settings import groups
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.shell import line_to_resume, shell_line
-from cse.lab.settings.words import Word, texts_of, typed_keys
+from cse.lab.settings.words import Word, texts_of
 
 log = logging.getLogger("cse")
 
@@ -30,12 +31,15 @@ OF_SEPARATE = tuple(f"aux_modality.{key}" for key in ("lr", "schedule", "weight_
 
 @dataclass(frozen=True)
 class Job:
-    """One run or evaluation: cfg, the settings that it uses, of which trainer.precision
-    is settled when it starts; words, what was typed; folder, where it will be."""
+    """One run or evaluation: cfg, the settings that it uses; words, what was typed; folder, where it will be."""
 
     cfg: DictConfig
     words: list[Word]
     folder: Path
+
+    def __post_init__(self) -> None:
+        """From here on nothing writes to the settings."""
+        OmegaConf.set_readonly(self.cfg, True)
 
     @property
     def trains(self) -> bool:
@@ -57,6 +61,13 @@ class Job:
     def log_file(self) -> Path:
         """What it logs, beside the screen."""
         return self.folder / ("train.log" if self.trains else "evaluate.log")
+
+    def with_precision(self, precision: str) -> "Job":
+        """The job, with what its trainer.precision, which may be auto, means on this machine."""
+        cfg = deepcopy(self.cfg)
+        with read_write(cfg):
+            cfg.trainer.precision = precision
+        return replace(self, cfg=cfg)
 
     def check(self) -> None:
         """Raise UserError for a folder that holds another run, and for settings that contradict each other."""
@@ -93,23 +104,6 @@ class Job:
         if (self.folder / RUN).is_file():
             return f"nothing is saved yet, this starts again: {again}"
         return "nothing is saved yet"
-
-
-def fit_settings(cfg: DictConfig, command: str, composition: DictConfig, words: Sequence[Word]) -> None:
-    """Change a composed config in place into the one that the run uses: its values' sources, and smoke=true's sizes.
-
-    command: "train" or "evaluate". composition: the config with Hydra's node, which has the choice of each group and
-    the files of the user's own. words: the line's.
-    """
-    chosen, files = composition.hydra.runtime.choices, own.own_files(composition)
-    with open_dict(cfg):
-        if command == "train":
-            cfg.sources = [
-                *provenance.sources(chosen, words),
-                *own.overridden(cfg, files, {word.key for word in words}),
-            ]
-        cfg.choices = groups.chosen(command, chosen, texts_of(words), map(str, cfg.eval))
-    smoke.fit(cfg, typed_keys(words))
 
 
 def check_typed(cfg: DictConfig, typed: Sequence[Word]) -> None:

@@ -1,7 +1,7 @@
 """The way into one run or evaluation: the words of a line in, a folder out. cse-train, cse-eval and cse.train end here.
 
-Read it in this order: start_training and start_evaluation, from the words to the end; one_job, the job before its work,
-checked; settings_of_words and validated, its settings.
+Read start_training and start_evaluation, from the words to the end, then one_job, the job before its work, whose
+settings come from cse.lab.run.from_words.
 """
 
 import logging
@@ -9,18 +9,19 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.run import resume, startup
-from cse.lab.run.evaluators import selected_score
-from cse.lab.run.job import Job, check_place, check_typed, fit_settings
+from cse.lab.run.from_words import checked_config, config_of, fitted, without_added
+from cse.lab.run.job import Job, check_place, check_typed
 from cse.lab.run.launch import launched
 from cse.lab.run.logs import logging_to
 from cse.lab.run.needs import check_needs, every_need, needs_before_torch
-from cse.lab.settings.compose import composed, explaining, resolved, without_hydra
+from cse.lab.settings.compose import explaining, resolved, without_hydra
 from cse.lab.settings.dotted import flattened
 from cse.lab.settings.grammar import spell_word
 from cse.lab.settings.groups import file_of
@@ -61,55 +62,24 @@ def one_job(command: str, words: Sequence[Word], folder: str | Path | None) -> I
     """
     typed = without_added(words)
     with explaining(texts_of(typed), command):
-        config, origin = settings_of_words(command, words)
+        origin = resume.started_from(typed) if command == "train" else None
+        config = config_of(command, words)
         check_needs(needs_before_torch(config))  # before torch is imported, which takes seconds
-        config = validated(config, command)
-        check_needs(every_need(config))
-        if command == "train":
-            config.trainer.select = selected_score(config)
-        place = place_of_run(config, origin, typed, folder)
+        startup.before_libraries()
+        settings = checked_config(config, command)
+        check_needs(every_need(settings))
+        place = place_of_run(settings, origin, typed, folder)
         check_place(place)
-        check_typed(config, typed)
+        check_typed(settings, typed)
         line = resume.whole_line(origin, typed) if origin else typed
-        job = Job(without_hydra(config), line, place)
+        job = Job(without_hydra(settings), line, place)
         with logging_to(job.log_file):
             if origin:
-                tell_ignored_variables(config, origin, typed)
+                tell_ignored_variables(settings, origin, typed)
             else:
-                fit_settings(job.cfg, command, config, typed)
+                job = replace(job, cfg=fitted(settings, command, typed))
             job.check()
             yield job
-
-
-def settings_of_words(command: str, words: Sequence[Word]) -> tuple[DictConfig, resume.Origin | None]:
-    """The config that the words give, with Hydra's own node in it, and the run that it resumes or repeats, if any."""
-    origin = resume.started_from(words) if command == "train" else None
-    if origin:
-        return resume.resumed(origin, words), origin
-    return composed(command, texts_of(words)), None
-
-
-def validated(config: DictConfig, command: str) -> DictConfig:
-    """The config with each setting checked against the part that takes it. Imports the parts."""
-    from cse.lab.settings.check import validate
-
-    startup.settle_hub()  # before the parts are imported, and with them the hub's libraries
-    startup.quiet()
-    return validate(config, command)
-
-
-def checked_settings(command: str, words: Sequence[Word]) -> DictConfig:
-    """The settings of a run that is not started, with Hydra's own node in them. Raises UserError."""
-    with explaining(texts_of(without_added(words)), command):
-        config = validated(settings_of_words(command, words)[0], command)
-        if command == "train":
-            config.trainer.select = selected_score(config)
-        return config
-
-
-def without_added(words: Sequence[Word]) -> list[Word]:
-    """The words without those that cse added itself."""
-    return [word for word in words if word.by != "cse"]
 
 
 def place_of_run(

@@ -27,6 +27,12 @@ TALKATIVE = (
 )
 
 
+def before_libraries() -> None:
+    """What is done before the heavy libraries are imported. Raises UserError, as `settle_hub` and `quiet` do."""
+    settle_hub()
+    quiet()
+
+
 def quiet() -> None:
     """Silence the loading reports and warnings of libraries; cse itself reports what matters.
 

@@ -58,7 +58,9 @@ def run(job: Job) -> None:
     """
     explained = partial(explain_failures, resolved(job.cfg), job.resume_hint)
     with leaving_processes(), receiving_signals(job) as signals, explained():
-        accelerator = start_processes(job.cfg)
+        set_up_torch(job.cfg)
+        job = job.with_precision(precision_of(job.cfg.trainer.precision))  # recorded, so that a resumed run keeps it
+        accelerator = Accelerator(mixed_precision=job.cfg.trainer.precision.replace("fp32", "no"))
         is_first = accelerator.is_main_process
         with Heartbeat(job.folder, is_first and job.writes) as heartbeat:
             parts = build_parts(job, accelerator)
@@ -96,8 +98,8 @@ def receiving_signals(job: Job) -> Iterator[Signals]:
             raise
 
 
-def start_processes(cfg: DictConfig) -> Accelerator:
-    """Join the run's other processes. Returns this one's rank, device and precision as an Accelerator."""
+def set_up_torch(cfg: DictConfig) -> None:
+    """Join the run's other processes, with torch's own settings as every run has them."""
     torch.use_deterministic_algorithms(False)  # an earlier run in this process may have set it
     if cfg.trainer.deterministic:
         from transformers.trainer_utils import enable_full_determinism
@@ -107,8 +109,6 @@ def start_processes(cfg: DictConfig) -> Accelerator:
     join_processes()
     torch.backends.cudnn.allow_tf32 = False  # cuDNN's default rounds float32 convolutions
     torch.set_float32_matmul_precision("highest")  # the default, unless TORCH_ALLOW_TF32_CUBLAS_OVERRIDE is set
-    cfg.trainer.precision = precision_of(cfg.trainer.precision)  # recorded, so that a resumed run keeps it
-    return Accelerator(mixed_precision=cfg.trainer.precision.replace("fp32", "no"))
 
 
 def precision_of(asked: str) -> str:

@@ -4,7 +4,6 @@ To read: the fields of `PlannedJob`, then `config`. The functions below ask the 
 """
 
 from collections.abc import Iterable, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +13,8 @@ from omegaconf import DictConfig, OmegaConf
 from cse.errors import UserError
 from cse.lab.run.build import rehearse
 from cse.lab.run.evaluators import check_selection
+from cse.lab.run.from_words import checked_config
 from cse.lab.run.steps import steps_in_words
-from cse.lab.settings.check import validate
 from cse.lab.settings.compose import composed, explaining, is_group
 from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.shell import shell_line
@@ -58,11 +57,11 @@ class PlannedJob:
         return self.program == "cse-train" and not self.config.smoke
 
     def checked(self) -> DictConfig:
-        """A copy of its config, checked, each value of the type that its key takes.
+        """Its config, checked (see cse.lab.run.from_words).
 
         Raises UserError for a wrong setting, or OmegaConf's error for a reference to no key.
         """
-        config = validate(deepcopy(self.config), self.command)
+        config = checked_config(self.config, self.command)
         if self.trains_in_full:
             check_selection(config)
         return config

@@ -10,8 +10,8 @@ from run_folders import leave_run
 
 import cse
 from cse.errors import UserError
+from cse.lab.run.from_words import checked_settings
 from cse.lab.run.resume import started_from
-from cse.lab.run.start import checked_settings
 from cse.lab.settings import groups
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.words import Word

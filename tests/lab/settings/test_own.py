@@ -7,7 +7,7 @@ import pytest
 
 import cse
 from cse.errors import UserError
-from cse.lab.run.job import fit_settings
+from cse.lab.run.from_words import fitted
 from cse.lab.settings import groups
 from cse.lab.settings.compose import composed
 from cse.lab.settings.words import Word
@@ -95,7 +95,7 @@ def test_an_empty_file_and_the_folder_of_a_run_are_no_mistake(written):
 def test_a_value_that_a_later_file_replaces_is_told(written):
     file = written("trainer", "defaults: [default]\nlr: 1e-3\n")  # simcse's own comes later
     config = composed("train", ["trainer=mine", "trainer.eps=1e-7"])
-    fit_settings(config, "train", config, [Word("trainer=mine"), Word("trainer.eps=1e-7")])
+    config = fitted(config, "train", [Word("trainer=mine"), Word("trainer.eps=1e-7")])
     (told,) = [one for one in config.sources if one.startswith("but ")]
     assert "trainer.lr=3e-05" in told
     assert f"not 0.001 ({file}:2)" in told

@@ -8,8 +8,8 @@ from omegaconf import OmegaConf
 from transformers import AutoTokenizer
 
 from cse.errors import UserError
-from cse.lab.run.job import fit_settings
-from cse.lab.settings.compose import composed, without_hydra
+from cse.lab.run import from_words
+from cse.lab.settings.compose import composed
 from cse.lab.settings.grammar import spell_value
 from cse.lab.settings.words import recorded_words
 from cse.sources import made_up
@@ -19,9 +19,7 @@ from cse.sources.made_up import ROWS
 def fitted(*words: str, command: str = "train"):
     """The config of a run with these words."""
     composition = composed(command, words)
-    config = without_hydra(composition)
-    fit_settings(config, command, composition, recorded_words(words))
-    return config
+    return from_words.fitted(composition, command, recorded_words(words))
 
 
 @pytest.mark.parametrize(("words", "columns"), [

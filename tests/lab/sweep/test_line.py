@@ -11,8 +11,8 @@ from run_folders import leave_run
 from typed import exit_code, jobs_typed
 
 from cse.errors import MissingResource
-from cse.lab.run.job import fit_settings
-from cse.lab.settings.compose import resolved, without_hydra
+from cse.lab.run.from_words import fitted
+from cse.lab.settings.compose import resolved
 from cse.lab.settings.groups import OWN
 from cse.lab.settings.shell import shell_line
 from cse.lab.settings.typed_line import read_words, split_flags
@@ -97,9 +97,7 @@ def lasting(tmp_path, monkeypatch):
     """In tmp_path, jobs train and score nothing, and leave the results.json of their settings with made-up scores."""
 
     def command(job, folder: Path) -> list[str]:
-        config, of = job.config, job.command
-        cfg = without_hydra(config)
-        fit_settings(cfg, of, config, job.words)
+        cfg = fitted(job.config, job.command, job.words)
         scores = {"stsb": ["dev/stsb/spearman", "test/stsb/spearman"], "sts": ["test/sts/average"]}
         metrics = {name: 71.23 for evaluator in cfg.eval for name in scores[evaluator]}
         leave_run(folder, resolved(cfg), metrics, command=shell_line(job.program, *texts_of(job.words)))
