@@ -76,18 +76,22 @@ def show_line(words: Sequence[str], needs: Sequence[Need]) -> int:
     from cse.lab.run.needs import look_for
 
     counts: Counter[str] = Counter()
+    can_be_fetched = False
     for need in needs:
         place, wrong = look_for(need)
         name, about = about_of(need)
-        state = "missing" if place is None else "later" if about and about.fetch == "later" else "here"
+        if place is None:
+            state = "missing"
+            can_be_fetched = can_be_fetched or not wrong
+        else:
+            state = "later" if about and about.fetch == "later" else "here"
         counts[state] += 1
-        counts["fetched"] += state == "missing" and not wrong
         size = size_of(name) if about else ""
         print(f"{state:<7}  {need.name}  {place or wrong or size}".rstrip())
-    gets = f" ({shell_line('cse-data', 'fetch', *words)} gets them)" if counts["fetched"] else ""
+    gets = f" ({shell_line('cse-data', 'fetch', *words)} gets them)" if can_be_fetched else ""
     later = f", {counts['later']} when it is first scored" if counts["later"] else ""
     print(f"{counts['here']} here, {counts['missing']} missing{gets}{later}")
-    return int(counts["missing"] > 0)
+    return 1 if counts["missing"] else 0
 
 
 def show_all() -> None:
@@ -104,7 +108,9 @@ def show_all() -> None:
     rows = []
     for name in rest:
         about = DATASETS[name]
-        note = "gated" if about.person else f"pip install '{about.package}'" if about.package else ""
+        note = f"pip install '{about.package}'" if about.package else ""
+        if about.person:
+            note = "gated"
         rows.append((f"  {name}", size_of(name), textwrap.shorten(about.licence, LICENCE, placeholder=" ..."), note))
     if rows:
         print("not here: cse-data fetch NAME; cse-data list NAME: what reads it, and all of its licence")
@@ -134,7 +140,9 @@ def about_of(need: Need) -> tuple[str, Dataset | None]:
 def size_of(name: str) -> str:
     """About how much there is to fetch: 440 MB, 6.3 GB; "" if the catalogue does not know."""
     size = DATASETS[name].bytes
-    return "" if size is None else f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
+    if size is None:
+        return ""
+    return f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
 
 
 def how_to_get(name: str) -> str:

@@ -19,6 +19,7 @@ from cse.errors import UserError
 from cse.lab.commands.exits import exit_on_error
 from cse.lab.commands.help import arguments_or_exit
 from cse.lab.run import startup
+from cse.lab.run.from_words import checked_settings
 from cse.lab.settings.typed import typed_in
 from cse.lab.settings.typed_line import read_typed_line
 from cse.sources.hub import is_offline
@@ -49,22 +50,25 @@ def main() -> None:
     """The console script. Exit codes: 0 whatever was found, 2 the user's mistake."""
     with exit_on_error():
         arguments = arguments_or_exit(HELP)
-        overrides = [argument for argument in arguments if argument != "--json"]
-        for argument in overrides:
+        folders = [argument for argument in arguments if argument != "--json"]
+        for argument in folders:
             if not (argument.startswith("paths.") and "=" in argument):
                 raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (of a line: cse-data list)")
-        forbidden = is_offline()  # before the hub is asked, which sets it too if there is no answer
-        silent = "" if startup.settle_hub() else "does not answer (docs/offline.md)"
-        if forbidden:
-            silent = "is not asked, as HF_HUB_OFFLINE is set (docs/offline.md)"
-        startup.quiet()
-        cfg = composed(overrides)
+        silent = why_the_hub_is_silent()
+        cfg = checked_settings("train", read_typed_line(folders, "train").words)
         found = {"machine": dict(machine(cfg, silent)), "packages": dict(packages()), "paths": dict(paths(cfg))}
     if "--json" in arguments:
         findings = {group: {name: one._asdict() for name, one in of.items()} for group, of in found.items()}
         print(json.dumps(findings, indent=2))
         return
     print("\n".join(summary(found)))
+
+
+def why_the_hub_is_silent() -> str:
+    """Why the hub gives nothing here; "" if it answers. Raises UserError if HF_ENDPOINT is no address."""
+    if is_offline():
+        return "is not asked, as HF_HUB_OFFLINE is set (docs/offline.md)"
+    return "" if startup.settle_hub() else "does not answer (docs/offline.md)"
 
 
 def summary(found: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
@@ -91,15 +95,8 @@ def entry(name: str, text: str) -> str:
     return textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * 20, break_on_hyphens=False)
 
 
-def composed(overrides: list[str]) -> DictConfig:
-    """cse-train's config. Raises UserError for overrides that cse-train would refuse."""
-    from cse.lab.run.from_words import checked_settings
-
-    return checked_settings("train", read_typed_line(overrides, "train").words)
-
-
 def machine(cfg: DictConfig, silent: str) -> Iterator[tuple[str, Finding]]:
-    """Python, processors, GPUs, disks, hub and W&B. silent: why the hub gives nothing; "" if it answers."""
+    """Python, processors, GPUs, disks, hub and W&B. silent: see `why_the_hub_is_silent`."""
     import torch
     from huggingface_hub import get_token
     from huggingface_hub.constants import HF_HUB_CACHE
@@ -125,7 +122,8 @@ def machine(cfg: DictConfig, silent: str) -> Iterator[tuple[str, Finding]]:
         yield name, have(not scarce, f"{free / 1e9:.0f} GB free in {place}{scarce}")
     token = "with" if get_token() else "no"
     yield "hub", have(not silent, f"{silent or 'answers'}; {token} token; cache {HF_HUB_CACHE}")
-    yield "W&B", have(key := has_key(), "a key" if key else "no API key, which tracker=wandb needs: `wandb login`")
+    key = has_key()
+    yield "W&B", have(key, "a key" if key else "no API key, which tracker=wandb needs: `wandb login`")
 
 
 def have(good: bool, note: str) -> Finding:
@@ -147,8 +145,10 @@ def packages() -> Iterator[tuple[str, Finding]]:
         if one.marker and not brings:
             continue
         version, wanted = installed(one.name), f"-e '.[{brings[0]}]'" if brings else f"'{one}'"
-        fits = version is not None and one.specifier.contains(version, prereleases=True)
-        yield one.name, have(fits, f"{version or 'not here'}{'' if fits else f'; pip install {wanted}'}")
+        if version is not None and one.specifier.contains(version, prereleases=True):
+            yield one.name, have(True, version)
+        else:
+            yield one.name, have(False, f"{version or 'not here'}; pip install {wanted}")
 
 
 def paths(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:

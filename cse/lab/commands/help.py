@@ -31,8 +31,10 @@ QUESTION = re.compile(r"\?[\w.]*|[\w.]+[=.]?\?|\w+=\w+\.\?")
 
 
 def arguments_or_exit(text: str, answer: Callable[[str, Sequence[str]], str | None] | None = None) -> list[str]:
-    """What was typed, with --config-dir's folders adopted. Prints what answer(text, words) says, by default the text
-    that --help asks for, and exits, unless that is None."""
+    """What was typed, with --config-dir's folders adopted. If that asks a question, prints the answer and exits.
+
+    answer: returns what to print, from the text and what was typed, or None; by default --help asks for the text.
+    """
     words = adopt_folders(as_meant(sys.argv[1:]))
     asked = text if {"-h", "--help"} & {*words} else None
     if (shown := answer(text, words) if answer else asked) is not None:

@@ -35,9 +35,14 @@ def without_added(words: Sequence[Word]) -> list[Word]:
     return [word for word in words if word.by != "cse"]
 
 
+def origin_of(command: str, words: Sequence[Word]) -> resume.Origin | None:
+    """The run that the words resume or repeat; None for a new run, and for cse-eval."""
+    return resume.started_from(words) if command == "train" else None
+
+
 def config_of(command: str, words: Sequence[Word]) -> DictConfig:
     """The config that the words give, with Hydra's own node in it."""
-    origin = resume.started_from(words) if command == "train" else None
+    origin = origin_of(command, words)
     return resume.resumed(origin, words) if origin else composed(command, texts_of(words))
 
 

@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.run import resume, startup
-from cse.lab.run.from_words import checked_config, config_of, fitted, without_added
+from cse.lab.run.from_words import checked_config, config_of, fitted, origin_of, without_added
 from cse.lab.run.job import Job, check_place, check_typed
 from cse.lab.run.launch import launched
 from cse.lab.run.logs import logging_to
@@ -62,8 +62,7 @@ def one_job(command: str, words: Sequence[Word], folder: str | Path | None) -> I
     """
     typed = without_added(words)
     with explaining(texts_of(typed), command):
-        origin = resume.started_from(typed) if command == "train" else None
-        config = config_of(command, words)
+        origin, config = origin_of(command, words), config_of(command, words)
         check_needs(needs_before_torch(config))  # before torch is imported, which takes seconds
         startup.before_libraries()
         settings = checked_config(config, command)

@@ -28,7 +28,8 @@ SWEEP_KEYS = ("cases", "report", "same_runs_as", "search_each")
 """The keys that a sweep's file has beside settings."""
 
 OWN = "CSE_CONF"
-"""The environment variable with folders laid out as conf/ is, joined as in PATH; the processes of jobs inherit it."""
+"""The environment variable with folders laid out as conf/ is, joined as in PATH. --config-dir sets it, as all processes
+of a run and of a sweep's jobs inherit it, those on a cluster too."""
 PROVIDER = "own"
 """Hydra's name for these folders, in the files that it records."""
 

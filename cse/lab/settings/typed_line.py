@@ -148,7 +148,8 @@ def refuse_unread(text: str) -> None:
 def replace_null(words: Sequence[Word], command: str) -> list[Word]:
     """Drop `experiment=null`, `variant=null` and `sweep=null`, the default: Hydra refuses null for a group.
 
-    `eval=null` and `eval=[]` score nothing, so they also turn off what selects a step, unless that is typed.
+    `eval=null` and `eval=[]` score nothing, so they also turn off what selects a step, unless that is typed. These
+    words are the person's, too: a run records them with its line, and smoke=true keeps them.
     """
     last = values_of(words)
     none = {group for group in EXTRAS if last.get(group) in ("", "null")}

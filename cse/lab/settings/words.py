@@ -51,7 +51,10 @@ class Word:
 
 
 RUN_ALONE = Word("hydra.mode=RUN", by="sweep")
-"""Hydra's word for one run, whatever a sweep's file says: the last of the words that a sweep gives one of its jobs."""
+"""Hydra's word for one run, whatever a sweep's file says: the last of the words that a sweep gives one of its jobs.
+
+So a job's line, which one may type again, and the lists of words in run.yaml and in a plan say who gave each word.
+"""
 
 
 def recorded_words(texts: Sequence[str]) -> list[Word]:
@@ -68,7 +71,7 @@ def recorded_words(texts: Sequence[str]) -> list[Word]:
 
 
 def by_whom(texts: Sequence[str]) -> list[Word]:
-    """The words, of which a sweep gave those up to RUN_ALONE."""
+    """The words, with who gave each: a sweep those up to RUN_ALONE, a person the rest."""
     count = texts.index(RUN_ALONE.text) + 1 if RUN_ALONE.text in texts else 0
     return [*(Word(text, by="sweep") for text in texts[:count]), *map(Word, texts[count:])]
 
