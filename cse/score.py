@@ -40,7 +40,7 @@ def digest_of(texts: Iterable[str], units_UN: "np.ndarray | None" = None) -> str
 
 
 def evaluator_of(name: str) -> str:
-    """The key of the evaluator in a score's full name: stsb of dev/stsb/spearman; "" of a name that has none."""
+    """The key of the evaluator in a score's full name: stsb in dev/stsb/spearman; "" if the name has none."""
     return name.partition("/")[2].partition("/")[0]
 
 

@@ -112,7 +112,7 @@ class Objective(Part, nn.Module, ABC):
     third_is_negative: bool = False
     """Whether view 2 is a hard negative, from its own column."""
     pairs_texts: bool = False
-    """Whether its views are two different texts of a row, which a guide or a score compares, and not one text twice."""
+    """Whether its views are two different texts of a row, not one text twice. A guide or a score compares them."""
     reads_scores: bool = False
     """Whether it learns from a score of each row, targets_B."""
     memory_size: int = 0
@@ -123,7 +123,7 @@ class Objective(Part, nn.Module, ABC):
     """The checkpoints that compute teacher_BE, and the weights of their cosines. `teacher_pooling` is for all."""
     teacher_pooling: str | None = None
     momentum: float | None = None
-    """Momentum of a second encoder, which computes momentum_BD (cse.training.momentum). None: no second encoder."""
+    """Momentum of a second encoder (cse.training.momentum); it computes momentum_BD. None: no second encoder."""
     head: nn.Module | None
     """The training head, or None. A second modality may share it (aux_modality.head_mode)."""
 

@@ -114,7 +114,7 @@ def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None,
         if count_units(text) >= min_units:
             yielded += 1
             yield (text,)
-    log.info("kept %d of %d documents, those of at least %d units", yielded, seen, min_units)
+    log.info("kept %d of %d documents: at least %d units", yielded, seen, min_units)
 
 
 def _files(corpus: str, copy: str | None) -> Iterator[Path]:

@@ -59,7 +59,7 @@ class Coco(Evaluator):
         seed: Seed,
         device: Device,
     ):
-        what = "SentEval's downstream/COCO (train.pkl, valid.pkl, test.pkl), which its get_transfer_data.bash fetches"
+        what = "SentEval's downstream/COCO (train.pkl, valid.pkl, test.pkl; get_transfer_data.bash fetches it)"
         self.folder = DataFolder(folder, "folder", what, allow_partial=None)
         self.width, self.margin, self.contrasts = width, margin, contrasts
         self.lr, self.batch_size, self.tenacity, self.max_epoch = lr, batch_size, tenacity, max_epoch

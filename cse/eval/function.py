@@ -23,27 +23,27 @@ KNOWN: dict[str, ScoringFunction] = {}
 
 @contextmanager
 def known(given: Sequence[Mapping[str, ScoringFunction]], taken: Collection[str]) -> Iterator[list[str]]:
-    """Know the functions in the block, whose value is their names. taken: the names of evaluators.
+    """A block in which these functions are known as evaluators. Its value is their names. taken: names in use.
 
-    Raises UserError for a name that is no word, is taken or is given twice, and for what cannot be called.
+    Raises UserError if a name is not one word, is taken or is given twice, and if an object cannot be called.
     """
     names = [name for functions in given for name in functions]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise UserError(f"eval: several functions are called {min(twice)}: give each a name of its own")
+        raise UserError(f"eval: several functions have the name {min(twice)}: give each its own name")
     functions = {name: function for functions in given for name, function in functions.items()}
     for name, function in functions.items():
         if not callable(function):
             raise UserError(
                 f"eval={{{name!r}: {function!r:.60}}}: not a function (encode, split) -> {{name: number}}; an "
-                f'evaluator\'s settings are words of their own, "eval.{name}.KEY=VALUE"'
+                f'evaluator\'s settings are separate arguments, "eval.{name}.KEY=VALUE"'
             )
         if isinstance(function, Evaluator):
             raise UserError(
-                f"eval={{{name!r}: {class_name(type(function))}(...)}}: an evaluator is chosen by its YAML, "
-                "--config-dir=FOLDER (docs/adding/evaluator.md); here a function (encode, split) -> {name: number}"
+                f"eval={{{name!r}: {class_name(type(function))}(...)}}: choose an evaluator by its YAML, "
+                "--config-dir=FOLDER (docs/adding/evaluator.md), or give a function (encode, split) -> {name: number}"
             )
         if not str(name).isidentifier() or name in taken:
-            raise UserError(f"eval={{{name!r}: ...}}: give the function a name of its own, one word, such as mine")
+            raise UserError(f"eval={{{name!r}: ...}}: give the function its own name, one word, such as mine")
         try:
             signature(function).bind(None, None)
         except TypeError as error:
@@ -57,21 +57,21 @@ def known(given: Sequence[Mapping[str, ScoringFunction]], taken: Collection[str]
 
 
 class Function(Evaluator):
-    """The scores that the function of this name returns, on every split."""
+    """The scores from the function of this name, for every split."""
 
     def __init__(self, name: Name):
         if name not in KNOWN:
             raise UserError(
-                f"eval.{name} is a function that only the Python process knows to which it was given: give it again, "
-                f"cse.train(..., eval={{'{name}': function}}), and start several processes by torchrun"
+                f"eval.{name} is a function, and only the Python process that got it knows it: give it again, "
+                f"cse.train(..., eval={{'{name}': function}}), and start several processes with torchrun"
             )
         self.name, self.function = name, KNOWN[name]
 
     def prepare(self) -> None:
-        """There is nothing to find: the function has its data."""
+        """Do nothing: the function has its data."""
 
     def __call__(self, encode: Encode, split: str) -> list[Score]:
-        """Call the function. Raises UserError for anything but {name: number}, NaN and infinity included."""
+        """Call the function. Raises UserError unless it returns {name: number}, without NaN and infinity."""
         found = self.function(encode, split)
         if isinstance(found, Mapping):  # a tensor or an array of one number is that number
             of_one = (torch.Tensor, np.ndarray)
@@ -85,5 +85,5 @@ class Function(Evaluator):
         return [Score(str(name), float(value)) for name, value in found.items()]
 
     def source(self) -> Source:
-        """That it is a function, whose data nothing here knows."""
+        """The name of the function. Its data is unknown."""
         return {"protocol": f"the function {self.name} of the script or notebook that started this"}

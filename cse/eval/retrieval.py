@@ -128,7 +128,7 @@ class Retrieval(Evaluator):
         return {**self.folder.source(how), "searched": len(self._captions(self.search)), "top": self.hits}
 
     def _captions(self, names: list[str]) -> list[Caption]:
-        """The captions of those files that exist."""
+        """The captions of the existing files."""
         return [caption for name in names for caption in self.files.get(name, [])]
 
 

@@ -71,7 +71,7 @@ def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping
         "more than its config.json has:": [
             key for key in others if key.removeprefix(prefix).partition(".")[0] in stack
         ],
-        "whole numbers (quantised weights, which are not read) in": whole_numbers(folder),
+        "integers (cse does not read quantised weights) in": whole_numbers(folder),
         "NaN or infinity in": [key for key, value in model.named_parameters() if not value.float().sum().isfinite()],
     }
     if found := [f"{problem} {found[0]} ({len(found)} in all)" for problem, found in problems.items() if found]:

@@ -81,7 +81,7 @@ class Tokenizer:
         return words if 2 * len(words) >= room else part
 
     def by_words(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
-        """The same ids as a call. Each word is tokenised once, which is faster for texts that share words.
+        """The same ids as a call. Each word is tokenised once; this is faster for texts that share words.
 
         If tokens may cross blanks, this is a plain call.
         """

@@ -68,5 +68,6 @@ def explanation(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """By its message: torch raises RuntimeErrors of several classes, Python and numpy a MemoryError."""
+    """Whether an error means too little memory, by its message: torch has several classes of RuntimeError for that,
+    Python and numpy have MemoryError."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)

@@ -52,7 +52,7 @@ def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: st
 
     m, v: moving averages; c1 = 1 - beta1^t, c2 = 1 - beta2^t, t = step + 1. torch's update is
     lr (m / c1) / (sqrt(v / c2) + eps). correction:
-      torch  as it is.
+      torch  unchanged.
       hf     Hugging Face's AdamW, which SimCSE and its followers ran: eps is added before sqrt(v) is corrected,
              lr sqrt(c2) / c1 * m / (sqrt(v) + eps): torch's with eps / sqrt(c2).
       none   no bias correction (DeCLUTR): lr m / (sqrt(v) + eps), torch's with that eps and lr c1 / sqrt(c2).

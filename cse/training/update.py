@@ -191,8 +191,9 @@ def check_settings(trainer: Trainer, encoder: Encoder, precision: str, beyond: i
     """
     if beyond > 0 and trainer.schedule in ("linear", "cosine"):
         raise UserError(
-            f"trainer.schedule_steps={trainer.schedule_steps}: then the learning rate is 0, and the run has {beyond} "
-            "more steps: set it to the steps of the run (a run that has begun keeps its schedule: start a new run)"
+            f"trainer.schedule_steps={trainer.schedule_steps}: the learning rate is 0 after these steps, but the "
+            f"run has {beyond} more: set it to the steps of the run (a run that has begun keeps its schedule: start a "
+            "new one)"
         )
     if trainer.compile and (trainer.chunk is not None or trainer.chunk_tokens is not None):
         raise UserError(

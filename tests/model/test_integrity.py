@@ -46,7 +46,7 @@ LAYER, BEYOND = "bert.encoder.layer.1.output.dense.weight", "bert.encoder.layer.
     (lambda t, _: t.update({LAYER: torch.zeros(2, 3)}), r"layer\.1\.output\.dense\.weight \(2, 3\) for \(32"),
     (lambda t, _: t[LAYER][0].fill_(torch.nan), r"NaN .*layer\.1\.output\.dense\.weight"),
     (lambda t, _: t[LAYER][0, 0].fill_(torch.inf), r"infinity .*layer\.1\.output\.dense\.weight"),
-    (lambda t, _: t.update({LAYER: t[LAYER].to(torch.int8)}), r"whole numbers .*layer\.1\.output\.dense\.weight"),
+    (lambda t, _: t.update({LAYER: t[LAYER].to(torch.int8)}), r"integers .*layer\.1\.output\.dense\.weight"),
     (lambda t, _: t.update({BEYOND: torch.zeros(1)}), r"layer\.2\.output"),
 ])  # fmt: skip
 @pytest.mark.parametrize("mlm", [False, True])

@@ -25,7 +25,7 @@ class ArraysOnly(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> object:
         """Raise UnpicklingError for a name that is not in ADMITTED."""
         if (module, name) not in ADMITTED:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which is neither an array nor text")
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, neither an array nor text")
         return super().find_class(module, name)
 
 
