@@ -8,7 +8,6 @@ The second is read-only, as is a Job's.
 """
 
 from collections.abc import Sequence
-from copy import deepcopy
 
 from omegaconf import DictConfig, OmegaConf, open_dict
 
@@ -53,7 +52,7 @@ def checked_config(config: DictConfig, command: str) -> DictConfig:
     """
     from cse.lab.settings.check import validate
 
-    settings = validate(deepcopy(config), command)
+    settings = validate(config, command)
     if command == "train":
         settings.trainer.select = selected_score(settings)
     OmegaConf.set_readonly(settings, True)

@@ -12,6 +12,7 @@ A value from a file of the user's own has the file and the line behind it (cse.l
 
 import re
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from inspect import signature
 from typing import cast
 
@@ -45,17 +46,17 @@ NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)  # in quotes, 
 
 
 def validate(cfg: DictConfig, command: str) -> DictConfig:
-    """`validate_keys` with the keys of a command: "train" or "evaluate"."""
+    """The config, checked, with the keys of a command: "train" or "evaluate"; see validate_keys."""
     return validate_keys(cfg, COMMANDS[command])
 
 
 def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
-    """Check the config, convert values in place, and return it.
+    """A copy of the config, checked, each value of the type that takes it.
 
     keys: a TypedDict of the keys that no part takes. Raises one UserError for all violations, or OmegaConf's error for
     a reference to a key that does not exist.
     """
-    check = Check(cfg)
+    check = Check(deepcopy(cfg))
     helpers = helper_keys(check.written, keys)
     for key in sorted(OmegaConf.missing_keys(without_hydra(cfg))):
         check.wrong[key] = [NOT_SET]
@@ -68,11 +69,11 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
             check.check_part(key, node)
     if check.wrong:
         raise UserError("; ".join(sentence_of(key, reasons, cfg) for key, reasons in check.wrong.items()))
-    return cfg
+    return check.cfg
 
 
 class Check:
-    """One config under check.
+    """One config under check. What pydantic converts is written into it.
 
     content: its values, resolved. written: its values by dotted key, with their references. wrong: what is wrong with
     each setting, KEY=VALUE or KEY.
