@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from omegaconf import DictConfig, open_dict, read_write
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 UNRECORDED: Final = "cls"  # the pooling of the papers, in training, of an encoder that records none
 
 

@@ -63,7 +63,7 @@ class Card(TypedDict):
 
 
 class Paths(TypedDict):
-    """The one of the paths that has no data: what is in it is made again."""
+    """The marks of the one path that has no data: what is in it is made again. Its type is that of any path."""
 
     cache: Annotated[Folder | None, Mark.MACHINE]
 
