@@ -5,13 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from accelerate import Accelerator
 from omegaconf import OmegaConf
 
 from cse import device
 from cse.errors import UserError
 from cse.lab.folder.runs import read_run
 from cse.lab.run.announce import precision_in_words
-from cse.lab.run.train import precision_of, start_processes
+from cse.lab.run.train import precision_of, set_up_torch
 from cse.model.encoder import Encoder
 
 
@@ -93,12 +94,11 @@ def test_more_processes_than_gpus_are_refused_before_any_work(gpus, cse_train, s
 def test_a_run_forbids_tf32_in_convolutions(cse_train, small_run, monkeypatch):
     seen = []
 
-    def started(cfg):
-        accelerator = start_processes(cfg)
+    def started(**asked):
         seen.append(torch.backends.cudnn.allow_tf32)
-        return accelerator
+        return Accelerator(**asked)
 
-    monkeypatch.setattr("cse.lab.run.train.start_processes", started)
+    monkeypatch.setattr("cse.lab.run.train.Accelerator", started)
     assert cse_train([*small_run, "dry_run=true"]) == 0
     assert seen == [False]
 
@@ -127,7 +127,8 @@ def test_no_variable_of_accelerate_changes_a_run(monkeypatch, caplog, gpus):
     for name, value in ASKED_OF_ACCELERATE.items():
         monkeypatch.setenv(name, value)
     cfg = OmegaConf.create({"trainer": {"deterministic": False, "precision": "fp32"}})
-    accelerator = start_processes(cfg)
+    set_up_torch(cfg)
+    accelerator = Accelerator(mixed_precision="no")
     weight = torch.ones(2, requires_grad=True)
     accelerator.backward(weight.sum())
     assert weight.grad.tolist() == [1, 1]
@@ -141,7 +142,8 @@ def test_a_macs_gpu_is_not_used(gpus, monkeypatch):
     gpus(0)
     monkeypatch.setattr("accelerate.state.is_mps_available", lambda: True)
     cfg = OmegaConf.create({"trainer": {"deterministic": False, "precision": "auto"}})
-    assert start_processes(cfg).device == torch.device("cpu")
+    set_up_torch(cfg)
+    assert Accelerator(mixed_precision="no").device == torch.device("cpu")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from toys import composed, objectives, run_of
 
 from cse.lab.run.build import make_objective
 from cse.lab.run.instantiate import make
-from cse.lab.run.train import start_processes
 from cse.lab.settings.groups import choices
 from cse.training.momentum import MomentumEncoder
 from cse.training.update import Update, geometry
@@ -115,12 +114,12 @@ def test_the_number_of_kernels_of_an_update_is_the_recorded_one(trained):
 def on_card(monkeypatch):
     """A function that puts the runs that follow on the card (True) or on the CPU (False)."""
 
-    def start(cfg):
-        accelerator = start_processes(cfg)
+    def start(**asked):
+        accelerator = Accelerator(**asked)
         accelerator.state.device = DEVICE
         return accelerator
 
-    return lambda chosen: monkeypatch.setattr("cse.lab.run.train.start_processes", start if chosen else start_processes)
+    return lambda chosen: monkeypatch.setattr("cse.lab.run.train.Accelerator", start if chosen else Accelerator)
 
 
 @pytest.mark.parametrize(("name", "way", "second"), [
