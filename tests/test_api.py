@@ -232,7 +232,7 @@ def test_load_takes_a_run_and_refuses_what_names_no_encoder(tiny_bert):
 
 
 def test_load_names_its_own_arguments(tiny_bert):
-    with pytest.raises(UserError, match=f"^name={tiny_bert}: it records no pooling; say pooling=cls"):
+    with pytest.raises(UserError, match=f"^name={tiny_bert}: it records no pooling; set pooling=cls"):
         cse.load(tiny_bert)
 
 
