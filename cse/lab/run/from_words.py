@@ -14,7 +14,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from cse.lab.run import resume, startup
 from cse.lab.run.evaluators import selected_score
 from cse.lab.settings import groups, own, provenance, smoke
-from cse.lab.settings.compose import composed, explaining, without_hydra
+from cse.lab.settings.compose import composed, without_hydra
+from cse.lab.settings.explaining import explaining
 from cse.lab.settings.words import Word, texts_of, typed_keys
 
 

@@ -21,8 +21,9 @@ from cse.lab.run.job import Job, check_place, check_typed
 from cse.lab.run.launch import launched
 from cse.lab.run.logs import logging_to
 from cse.lab.run.needs import check_needs, every_need, needs_before_torch
-from cse.lab.settings.compose import explaining, resolved, without_hydra
+from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.dotted import flattened
+from cse.lab.settings.explaining import explaining
 from cse.lab.settings.grammar import spell_word
 from cse.lab.settings.groups import file_of
 from cse.lab.settings.words import Word, texts_of, values_of

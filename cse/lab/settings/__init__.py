@@ -2,7 +2,7 @@
 
 What was typed    typed_line reads a line into words; words: one KEY=VALUE, in Hydra's grammar; shell shows a command
 What there is     groups: the files of conf/ and of --config-dir; own: the user's, read strictly
-The config        compose: the words over these files; provenance: which recipes its values come from
+The config        compose: the words over these files; explaining: its errors; provenance: the recipes it comes from
 Its meaning       keys: what each key is for, as schema and signatures declare it; smoke: any config made small
 Its check         check: each node against the types of its part (part_class) or of the command (schema)
 A wrong word      mistakes: one sentence for it; suggest, other_trainers and lookup know what it may have meant

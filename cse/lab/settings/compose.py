@@ -1,22 +1,17 @@
-"""From words to a composed config: compose conf/, and refuse what Hydra would ignore or write into a run's files."""
+"""From words to a composed config: compose conf/, and refuse what Hydra would ignore."""
 
-import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-import yaml
-from omegaconf import DictConfig, Node, OmegaConf
-from omegaconf.basecontainer import BaseContainer
+from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.grammar import parse_word
-from cse.lab.settings.groups import CONF_DIR, SWEEPS_DIR, choices, own_folders
-from cse.lab.settings.mistakes import explain, no_choice
+from cse.lab.settings.groups import CONF_DIR, choices, own_folders
+from cse.lab.settings.mistakes import no_choice
 from cse.lab.settings.words import Word
 
 SINGLE = ("model", "objective", "augmentation", "aux_modality")
@@ -98,57 +93,3 @@ def names_choices(word: Word) -> bool:
     if isinstance(value, list):
         return word.key not in SINGLE and all(isinstance(one, str) for one in value)
     return isinstance(value, dict) or (isinstance(value, str) and value != "")
-
-
-@contextmanager
-def explaining(words: Sequence[str], command: str) -> Iterator[None]:
-    """Turn an error of Hydra, OmegaConf or YAML in the block into a UserError.
-
-    In the block, only paths and conf/ itself may read the environment.
-    """
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-
-    try:
-        with guarded_environment():
-            yield
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(explain(error, words, command)) from error
-    except yaml.YAMLError as error:  # in a choice of the user's own
-        raise UserError(" ".join(str(error).split())) from error
-
-
-@contextmanager
-def guarded_environment() -> Iterator[None]:
-    """In the block, ${oc.env:NAME} is `from_environment`. After it, it is OmegaConf's own, for the configs of others in
-    this process: a notebook's, or a program's that imports cse."""
-    before = BaseContainer._resolvers["oc.env"]
-    OmegaConf.register_new_resolver("oc.env", from_environment, replace=True)
-    try:
-        yield
-    finally:
-        BaseContainer._resolvers["oc.env"] = before
-
-
-def from_environment(name: str, *default: str | None, _node_: Node, _root_: BaseContainer) -> str | None:
-    """${oc.env:NAME,DEFAULT}: OmegaConf's own, but refused if it could write a secret into a run's files, and an empty
-    variable is none, as in shells and container files that name each.
-
-    Values end up in results.json, train.log and every tracker. Configs that are not ours are left alone.
-    """
-    key = str(_node_._get_full_key(None))
-    ours = isinstance(_root_, DictConfig) and {"paths", "eval", "hydra"} & set(_root_)
-    if ours and not key.startswith("paths.") and name not in known_variables():
-        raise UserError(
-            f"{key} is written into a run's files, so it cannot read {name} from the environment: only paths.* can"
-        )
-    if name not in os.environ and not default:
-        raise KeyError(f"Environment variable '{name}' not found")
-    return os.environ.get(name) or (default[0] if default else None)
-
-
-@cache
-def known_variables() -> frozenset[str]:
-    """The environment variables that conf/ and sweeps/ read."""
-    files = [file for folder in (CONF_DIR, SWEEPS_DIR) for file in Path(folder).rglob("*.yaml")]
-    return frozenset(name for file in files for name in re.findall(r"oc\.env:(\w+)", file.read_text(encoding="utf-8")))

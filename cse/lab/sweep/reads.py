@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from cse.errors import UserError
 from cse.lab.run.needs import needs_of
-from cse.lab.settings.compose import composed, explaining, is_group
+from cse.lab.settings.compose import composed, is_group
+from cse.lab.settings.explaining import explaining
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.typed_line import read_typed_line
