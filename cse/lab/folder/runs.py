@@ -179,11 +179,11 @@ def read_run(folder: Path) -> Run:
 
 
 def words_in(folder: Path, results: Results) -> Sequence[str]:
-    """The settings of the command line that results.json records; none, with a warning, if no shell wrote it."""
+    """The settings of the command line that results.json records; none, with a warning, if its quotes are damaged."""
     try:
         return split_flags(shlex.split(results["command"])[1:])[0]
     except ValueError as error:
-        log.warning("%s cannot be read (%s): it is left out", folder / "results.json", error)
+        log.warning("%s: the words of its command are ignored (%s)", folder / "results.json", error)
         return []
 
 

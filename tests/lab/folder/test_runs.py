@@ -54,9 +54,11 @@ def test_a_scored_run_has_the_seed_of_its_training(leave):
      ("sweep=a/b", "~report", "data.path=my file", "hydra.mode=RUN")),
     ("cse-train 'unbalanced", ()), ("", ()),
 ])  # fmt: skip
-def test_the_words_of_a_command_are_its_settings(leave, command, words):
-    run = read_run(leave("a", {"seed": 1}, overrides=["seed=1"], command=command))
+def test_the_words_of_a_command_are_its_settings(leave, caplog, command, words):
+    run = read_run(folder := leave("a", {"seed": 1}, overrides=["seed=1"], command=command))
     assert tuple(texts_of(run.words)) == words
+    warned = [f"{folder}/results.json: the words of its command are ignored (No closing quotation)"]
+    assert caplog.messages == (warned if "unbalanced" in command else [])
 
 
 def test_a_group_is_found_by_its_choice_and_a_value_by_its_key(leave):
