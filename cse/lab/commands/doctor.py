@@ -102,7 +102,7 @@ def machine(cfg: DictConfig, silent: str) -> Iterator[tuple[str, Finding]]:
     from huggingface_hub.constants import HF_HUB_CACHE
 
     from cse.device import computes_bf16, count_gpus
-    from cse.lab.tracking.wandb import has_key
+    from cse.lab.tracking.wandb_offline import has_key
 
     fits = (3, 11) <= sys.version_info[:2] < (3, 14)
     yield "python", have(fits, f"{platform.python_version()} on {platform.platform()}")

@@ -20,7 +20,7 @@ from cse.lab.settings.explaining import explaining
 from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.shell import shell_line
 from cse.lab.settings.words import Word, texts_of, typed_keys
-from cse.lab.tracking.wandb import has_key
+from cse.lab.tracking.wandb_offline import has_key
 
 COMMANDS = {program: command for command, program in PROGRAMS.items()}
 """The command, "train" or "evaluate", of each program."""

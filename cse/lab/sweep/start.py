@@ -15,7 +15,7 @@ from cse.lab.sections import to_columns
 from cse.lab.settings.words import texts_of
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.process import Outcome
-from cse.lab.tracking.wandb import sync_line
+from cse.lab.tracking.wandb_offline import sync_line
 from cse.score import Score, in_short
 from cse.training.signals import SignalForwarder
 

@@ -28,7 +28,11 @@ LONGEST_TAG = 64  # characters; with a longer one W&B would not start
 
 @dataclass(frozen=True)
 class RunInfo:
-    """kind: of command. config: resolved. commit: of this code, None if unknown. versions: of packages."""
+    """What a tracker shows of a run beside its numbers.
+
+    kind: "train" of cse-train, "eval" of cse-eval. config: resolved. command: the line that started it. commit: of
+    this code, None if not known. versions: of packages.
+    """
 
     kind: Literal["train", "eval"]
     config: Config
@@ -135,21 +139,21 @@ class BackgroundTracker:
 class Trackers:
     """Passes every event to every log. A tracker that cannot start gets one warning, and the run goes on.
 
-    others: each tracker's class with its YAML's own keys (`_partial_`), to be called with (folder, about, resume_step).
+    builders: each tracker's class with its YAML's own keys (`_partial_`), called with (folder, about, resume_step).
     """
 
     def __init__(
         self,
         folder: str | Path,
         about: RunInfo,
-        others: Iterable[partial[Tracker]] = (),
+        builders: Iterable[partial[Tracker]] = (),
         resume_step: int | None = None,
     ):
         self.jsonl = Jsonl(folder, resume_step)
-        self.others: list[BackgroundTracker] = []
-        for build in others:
+        self.trackers: list[BackgroundTracker] = []
+        for build in builders:
             try:
-                self.others.append(BackgroundTracker(build(folder=folder, about=about, resume_step=resume_step)))
+                self.trackers.append(BackgroundTracker(build(folder=folder, about=about, resume_step=resume_step)))
             except Exception as error:
                 warn(build.func.__name__, "could not start", error)
 
@@ -168,13 +172,13 @@ class Trackers:
     def finish(self, exit_code: int, summary: Json, patience: float = math.inf) -> None:
         """The last call; see Tracker.finish. patience: the most seconds for each tracker, if less than its own."""
         self._call(lambda tracker: tracker.finish(exit_code, summary))
-        for other in self.others:
-            other.end(min(patience, other.tracker.patience))
+        for one in self.trackers:
+            one.end(min(patience, one.tracker.patience))
 
     def _call(self, call: Call) -> None:
         call(self.jsonl)
-        for other in self.others:
-            other.submit(call)
+        for one in self.trackers:
+            one.submit(call)
 
 
 def warn(name: str, what: str, error: Exception) -> None:

@@ -10,9 +10,8 @@ import logging
 import math
 import os
 import secrets
-import shlex
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
@@ -23,6 +22,7 @@ from cse.errors import in_short
 from cse.files import Json, read_json, write_json
 from cse.lab.settings.dotted import Config
 from cse.lab.tracking.trackers import RunInfo
+from cse.lab.tracking.wandb_offline import has_key, unsent, upload_command
 from cse.ranges import Name, Positive
 
 if TYPE_CHECKING:  # importing wandb is slow
@@ -96,15 +96,13 @@ class Wandb:
 
         self.wandb, self.folder, self.artifact = wandb, Path(folder), artifact
         self.patience = finish_timeout + 5  # seconds, so that W&B's own limit and message come first
+        mode = mode_in_use(mode)
+        self.writes = mode != "disabled"
         self.file = self.folder / "wandb" / "run.json"
         self.known: Json = {"id": id or secrets.token_hex(4), "best": {}}
         if resume_step is not None:
             self.known |= read_json(self.file)
-        self.variables = name_service_folders(self.folder)
-        mode = mode_in_use(mode)
-        if mode != "disabled":  # else nothing is written, not even the service's log
-            wandb.setup(wandb.Settings(silent=True))
-        self.start: Config = dict(
+        self.arguments: Config = dict(
             project=project,
             entity=entity,
             group=group or about.group,
@@ -115,18 +113,21 @@ class Wandb:
             config=config_of(about),
             reinit="finish_previous",
             dir=os.environ.get("WANDB_DIR") or str(folder),
-            settings=wandb.Settings(
-                silent=True, console="wrap", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
-            ),
         )
+        self.variables = name_service_folders(self.folder)
         try:
+            if self.writes:  # else not even the service's log is written
+                wandb.setup(wandb.Settings(silent=True))
+            self.arguments["settings"] = wandb.Settings(
+                silent=True, console="wrap", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
+            )
             self.run = self._start_online() if mode == "online" else self._start(mode)
+            if self.writes:
+                write_json(self.file, self.known)
+                log.info("%-10s %s", "W&B", self.where)
         except Exception:
             self.abandon()
             raise
-        if mode != "disabled":
-            write_json(self.file, self.known)
-            log.info("%-10s %s", "W&B", self.where)
 
     def _start_online(self) -> "wandb.Run":
         """Start the run online, or offline with a warning that says why."""
@@ -143,7 +144,7 @@ class Wandb:
     def _start(self, mode: Literal["online", "offline", "disabled"]) -> "wandb.Run":
         """Start the run, with train/step as the x axis of everything."""
         again: Config = {"resume": "allow"} if mode == "online" else {}
-        run = self.wandb.init(**self.start, **again, id=self.known["id"], mode=mode)
+        run = self.wandb.init(**self.arguments, **again, id=self.known["id"], mode=mode)
         run.define_metric("train/step")
         for split in ("train", "test"):  # patterns must not overlap: which of two would win is undefined
             run.define_metric(f"{split}/*", step_metric="train/step")
@@ -155,13 +156,13 @@ class Wandb:
         """The run's page, or the command that uploads it: all pieces of a resumed run that are not uploaded yet."""
         if self.run.settings.mode != "offline":
             return str(self.run.url)
-        return shlex.join(["wandb", "sync", *map(str, unsent(Path(self.run.dir).parents[1], self.run.id))])
+        return upload_command(unsent(Path(self.run.dir).parents[1], self.run.id))
 
     def log(self, metrics: dict[str, float], step: int, lower_is_better: Collection[str] = ()) -> None:
         """Log the metrics of one step, by name."""
         self.run.log({**metrics, "train/step": step})
         scores = {name: value for name, value in metrics.items() if name.startswith("dev/") and not math.isnan(value)}
-        if scores and step > 0 and self.run.settings.mode != "disabled":  # step 0 is the untrained encoder's
+        if scores and step > 0 and self.writes:  # step 0 is the untrained encoder's
             best = self.known["best"]
             for name, value in scores.items():
                 better = min if name in lower_is_better else max
@@ -184,13 +185,13 @@ class Wandb:
         if self.artifact and exit_code == 0 and best.is_dir():  # cse-eval leaves none
             self.run.log_artifact(str(best), f"best-{self.run.id}", "model")
         self.run.finish(exit_code=exit_code)
-        forget(self.variables)
-        if self.run.settings.mode != "disabled":
+        self._forget_service_folders()
+        if self.writes:
             log.info("%-10s %s", "W&B", where)
 
     def abandon(self) -> None:
         """Tear down W&B's service, its exit hook first, in a thread, because a hanging service never answers."""
-        forget(self.variables)
+        self._forget_service_folders()
 
         def tear_down() -> None:
             with suppress(Exception, SystemExit):  # SystemExit would end this process with W&B's exit code
@@ -200,21 +201,19 @@ class Wandb:
         ending.start()
         ending.join(TEARDOWN_SECONDS)
 
+    def _forget_service_folders(self) -> None:
+        for name in self.variables:
+            os.environ.pop(name, None)
+
 
 def name_service_folders(folder: Path) -> list[str]:
     """Have W&B's cache and staging area in the run's folder, unless the user set them. Returns the environment
-    variables that this sets, which the run is to `forget` at its end: a later run of the process has its own folder."""
+    variables that this sets. The run removes them at its end: a later run of the process has its own folder."""
     places = {"WANDB_CACHE_DIR": "cache", "WANDB_DATA_DIR": "staging"}
     unset = [name for name in places if name not in os.environ]
     for name in unset:
         os.environ[name] = str(folder.resolve() / "wandb" / places[name])
     return unset
-
-
-def forget(variables: Iterable[str]) -> None:
-    """Remove variables from the environment."""
-    for name in variables:
-        os.environ.pop(name, None)
 
 
 def mode_in_use(
@@ -224,34 +223,6 @@ def mode_in_use(
     if mode != "auto":
         return mode
     return "online" if has_key() else "disabled"
-
-
-def unsent(folder: Path, id: str) -> list[Path]:
-    """What W&B wrote into its folder offline for a run, one piece for each start, and did not upload since."""
-    pieces = sorted(folder.glob(f"offline-run-*-{id}"))
-    return [piece for piece in pieces if not any(piece.glob("*.synced"))]
-
-
-def sync_line(folder: Path, names: Iterable[str]) -> str:
-    """The command that uploads what these runs of a folder logged offline; "" if there is nothing."""
-    pieces: list[Path] = []
-    for run in (folder / name for name in names):
-        if (file := run / "wandb" / "run.json").is_file():
-            pieces += unsent(Path(os.environ.get("WANDB_DIR") or run) / "wandb", read_json(file)["id"])
-    if len(pieces) > 1 and set(folder.glob("*/wandb/offline-run-*")) == set(pieces):
-        return f"wandb sync {shlex.quote(str(folder))}/*/wandb/offline-run-*"
-    return shlex.join(["wandb", "sync", *map(str, pieces)]) if pieces else ""
-
-
-def has_key() -> bool:
-    """Whether W&B finds an API key in the environment, in its settings, or in the user's netrc file."""
-    import wandb
-    from requests.utils import get_netrc_auth
-
-    settings = wandb.Settings()  # wandb.setup()'s need its service, which writes files
-    settings.update_from_system_settings()
-    settings.update_from_env_vars(dict(os.environ))
-    return bool(settings.api_key or settings.identity_token_file or get_netrc_auth(settings.base_url))
 
 
 def config_of(about: RunInfo) -> Config:

@@ -101,6 +101,6 @@ def test_a_hanging_tracker_that_fails_when_it_is_torn_down_gets_no_second_warnin
     trackers = Trackers(tmp_path, ABOUT, [partial(HangsUntilAbandoned, events=events)])
     trackers.log({"train/loss": 1.0}, 1)
     trackers.finish(0, {})
-    trackers.others[0].thread.join()
+    trackers.trackers[0].thread.join()
     assert [message.split()[0] for message in caplog.messages] == ["HangsUntilAbandoned"]
     assert [event[0] for event in events] == ["start", "abandon"]

@@ -25,7 +25,8 @@ from toy_wandb import ToyWandb
 import cse
 from cse.errors import UserError
 from cse.lab.tracking.trackers import RunInfo, Trackers
-from cse.lab.tracking.wandb import Wandb, has_key, sync_line
+from cse.lab.tracking.wandb import Wandb
+from cse.lab.tracking.wandb_offline import has_key, sync_line
 
 CONF = Path(__file__).parents[3] / "conf" / "tracker"
 KEY = "0" * 40
@@ -155,6 +156,20 @@ def test_two_runs_of_a_process_have_a_staging_area_each(environment, tmp_path):
     assert "WANDB_DATA_DIR" not in os.environ
 
 
+@pytest.mark.parametrize("step", ["setup", "Settings"])
+def test_a_start_that_fails_leaves_no_variable_for_a_later_run(environment, tmp_path, step):
+    import wandb
+
+    def refuse(*_, **__):
+        raise PermissionError("no")
+
+    with environment.context() as refusing:
+        refusing.setattr(wandb, step, refuse)
+        with pytest.raises(PermissionError):
+            start(tmp_path, "offline")
+    assert not {"WANDB_CACHE_DIR", "WANDB_DATA_DIR"} & os.environ.keys()
+
+
 def kill_service(_=None) -> None:
     """Kill the W&B service that this process has started."""
     found = subprocess.run(["pgrep", "-P", str(os.getpid()), "wandb-core"], capture_output=True, text=True)
@@ -170,7 +185,7 @@ def test_a_dying_service_gets_one_warning(environment, tmp_path, caplog, capfd, 
         kill_service()
         trackers.log({"train/loss": 0.5}, 2)
     else:
-        trackers.others[0].submit(kill_service)
+        trackers.trackers[0].submit(kill_service)
     trackers.finish(0, {"test/sts/average": 76.25})
     (warning,) = ours(caplog)
     assert warning.startswith("Wandb ")
@@ -283,7 +298,8 @@ def test_the_seeds_of_a_setting_are_one_group():
     assert replace(ABOUT, kind="eval").group is None
 
 
-def test_one_line_uploads_what_all_runs_of_a_folder_logged_offline(environment, tmp_path):
+def test_one_line_uploads_what_all_runs_of_a_folder_logged_offline(environment, tmp_path, caplog):
+    """One with a damaged run.json costs a warning."""
     for run, id, sent in (("a", "1", False), ("b b", "2", True), ("b b", "2", False)):
         piece = tmp_path / run / "wandb" / f"offline-run-{sent:d}-{id}"
         piece.mkdir(parents=True)
@@ -292,6 +308,12 @@ def test_one_line_uploads_what_all_runs_of_a_folder_logged_offline(environment, 
     first, second = tmp_path / "a/wandb/offline-run-0-1", tmp_path / "b b/wandb/offline-run-0-2"
     assert shlex.split(sync_line(tmp_path, ["a", "b b", "c"]))[2:] == [str(first), str(second)]
     assert sync_line(tmp_path, ["c"]) == ""
+    (tmp_path / "d/wandb").mkdir(parents=True)
+    for damaged in ("", "{}", "[1]", '{"id": 5}'):
+        (tmp_path / "d/wandb/run.json").write_text(damaged)
+        assert sync_line(tmp_path, ["a", "b b", "d"]) == sync_line(tmp_path, ["a", "b b"])
+        assert f"{tmp_path}/d/wandb/run.json is damaged" in caplog.text
+        caplog.clear()
     shutil.rmtree(tmp_path / "b b/wandb/offline-run-1-2")
     pattern = shlex.split(sync_line(tmp_path, ["a", "b b"]))[2]
     assert set(glob(pattern)) == {str(first), str(second)}
