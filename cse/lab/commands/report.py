@@ -12,7 +12,7 @@ from cse.lab.settings.dotted import Config
 HELP = """\
 cse-report: compare runs with each other, or with what a paper printed.
 
-  cse-report runs=multirun                            any folder of runs: which are done, alive, failed; which is best
+  cse-report multirun                                 any folder of runs: which are done, alive, failed; which is best
   cse-report runs='multirun/x/*seed_1*'               a part of it, by a quoted glob
   cse-report runs=multirun where=seed=1,2,model=bert  the runs that have these settings: either seed, and this model
   cse-report runs=[A,B] metrics=[test/sts/*]          several folders, and the scores that the table shows
@@ -32,14 +32,14 @@ Writes      into out=FOLDER (reports/FOLDER, reports/A+B, reports/PAPER/TABLE by
             sweep=  report.html (figures inside), report.md, report.csv (unrounded), report.tex, figures/*.{png,svg},
                     claims.csv (the paper's claims about the table, and what the runs say)
 Compares    seed=KEY: the key in which repetitions differ (seed)
-            confidence=0.95  tolerance=0.1 (points that pass)
+            confidence=0.95; with sweep=, tolerance=0.1 (points that pass)
 Exit codes: 0 done (even if runs are missing: the report says which), 1 gate= is not passed or the report could not be
 written, 2 a mistake.
 """
 
 
 def main() -> None:
-    """The console script. Exit codes: 0 done, 1 a full disk, 2 the user's mistake."""
+    """The console script. Exit codes: 0 done, 1 a gate that is not passed or a full disk, 2 the user's mistake."""
     with exit_on_error():
         words = arguments_or_exit(HELP)
         from cse.lab.commands.report_settings import reporting_settings

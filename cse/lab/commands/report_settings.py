@@ -19,8 +19,8 @@ from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.suggest import nearest
 from cse.ranges import STRICT, Name, NonNegative, Positive
 
-OF_RUNS = ("metrics", "seed", "where", "baseline", "gate", "within", "differ")  # which a sweep's report does not read
-TEXT = ("sweep", "out", "baseline", "where")  # never parsed as a number or a list
+OF_RUNS = ("metrics", "seed", "where", "baseline", "gate", "within")  # which a sweep's report does not read
+TEXT = ("sweep", "out", "baseline", "where")  # never parsed as a number or a list; null is no text
 
 
 @with_config(STRICT)
@@ -48,26 +48,31 @@ def reporting_settings(arguments: list[str]) -> Config:
     """
     defaults = yaml.safe_load((Path(CONF_DIR) / "reporting.yaml").read_text(encoding="utf-8"))
     typed: Config = {}
-    for argument in arguments:
+    for word in arguments:
+        argument = f"runs={word}" if is_folder_alone(word, list(defaults)) else word
         check_argument(argument, known=list(defaults), given=typed)
         key, _, value = argument.partition("=")
         typed[key] = value if is_text(key, value) else parsed_value(argument)
     config = resolved(validate_keys(OmegaConf.create({**defaults, **typed}), Reporting))
-    config["runs"] = config["runs"] or []
     check_together(config, defaults)
+    config["runs"] = config["runs"] or []
     return config
+
+
+def is_folder_alone(word: str, known: list[str]) -> bool:
+    """Whether a word is no KEY=VALUE but a folder, whose name may have a =."""
+    return word.partition("=")[0] not in known and os.path.isdir(word)
 
 
 def check_argument(argument: str, known: list[str], given: Config) -> None:
     """Refuse what is not KEY=VALUE of a known key that was not given yet."""
     key, equals, value = argument.partition("=")
     if key not in known:
-        hint = f"; a folder of runs is runs={key}" if os.path.isdir(key) else nearest(key, known)
-        raise UserError(f"{argument}: there is no key {key}{hint}")
+        raise UserError(f"{argument}: there is no key {key}{nearest(key, known)}")
     if not equals:
         raise UserError(f"{argument}: type {key}=VALUE")
     if key in given:
-        raise UserError(f"{argument}: {key}= is there twice; give it once (where=KEY=VALUE,KEY=VALUE)")
+        raise UserError(f"{argument}: {key}= is there twice; give it once (runs=[A,B], where=KEY=VALUE,KEY=VALUE)")
     if "${" in value:
         raise UserError(f"{argument}: $ is not expanded: type the value itself")
 
@@ -75,7 +80,7 @@ def check_argument(argument: str, known: list[str], given: Config) -> None:
 def is_text(key: str, value: str) -> bool:
     """Whether a value stands for itself: a name, or a single folder."""
     is_list = value[:1] == "[" and value[-1:] == "]"
-    return key in TEXT or (key == "runs" and value != "null" and not is_list)
+    return value != "null" and (key in TEXT or (key == "runs" and not is_list))
 
 
 def parsed_value(argument: str) -> object:
@@ -88,11 +93,19 @@ def parsed_value(argument: str) -> object:
 
 
 def check_together(config: Config, defaults: Config) -> None:
-    """Refuse settings of which nothing can be reported together."""
-    if config["differ"] is not None and len(config["differ"]) != 2:
-        raise UserError("differ=[RUN,RUN] names two runs")
-    if not config["sweep"] and not config["runs"] and not config["differ"]:
+    """Refuse settings that one report cannot have together: none is ignored silently."""
+    changed = [key for key, value in config.items() if value != defaults[key]]
+    if config["differ"] is not None:
+        if len(config["differ"]) != 2:
+            raise UserError("differ=[RUN,RUN] names two runs")
+        for key in changed:
+            if key not in ("differ", "out"):
+                raise UserError(f"{key}={config[key]} does not go with differ=[RUN,RUN], which takes only out=")
+    elif config["sweep"]:
+        for key in OF_RUNS:
+            if key in changed:
+                raise UserError(f"{key}={config[key]} is for runs=FOLDER; a sweep's rows are compared with its paper's")
+    elif not config["runs"]:
         raise UserError("nothing to report: give sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
-    of_runs = next((key for key in OF_RUNS if config[key] != defaults[key]), None)
-    if config["sweep"] and of_runs:
-        raise UserError(f"{of_runs}={config[of_runs]} is for runs=FOLDER; a sweep's rows are compared with its paper's")
+    elif "tolerance" in changed:
+        raise UserError(f"tolerance={config['tolerance']} is for sweep=PAPER/TABLE; runs without a paper use within=")

@@ -268,10 +268,11 @@ def curves_of(comparison: Comparison) -> pd.DataFrame:
     best_first = [(place, run) for place, setting in enumerate(comparison.ranked) for run in setting.runs]
     for place, run in best_first[:RUNS]:
         events = pd.DataFrame(run.events()).drop(columns=NO_METRICS, errors="ignore")
-        if len(events):
+        names = events.columns.drop("step", errors="ignore")
+        if len(names):  # a damaged file may have events without a metric
             scores = events.set_index("step").astype(float).rename_axis(columns="metric")
             points = scores.stack().dropna().reset_index(name="value")
-            most = ALL_POINTS // min(RUNS, len(comparison.runs)) // scores.shape[1]
+            most = ALL_POINTS // min(RUNS, len(comparison.runs)) // len(names)
             points = thinned(points, max(2, min(POINTS, most)))
             name = escape(folder_below(run, comparison.folders))
             parts.append(points.assign(setting=place, seed=str(run.get(comparison.seed)), run=name))

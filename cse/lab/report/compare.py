@@ -64,7 +64,7 @@ class Setting:
 
     @property
     def no_better(self) -> bool:
-        """Whether a included run is no better than its encoder untrained."""
+        """Whether an included run is no better than its encoder untrained."""
         return any(run.no_better for run in self.included)
 
 

@@ -18,6 +18,7 @@ from cse.lab.settings.keys import role_of
 from cse.score import in_short
 
 SINGLY = 12  # jobs, or problems, that are named one by one; of more jobs each group is counted
+JOINS = "joins runs that differ in "
 FURTHEST_FIRST = (State.DONE, State.RUNNING, State.STOPPED, State.FAILED, State.NOT_STARTED)
 """The state of a job with several runs is the first of these."""
 
@@ -65,7 +66,7 @@ def unlike_in_one(runs: list[Run], seed: str, settings: bool) -> list[str]:
         return []
     keys = [key for key in keys_that_vary(runs, seed) if makes_unlike(key)] if settings else []
     differing = [*keys, *changed_texts(runs), *scored_differently(runs)]
-    return [f"joins runs that differ in {'; '.join(differing)}"] if differing else []
+    return [f"{JOINS}{'; '.join(differing)}"] if differing else []
 
 
 def makes_unlike(key: str) -> bool:
@@ -153,13 +154,15 @@ def rest_on_other_data(runs: list[Run], score: str) -> bool:
     return any(map(differs, others))
 
 
-def unlike_in_all(what: str, runs: list[Run], said: list[str]) -> list[str]:
+def unlike_in_all(what: str, runs: list[Run], notes: list[str]) -> list[str]:
     """A line for how the runs of all cells, or of all settings, are unlike: in training files or in scoring.
 
-    what: "cells" or "settings". said: the lines on each cell or setting, whose words are not said again.
+    what: "cells" or "settings". notes: the lines on each cell or setting; what they have of `unlike_in_one` is left
+    out.
     """
     found = [*changed_texts(runs, settings=True), *scored_differently(runs)]
-    differing = [one for one in found if not any(one in line for line in said)]
+    noted = {difference for line in notes for difference in line.partition(JOINS)[2].split("; ")}
+    differing = [difference for difference in found if difference not in noted]
     return [f"Not all {what} were trained and scored alike: {'; '.join(differing)}."] if differing else []
 
 

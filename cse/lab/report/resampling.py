@@ -56,10 +56,9 @@ def compare_items(left: ScoredEncoder, right: ScoredEncoder, confidence: float, 
 
 def why_items_differ(every: Sequence["Resampled"]) -> str:
     """Why these scores are not known to be over the same items; "" if they are."""
-    texts = {one.texts for one in every}
-    other_truth = len({one.truth for one in every}) > 1
-    other_texts = len(texts) > 1 and "" not in texts
-    if other_truth or other_texts:
+    truths = {one.truth for one in every}
+    texts = {one.texts for one in every} - {""}
+    if len(truths) > 1 or len(texts) > 1:
         return "their test items are not the same"
     if not all(one.texts or one.varied for one in every):
         return "one side does not say of which texts its test items are: score it again"

@@ -180,7 +180,8 @@ class Plot(BaseModel):
             raise ValueError(f"{self.name}: a {self.kind} has no key {sorted(unknown)[0]!r}")
         if missing := REQUIRED[self.kind] - said:
             raise ValueError(f"{self.name}: a {self.kind} needs {sorted(missing)[0]}")
-        if lost := set(self.level) - set(self.series or ()):
+        is_known = not self.series_key  # the values of a key are known only when there are runs
+        if is_known and (lost := set(self.level) - set(self.series or {})):
             raise ValueError(f"{self.name}: the level {sorted(lost)[0]!r} is not one of its series")
         if list(self.edges) != sorted(set(self.edges)):
             raise ValueError(f"{self.name}: the edges {list(self.edges)} do not rise")

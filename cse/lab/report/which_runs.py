@@ -62,9 +62,12 @@ def asked_for(folders: Sequence[Path], where: str | None, seed: str) -> Asked:
 
 
 def places(folder: Path) -> list[Path]:
-    """The folder. If there is no such folder and its name is a glob, all that the glob names."""
-    named = [] if folder.exists() else sorted(glob.glob(str(folder)))
-    return list(map(Path, named)) or [folder]
+    """The folder. If there is no such folder and its name is a glob, every folder that the glob names.
+
+    A glob names files too, such as the jobs.jsonl of a command of several jobs: these are left out.
+    """
+    named = [] if folder.exists() else sorted(map(Path, glob.glob(str(folder))))
+    return [place for place in named if place.is_dir()] or [folder]
 
 
 def folder_above(folder: Path) -> Path:

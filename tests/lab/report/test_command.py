@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from typed import exit_code
 
+from cse.errors import UserError
 from cse.lab.commands.report_settings import reporting_settings
 from cse.lab.report import paper_report
 from cse.lab.settings import groups
@@ -59,10 +60,41 @@ def test_a_report_is_named_by_all_that_it_compares(three_runs):
     assert (three_runs / "reports/B/runs.csv").read_bytes() == alone
 
 
-@pytest.mark.parametrize("key", ["gate", "confidence", "tolerance"])
-def test_every_number_may_have_an_exponent(key):
+@pytest.mark.parametrize(
+    ("of", "key"), [("runs=[2026-01-01]", "gate"), ("runs=[2026-01-01]", "confidence"), ("sweep=a/b", "tolerance")]
+)
+def test_every_number_may_have_an_exponent(of, key):
     """As in Hydra; for YAML 1.1, 1e-1 is text and 2026-01-01 a date."""
-    assert reporting_settings(["runs=[2026-01-01]", f"{key}=1e-1"])[key] == 0.1
+    assert reporting_settings([of, f"{key}=1e-1"])[key] == 0.1
+
+
+@pytest.mark.parametrize("key", ["sweep", "out", "baseline", "where"])
+def test_a_given_null_is_no_text(key):
+    assert reporting_settings(["runs=x", f"{key}=null"])[key] is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["differ=[A,B]", word] for word in ("gate=0.5", "gate=0", "runs=C", "sweep=a/b", "baseline=a=1")),
+        *(["differ=[A,B]", word] for word in ("where=a=1", "within=1", "metrics=[test/*]", "tolerance=1", "seed=s")),
+        ["runs=A", "tolerance=0.5"],
+        ["sweep=a/b", "gate=0"],
+    ],
+)
+def test_no_setting_is_ignored_silently(words):
+    with pytest.raises(UserError, match=f"^{words[-1].partition('=')[0]}="):
+        reporting_settings(words)
+
+
+@pytest.mark.parametrize("name", ["x", "x/lr=1"])
+def test_a_folder_alone_is_a_folder_of_runs(folder, name):
+    (folder / name).mkdir(parents=True)
+    assert reporting_settings([name])["runs"] == [name]
+    with pytest.raises(UserError, match="twice"):
+        reporting_settings([name, name])
+    with pytest.raises(UserError, match="there is no key y"):
+        reporting_settings(["y"])
 
 
 def test_a_sweep_without_a_report_is_refused_by_its_files_name(folder, monkeypatch, capsys):
@@ -100,6 +132,7 @@ def mixed_runs(leave, folder):
         for seed in (1, 2):
             leave(f"x/lr={lr},seed_{seed}", {"trainer.lr": lr, "seed": seed}, {"dev/x": 70.0 + lr + seed})
     leave("x/smoke", {"trainer.lr": 3, "seed": 1, "smoke": True}, {"dev/x": 99.0})
+    (folder / "runs/x/jobs.jsonl").touch()  # as every command of several jobs leaves it
     return folder
 
 
@@ -154,6 +187,8 @@ def test_latex_says_once_what_names_of_scores_share_and_has_signs_for_hyphens(le
     ("words", "folders"),
     [
         (["runs=runs/x/*seed_1*"], ["lr=1,seed_1", "lr=2,seed_1"]),
+        (["runs=runs/x/*"], ["lr=1,seed_1", "lr=1,seed_2", "lr=2,seed_1", "lr=2,seed_2", "smoke"]),
+        (["runs=runs/x/*.jsonl"], []),
         (["runs=runs", "where=lr=2,seed=2"], ["lr=2,seed_2"]),
         (["runs=runs", "where=lr=7"], []),
         (["runs=runs", "where=[trainer.lr=2,seed=2]"], ["lr=2,seed_2"]),

@@ -12,6 +12,7 @@ from cse.lab.report.notes import (
     rest_on_other_data,
     scored_differently,
     seen_in_training,
+    unlike_in_all,
     unlike_in_one,
 )
 
@@ -68,6 +69,16 @@ def test_a_file_that_is_shared_says_nothing_of_the_tests(leave, runs, score, oth
         files = {"dev.csv": {"sha256": "1"}, f"{name}/t.csv": {"sha256": name}}
         leave(name, {"seed": 1}, {score: 1.0}, data={"pairs": {"files": files}})
     assert rest_on_other_data(runs(), score) == other
+
+
+def test_a_difference_is_noted_once_and_hidden_by_no_longer_one(leave, runs):
+    for name, torch in (("a", "2.1"), ("b", "2.2")):
+        leave(name, {"seed": 1}, {"test/sts/average": 1.0}, versions={"torch": torch})
+    (difference,) = scored_differently(runs())
+    noted = f"lr=1: {unlike_in_one(runs(), 'seed', settings=False)[0]}"
+    assert unlike_in_all("cells", runs(), [noted]) == []
+    longer = noted.replace(difference, f"py{difference}")
+    assert unlike_in_all("cells", runs(), [longer]) == [f"Not all cells were trained and scored alike: {difference}."]
 
 
 def test_what_all_runs_depart_in_is_one_line(leave, runs):

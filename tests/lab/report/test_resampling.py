@@ -216,6 +216,12 @@ def test_items_of_other_texts_are_not_compared(leave, finding, digests, gold, to
     assert told in (one.why_not_judged or "")
 
 
+def test_a_run_without_a_digest_hides_no_other_texts():
+    kept = [resampling.Resampled(np.ones(2), 40, truth=1, varied=True, texts=texts) for texts in ("", "a", "b", "a")]
+    assert resampling.why_items_differ(kept) == "their test items are not the same"
+    assert resampling.why_items_differ([kept[0], kept[1], kept[3]]) == ""
+
+
 def test_items_of_other_units_are_not_compared(leave, finding):
     for name, units in (("good", np.arange(40) // 2), ("bad", np.arange(40) // 4)):
         folder = leave(f"{name}-1", {"case": name}, {METRIC: 10.0})

@@ -48,6 +48,7 @@ ALIKE = {"says": "a", "source": "b", "alike": OURS, "to": BASE}
                 ("{kind: curve, name: a, x: l, y: b, statistics: [mode]}", ".statistics.0"),
                 ("{kind: cosines, name: a, evaluator: b, split: dev, edges: [5, 0]}", ": .*edges"),
                 ("{kind: curve, name: a, x: l, y: b, level: [head], series: {none: {k: none}}}", ": .*head"),
+                ("{kind: curve, name: a, x: l, y: b, level: [head]}", ": .*head"),
             )
         ),
     ],
@@ -55,3 +56,11 @@ ALIKE = {"says": "a", "source": "b", "alike": OURS, "to": BASE}
 def test_a_mistake_in_the_block_is_one_sentence(change, named):
     with pytest.raises(UserError, match=rf"^sweeps/it\.yaml: {named}.*\Z"):
         parsed({**yaml.safe_load(TABLE3), **change})
+
+
+def test_a_level_may_be_any_value_of_the_key_that_makes_the_series():
+    """Its runs say which values there are; the letters of the key's name are none."""
+    figure = {"kind": "curve", "name": "a", "x": "l", "y": "b", "level": ["none"], "series": "objective.head"}
+    spec, _ = parsed({**yaml.safe_load(TABLE3), "figures": [figure]})
+    (plot,) = spec.figures
+    assert plot.level == ("none",)
