@@ -45,7 +45,7 @@ pins: $(READY) ## Pin the newest versions that fit together in constraints.txt; 
 	$(BIN)/python .ci/pins.py
 
 choices: $(READY) ## Write the pages of choices, settings and other trainers' arguments
-	$(BIN)/python -m cse.lab.commands.pages docs
+	$(BIN)/python tests/pages.py docs
 
 docs: $(READY) ## Build the documents into site/ from scratch; a link that leads nowhere fails
 	$(BIN)/python -m sphinx -q -W --keep-going -E -d site/.doctrees docs site

@@ -5,5 +5,4 @@ train       its text of --help, and one job as its line says; evaluate: the same
 line        how both read a line, and do what it asks for: help, --cfg, many jobs, or one
 help        how each command begins: what --help and question marks ask for; exits: how each ends; streams: its output
 report      cse-report, with its settings in report_settings; data and doctor: the commands that train nothing
-pages       writes the documents' pages of choices, settings and other trainers' arguments
 """

@@ -6,7 +6,7 @@ The choices are read from conf/; nothing slow is imported.
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from cse.errors import UserError
 from cse.lab.settings.groups import (
@@ -26,26 +26,27 @@ from cse.lab.settings.typed_line import as_meant
 
 WIDTH = 120
 
-QUESTION = re.compile(r"\?[\w.]*|[\w.]+[=.]?\?|\w+=\w+\.\?")
-"""A word that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY, ?."""
+QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
+"""A word that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY."""
 
 
-def arguments_or_exit(text: str, answer: Callable[[str, Sequence[str]], str | None] | None = None) -> list[str]:
+def arguments_or_exit(text: str, command: str | None = None) -> list[str]:
     """What was typed, with --config-dir's folders adopted. If that asks a question, prints the answer and exits.
 
-    answer: returns what to print, from the text and what was typed, or None; by default --help asks for the text.
+    text and command: as `answer` takes them.
     """
-    words = adopt_folders(as_meant(sys.argv[1:]))
-    asked = text if {"-h", "--help"} & {*words} else None
-    if (shown := answer(text, words) if answer else asked) is not None:
+    arguments = adopt_folders(as_meant(sys.argv[1:]))
+    shown = answer(text, arguments, command)
+    if shown is not None:
         print(shown)
         sys.exit(0)
-    return words
+    return arguments
 
 
-def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
-    """The text that --help, --version or a question mark asks for; None if the arguments have none of them.
+def answer(text: str, arguments: Sequence[str], command: str | None = None) -> str | None:
+    """What --help, --version or a question mark asks for; None if the arguments have none of them.
 
+    text: what --help alone shows. command: "train" or "evaluate", whose choices and settings one may ask about, too:
     WORD=?, WORD.? and ?WORD mean `--help WORD`, which needs no quotes in shells that expand question marks. Raises
     UserError for a word that is not the name of a group, a choice or a setting.
     """
@@ -53,15 +54,17 @@ def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
         import cse
 
         return f"cse {cse.__version__}"
-    questions = [word.strip("?").rstrip("=.") for word in arguments if QUESTION.fullmatch(word)]
-    helped = bool({"-h", "--help"} & {*arguments}) or list(arguments[:1]) == ["help"] or "" in questions
-    if helped:
-        asked = [word for word in arguments if word.strip("?") and not word.startswith("-") and word != "help"]
+    is_helped = bool({"-h", "--help"} & {*arguments})
+    if command is None:
+        return text if is_helped else None
+    if is_helped or "?" in arguments or list(arguments[:1]) == ["help"]:
+        asked = [word for word in arguments if not word.startswith("-") and word not in ("", "?", "help")]
+        if not asked:
+            return text.replace("CHOICES", what_to_choose(command))
     else:
-        asked = questions
-    if asked:
-        return "\n\n".join(help_on(config_name, word) for word in asked)
-    return text.replace("CHOICES", what_to_choose(config_name)) if helped else None
+        asked = [word for word in arguments if QUESTION.fullmatch(word)]
+    helped = [help_on(command, word.strip("?").rstrip("=.")) for word in asked]
+    return "\n\n".join(helped) if helped else None
 
 
 def what_to_choose(config_name: str) -> str:

@@ -7,11 +7,10 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NoReturn
 
 from cse.errors import UserError
-from cse.lab.commands.help import answer, arguments_or_exit
+from cse.lab.commands.help import arguments_or_exit
 from cse.lab.folder.contents import RUN
 from cse.lab.run import slurm
 from cse.lab.run.resume import started_from
@@ -30,7 +29,7 @@ def run_command(command: str, text: str, run: Callable[[list[Word]], None]) -> N
 
     command: "train" or "evaluate". text: its help. run: does one job, as its words say.
     """
-    arguments = arguments_or_exit(text, partial(answer, command))
+    arguments = arguments_or_exit(text, command)
     check_flags(arguments, command)
     line = read_typed_line(arguments, command)
     if line.shows:

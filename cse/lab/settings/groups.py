@@ -124,17 +124,20 @@ def config_dirs() -> list[str]:
 def adopt_folders(arguments: Sequence[str]) -> list[str]:
     """Add the folders of --config-dir to the user's own. Returns the arguments without it.
 
-    Raises UserError for a folder that does not exist, and for a choice that has the name of one of ours.
+    Raises UserError for a flag without a folder, a folder that does not exist, and a choice with the name of one of
+    ours.
     """
     rest: list[str] = []
     named = [str(folder) for folder in own_folders()]
     words = iter(arguments)
     for word in words:
-        flag, _, value = word.partition("=")
-        if flag in ("--config-dir", "-cd"):
-            named.append(value or next(words, ""))
-        else:
+        flag, equals, value = word.partition("=")
+        if flag not in ("--config-dir", "-cd"):
             rest.append(word)
+            continue
+        named.append(value if equals else next(words, ""))
+        if not named[-1]:
+            raise UserError(f"{flag} lacks its value: type --config-dir FOLDER")
     folders = list(dict.fromkeys(Path(name).expanduser().absolute() for name in named))
     for folder in folders:
         if not folder.is_dir():

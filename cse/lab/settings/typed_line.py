@@ -31,8 +31,8 @@ UNREAD = tuple(
 )
 """Keys of Hydra's own runs and logs, which nothing here reads."""
 
-AT_HOME = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?<=[=,])~/""")
-"""Text in quotes, which is left alone, or ~/ at the start of a value."""
+QUOTED = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""")
+"""Text in quotes."""
 AS_TYPED = re.compile(r"\d+|null")
 """Text that Python may give for a number, as seed="3", or for nothing."""
 
@@ -122,8 +122,12 @@ def without_plus(text: str) -> str:
 
 
 def with_home(text: str) -> str:
-    """The word with ~/ as shells expand it, which they do at the start of a word only, and not in quotes."""
-    return AT_HOME.sub(lambda found: f"{Path.home()}/" if found[0] == "~/" else found[0], text)
+    """The word with ~/ at the start of each value as shells expand it, which they do at the start of a word alone, and
+    not in quotes."""
+    parts = QUOTED.split(text)  # every second one is in quotes
+    for before in ("=", "[", ","):
+        parts[::2] = [part.replace(f"{before}~/", f"{before}{Path.home()}/") for part in parts[::2]]
+    return "".join(parts)
 
 
 def name_evaluator(texts: Sequence[str]) -> list[str]:

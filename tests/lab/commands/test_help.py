@@ -7,11 +7,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from pages import ARGUMENTS, choices_table, every_argument, every_setting
+from typed import PROGRAMS, exit_code
 
 from cse.errors import UserError
 from cse.lab.commands import evaluate, train
 from cse.lab.commands.help import answer
-from cse.lab.commands.pages import ARGUMENTS, choices_table, every_argument, every_setting
 from cse.lab.settings.groups import CONF_DIR, choices, first_comment, groups
 from cse.training.signals import SIGNALS
 
@@ -19,7 +20,7 @@ CHOICES = Path(__file__).resolve().parents[3] / "docs" / "choices.md"
 
 
 def help_of(*words: str) -> str | None:
-    return answer("train", train.HELP, words)
+    return answer(train.HELP, words, "train")
 
 
 @pytest.mark.parametrize("module", [
@@ -35,7 +36,7 @@ def test_cse_and_its_commands_import_nothing_heavy(module):
 
 @pytest.mark.parametrize(("command", "text"), [("train", train.HELP), ("evaluate", evaluate.HELP)])
 def test_help_names_every_choice(command, text):
-    lines = answer(command, text, ["--help"])
+    lines = answer(text, ["--help"], command)
     assert max(map(len, lines.splitlines())) <= 120
     for group in set(groups(command)) - {"paths", "trainer", "sweep"}:
         offered = lines.partition(f"  {group}=")[2].split()
@@ -46,6 +47,12 @@ def test_help_names_every_choice(command, text):
 def test_help_names_every_exit_code(text):
     codes = {0, 1, 2, *(128 + number for number in SIGNALS)}
     assert codes <= set(map(int, re.findall(r"\d+", text.partition("Exit codes: ")[2])))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_command_says_its_version(program, capsys):
+    assert exit_code(program, "--version") == 0
+    assert capsys.readouterr().out == f"cse {version('cse-lab')}\n"
 
 
 def test_every_way_to_ask():
@@ -63,6 +70,7 @@ def test_every_way_to_ask():
     assert "20 jobs" in about
     assert help_of("--version") == f"cse {version('cse-lab')}"
     assert "cse-report" in help_of("--help", "significance")
+    assert help_of("--help", "objective=?") == lines
     assert help_of("objective=barlow") is help_of("data.path=what?") is None  # a value that ends so
 
 
@@ -80,7 +88,7 @@ def test_a_choices_keys_are_shown_with_their_comments(words):
     assert "lambd: 5e-3" in lines
     assert "batch_size: 256  # Appendix A" in lines  # of a file that it includes
     assert "defaults:" not in lines
-    assert "eval.mteb.KEY=VALUE" in answer("evaluate", evaluate.HELP, ["eval=mteb.?"])
+    assert "eval.mteb.KEY=VALUE" in answer(evaluate.HELP, ["eval=mteb.?"], "evaluate")
 
 
 def test_every_group_and_choice_is_explained():

@@ -59,6 +59,14 @@ def test_a_missing_or_a_wrong_folder_and_a_name_of_ours_are_refused(own):
         groups.adopt_folders(["--config-dir", str(own)])
 
 
+@pytest.mark.parametrize("words", ["seed=1 --config-dir", "--config-dir= seed=1", "-cd"])
+def test_a_flag_without_a_folder_is_refused(own, capsys, monkeypatch, words):
+    """It does not mean the working directory, whatever folders that has."""
+    monkeypatch.chdir(own)
+    assert exit_code("cse-train", *words.split()) == 2
+    assert "lacks its value: type --config-dir FOLDER" in capsys.readouterr().err
+
+
 def test_yaml_that_cannot_be_read_is_one_sentence_with_its_line(own, capsys):
     (own / "objective" / "nearby.yaml").write_text("_target_: nearby_loss.Nearby\n margin: 1\n")
     for words in (["objective=nearby"], ["-m", "seed=1,2", "objective=nearby"]):

@@ -46,6 +46,8 @@ def test_a_word_is_read_as_it_was_meant(word, meant):
         ("data.path=~/x.txt", [f"data.path={Path.home()}/x.txt"]),
         ("note='first,~/x'", ["note='first,~/x'"]),
         ("data.path=~/x.txt,~/y.txt", [f"data.path={Path.home()}/x.txt,{Path.home()}/y.txt"]),
+        ("data.files=[~/a,~/b]", [f"data.files=[{Path.home()}/a,{Path.home()}/b]"]),
+        ("data.files=['~/a',~/b]", [f"data.files=['~/a',{Path.home()}/b]"]),
         ("eval=mteb eval.benchmark='MTEB(eng,v1)'", ["eval=mteb", "eval.mteb.benchmark='MTEB(eng,v1)'"]),
         ("eval=[stsb,sts] eval.x=1", ["eval=[stsb,sts]", "eval.x=1"]),
         ("experiment=null sweep= seed=1", ["seed=1"]),
