@@ -203,7 +203,7 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     the runs' seed. Planned jobs of a sweep that have no run yet are rows too. Raises UserError for a folder that does
     not exist.
     """
-    from cse.lab.folder.plan import jobs_without_run
+    from cse.lab.folder.jobs_file import jobs_without_run
     from cse.lab.folder.runs import read_runs
     from cse.lab.report.frame import runs_frame
     from cse.lab.report.keys_that_differ import keys_that_tell_settings_apart

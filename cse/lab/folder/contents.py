@@ -5,9 +5,9 @@
     plots/cosines_WHEN.json   Cosines: of its pairs, before and after training
     metrics.jsonl             every event (cse.lab.folder.events); heartbeat.json: its lock (cse.lab.folder.heartbeat)
     items.npz                 the items behind its scores (cse.eval.items)
-    best/                     the encoder, its card and mteb's results (cse.model.export, cse.lab.folder.card)
+    best/                     the encoder, its card and mteb's results (cse.model.export, cse.lab.sharing.card)
     last/                     what resume= needs (cse.training.checkpoint)
-    scores.csv, .md, .tex     what cse-eval scored (cse.lab.folder.score_tables)
+    scores.csv, .md, .tex     what cse-eval scored (cse.lab.sharing.score_tables)
     code.patch, .hydra/       how the checkout differs from its commit; Hydra's view of the settings
 
 First run.yaml; then results.json from its parts to the whole; then the readers.

@@ -1,40 +1,36 @@
-"""What a run was made of, as facts of some kinds, and what of it is another now.
+"""What a run was made of, as facts of some kinds.
 
 Two runs, or a run and this machine as it is, are compared by these: a sweep asks whether a job is done, rerun= and
 resume= whether code has changed, a report whether its cells were scored alike, and differ= for all of it. In the order
 of this file:
 
-Kind, Facts, Change        the vocabulary: {(kind, name): value}, and a value that is another now
-as_facts, changes          make facts, and compare two sets of them; changes_in_words says the first few
-facts                      everything that a run recorded, from the functions below it, a kind each
-code_of, scoring           its code in short; what its scores depend on besides its encoder
-trained_on                 what it learned from
-deciding                   the settings that decide a run's numbers
-changed_settings           ... and which of them are others now
-changed_inputs             what a resumed run learns from that is another now
-changed_files              what a finished run read that is another now
-changed_code               what of its code is another now
+Kind, Facts, Change   the vocabulary: {(kind, name): value}, and a value that is another now
+as_facts, changes     make facts, and compare two sets of them; changes_in_words says the first few
+facts                 everything that a run recorded, from the functions below it, a kind each
+scoring_facts         what its scores depend on besides its encoder
+training_facts        what it learned from
+deciding_settings     the settings that decide a run's numbers
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Literal, NamedTuple
 
-from cse.data.readers import files_of
-from cse.files import Json, read_once, sha256
 from cse.lab.folder.contents import Code, Results, TrainingData
-from cse.lab.folder.digests import code_digest, named_sums, own_code
 from cse.lab.folder.runs import Run
-from cse.lab.folder.score_tables import LIBRARIES, data_digest
 from cse.lab.settings.dotted import Config, flattened, format_value
 from cse.lab.settings.keys import fixed_settings, role_of, scoring_settings
 from cse.lab.settings.values import in_one_form
+from cse.score import Source
 
 Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]
 """The kind of a fact: first what changes results; of a setting it is its purpose (cse.lab.settings.keys.Role)."""
 
 Facts = Mapping[tuple[Kind, str], object]
 """{(kind, name): value}, without values that are not known."""
+
+LIBRARIES = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")
+"""Whose versions may change a score."""
 
 
 class Change(NamedTuple):
@@ -103,10 +99,7 @@ def settings_by_purpose(run: Run) -> Facts:
 
 def data_by_name(run: Run) -> dict[str, object]:
     """What a run was scored on, by evaluator, what it learned from, and the digests of all its inputs."""
-    found: dict[str, object] = {}
-    for name, value in scoring(run).items():
-        if name.startswith(("data of ", "protocol of ")):
-            found[name] = value
+    found: dict[str, object] = {**evaluator_data(run)}
     if trained := run.training_data:
         for name, value in flattened({**trained, "sha256": content_digests(trained)}).items():
             if value != run.get("data.path"):  # which is a setting, and listed there
@@ -119,17 +112,28 @@ def data_by_name(run: Run) -> dict[str, object]:
 def code_by_name(results: Results) -> dict[str, object]:
     """The digests of a run's code, by name; of code before a resume with the step until which it ran."""
     found: dict[str, object] = {}
-    for part in results.get("earlier_code") or []:
-        found |= digests_of_code(part, f" until step {part['until_step']}")
-    return found | digests_of_code(results, "")
-
-
-def digests_of_code(part: Code, until: str) -> dict[str, object]:
-    """The digests of some code of a run, by name. until: to be put behind each name."""
-    found: dict[str, object] = {f"code{until}": part.get("code"), f"git_commit{until}": part.get("git_commit")}
-    for name, digest in (part.get("own_code") or {}).items():
-        found[f"code of {name}{until}"] = digest
+    for until, code in stretches_of_code(results):
+        found |= {f"code{until}": code.get("code"), f"git_commit{until}": code.get("git_commit")}
+        for name, digest in (code.get("own_code") or {}).items():
+            found[f"code of {name}{until}"] = digest
     return found
+
+
+def code_in_short(run: Run) -> str:
+    """The first digits of the digests of a run's code, cse's and that of the user's own parts, for each stretch. "" for
+    a run of an edition that kept none."""
+    found = []
+    for _, code in stretches_of_code(run.results):
+        if digest := code.get("code"):
+            own = [f"{name} {own_digest[:8]}" for name, own_digest in (code.get("own_code") or {}).items()]
+            found.append(" and ".join([digest[:8], *own]))
+    return ", then ".join(found)
+
+
+def stretches_of_code(results: Results) -> list[tuple[str, Code]]:
+    """(until when, code) for each stretch of a run, which a resume by other code begins; the last one is until ""."""
+    earlier = [(f" until step {part['until_step']}", part) for part in results.get("earlier_code") or []]
+    return [*earlier, ("", results)]
 
 
 def processes_in_words(results: Results) -> str | None:
@@ -138,22 +142,10 @@ def processes_in_words(results: Results) -> str | None:
     return ", then ".join(str(count) for count in counts if count) or None
 
 
-def code_of(run: Run) -> str:
-    """The digests of a run's code, cse's and that of the user's own parts; before that those it had until it was
-    resumed. "" for a run of an edition that kept none."""
-    stretches: list[Code] = [*(run.results.get("earlier_code") or []), run.results]
-    found = []
-    for part in stretches:
-        if code := part.get("code"):
-            own = [f"{name} {digest[:8]}" for name, digest in (part.get("own_code") or {}).items()]
-            found.append(" and ".join([code[:8], *own]))
-    return ", then ".join(found)
-
-
-def scoring(run: Run) -> dict[str, str]:
-    """Everything that a run's scores depend on besides its encoder, as text."""
+def scoring_facts(run: Run) -> dict[str, str]:
+    """Everything that a run's scores depend on besides its encoder, as text, by name."""
     known = {library: str(run.versions[library]) for library in LIBRARIES if library in run.versions}
-    if code := code_of(run):
+    if code := code_in_short(run):
         known["code"] = code
     for key in ("dtype", "trainer.eval_precision"):
         if run.get(key) is not None:
@@ -161,13 +153,29 @@ def scoring(run: Run) -> dict[str, str]:
     for key, value in flattened(run.config).items():
         if key.startswith("eval.") and not str(value).startswith("/"):  # of a folder the checksums of its files tell
             known[key] = format_value(value)
+    return known | evaluator_data(run)
+
+
+def evaluator_data(run: Run) -> dict[str, str]:
+    """The data and the protocol of each evaluator that scored a run, by name."""
+    found: dict[str, str] = {}
     for evaluator, source in run.data.items():
-        known[f"data of {evaluator}"] = data_digest(source)[:8]
-        known[f"protocol of {evaluator}"] = format_value(source.get("protocol"))
-    return known
+        found[f"data of {evaluator}"] = data_digest(source)[:8]
+        found[f"protocol of {evaluator}"] = format_value(source.get("protocol"))
+    return found
 
 
-def trained_on(run: Run) -> Iterator[tuple[str, str, str]]:
+def data_digest(source: Source) -> str:
+    """One sha256 for all data of an evaluator: that of the sorted lines "<sha256>  <name>", as `sha256sum` prints them.
+
+    A dataset without files has a line with its revision. "" without any line.
+    """
+    lines = [f"{file['sha256']}  {name}\n" for name, file in source.get("files", {}).items() if "sha256" in file]
+    lines += [f"{revision}  {name}\n" for name, revision in source.get("revisions", {}).items()]
+    return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest() if lines else ""
+
+
+def training_facts(run: Run) -> Iterator[tuple[str, str, str]]:
     """The training data of a run: its name, the settings that name its files, and their checksums."""
     about = run.training_data
     if contents := content_digests(about):
@@ -186,80 +194,8 @@ def content_digests(about: TrainingData) -> str | None:
     return str(sums) if sums else None
 
 
-def deciding(config: Config) -> Config:
+def deciding_settings(config: Config) -> Config:
     """The settings that decide a run's numbers, by dotted key: what tables compare, what a resumed run must share, and
     how it is scored. config: resolved."""
     decisive = {key: value for key, value in flattened(config).items() if role_of(key, config).changes_a_table}
     return decisive | fixed_settings(config) | scoring_settings(config)
-
-
-def changed_settings(before: Config, now: Config) -> list[Change]:
-    """The settings that decide a run's numbers and that both configs have, with other values. "auto" is no other value:
-    the machine that ran it decided, as the run records. before, now: resolved."""
-    then, here = deciding(before), deciding(now)
-    both = [key for key in here if key in then and here[key] != "auto"]
-    return changes(*(as_facts("science", {key: of[key] for key in both}) for of in (then, here)))
-
-
-def changed_inputs(last: Json, inputs: Mapping[str, str], dev_data: Mapping[str, Json]) -> list[Change]:
-    """What a run learns from, or chooses its step by, that is not what a run's last/ records, by digest.
-
-    last: what it holds beside tensors. inputs, dev_data: as cse.training.loop.Training has them now. Evaluators that
-    last/ and this line both have are compared by the files that last/ names.
-    """
-    then, now = as_facts("data", last["inputs"]), as_facts("data", inputs)
-    for name in sorted(last["dev_data"].keys() & dev_data.keys()):
-        for file, digests in sorted(last["dev_data"][name].items()):
-            then["data", f"{file} of eval={name}"] = digests
-            now["data", f"{file} of eval={name}"] = dev_data[name].get(file)
-    return changes(then, now)
-
-
-def changed_files(run: Run) -> list[Change]:
-    """What a finished run read, of encoders, text and pairs of the user's own, that has another content now."""
-    return [*changed_encoders(run), *changed_list_of_texts(run), *changed_contents(run)]
-
-
-def changed_encoders(run: Run) -> list[Change]:
-    """The files and encoders that its settings name, with other weights now."""
-    then: Mapping[str, str | None] = run.results.get("named") or {"checkpoint": run.results.get("weights_sum")}
-    return [
-        Change("data", f"{key}={run.get(key)}", then[key], digest)
-        for key, digest in named_sums(run.config).items()
-        if then.get(key) not in (digest, None)
-    ]
-
-
-def changed_list_of_texts(run: Run) -> list[Change]:
-    """Its folder of training text, if other files are in it now."""
-    folder, sums = Path(str(run.get("data.path"))).expanduser(), sums_of_texts(run)
-    if not sums or not folder.is_dir():
-        return []
-    files = sorted(map(str, files_of(folder, tell=False)))
-    return [Change("data", f"data.path={folder}", sorted(sums), files)] if files != sorted(sums) else []
-
-
-def changed_contents(run: Run) -> list[Change]:
-    """The files of its training text and of its evaluators that are there, with another content now."""
-    sums = sums_of_texts(run)
-    for source in run.data.values():
-        sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
-    there = {name: read_once(sha256, Path(name)) for name in sums if Path(name).is_file()}  # a benchmark's are not
-    return [Change("data", name, sums[name], digest) for name, digest in there.items() if digest != sums[name]]
-
-
-def sums_of_texts(run: Run) -> dict[str, object]:
-    """The checksum of each file of training text, as the run recorded it."""
-    sums = run.training_data.get("sha256")
-    return dict(sums) if isinstance(sums, dict) else {}
-
-
-def changed_code(results: Results, config: Config) -> list[str]:
-    """What of the code that made a run is another now: own modules by name, as far as they are loaded, and cse."""
-    own, code, commit = own_code(config), results.get("code"), results.get("git_commit")
-    changed = [name for name, digest in (results.get("own_code") or {}).items() if own.get(name, digest) != digest]
-    if code not in (None, code_digest()):
-        changed.append(
-            f"cse, which was of commit {commit}" if commit else f"cse, which was of no known commit, code {code}"
-        )
-    return changed

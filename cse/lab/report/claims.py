@@ -29,7 +29,6 @@ import numpy as np
 import pandas as pd
 
 from cse.errors import UserError
-from cse.lab.folder.score_tables import ALTERED, IS_ALTERED
 from cse.lab.report.departures import departures_in
 from cse.lab.report.groups import Group, compare, few_seeds
 from cse.lab.report.paper_groups import Groups
@@ -49,6 +48,7 @@ from cse.lab.report.signs import (
 from cse.lab.report.spec import Claim, Spec, TablePlace, names_in
 from cse.lab.report.statistics import Effect, holm, likeness
 from cse.lab.sections import Section
+from cse.lab.sharing.score_tables import ALTERED, IS_ALTERED
 
 ORDER = (BY_EYE, NOT_JUDGED, NOT_RUN, NOT_SEEN, HOLDS, CONTRADICTED)  # as the headline counts
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import pandas as pd
 
 from cse.lab.folder.runs import Run, score_named
-from cse.lab.folder.score_tables import ALTERED
 from cse.lab.report.frame import OWN, format_settings, in_label, runs_frame, short_names
 from cse.lab.report.groups import Group, Measure, group_of, once_each
 from cse.lab.report.keys_that_differ import fewest_keys, keys_that_tell_settings_apart, value_in_words
@@ -25,6 +24,7 @@ from cse.lab.report.statistics import Value, mean_and_sd
 from cse.lab.report.trials import Trial, first_trials, runs_included
 from cse.lab.report.which_runs import innermost_folder
 from cse.lab.settings.values import in_one_form
+from cse.lab.sharing.score_tables import ALTERED
 
 MANY_KEYS = 6  # columns of keys; of more, tables of text show a few
 

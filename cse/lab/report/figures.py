@@ -15,9 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cse.lab.folder.contents import read_cosines
-from cse.lab.folder.plots import cosine_histograms, new_figure
 from cse.lab.folder.runs import Run, grouped, score_named
-from cse.lab.folder.score_tables import IS_ALTERED
 from cse.lab.report import published
 from cse.lab.report.departures import as_planned
 from cse.lab.report.groups import once_each
@@ -26,6 +24,8 @@ from cse.lab.report.spec import Plot, Spec
 from cse.lab.report.statistics import STATISTICS
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.values import in_one_form, number_in
+from cse.lab.sharing.plots import cosine_histograms, new_figure
+from cse.lab.sharing.score_tables import IS_ALTERED
 
 Series = dict[str, list[Run]]
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cse.errors import UserError
-from cse.lab.folder.facts import code_of
+from cse.lab.folder.facts import code_in_short
 from cse.lab.folder.runs import grouped
 from cse.lab.report.compare import Comparison, Setting
 from cse.lab.report.differences import GateLines
@@ -94,7 +94,7 @@ def why_unlike(ours: Group, theirs: Group, score: str) -> str:
         return "they were scored on different data"
     if ours.altered or theirs.altered:
         return "its data are incomplete or altered"
-    if any(len(set(map(code_of, side.runs))) > 1 for side in (ours, theirs)):
+    if any(len(set(map(code_in_short, side.runs))) > 1 for side in (ours, theirs)):
         return "the runs of a setting are of different code"
     if changed_texts(ours.runs) or changed_texts(theirs.runs) or changed_texts(both, settings=True):
         return "they were trained on different data of one name"

@@ -8,13 +8,13 @@ from collections import Counter
 from typing import cast
 
 from cse.files import Json
-from cse.lab.folder.facts import scoring, trained_on
+from cse.lab.folder.facts import scoring_facts, training_facts
 from cse.lab.folder.runs import Run, Where, grouped
-from cse.lab.folder.score_tables import problems_of
 from cse.lab.folder.status import State, Status
 from cse.lab.report.keys_that_differ import keys_that_vary
 from cse.lab.settings.dotted import format_value
 from cse.lab.settings.keys import role_of
+from cse.lab.sharing.score_tables import problems_of
 from cse.score import in_short
 
 SINGLY = 12  # jobs, or problems, that are named one by one; of more jobs each group is counted
@@ -122,7 +122,7 @@ def changed_texts(runs: list[Run], settings: bool = False) -> list[str]:
     """
     found: dict[tuple[str, str], set[str]] = {}
     for run in runs:
-        for name, named, contents in trained_on(run):
+        for name, named, contents in training_facts(run):
             found.setdefault((name, named if settings else ""), set()).add(contents)
     return list(dict.fromkeys(f"the files of {name}" for (name, _), sums in found.items() if len(sums) > 1))
 
@@ -180,7 +180,7 @@ def scored_differently(runs: list[Run]) -> list[str]:
     settings, the checksum of its data."""
     values: dict[str, dict[str, None]] = {}
     for run in runs:
-        for name, value in scoring(run).items():
+        for name, value in scoring_facts(run).items():
             values.setdefault(name, {})[value] = None
     return [f"{name} ({' | '.join(found)})" for name, found in values.items() if len(found) > 1]
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import yaml
 
 from cse.errors import UserError
-from cse.lab.folder.plan import jobs_without_run
-from cse.lab.folder.plots import save_figure
+from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs
 from cse.lab.folder.status import State, counted
 from cse.lab.report import figures, published
@@ -32,6 +31,7 @@ from cse.lab.settings.dotted import Config
 from cse.lab.settings.groups import choices
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.words import values_of
+from cse.lab.sharing.plots import save_figure
 from cse.lab.sweep import sweeps
 from cse.lab.sweep.grid import combinations
 

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from cse.lab.folder.runs import Run, Where
-from cse.lab.folder.score_tables import ALTERED
 from cse.lab.report.cells import Cell, Cells, OneScore, cells_of, scores_of_columns
 from cse.lab.report.departures import notes_on_departures
 from cse.lab.report.notes import (
@@ -37,6 +36,7 @@ from cse.lab.report.signs import (
 )
 from cse.lab.report.spec import Spec
 from cse.lab.sections import Section
+from cse.lab.sharing.score_tables import ALTERED
 
 
 def paper_table(

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pandas as pd
 
-from cse.lab.folder.score_tables import ALTERED
 from cse.lab.folder.status import counted
 from cse.lab.report.charts import colours_of
 from cse.lab.report.compare import Comparison, Setting, folders_below, marks
@@ -16,6 +15,7 @@ from cse.lab.report.groups import partly_scored
 from cse.lab.report.notes import data_problems, evaluated, remarks, retrieved, selected_otherwise, unlike_in_all
 from cse.lab.report.signs import NO_BETTER, PLUS_MINUS, format_of, legend_of
 from cse.lab.sections import Section, Sortable
+from cse.lab.sharing.score_tables import ALTERED
 
 SMOKE = " (smoke runs, of made-up sizes, whose scores mean nothing)"
 

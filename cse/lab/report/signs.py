@@ -6,9 +6,9 @@ In a format, z drops the sign of a rounded zero.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from cse.lab.folder.score_tables import ALTERED
 from cse.lab.folder.status import State
 from cse.lab.report.look import BAD, GOOD, OTHER, QUIET, UNSURE, Tone
+from cse.lab.sharing.score_tables import ALTERED
 
 FEW = 4  # names in a list; further ones are counted
 PLUS_MINUS, TIED, NO_BETTER = "±", "≈", "‡"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cse.errors import UserError
-from cse.lab.folder.plan import jobs_without_run
+from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs
 from cse.lab.report.frame import OWN, format_setting, short_names
 from cse.lab.report.keys_that_differ import keys_that_tell_settings_apart

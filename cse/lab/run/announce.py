@@ -26,12 +26,12 @@ from cse.data.text import Text
 from cse.device import computes_bf16, device_name, is_gpu, total_memory
 from cse.errors import UserError
 from cse.eval.sts import ScoredPairs
-from cse.lab.folder.score_tables import problems_of
 from cse.lab.folder.status import duration
 from cse.lab.run.instantiate import make
 from cse.lab.run.steps import steps_in_words
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.dotted import Config
+from cse.lab.sharing.score_tables import problems_of
 from cse.model.encoder import Encoder
 from cse.model.recorded import recorded_modules
 from cse.sources.encoder import locate

@@ -18,11 +18,11 @@ from cse.errors import UserError
 from cse.eval.items import keep_cosines, keep_items
 from cse.eval.scoring import MemoizedEncode, refuse_nan, score
 from cse.files import checksum, read_json, recover, replaced_folder, write_json, write_text
-from cse.lab.folder.card import base_model, copy_mteb, model_card
-from cse.lab.folder.plots import draw_plots
-from cse.lab.folder.score_tables import IS_ALTERED, marked_name
 from cse.lab.run.record import Record
 from cse.lab.sections import to_columns
+from cse.lab.sharing.card import base_model, copy_mteb, model_card
+from cse.lab.sharing.plots import draw_plots
+from cse.lab.sharing.score_tables import IS_ALTERED, marked_name
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.score import Score, Scores, decimals, in_short, no_better, values

@@ -20,7 +20,6 @@ from cse.device import default_device
 from cse.errors import MissingResource, UserError, naming
 from cse.eval.items import keep_cosines, keep_items
 from cse.eval.scoring import MemoizedEncode, refuse_nan, score
-from cse.lab.folder import score_tables
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run.compatible import check_scored_widths
@@ -32,6 +31,7 @@ from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.resume import Origin, resumed
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import resolved
+from cse.lab.sharing import score_tables
 from cse.model.encoder import Encoder
 from cse.model.load import DTYPES, load_encoder
 from cse.model.vectors import WordVectors

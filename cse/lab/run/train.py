@@ -26,7 +26,6 @@ from omegaconf import DictConfig
 from cse.data.overlap import Overlap, overlap
 from cse.device import device_name
 from cse.errors import Interrupted, MissingResource, UserError, combine
-from cse.lab.folder.card import read_license_and_language, vectors_of_export
 from cse.lab.folder.contents import EarlierCode, Results, TrainingData
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import read_run
@@ -42,6 +41,7 @@ from cse.lab.run.unchanged import check_continues, check_repeats, warn_of_other_
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.dotted import Config
 from cse.lab.settings.keys import fixed_settings
+from cse.lab.sharing.card import read_license_and_language, vectors_of_export
 from cse.training.distributed import join_processes, leave_processes, main_process_first
 from cse.training.failures import explain_failures
 from cse.training.loop import Training

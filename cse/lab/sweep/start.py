@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from cse.lab.folder import plan
+from cse.lab.folder import jobs_file
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import State
 from cse.lab.sections import to_columns
@@ -34,17 +34,17 @@ class Start:
         """Write down what is to run, before it does. search: the one whose trials they are."""
         of = {} if search is None else {"search": search}
         lines = [{"job": job.name, "program": job.program, "words": texts_of(job.words), **of} for job in jobs]
-        plan.add_jobs(self.folder, lines)
+        jobs_file.add_jobs(self.folder, lines)
 
     def plan_search(self, search: str, trials: int) -> None:
         """Write down how many trials a search is to make."""
-        plan.add_jobs(self.folder, [{"search": search, "trials": trials}])
+        jobs_file.add_jobs(self.folder, [{"search": search, "trials": trials}])
 
     def record(self, outcome: Outcome) -> None:
         """Keep a job's outcome, write it down unless its run does, and print it."""
         self.outcomes[outcome.job] = outcome
         if outcome.state not in (State.DONE, State.DONE_BEFORE, State.RUNNING):
-            plan.add_job_end(self.folder, outcome.job, outcome.state, outcome.detail)
+            jobs_file.add_job_end(self.folder, outcome.job, outcome.state, outcome.detail)
         text = outcome.detail if outcome.score is None else score_in_words(outcome.score)
         line = f"{time.strftime('%H:%M:%S')}  {outcome.state:11}  {outcome.job}  {text}"
         print(line.rstrip(), flush=True)

@@ -14,7 +14,7 @@ from run_folders import results_of
 from scipy.stats import spearmanr
 
 from cse.eval.items import read_items
-from cse.lab.folder.score_tables import data_digest
+from cse.lab.folder.facts import data_digest
 from cse.lab.run.evaluation import load_subject
 from cse.lab.settings.compose import composed
 from cse.score import in_short

@@ -13,7 +13,7 @@ import pytest
 from run_folders import leave_heartbeat
 from typed import exit_code
 
-from cse.lab.folder import plan
+from cse.lab.folder import jobs_file
 
 SELECT, TEST, UNIFORMITY = "dev/stsb/spearman", "test/sts/average", "dev/geometry/uniformity"
 PICTURES = (".png", ".svg")
@@ -93,7 +93,7 @@ def grid(leave, tmp_path):
     steps = [{"time": 100.0 + step, "train/loss": 1.0} for step in range(51)]
     leave_heartbeat(left("alive", 3e-5, 6, status="running", events=steps, total_steps=150), age=-3600)  # for an hour
     left("smoke", 3e-5, 1, {SELECT: 99.0}, typed=["smoke=true"])
-    plan.add_jobs(
+    jobs_file.add_jobs(
         tmp_path / "runs", [{"job": "planned", "program": "cse-train", "words": ["objective=simcse", "seed=7"]}]
     )
 

@@ -6,7 +6,7 @@ import shlex
 import pytest
 from typed import exit_code
 
-from cse.lab.folder import plan
+from cse.lab.folder import jobs_file
 from cse.lab.report.named_setting import in_shell, setting_named
 from cse.lab.report.settings_section import notes_on_settings, settings_frame
 
@@ -144,8 +144,8 @@ def test_all_jobs_of_a_line_are_counted_also_if_none_has_a_run(leave, tmp_path, 
     folder.mkdir()
     words = [["trainer.lr=-1", "seed=1"], ["trainer.lr=1", "seed=1"], ["trainer.lr=1", "seed=2"]]
     lines = [{"job": f"job{place}", "program": "cse-train", "words": of} for place, of in enumerate(words)]
-    plan.add_jobs(folder, lines)
-    plan.add_job_end(folder, "job0", "failed", "trainer.lr=-1: should be greater than 0")
+    jobs_file.add_jobs(folder, lines)
+    jobs_file.add_job_end(folder, "job0", "failed", "trainer.lr=-1: should be greater than 0")
     assert exit_code("cse-report", "runs=runs") == 0
     out = capsys.readouterr().out
     assert "3 runs: 2 not started, 1 failed" in out

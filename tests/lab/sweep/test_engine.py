@@ -15,7 +15,7 @@ from typed import jobs_of, line_typed
 
 from cse.errors import Interrupted, UserError
 from cse.lab.folder.heartbeat import Heartbeat
-from cse.lab.folder.plan import jobs_without_run
+from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.settings.words import values_of
 from cse.lab.sweep import engine, line, machine, process
 from cse.lab.sweep.plan import plan_line

@@ -10,8 +10,8 @@ from typed import jobs_of
 
 from cse.errors import UserError
 from cse.files import sha256
-from cse.lab.folder.digests import code_digest, named_sums, weights_sum
 from cse.lab.folder.runs import Run, read_run
+from cse.lab.folder.this_machine import code_digest, named_sums, weights_sum
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.words import Word
 from cse.lab.sweep import process

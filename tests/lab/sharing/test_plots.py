@@ -2,7 +2,7 @@
 
 import json
 
-from cse.lab.folder import plots
+from cse.lab.sharing import plots
 
 EVENTS = [
     {"event": "metrics", "step": 0, "dev/stsb/spearman": 70.0},

@@ -1,12 +1,12 @@
 """Tables of scores: on the terminal, and in scores.csv, scores.md and scores.tex."""
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.files import write_text
+from cse.lab.folder.facts import LIBRARIES, data_digest
 from cse.lab.sections import Section, latex, to_columns
 from cse.score import Score, Source, in_short
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 ALTERED = "†"
 IS_ALTERED = f"{ALTERED}: on incomplete or altered data (allow_partial), or by SentEval's fast settings."
-LIBRARIES = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # whose versions may change a score
 
 
 def marked_name(score: Score) -> str:
@@ -39,16 +38,6 @@ def to_frame(
         data = {"sha256": data_digest(source), "protocol": source["protocol"]}
         rows.append({"name": score.name, "value": score.value, **score.about(), **data})
     return pd.DataFrame(rows).assign(dtype=dtype, encoder=encoder, versions=libraries)
-
-
-def data_digest(source: Source) -> str:
-    """One sha256 for all data of an evaluator: that of the sorted lines "<sha256>  <name>", as `sha256sum` prints them.
-
-    A dataset without files has a line with its revision. "" without any line.
-    """
-    lines = [f"{file['sha256']}  {name}\n" for name, file in source.get("files", {}).items() if "sha256" in file]
-    lines += [f"{revision}  {name}\n" for name, revision in source.get("revisions", {}).items()]
-    return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest() if lines else ""
 
 
 def problems_of(sources: Mapping[str, Source]) -> list[str]:

@@ -1,16 +1,7 @@
-"""Tables of scores: the checksum of what they rest on, the suites to paste, and marks on altered data."""
+"""Tables of scores: the suites to paste, and marks on altered data."""
 
-from cse.lab.folder import score_tables
+from cse.lab.sharing import score_tables
 from cse.score import Score
-
-
-def test_the_checksum_of_the_hubs_data_follows_their_revisions():
-    first, second = ({"revisions": {"STS12": revision}} for revision in ("a1", "b2"))
-    assert score_tables.data_digest(first) != score_tables.data_digest(second)
-    assert score_tables.data_digest({"files": {}}) == ""
-    # printf 'aa  x.txt\nbb  y.txt\n' | sha256sum
-    files = {"files": {"y.txt": {"sha256": "bb"}, "x.txt": {"sha256": "aa"}, "x.txt + y.txt": {"rows": 2}}}
-    assert score_tables.data_digest(files) == "3d6ca651ba2d032dcf64f44154e405b76624af6fed229900c8211d242fabea39"
 
 
 def test_altered_scores_are_marked_in_every_file(tmp_path):

@@ -9,8 +9,8 @@ import pytest
 from huggingface_hub import ModelCard
 from typed import exit_code
 
-from cse.lab.folder import card
 from cse.lab.settings.groups import choices
+from cse.lab.sharing import card
 from cse.score import Score
 
 CONFIG = {

@@ -3,8 +3,8 @@
 import pytest
 from run_folders import leave_run
 
-from cse.lab.folder import plan
-from cse.lab.folder.plan import jobs_without_run
+from cse.lab.folder import jobs_file
+from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.folder.status import counted
 
 
@@ -15,12 +15,12 @@ def sweep(tmp_path):
     for name in "abcd":
         (folder / name).mkdir(parents=True)
     words = ["hydra.mode=RUN", "objective=simcse", "trainer.lr=1e-4", "data.path='x,y.txt'", "model.targets=[query]"]
-    plan.add_jobs(
+    jobs_file.add_jobs(
         folder, [{"job": name, "program": "cse-train", "words": [*words, f"seed={name!r}"]} for name in "abcde"]
     )
     leave_run(folder / "a", {})
-    plan.add_job_end(folder, "b", "failed", "lr: should be greater than 0")
-    plan.add_job_end(folder, "c", "killed", "by signal 9")
+    jobs_file.add_job_end(folder, "b", "failed", "lr: should be greater than 0")
+    jobs_file.add_job_end(folder, "c", "killed", "by signal 9")
     (folder / "d" / "job.log").write_text("a line\ncse-train: data.path: there is no such file\n")
     return folder
 
@@ -44,19 +44,19 @@ def test_a_planned_job_has_the_settings_of_its_words(sweep):
 
 def test_a_jobs_own_folder_and_one_without_a_plan_tell_too(sweep):
     assert states(sweep / "b") == {"b": "failed"}
-    (sweep / plan.PLAN).unlink()
+    (sweep / jobs_file.PLAN).unlink()
     assert states(sweep) == {"d": "failed"}
 
 
 def test_a_job_that_is_planned_again_has_not_started(sweep):
-    plan.add_jobs(sweep, [{"job": "b", "program": "cse-train", "words": []}])
+    jobs_file.add_jobs(sweep, [{"job": "b", "program": "cse-train", "words": []}])
     assert states(sweep)["b"] == "not started"
 
 
 def test_a_search_owes_the_trials_that_it_has_not_asked_for(tmp_path):
-    plan.add_jobs(
+    jobs_file.add_jobs(
         tmp_path, [{"search": "x", "trials": 3}, {"job": "a", "program": "cse-train", "words": [], "search": "x"}]
     )
     assert list(states(tmp_path).values()) == ["not started"] * 3
-    plan.add_jobs(tmp_path, [{"search": "x", "trials": 1}])  # every point was tried
+    jobs_file.add_jobs(tmp_path, [{"search": "x", "trials": 1}])  # every point was tried
     assert list(states(tmp_path)) == ["a"]
