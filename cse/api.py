@@ -46,14 +46,15 @@ if TYPE_CHECKING:  # importing cse does not import numpy and torch
     from cse.eval.function import ScoringFunction
     from cse.model.encoder import Encoder
 
-OF_EVALUATORS = ("eval", "splits", "paths", "allow_partial")
-"""The settings of cse-eval, or the nodes that they are in, that are not of the encoder or of what is written."""
+SCORING = ("eval", "splits", "paths", "allow_partial")
+"""The settings of cse-eval, or the nodes that they are in, that are neither of the encoder nor of what is written."""
 
 
 class TrainingRun(Run):
-    """A run, read from its folder: its status, config and results (results.json), scores, curve, and encoder.
+    """A run, read from its folder: its state, config and results (results.json), scores, curve, and encoder.
 
-    scores and curve raise UserError if it is not finished. A dry run and a preview (data.preview) leave none.
+    state: done, running, stopped, failed, or not started, as of a dry run and a preview (data.preview), which leave no
+    folder; `why` says more. scores and curve raise UserError if it is not done.
     """
 
     def __init__(self, folder: str | Path):
@@ -66,11 +67,6 @@ class TrainingRun(Run):
         select = self.get("trainer.select")
         chosen = f", {select} {self.metrics[select]:.2f}" if select in self.metrics else ""
         return f"TrainingRun({str(self.folder)!r}, step {self.results['best_step']}{chosen})"
-
-    @property
-    def status(self) -> str:
-        """done, failed, interrupted or running, as results.json says; broken if it cannot be read."""
-        return str(self.results["status"])
 
     @property
     def scores(self) -> dict[str, float | None]:
@@ -96,8 +92,8 @@ class TrainingRun(Run):
 
     def _check_finished(self) -> None:
         if not self.is_done:
-            found = self.status if (self.folder / "results.json").exists() else "not there"
-            raise UserError(f"{self.folder} holds no finished run (results.json: {found})")
+            why = f", {self.why}" if self.why else ""
+            raise UserError(f"{self.folder} holds no finished run ({self.state}{why})")
 
 
 @runtime_checkable
@@ -168,18 +164,8 @@ def evaluate(
     from cse.eval.scoring import MemoizedEncode, check_encode, score
     from cse.score import values
 
-    if words and not (isinstance(words[0], str) and "=" in words[0]):
-        if "eval" in settings:
-            raise UserError(f"eval={settings['eval']}: the first word is the evaluator already, {words[0]}")
-        settings, words = {"eval": words[0], **settings}, words[1:]
-    alone = ["eval=[]"] if isinstance(settings.get("eval"), Mapping) else []  # functions, without other evaluators
-    with startup.alone(), _reading("evaluate", [*alone, *words], settings) as given:
-        idle = [word for word in given if word.key.partition(".")[0] not in OF_EVALUATORS]
-        if idle:
-            raise UserError(
-                f"cse.evaluate scores an encoder as it is, and {idle[0]} has no effect: load it as it is to be, "
-                "cse.load(NAME, pooling), or use cse-eval"
-            )
+    with startup.alone(), _reading("evaluate", *_with_eval(words, settings)) as given:
+        _check_scoring(given)
         cfg = checked_settings("evaluate", given)
         evaluators = build_evaluators(cfg.eval, cfg.splits)
         part = load(encoder) if isinstance(encoder, str | Path | TrainingRun) else encoder
@@ -223,22 +209,54 @@ def _reading(command: str, words: Sequence[object], settings: Mapping[str, objec
 
     eval: {name: function}, beside the evaluators of the words, or a list of such and of evaluators' names.
     """
-    chosen = settings.get("eval")
-    parts = chosen if isinstance(chosen, list | tuple) else [chosen]
-    if any(map(callable, parts)):
-        raise UserError('eval: give a function a name, by which its scores are called: {"mine": function}')
-    functions = [part for part in parts if isinstance(part, Mapping)]
+    functions, rest = _split_functions(settings)
     if not functions:
-        yield _read(command, words, settings)
+        yield _read(command, words, rest)
         return
-    rest = {key: value for key, value in settings.items() if key != "eval"}
-    if parts is chosen:
-        rest["eval"] = [part for part in parts if not isinstance(part, Mapping)]
     from cse.eval.function import known
 
     with known(functions, choices("eval")) as names:
         added = [Word(f"++eval.{name}={{_target_:{FUNCTION},name:{name}}}", by="cse") for name in names]
         yield [*_read(command, words, rest), *added]
+
+
+def _split_functions(settings: Mapping[str, object]) -> tuple[list[Mapping[str, ScoringFunction]], dict[str, object]]:
+    """(the {name: function}s in `eval`, the settings without them)."""
+    rest = dict(settings)
+    chosen = rest.get("eval")
+    parts = chosen if isinstance(chosen, list | tuple) else [chosen]
+    if any(map(callable, parts)):
+        raise UserError('eval: give a function a name, by which its scores are called: {"mine": function}')
+    functions = [part for part in parts if isinstance(part, Mapping)]
+    if isinstance(chosen, Mapping):
+        del rest["eval"]
+    elif functions:
+        rest["eval"] = [part for part in parts if not isinstance(part, Mapping)]
+    return functions, rest
+
+
+def _with_eval(words: Sequence[object], settings: Mapping[str, object]) -> tuple[list[object], dict[str, object]]:
+    """The words and settings of a call of `evaluate`, whose first word may be the value of `eval`.
+
+    A {name: function} there is scored alone, and not beside the evaluators that cse-eval scores by default.
+    """
+    rest, given = list(words), dict(settings)
+    if rest and not (isinstance(rest[0], str) and "=" in rest[0]):
+        if "eval" in given:
+            raise UserError(f"eval={given['eval']}: the first word is the evaluator already, {rest[0]}")
+        given = {"eval": rest.pop(0), **given}
+    if isinstance(given.get("eval"), Mapping):
+        rest.insert(0, "eval=[]")
+    return rest, given
+
+
+def _check_scoring(words: Sequence[Word]) -> None:
+    """Raise UserError for a word that is not about what is scored."""
+    if idle := [word for word in words if word.key.partition(".")[0] not in SCORING]:
+        raise UserError(
+            f"cse.evaluate scores an encoder as it is, and {idle[0]} has no effect: load it as it is to be, "
+            "cse.load(NAME, pooling), or use cse-eval"
+        )
 
 
 def _read(command: str, words: Sequence[object], settings: Mapping[str, object]) -> list[Word]:

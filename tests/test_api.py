@@ -4,7 +4,9 @@ import asyncio
 import logging
 import math
 import os
+import pickle
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -12,6 +14,8 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from omegaconf import OmegaConf
+from omegaconf.errors import InterpolationKeyError
 from run_folders import results_of
 
 import cse
@@ -30,6 +34,7 @@ def test_a_run_gives_its_folder_scores_encoder_and_curve(words, tmp_path):
     before = list(root.handlers), root.level, list(sys.argv)
     run = cse.train(*words, "trainer.max_steps=2", seed=3, folder=tmp_path / "first")
     assert (list(root.handlers), root.level, list(sys.argv)) == before
+    assert run.state == "done"
     assert run.folder == tmp_path / "first"
     assert run.scores == results_of(run.folder)["metrics"]
     assert cse.TrainingRun(str(run.folder)).scores == run.scores
@@ -59,11 +64,14 @@ def test_a_run_gives_its_folder_scores_encoder_and_curve(words, tmp_path):
 def test_a_call_leaves_the_environment_as_it_was_and_seeds_itself(words, tmp_path, monkeypatch):
     monkeypatch.delenv("HF_HUB_OFFLINE")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    before = dict(os.environ)
+    monkeypatch.setattr(logging.getLogger("transformers"), "level", logging.INFO)
+    before, filters = dict(os.environ), list(warnings.filters)
     run = cse.train(*words, "trainer.max_steps=2", "trainer.deterministic=true", folder=tmp_path / "run")
     cse.compose(*words)
     run.encoder()
     assert dict(os.environ) == before
+    assert warnings.filters == filters
+    assert logging.getLogger("transformers").level == logging.INFO
     torch.rand(3)
 
     async def inside_a_loop() -> cse.TrainingRun:
@@ -116,6 +124,31 @@ def test_what_is_no_scoring_function_is_refused(functions):
 def test_an_unknown_pooling_is_refused_before_an_encoder_is_read():
     with pytest.raises(UserError, match="pooling=foo: should be one of cls, mean"):
         cse.load("nowhere", pooling="foo")
+
+
+def test_a_mistake_of_a_users_own_code_keeps_its_traceback(words, tmp_path):
+    """An error of OmegaConf's too, which is a sentence only while the words are read."""
+
+    def mistaken(encode, split):
+        return {"a": OmegaConf.create({"a": "${nowhere}"}).a}
+
+    with pytest.raises(InterpolationKeyError):
+        cse.train(*words, "trainer.max_steps=1", eval={"mine": mistaken}, folder=tmp_path / "run")
+
+
+def test_an_empty_variable_is_none_and_a_home_folder_is_expanded_wherever_a_part_asks(monkeypatch, tmp_path):
+    """Also after the words are read, and in a process that is spawned: parts fill in references."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("CSE_CACHE", "CSE_SENTEVAL"):
+        monkeypatch.setenv(name, "")
+    scored, trained = cse.compose("eval=[mteb,probing]", command="evaluate"), cse.compose()
+    assert scored.eval.mteb.cache == f"{tmp_path}/.cache/cse/mteb"
+    assert (scored.paths.senteval, scored.eval.probing.senteval) == (None, None)
+    assert pickle.loads(pickle.dumps(trained)).data.cache_dir == f"{tmp_path}/.cache/cse"
+    monkeypatch.setenv("CSE_CACHE", "~/x")
+    assert cse.compose().data.cache_dir == cse.compose("paths.cache=~/x").data.cache_dir == f"{tmp_path}/x"
+    with pytest.raises(UserError, match="nowhere"):
+        cse.compose("data.cache_dir=${nowhere}")
 
 
 def test_a_function_that_fails_is_named():
@@ -203,6 +236,7 @@ def test_a_dry_run_leaves_nothing(words, tmp_path, capsys):
     run = cse.train(*words, dry_run=True, folder=tmp_path / "run")
     assert "encoder    " in capsys.readouterr().out
     assert not run.folder.exists()
+    assert run.state == "not started"
     with pytest.raises(UserError, match=str(run.folder)):
         run.scores  # noqa: B018
 

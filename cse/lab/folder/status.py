@@ -58,6 +58,8 @@ def status_of(folder: Path, results: Results, beat: Beat | None, now: float | No
             return Status(State.STOPPED, error)
         case "broken":
             return Status(State.FAILED, "its results.json cannot be read")
+    if not folder.exists():
+        return Status(State.NOT_STARTED)
     if beat is None:
         return Status(State.STOPPED, "killed" + how_to_go_on(folder))
     if beat.is_alive(time.time() if now is None else now):

@@ -31,6 +31,7 @@ from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.resume import Origin, resumed
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import resolved
+from cse.lab.settings.explaining import explaining
 from cse.lab.sharing import score_tables
 from cse.model.encoder import Encoder
 from cse.model.load import DTYPES, load_encoder
@@ -138,7 +139,8 @@ def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overla
     from cse.lab.run.announce import print_fields, selection_in_words  # imports the training, which takes time
 
     try:
-        cfg = validate(resumed(Origin("rerun", run), []), "train")
+        with explaining([], "train"):
+            cfg = validate(resumed(Origin("checkpoint", run), []), "train")
         rows, selecting = texts_learned_from(run, cfg.data), evaluators_that_select(cfg)
     except UserError as error:
         log.info("overlap    not known: %s", error)

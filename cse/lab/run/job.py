@@ -25,6 +25,7 @@ from cse.lab.settings.words import Word, texts_of
 
 log = logging.getLogger("cse")
 
+LOG_FILES = {"train": "train.log", "evaluate": "evaluate.log"}
 OF_SEPARATE = tuple(f"aux_modality.{key}" for key in ("lr", "schedule", "weight_decay", "no_decay", "clip", "order"))
 """Settings of aux_modality.optimizer=separate alone."""
 
@@ -60,7 +61,7 @@ class Job:
     @property
     def log_file(self) -> Path:
         """What it logs, beside the screen."""
-        return self.folder / ("train.log" if self.trains else "evaluate.log")
+        return self.folder / LOG_FILES["train" if self.trains else "evaluate"]
 
     def with_precision(self, precision: str) -> "Job":
         """The job, with what its trainer.precision, which may be auto, means on this machine."""

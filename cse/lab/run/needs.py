@@ -1,7 +1,7 @@
 """What a config reads, before anything is read: each of its parts says what it needs (cse.needs), and the settings that
 name encoders and text say the rest.
 
-needs_of     all of it, as cse-data lists it: `every_need` asks, `in_config` fills in what only the config knows
+needs_of     all of it, as cse-data lists it: `needs_in_order` asks, `in_config` fills in what only the config knows
 check_needs  refuses what a setting names that is not there, before a run's work
 fetch_need   gets one of them, as cse-data does; lacking: the names of what is not here
 
@@ -32,10 +32,10 @@ from cse.sources.encoder import PACKAGE, EncoderNeed, check_folder, locate
 
 def needs_of(config: DictConfig) -> list[Need]:
     """All that a composed config reads, each once, encoders first. Imports its parts."""
-    return sorted(dict.fromkeys(every_need(config)), key=lambda need: not isinstance(need, EncoderNeed))
+    return sorted(dict.fromkeys(needs_in_order(config)), key=lambda need: not isinstance(need, EncoderNeed))
 
 
-def every_need(config: DictConfig) -> Iterator[Need]:
+def needs_in_order(config: DictConfig) -> Iterator[Need]:
     """What a config reads; nothing for a smoke test, which makes it up. Imports its parts."""
     if config.smoke:
         return
@@ -86,7 +86,7 @@ def in_config(need: Need, part: str, config: DictConfig) -> Need:
     """The need of the part at a key, found in the cache of a config, and with the key that the user types for it."""
     setting = need.setting(part)
     key = typed_in(config, setting) if setting else ""
-    return replace(need, cache=Path(config.paths.cache).expanduser(), key=key)
+    return replace(need, cache=Path(config.paths.cache), key=key)
 
 
 def part_nodes(config: DictConfig) -> Iterator[tuple[str, DictConfig]]:

@@ -23,19 +23,21 @@ from cse.errors import UserError
 from cse.lab.folder.contents import RUN, read_run_file
 from cse.lab.folder.runs import newest_run, read_run
 from cse.lab.run.foreign import refuse_foreign_parts
-from cse.lab.settings.compose import composed, is_group, resolved, without_hydra
+from cse.lab.settings.compose import composed, fill_in_environment, is_group, resolved, without_hydra
 from cse.lab.settings.dotted import Config, flattened, nodes_in
 from cse.lab.settings.explaining import explaining
 from cse.lab.settings.groups import choices, groups
 from cse.lab.settings.keys import keys_with
+from cse.lab.settings.shell import shell_line
 from cse.lab.settings.words import RUN_ALONE, Word, texts_of, values_of
 from cse.ranges import Mark
 
 
 class Origin(NamedTuple):
-    """The run that `resume=FOLDER` continues, or that `rerun=FOLDER` repeats in a folder of its own."""
+    """The run that `resume=FOLDER` continues, that `rerun=FOLDER` repeats in a folder of its own, or that cse-eval
+    scores by `checkpoint=FOLDER`."""
 
-    word: Literal["resume", "rerun"]
+    word: Literal["resume", "rerun", "checkpoint"]
     folder: Path
 
     def __str__(self) -> str:
@@ -65,15 +67,19 @@ def resumed(origin: Origin, words: Sequence[Word]) -> DictConfig:
     for word in given:
         if is_group(word.key):
             raise UserError(f"{word} chooses anew beside {origin}, which takes single keys alone: type a new line")
+        if word.key == "smoke" and word.parsed is not bool(recorded.get("smoke")):
+            anew = shell_line("cse-train", *texts_of(whole_line(origin, words)))
+            raise UserError(f"{word} comes too late for {origin}, whose data and sizes are set: a new run is {anew}")
     line = [*recorded_choices(recorded), *texts_of(words_of_place(origin, words))]
     with explaining([*line, *texts_of(words)], "train"):
         fresh = composed("train", line)  # what conf/ gives for the run's choices
         config = laid_over(fresh, recorded)
         if origin.word == "rerun":
             config.rerun = str(origin.folder)
-        else:
+        elif origin.word == "resume":
             config.resume = "auto"
         override(config, given)
+        fill_in_environment(config)
     refuse_foreign_parts(str(origin), config, fresh, texts_of(words))
     return config
 

@@ -1,7 +1,7 @@
 """The way into one run or evaluation: the words of a line in, a folder out. cse-train, cse-eval and cse.train end here.
 
-Read start_training and start_evaluation, from the words to the end, then one_job, the job before its work, whose
-settings come from cse.lab.run.from_words.
+Read start_training and start_evaluation, from the words to the end, then one_job, the job before its work. Its settings
+come from cse.lab.run.from_words. It is a new_job, or a job_from_run by resume= or rerun=.
 """
 
 import logging
@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
@@ -17,10 +16,10 @@ from omegaconf import DictConfig, OmegaConf
 from cse.errors import UserError
 from cse.lab.run import resume, startup
 from cse.lab.run.from_words import checked_config, config_of, fitted, origin_of, without_added
-from cse.lab.run.job import Job, check_place, check_typed
+from cse.lab.run.job import LOG_FILES, Job, check_place, check_typed
 from cse.lab.run.launch import launched
 from cse.lab.run.logs import logging_to
-from cse.lab.run.needs import check_needs, every_need, needs_before_torch
+from cse.lab.run.needs import check_needs, needs_before_torch, needs_in_order
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.dotted import flattened
 from cse.lab.settings.explaining import explaining
@@ -57,29 +56,32 @@ def start_evaluation(words: Sequence[Word]) -> None:
 
 @contextmanager
 def one_job(command: str, words: Sequence[Word], folder: str | Path | None) -> Iterator[Job]:
-    """A job, checked, whose folder is not made yet. The block logs as its settings say.
-
-    Parts fill in references as they are built, so an error of one is explained in the block too. Raises UserError.
-    """
+    """A job, checked, whose folder is not made yet. The block logs into its log file. Raises UserError."""
     typed = without_added(words)
-    with explaining(texts_of(typed), command):
+    with explaining(texts_of(typed), command):  # not the work: an error of the user's own code needs its traceback
         origin, config = origin_of(command, words), config_of(command, words)
         check_needs(needs_before_torch(config))  # before torch is imported, which takes seconds
         startup.before_libraries()
         settings = checked_config(config, command)
-        check_needs(every_need(settings))
+        check_needs(needs_in_order(settings))
         place = place_of_run(settings, origin, typed, folder)
-        check_place(place)
-        check_typed(settings, typed)
-        line = resume.whole_line(origin, typed) if origin else typed
-        job = Job(without_hydra(settings), line, place)
-        with logging_to(job.log_file):
-            if origin:
-                tell_ignored_variables(settings, origin, typed)
-            else:
-                job = replace(job, cfg=fitted(settings, command, typed))
-            job.check()
-            yield job
+    check_place(place)
+    check_typed(settings, typed)
+    with logging_to(place / LOG_FILES[command]):
+        job = job_from_run(origin, settings, typed, place) if origin else new_job(command, settings, typed, place)
+        job.check()
+        yield job
+
+
+def new_job(command: str, settings: DictConfig, typed: Sequence[Word], place: Path) -> Job:
+    """A job of its own: its settings, fitted."""
+    return Job(fitted(settings, command, typed), list(typed), place)
+
+
+def job_from_run(origin: resume.Origin, settings: DictConfig, typed: Sequence[Word], place: Path) -> Job:
+    """A job that resumes or repeats a run, whose settings are fitted already. Its words start it without that run."""
+    tell_ignored_variables(settings, origin, typed)
+    return Job(without_hydra(settings), resume.whole_line(origin, typed), place)
 
 
 def place_of_run(

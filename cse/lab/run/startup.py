@@ -25,6 +25,7 @@ TALKATIVE = (
     *("accelerate", "datasets", "filelock", "gensim", "httpcore", "httpcore2", "httpx", "httpx2", "huggingface_hub"),
     *("matplotlib", "peft", "sentence_transformers", "smart_open", "torch", "transformers", "urllib3"),
 )
+REPEATING = "hydra.utils"  # logs the errors that it also raises
 
 
 def before_libraries() -> None:
@@ -49,7 +50,7 @@ def quiet() -> None:
     warnings.filterwarnings("ignore")
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.ERROR)
-    logging.getLogger("hydra.utils").setLevel(logging.CRITICAL)  # it logs the errors that it also raises
+    logging.getLogger(REPEATING).setLevel(logging.CRITICAL)
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.set_verbosity_error()
@@ -114,11 +115,16 @@ def alone() -> Iterator[None]:
 
 @contextmanager
 def environment_kept() -> Iterator[None]:
-    """Restore the environment variables after the block."""
+    """After the block, restore the environment variables, the filters of warnings, and the levels of the loggers that
+    `quiet` silences: a notebook has other work too."""
     before = dict(os.environ)
+    levels = {name: logging.getLogger(name).level for name in (*TALKATIVE, REPEATING)}
     try:
-        yield
+        with warnings.catch_warnings():
+            yield
     finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
         for name in os.environ.keys() - before.keys():
             del os.environ[name]
         os.environ.update({name: value for name, value in before.items() if os.environ.get(name) != value})

@@ -2,16 +2,20 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
-from cse.lab.settings.dotted import Config
+from cse.lab.settings.dotted import Config, flattened
+from cse.lab.settings.explaining import guarded_environment
 from cse.lab.settings.grammar import parse_word
 from cse.lab.settings.groups import CONF_DIR, choices, own_folders
 from cse.lab.settings.mistakes import no_choice
+from cse.lab.settings.typed import typed_key
 from cse.lab.settings.words import Word
 
 SINGLE = ("model", "objective", "augmentation", "aux_modality")
@@ -43,9 +47,28 @@ def composed(command: str, texts: Sequence[str]) -> DictConfig:
                 read = loader.compute_defaults_list(command, list(texts), RunMode.RUN).defaults
                 files = {str(one.path): one.package for one in own.find_own_files(read)}
                 OmegaConf.update(config, own.OWN_FILES, files, force_add=True)
-            return config
     finally:
         GlobalHydra.instance().hydra = outer
+    fill_in_environment(config)
+    return config
+
+
+def fill_in_environment(config: DictConfig) -> None:
+    """Fill in what the config reads from the environment, and `~` in paths.cache: parts refer to them when they are
+    built, in several processes.
+
+    A variable that is set stays a reference, by which an error names it (cse.lab.settings.typed). One that cannot be
+    read is refused with the other settings, unless a run that is resumed has another value.
+    """
+    written = flattened(cast("Config", OmegaConf.to_container(without_hydra(config))))
+    with guarded_environment():
+        for key, text in written.items():
+            if "${oc.env:" in str(text) and typed_key(key, written) == key:
+                with suppress(OmegaConfBaseException):
+                    OmegaConf.update(config, key, OmegaConf.select(config, key), merge=False)
+        cache = OmegaConf.select(config, "paths.cache")
+        if str(cache).startswith("~"):
+            config.paths.cache = str(Path(cache).expanduser())
 
 
 def without_hydra(config: DictConfig) -> DictConfig:

@@ -40,6 +40,17 @@ def test_a_variable_that_a_resumed_run_ignores_is_named(tmp_path, monkeypatch, c
         assert lines[0].startswith(f"{how:<10} WANDB_MODE={now} in the environment is ignored")
 
 
+@pytest.mark.parametrize("how", ["resume", "rerun"])
+def test_a_run_becomes_no_smoke_test_and_a_smoke_test_no_run(tmp_path, how):
+    """Its settings were fitted when it was new: real scores would be recorded as made up, or made-up ones as real."""
+    for was, word in ((False, "smoke=true"), (True, "smoke=false")):
+        settings = resolved(cse.compose(smoke=was))
+        run = leave_run(tmp_path / str(was), settings, overrides=["model=bert", f"smoke={str(was).lower()}"])
+        with pytest.raises(UserError, match=f"^{word} comes too late for {how}={run}, .* cse-train model=bert {word}$"):
+            cse.compose(f"{how}={run}", word)
+        assert cse.compose(f"{how}={run}", smoke=was).smoke == was
+
+
 def test_the_variables_are_those_that_conf_reads():
     found = variables_of_settings()
     assert found["tracker.wandb.mode"] == "WANDB_MODE"
