@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cse.lab.settings import other_trainers
+from cse.lab.settings import suggest
 from cse.lab.settings.groups import CONF_DIR, ONE, WHOLE, choices, groups, text_of
 from cse.lab.settings.lookup import Setting, settings_of_file
 
@@ -79,7 +79,7 @@ def plain(text: str) -> str:
 def every_argument() -> str:
     """The tables in docs/coming-from.md, one for each trainer."""
     parts = []
-    for trainer, (about, rows) in other_trainers.trainers().items():
+    for trainer, (about, rows) in suggest.trainers().items():
         cells = [
             (", ".join(f"`{name}`" for name in one.arguments), f"`{one.type}`" if one.type else "", argument_note(one))
             for one in rows
@@ -88,7 +88,7 @@ def every_argument() -> str:
     return "".join(parts)
 
 
-def argument_note(one: other_trainers.Answer) -> str:
+def argument_note(one: suggest.Answer) -> str:
     """The note of an argument, as a sentence of Markdown."""
     parts = re.split(r"(`[^`]*`)", one.note)
     return "".join(part if part.startswith("`") else plain(part) for part in parts)

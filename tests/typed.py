@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cse.lab.settings.typed_line import TypedLine, as_meant, read_typed_line
+from cse.lab.settings.typed_line import TypedLine, normalized, read_typed_line
 from cse.lab.sweep import line
 from cse.lab.sweep.job import COMMANDS, PlannedJob
 from cse.lab.sweep.plan import plan_line
@@ -30,7 +30,7 @@ def exit_code(program: str, *words: object) -> int:
 
 def line_typed(words: Sequence[str], program: str = "cse-train") -> TypedLine:
     """The line, read."""
-    return read_typed_line(as_meant(words), COMMANDS[program])
+    return read_typed_line(normalized(words), COMMANDS[program])
 
 
 def jobs_typed(words: Sequence[str], program: str = "cse-train") -> list[PlannedJob]:

@@ -20,7 +20,7 @@ from cse.lab.commands.exits import exit_on_error
 from cse.lab.commands.help import arguments_or_exit
 from cse.lab.run import startup
 from cse.lab.run.from_words import checked_settings
-from cse.lab.settings.typed import typed_in
+from cse.lab.settings.references import user_key
 from cse.lab.settings.typed_line import read_typed_line
 from cse.sources.hub import is_offline
 
@@ -158,7 +158,7 @@ def paths(cfg: DictConfig) -> Iterator[tuple[str, Finding]]:
             yield str(key), Finding("none", f"paths.{key}=FOLDER or CSE_{str(key).upper()}")
         else:
             exists = key == "cache" or Path(place).exists()
-            absent = f"{typed_in(cfg, f'paths.{key}')}={place}: there is no such folder"
+            absent = f"{user_key(cfg, f'paths.{key}')}={place}: there is no such folder"
             yield str(key), have(exists, place if exists else absent)
 
 

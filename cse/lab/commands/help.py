@@ -22,7 +22,7 @@ from cse.lab.settings.groups import (
 )
 from cse.lab.settings.lookup import body, find
 from cse.lab.settings.mistakes import no_choice
-from cse.lab.settings.typed_line import as_meant
+from cse.lab.settings.typed_line import normalized
 
 WIDTH = 120
 
@@ -35,7 +35,7 @@ def arguments_or_exit(text: str, command: str | None = None) -> list[str]:
 
     text and command: as `answer` takes them.
     """
-    arguments = adopt_folders(as_meant(sys.argv[1:]))
+    arguments = adopt_folders(normalized(sys.argv[1:]))
     shown = answer(text, arguments, command)
     if shown is not None:
         print(shown)
@@ -137,7 +137,7 @@ def help_on_sweep(name: str) -> str:
     return "\n".join(
         [
             wrap(first_comment("sweep", name), f"{name}: "),
-            *(wrap(axis.typed_value.replace(",", ", "), f"  {axis.key}=").replace(", ", ",") for axis in axes),
+            *(wrap(axis.spelled.replace(",", ", "), f"  {axis.key}=").replace(", ", ",") for axis in axes),
             f"  {count}: sweep={name} dry_run=true lists them; KEY=A,B replaces an axis or, as seed=1,2,3, adds one",
         ]
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cse.lab.commands.exits import exit_on_error
 from cse.lab.commands.help import arguments_or_exit
-from cse.lab.settings.dotted import Config
+from cse.lab.settings.values import Config
 
 HELP = """\
 cse-report: compare runs with each other, or with what a paper printed.

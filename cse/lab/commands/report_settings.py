@@ -14,9 +14,9 @@ from typing_extensions import TypedDict
 from cse.errors import UserError
 from cse.lab.settings.check import validate_keys
 from cse.lab.settings.compose import resolved
-from cse.lab.settings.dotted import Config
 from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.suggest import nearest
+from cse.lab.settings.values import Config
 from cse.ranges import STRICT, Name, NonNegative, Positive
 
 OF_RUNS = ("metrics", "seed", "where", "baseline", "gate", "within")  # which a sweep's report does not read

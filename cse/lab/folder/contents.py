@@ -23,7 +23,7 @@ import yaml
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
 
-from cse.lab.settings.dotted import Config
+from cse.lab.settings.values import Config
 from cse.score import AboutScore, Source
 
 if TYPE_CHECKING:  # importing torch is slow

@@ -18,9 +18,8 @@ from typing import Literal, NamedTuple
 
 from cse.lab.folder.contents import Code, Results, TrainingData
 from cse.lab.folder.runs import Run
-from cse.lab.settings.dotted import Config, flattened, format_value
 from cse.lab.settings.keys import fixed_settings, role_of, scoring_settings
-from cse.lab.settings.values import in_one_form
+from cse.lab.settings.values import Config, flattened, format_value, in_one_form
 from cse.score import Source
 
 Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]

@@ -20,7 +20,7 @@ from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State, Status, at_work
 from cse.lab.settings.compose import is_group
-from cse.lab.settings.dotted import Config
+from cse.lab.settings.values import Config
 from cse.lab.settings.words import Word, recorded_words
 
 PLAN, LOG = "jobs.jsonl", "job.log"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from cse.lab.folder.contents import Results
 from cse.lab.folder.events import metric_events
 from cse.lab.folder.heartbeat import Beat, clock
-from cse.lab.settings.shell import line_to_resume
+from cse.lab.settings.grammar import line_to_resume
 
 
 class State(StrEnum):

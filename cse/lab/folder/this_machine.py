@@ -17,9 +17,9 @@ from cse.files import Json, checksum, read_once, sha256
 from cse.lab.folder.contents import Results
 from cse.lab.folder.facts import Change, as_facts, changes, deciding_settings
 from cse.lab.folder.runs import Run
-from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import CONF_DIR, PACKAGE_DIR
 from cse.lab.settings.keys import keys_with
+from cse.lab.settings.values import Config, flattened
 from cse.ranges import Mark
 
 

@@ -9,9 +9,8 @@ from cse.lab.folder.runs import Run
 from cse.lab.report.keys_that_differ import words_of_case
 from cse.lab.report.trials import is_trial
 from cse.lab.run.foreign import functions_in
-from cse.lab.settings.grammar import spell_word
+from cse.lab.settings.grammar import shell_line, spell_word
 from cse.lab.settings.keys import repeats_a_run
-from cse.lab.settings.shell import shell_line
 from cse.lab.settings.words import texts_of, values_of
 
 

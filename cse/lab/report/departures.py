@@ -24,12 +24,11 @@ from cse.errors import UserError
 from cse.lab.folder.facts import Change, as_facts, changes
 from cse.lab.folder.runs import Run, Where
 from cse.lab.settings.compose import SINGLE, is_group, resolved, without_hydra
-from cse.lab.settings.dotted import Config, flattened, format_value
 from cse.lab.settings.explaining import explaining
 from cse.lab.settings.grammar import key_of
 from cse.lab.settings.groups import choices
 from cse.lab.settings.keys import role_of
-from cse.lab.settings.values import in_one_form, same
+from cse.lab.settings.values import Config, flattened, format_value, in_one_form, same
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep.grid import one_by_one
 from cse.lab.sweep.search import interval_of

@@ -22,8 +22,7 @@ from cse.lab.report.groups import once_each
 from cse.lab.report.published import PublishedFigure
 from cse.lab.report.spec import Plot, Spec
 from cse.lab.report.statistics import STATISTICS
-from cse.lab.settings.dotted import Config
-from cse.lab.settings.values import in_one_form, number_in
+from cse.lab.settings.values import Config, in_one_form, number_in
 from cse.lab.sharing.plots import cosine_histograms, new_figure
 from cse.lab.sharing.score_tables import IS_ALTERED
 

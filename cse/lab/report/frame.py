@@ -11,10 +11,9 @@ import pandas as pd
 from cse.lab.folder.runs import Run
 from cse.lab.report.command_lines import repeat_command
 from cse.lab.report.keys_that_differ import NAMES
-from cse.lab.settings.dotted import format_value
 from cse.lab.settings.grammar import quoted
 from cse.lab.settings.keys import role_of
-from cse.lab.settings.values import in_one_form, number_in
+from cse.lab.settings.values import format_value, in_one_form, number_in
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
 LONG = 40  # characters of a name

@@ -12,12 +12,11 @@ import pandas as pd
 
 from cse.lab.folder.runs import Run
 from cse.lab.settings.compose import is_group
-from cse.lab.settings.dotted import flattened
 from cse.lab.settings.grammar import key_of
 from cse.lab.settings.groups import choices
 from cse.lab.settings.keys import role_of
-from cse.lab.settings.values import in_one_form
-from cse.lab.settings.words import RUN_ALONE, typed_keys, values_of
+from cse.lab.settings.values import flattened, in_one_form
+from cse.lab.settings.words import RUN_ALONE, keys_of_person, values_of
 from cse.lab.sweep.sweeps import load_sweep
 
 NAMES = ("case", "sweep", "label")
@@ -93,7 +92,7 @@ def typed_beside_cases(runs: Sequence[Run]) -> set[str]:
     for run in runs:
         given = values_of(run.words)
         if RUN_ALONE in run.words:
-            found |= {*typed_keys(run.words)}
+            found |= {*keys_of_person(run.words)}
         elif given.get("sweep") in known:
             found |= given.keys() - map(key_of, words_of(given["sweep"], given.get("case", "")))
     return found

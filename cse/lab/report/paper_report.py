@@ -27,9 +27,9 @@ from cse.lab.report.published import Published
 from cse.lab.report.settings_section import notes_on_settings, settings_section, unranked_section
 from cse.lab.report.spec import Plot, Spec, parse
 from cse.lab.sections import Section
-from cse.lab.settings.dotted import Config
 from cse.lab.settings.groups import choices
 from cse.lab.settings.suggest import nearest
+from cse.lab.settings.values import Config
 from cse.lab.settings.words import values_of
 from cse.lab.sharing.plots import save_figure
 from cse.lab.sweep import sweeps

@@ -23,7 +23,7 @@ from cse.lab.report.settings_section import in_text, score_text, settings_sectio
 from cse.lab.report.signs import first_few
 from cse.lab.report.which_runs import Asked, asked_for
 from cse.lab.sections import Section, Sortable
-from cse.lab.settings.dotted import Config, flattened
+from cse.lab.settings.values import Config, flattened
 
 
 def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> tuple[Report, Gate | None]:

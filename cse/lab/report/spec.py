@@ -40,7 +40,7 @@ from typing_extensions import TypedDict
 from cse.errors import UserError
 from cse.lab.folder.runs import Where
 from cse.lab.report.published import Published
-from cse.lab.settings.dotted import Config
+from cse.lab.settings.values import Config
 
 Aggregate = Literal["mean", "max", "q75", "q50", "best"]
 Statistic = Literal["mean", "max", "q75", "q50"]

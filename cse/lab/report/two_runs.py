@@ -14,7 +14,7 @@ from cse.lab.folder.facts import Change, Kind, changes, facts
 from cse.lab.folder.runs import Run, newest_run, read_run
 from cse.lab.report.signs import format_of
 from cse.lab.sections import Section
-from cse.lab.settings.dotted import format_value
+from cse.lab.settings.values import format_value
 
 ORDER = get_args(Kind)
 ABSENT = "-"

@@ -2,7 +2,7 @@
 
 The way in
     start        the words of one line become a job and run
-    from_words   the settings that the words give, checked
+    from_words   the settings that the words give, checked. smoke: any config made small
     job          the job before its work: its settings, words, folder. steps: how many it makes
 From another run, by resume= or rerun=
     resume       load that run's settings, apply the words. foreign: refuse code that only that run's folder names

@@ -30,7 +30,7 @@ from cse.lab.folder.status import duration
 from cse.lab.run.instantiate import make
 from cse.lab.run.steps import steps_in_words
 from cse.lab.settings.compose import resolved
-from cse.lab.settings.dotted import Config
+from cse.lab.settings.values import Config
 from cse.lab.sharing.score_tables import problems_of
 from cse.model.encoder import Encoder
 from cse.model.recorded import recorded_modules

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.errors import UserError, within
-from cse.lab.settings.typed import as_typed
+from cse.lab.settings.references import naming_user_keys
 from cse.sources.catalogue import DATASETS
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def check_combination(cfg: DictConfig) -> None:
     if cfg.trainer.chunk is not None and cfg.trainer.chunk_tokens is not None:
         raise UserError("trainer.chunk and trainer.chunk_tokens both cut a batch: leave one of them null")
     if cfg.model.pooling is not None:
-        with as_typed(cfg.model):
+        with naming_user_keys(cfg.model):
             check_exportable(cfg.model.pooling)
     if cfg.aux_modality and "_target_" not in cfg.aux_modality:  # of variant=released without the modality it varies
         raise UserError(f"aux_modality=none has no {', '.join(cfg.aux_modality)}: choose aux_modality=visual or audio")

@@ -14,8 +14,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.settings.compose import without_hydra
-from cse.lab.settings.dotted import Config, nodes_in
 from cse.lab.settings.groups import CONF_DIR, own_folders, text_of
+from cse.lab.settings.values import Config, nodes_in
 
 FUNCTION = "cse.eval.function.Function"
 """The part that a function given in Python becomes: an evaluator."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from omegaconf import DictConfig
 
 from cse.errors import MissingResource, UserError, combine
-from cse.lab.settings.typed import as_typed
+from cse.lab.settings.references import naming_user_keys
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ def make(node: DictConfig, **more: object) -> Any:
     for key, value in node.items():
         if isinstance(value, DictConfig) and "_target_" in value and not value.get("_partial_"):
             more[str(key)] = make(value)
-    with as_typed(node):
+    with naming_user_keys(node):
         try:
             return instantiate(node, **more)
         except InstantiationException as error:
@@ -37,7 +37,7 @@ def make(node: DictConfig, **more: object) -> Any:
 
 def call(node: DictConfig, method: Callable[[], T]) -> T:
     """Call a method of the part that is made of this node: what it refuses is named by the keys that the user types."""
-    with as_typed(node):
+    with naming_user_keys(node):
         return method()
 
 

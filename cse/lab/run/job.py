@@ -19,8 +19,8 @@ from cse.lab.run.evaluators import check_selection
 from cse.lab.run.foreign import call_with, functions_in
 from cse.lab.settings import groups
 from cse.lab.settings.compose import resolved
+from cse.lab.settings.grammar import line_to_resume, shell_line
 from cse.lab.settings.groups import PROGRAMS
-from cse.lab.settings.shell import line_to_resume, shell_line
 from cse.lab.settings.words import Word, texts_of
 
 log = logging.getLogger("cse")

@@ -20,10 +20,10 @@ from cse.data.readers import FilesNeed
 from cse.errors import MissingResource, UserError
 from cse.lab.folder.runs import newest_run
 from cse.lab.run.instantiate import Attempts
-from cse.lab.settings.compose import references, without_hydra
-from cse.lab.settings.dotted import flattened, nodes_in
+from cse.lab.settings.compose import without_hydra
 from cse.lab.settings.keys import keys_with
-from cse.lab.settings.typed import typed_in
+from cse.lab.settings.references import references, user_key
+from cse.lab.settings.values import flattened, nodes_in
 from cse.needs import FileNeed, Need, Part, Place, Settings
 from cse.ranges import Mark
 from cse.sources import hub
@@ -85,7 +85,7 @@ def needs_of_part(key: str, node: DictConfig, config: DictConfig) -> Iterator[Ne
 def in_config(need: Need, part: str, config: DictConfig) -> Need:
     """The need of the part at a key, found in the cache of a config, and with the key that the user types for it."""
     setting = need.setting(part)
-    key = typed_in(config, setting) if setting else ""
+    key = user_key(config, setting) if setting else ""
     return replace(need, cache=Path(config.paths.cache), key=key)
 
 
@@ -103,7 +103,7 @@ def folders_referred_to(config: DictConfig) -> Iterator[Need]:
     for key in sorted(references(flattened(written))):
         place = OmegaConf.select(config, key) if key.startswith("paths.") else None
         if place is not None and key != "paths.cache":  # which is made
-            yield FileNeed(place, typed_in(config, key))
+            yield FileNeed(place, user_key(config, key))
 
 
 def class_named_in(settings: Settings) -> type[Part]:

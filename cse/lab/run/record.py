@@ -22,7 +22,7 @@ from cse.lab.folder.this_machine import code_digest, named_sums, own_code
 from cse.lab.run.job import Job
 from cse.lab.run.logs import begin_log_files
 from cse.lab.settings.compose import resolved
-from cse.lab.settings.dotted import Config
+from cse.lab.settings.values import Config
 from cse.lab.settings.words import texts_of
 from cse.lab.tracking.trackers import RunInfo, Tracker, Trackers
 from cse.score import Score, Scores

@@ -24,11 +24,11 @@ from cse.lab.folder.contents import RUN, read_run_file
 from cse.lab.folder.runs import newest_run, read_run
 from cse.lab.run.foreign import refuse_foreign_parts
 from cse.lab.settings.compose import composed, fill_in_environment, is_group, resolved, without_hydra
-from cse.lab.settings.dotted import Config, flattened, nodes_in
 from cse.lab.settings.explaining import explaining
+from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import choices, groups
 from cse.lab.settings.keys import keys_with
-from cse.lab.settings.shell import shell_line
+from cse.lab.settings.values import Config, flattened, nodes_in
 from cse.lab.settings.words import RUN_ALONE, Word, texts_of, values_of
 from cse.ranges import Mark
 

@@ -6,7 +6,6 @@ come from cse.lab.run.from_words. It is a new_job, or a job_from_run by resume= 
 
 import logging
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,16 +20,14 @@ from cse.lab.run.launch import launched
 from cse.lab.run.logs import logging_to
 from cse.lab.run.needs import check_needs, needs_before_torch, needs_in_order
 from cse.lab.settings.compose import resolved, without_hydra
-from cse.lab.settings.dotted import flattened
 from cse.lab.settings.explaining import explaining
 from cse.lab.settings.grammar import spell_word
 from cse.lab.settings.groups import file_of
+from cse.lab.settings.references import VARIABLE
+from cse.lab.settings.values import flattened
 from cse.lab.settings.words import Word, texts_of, values_of
 
 log = logging.getLogger("cse")
-
-VARIABLE = re.compile(r"\$\{oc\.env:(\w+)")
-"""The environment variable that a value of conf/ is read from."""
 
 
 def start_training(words: Sequence[Word], folder: str | Path | None = None) -> Path:
@@ -117,6 +114,6 @@ def variables_of_settings() -> dict[str, str]:
     for group, choice in (("paths", "default"), ("tracker", "wandb")):
         written = OmegaConf.to_container(OmegaConf.load(file_of(group, choice)))
         for key, value in flattened(written).items():  # type: ignore[arg-type]
-            if variable := VARIABLE.match(str(value)):
+            if variable := VARIABLE.fullmatch(str(value)):
                 found[f"{group}.{key}"] = variable[1]
     return found

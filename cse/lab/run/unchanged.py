@@ -16,8 +16,8 @@ from cse.lab.folder.facts import Change, as_facts, changes, changes_in_words
 from cse.lab.folder.runs import read_run
 from cse.lab.folder.this_machine import changed_code, changed_inputs
 from cse.lab.run.resume import Origin, settings_of
-from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.keys import role_of
+from cse.lab.settings.values import Config, flattened
 
 if TYPE_CHECKING:  # importing torch is slow
     from cse.training.loop import Training

@@ -1,10 +1,9 @@
 """From words to checked settings: `cse-train model=roberta trainer.lr=1e-5`. Each step has its file.
 
-What was typed    typed_line reads a line into words; words: one KEY=VALUE, in Hydra's grammar; shell shows a command
+What was typed    typed_line reads a line into words; words: one KEY=VALUE; grammar: how Hydra and a shell write it
 What there is     groups: the files of conf/ and of --config-dir; own: the user's, read strictly
-The config        compose: the words over these files; explaining: its errors; provenance: the recipes it comes from
-Its meaning       keys: what each key is for, as schema and signatures declare it; smoke: any config made small
+The config        compose: the words over these files; explaining: its errors; references: values that stand elsewhere
+Its meaning       keys: what each key is for, as schema and signatures declare it; values: which values are the same
 Its check         check: each node against the types of its part (part_class) or of the command (schema)
-A wrong word      mistakes: one sentence for it; suggest, other_trainers and lookup know what it may have meant
-Small tools       dotted: one flat dictionary; typed: what the user types for a key; values: which values are the same
+A wrong word      mistakes: one sentence for it; suggest and lookup know what it may have meant
 """

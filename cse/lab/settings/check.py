@@ -23,8 +23,7 @@ from pydantic_core import ErrorDetails, SchemaValidator
 
 from cse.errors import UserError
 from cse.lab.settings import own
-from cse.lab.settings.compose import references, resolved, without_hydra
-from cse.lab.settings.dotted import Config, flattened, nodes_in
+from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.grammar import spell_value
 from cse.lab.settings.groups import file_of
 from cse.lab.settings.part_class import (
@@ -38,8 +37,9 @@ from cse.lab.settings.part_class import (
     unusable,
     validator,
 )
+from cse.lab.settings.references import references, referred_key
 from cse.lab.settings.schema import COMMANDS, slot_of
-from cse.lab.settings.typed import referred_key
+from cse.lab.settings.values import Config, flattened, nodes_in
 
 NOT_READ = "there is no such setting, and no value refers to it"
 NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", re.IGNORECASE)  # in quotes, or it would not be text

@@ -1,6 +1,5 @@
 """From words to a composed config: compose conf/, and refuse what Hydra would ignore."""
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,19 +9,16 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
-from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.explaining import guarded_environment
 from cse.lab.settings.grammar import parse_word
 from cse.lab.settings.groups import CONF_DIR, choices, own_folders
 from cse.lab.settings.mistakes import no_choice
-from cse.lab.settings.typed import typed_key
+from cse.lab.settings.references import typed_key
+from cse.lab.settings.values import Config, flattened
 from cse.lab.settings.words import Word
 
 SINGLE = ("model", "objective", "augmentation", "aux_modality")
 """The groups whose choices name the files of conf/recipe. Of a list of choices Hydra would find none, silently."""
-SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
-"""Words for true and false, in lower case."""
-REFERENCES = re.compile(r"\$\{(\.*)(\w+(?:\.\w+)*)")
 
 
 def composed(command: str, texts: Sequence[str]) -> DictConfig:
@@ -81,12 +77,6 @@ def resolved(cfg: DictConfig) -> Config:
     return cast("Config", OmegaConf.to_container(cfg, resolve=True))
 
 
-def references(written: Config) -> set[str]:
-    """The keys that values refer to, in a text or alone: ${model.name}, or of their own mapping ${.name}."""
-    found = ((key, *one) for key, value in written.items() for one in REFERENCES.findall(str(value)))
-    return {".".join([*key.split(".")[: -len(dots)], name]) if dots else name for key, dots, name in found}
-
-
 def is_group(key: str) -> bool:
     """Whether a key chooses from a folder of conf/, or a sweep."""
     root = key.partition("@")[0].partition("/")[0]
@@ -105,7 +95,7 @@ def refuse_words(texts: Sequence[str]) -> None:
         unknown = group.partition("/")[0] == "recipe" and word.value not in choices(group)
         chooses = "=" in word.text and (is_group(group) or "/" in group)
         if unknown or (chooses and not names_choices(word)):
-            raise UserError(no_choice(group, word.typed_value))
+            raise UserError(no_choice(group, word.spelled))
 
 
 def names_choices(word: Word) -> bool:

@@ -1,10 +1,11 @@
 """Hydra's grammar, in which a word KEY=VALUE is typed, recorded and shown: what a word says, how a value is spelled.
 
-Read parse_word, then spell_word, which writes what parse_word reads.
+Read parse_word, then spell_word, which writes what parse_word reads, then shell_line, which shows a command.
 """
 
 import json
 import re
+import shlex
 from decimal import Decimal
 from functools import cache
 from numbers import Number
@@ -82,3 +83,19 @@ def quoted(text: str) -> str:
     """The text in quotes, which Hydra removes again."""
     backslashes = re.compile(r"(\\+)(?='|$)")  # before a quote Hydra reads two backslashes as one
     return "'" + backslashes.sub(r"\1\1", text).replace("'", "\\'") + "'"
+
+
+def shell_line(*texts: str) -> str:
+    """A command for a shell: of its words, those that need quotes are in quotes, double ones around single ones."""
+    return " ".join(map(shell_word, texts))
+
+
+def shell_word(text: str) -> str:
+    """One word of a command for a shell."""
+    return f'"{text}"' if "'" in text and not re.search(r'["$`\\!\n]', text) else shlex.quote(text)
+
+
+def line_to_resume(folder: Path, *more: str) -> str:
+    """The command that resumes the run in this folder."""
+    name = f"./{folder}" if str(folder) in ("null", "auto") or str(folder).startswith("~") else str(folder)
+    return shell_line("cse-train", spell_word("resume", name), *more)

@@ -26,10 +26,10 @@ from typing import Literal, get_args
 import yaml
 
 from cse import ranges
-from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.grammar import key_of
 from cse.lab.settings.groups import folders_of, section_of, text_of
 from cse.lab.settings.signatures import Names, classes_of, declared_by
+from cse.lab.settings.values import Config, flattened
 from cse.ranges import Mark
 from cse.score import evaluator_of
 

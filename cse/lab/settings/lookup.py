@@ -22,8 +22,7 @@ from cse.lab.settings.groups import (
     section_of,
     text_of,
 )
-from cse.lab.settings.other_trainers import answer_to
-from cse.lab.settings.suggest import nearest, topic
+from cse.lab.settings.suggest import answer_to, nearest, topic
 
 KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
 """A line of YAML: indentation, key, value, comment."""

@@ -7,10 +7,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from cse.errors import UserError
-from cse.lab.settings.grammar import spell_word
+from cse.lab.settings.grammar import shell_word, spell_word
 from cse.lab.settings.groups import EXTRAS, choices, file_of, groups, own_folders, text_of
 from cse.lab.settings.lookup import keys_of_command
-from cse.lab.settings.shell import shell_word
 from cse.lab.settings.suggest import meant, nearest, topic
 from cse.lab.settings.words import recorded_words, values_of
 

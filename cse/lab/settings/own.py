@@ -16,9 +16,9 @@ from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from cse.errors import UserError
-from cse.lab.settings.dotted import Config, flattened
 from cse.lab.settings.groups import CONF_DIR, SWEEP_KEYS, WHOLE, groups, own_folders, text_of
 from cse.lab.settings.keys import role_of
+from cse.lab.settings.values import Config, flattened
 from cse.ranges import Mark
 
 HEADER = re.compile(r"^\s*#\s*@package[:\s]+(\S+)\s*$", re.MULTILINE)

@@ -19,10 +19,9 @@ from pydantic_core import ErrorDetails, SchemaError, SchemaValidator, core_schem
 from typing_extensions import TypedDict
 
 from cse.errors import in_short
-from cse.lab.settings.compose import SWITCH
-from cse.lab.settings.dotted import Config
 from cse.lab.settings.schema import SLOTS, Slot
 from cse.lab.settings.suggest import nearest
+from cse.lab.settings.values import SWITCH, Config
 from cse.ranges import STRICT, no_word_for_null
 
 if TYPE_CHECKING:  # needs typing_extensions 4.13

@@ -1,6 +1,6 @@
 """A line of cse-train or cse-eval, or a call of Python's, read once: its words KEY=VALUE and its flags.
 
-Read `as_meant`, which is done first, then `read_typed_line` and `read_words`, then what these do to a word.
+Read `normalized`, which is done first, then `read_typed_line` and `read_words`, then what these do to a word.
 """
 
 import ast
@@ -41,8 +41,8 @@ AS_TYPED = re.compile(r"\d+|null")
 class TypedLine:
     """A line of "train" (cse-train) or "evaluate" (cse-eval).
 
-    arguments: what was typed, as `as_meant` returns it. words: the settings in it. flags: the others, such as -m, each
-    with its value behind it.
+    arguments: what was typed, as `normalized` returns it. words: the settings in it. flags: the others, such as -m,
+    each with its value behind it.
     """
 
     command: str
@@ -56,7 +56,7 @@ class TypedLine:
         return [flag for flag in self.flags if flag in LOOKS]
 
 
-def as_meant(arguments: Sequence[str]) -> list[str]:
+def normalized(arguments: Sequence[str]) -> list[str]:
     """Turn `--trainer.lr=1e-5`, as W&B's agents write it, into `trainer.lr=1e-5`, but keep Hydra's own flags; so too
     Python's None, and its mappings and lists.
 
@@ -75,7 +75,7 @@ def as_meant(arguments: Sequence[str]) -> list[str]:
 
 
 def read_typed_line(arguments: Sequence[str], command: str) -> TypedLine:
-    """Read a line. arguments: as `as_meant` returns them, without --config-dir. command: "train" or "evaluate".
+    """Read a line. arguments: as `normalized` returns them, without --config-dir. command: "train" or "evaluate".
 
     Raises UserError for a word that cannot be read or has no effect.
     """

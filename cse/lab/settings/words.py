@@ -29,7 +29,7 @@ class Word:
         return key_of(self.text)
 
     @property
-    def typed_value(self) -> str:
+    def spelled(self) -> str:
         """`1e-5` of `trainer.lr=1e-5`, with any quotes."""
         return self.text.partition("=")[2]
 
@@ -37,7 +37,7 @@ class Word:
     def value(self) -> str:
         """The value as text: without the quotes around it, and as typed if it is no text."""
         found = self.parsed
-        return found if isinstance(found, str) else self.typed_value
+        return found if isinstance(found, str) else self.spelled
 
     @property
     def parsed(self) -> object:
@@ -91,6 +91,6 @@ def merged(words: Iterable[Word]) -> list[Word]:
     return list({word.key: word for word in words}.values())
 
 
-def typed_keys(words: Iterable[Word]) -> list[str]:
+def keys_of_person(words: Iterable[Word]) -> list[str]:
     """The keys that a person typed, and no sweep."""
     return [word.key for word in words if word.by == "person"]

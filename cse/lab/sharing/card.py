@@ -27,10 +27,10 @@ from cse.data.overlap import overlap_in_words
 from cse.errors import UserError
 from cse.files import Json
 from cse.lab.folder.contents import Results, TrainingData, Vectors, Weights
-from cse.lab.settings.dotted import Config, flattened
+from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import PACKAGE_DIR
 from cse.lab.settings.keys import repeats_a_run, role_of
-from cse.lab.settings.shell import shell_line
+from cse.lab.settings.values import Config, flattened
 from cse.lab.sharing.score_tables import ALTERED, marked_name
 from cse.score import Score, in_short, no_better
 from cse.sources import hub

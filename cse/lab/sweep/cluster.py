@@ -132,7 +132,7 @@ def parameters_of(line: Line) -> dict[str, Any]:
     typed: dict[str, Any] = {}
     for word in line.words:
         if word.key.startswith("hydra.launcher."):  # partition=gpu,long is no axis, but sbatch's own list
-            typed[word.key.split(".", 2)[2]] = word.typed_value if word.is_axis else word.parsed
+            typed[word.key.split(".", 2)[2]] = word.spelled if word.is_axis else word.parsed
     for key, value in typed.items():
         for text in value.values() if isinstance(value, dict) else [value]:
             if isinstance(text, str) and not (text.isprintable() and text.strip()):

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.lab.sections import to_columns
+from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import config_dirs
-from cse.lab.settings.shell import shell_line
 from cse.lab.settings.typed_line import TypedLine
 from cse.lab.settings.words import texts_of
 from cse.lab.sweep.job import PlannedJob, check_jobs, check_wandb_id, one_of_each, refusals_of

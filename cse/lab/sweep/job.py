@@ -17,9 +17,9 @@ from cse.lab.run.from_words import checked_config
 from cse.lab.run.steps import steps_in_words
 from cse.lab.settings.compose import composed, is_group
 from cse.lab.settings.explaining import explaining
+from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import PROGRAMS
-from cse.lab.settings.shell import shell_line
-from cse.lab.settings.words import Word, texts_of, typed_keys
+from cse.lab.settings.words import Word, keys_of_person, texts_of
 from cse.lab.tracking.wandb_offline import has_key
 
 COMMANDS = {program: command for command, program in PROGRAMS.items()}
@@ -83,7 +83,9 @@ class PlannedJob:
     @property
     def devices(self) -> int:
         """How many devices it works on; 1 if its own process will refuse what it was given."""
-        trains = self.trains_in_full or (self.program == "cse-train" and "trainer.devices" in typed_keys(self.words))
+        trains = self.trains_in_full or (
+            self.program == "cse-train" and "trainer.devices" in keys_of_person(self.words)
+        )
         devices = str(self.config.trainer.devices) if trains else "1"
         return int(devices) if devices.isdecimal() else 1
 

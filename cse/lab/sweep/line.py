@@ -17,10 +17,10 @@ from cse.lab.run.resume import started_from
 from cse.lab.settings.check import validate_keys
 from cse.lab.settings.compose import composed
 from cse.lab.settings.explaining import explaining
+from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import PROGRAMS, config_dirs
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.schema import Starting
-from cse.lab.settings.shell import shell_line
 from cse.lab.settings.typed_line import MULTIRUN, TypedLine
 from cse.lab.settings.words import RUN_ALONE, Word, merged, texts_of, values_of
 from cse.lab.sweep.job import PlannedJob

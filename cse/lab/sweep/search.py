@@ -121,8 +121,8 @@ class Search:
         fixed = [word for word in words if role_of(word.key).names_a_job and not word.is_axis]
         self.memory = Memory(
             file=line.folder / ".smac" / f"{hash_of(texts_of(fixed))}-{settings.seed}.jsonl",
-            ranges={word.key: word.typed_value for word in self.axes},
-            fixed={word.key: word.typed_value for word in fixed if word.key not in line.sweep.search_each},
+            ranges={word.key: word.spelled for word in self.axes},
+            fixed={word.key: word.spelled for word in fixed if word.key not in line.sweep.search_each},
         )
 
     @cached_property
@@ -141,7 +141,7 @@ class Search:
             try:
                 self.line.job(merged([*first_values(self.words), tried])).checked()
             except UserError as error:
-                whole = f"; {axis.key}=int({axis.typed_value}) has whole numbers"
+                whole = f"; {axis.key}=int({axis.spelled}) has whole numbers"
                 hint = whole if interval is not None and "integer" in str(error) else ""
                 raise UserError(f"{axis}: {error}{hint}") from error
 

@@ -26,13 +26,13 @@ from omegaconf import OmegaConf
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError, model_validator
 
 from cse.errors import UserError
-from cse.lab.settings.compose import SWITCH, composed, without_hydra
-from cse.lab.settings.dotted import Config
+from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.grammar import quoted
 from cse.lab.settings.groups import SWEEP_KEYS, file_of
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.schema import Evaluate, Train
 from cse.lab.settings.suggest import nearest
+from cse.lab.settings.values import SWITCH, Config
 from cse.lab.settings.words import RUN_ALONE, Word, merged, values_of
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.names import decisive, folder_without_sweep, name_in, name_in_sweep, name_without_sweep

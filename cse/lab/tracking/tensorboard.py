@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from cse.files import Json
-from cse.lab.settings.dotted import flattened
+from cse.lab.settings.values import flattened
 from cse.lab.tracking.trackers import RunInfo
 
 

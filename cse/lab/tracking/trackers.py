@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 from cse.errors import in_short
 from cse.files import Json
 from cse.lab.folder.events import Jsonl
-from cse.lab.settings.dotted import Config
+from cse.lab.settings.values import Config
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from pydantic import AfterValidator, ValidationError
 
 from cse.errors import in_short
 from cse.files import Json, read_json, write_json
-from cse.lab.settings.dotted import Config
+from cse.lab.settings.values import Config
 from cse.lab.tracking.trackers import RunInfo
 from cse.lab.tracking.wandb_offline import has_key, unsent, upload_command
 from cse.ranges import Name, Positive

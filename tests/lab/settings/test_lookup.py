@@ -5,10 +5,10 @@ from omegaconf import OmegaConf
 
 from cse.errors import UserError
 from cse.lab.settings.compose import composed, without_hydra
-from cse.lab.settings.dotted import flattened
 from cse.lab.settings.groups import choices, groups
 from cse.lab.settings.lookup import find, keys_of_command, settings_of_command
-from cse.lab.settings.other_trainers import answer_to, trainers
+from cse.lab.settings.suggest import answer_to, trainers
+from cse.lab.settings.values import flattened
 
 ROWS = [one for _, rows in trainers().values() for one in rows]
 

@@ -15,10 +15,9 @@ from cse.errors import UserError
 from cse.lab.run.resume import started_from
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import composed
-from cse.lab.settings.grammar import parse_word, spell_word
-from cse.lab.settings.shell import line_to_resume, shell_line
-from cse.lab.settings.typed_line import as_meant, read_words, split_flags, words_of_settings
-from cse.lab.settings.words import RUN_ALONE, Word, recorded_words, texts_of, typed_keys
+from cse.lab.settings.grammar import line_to_resume, parse_word, shell_line, spell_word
+from cse.lab.settings.typed_line import normalized, read_words, split_flags, words_of_settings
+from cse.lab.settings.words import RUN_ALONE, Word, keys_of_person, recorded_words, texts_of
 
 
 @pytest.mark.parametrize(
@@ -35,7 +34,7 @@ from cse.lab.settings.words import RUN_ALONE, Word, recorded_words, texts_of, ty
     ],
 )
 def test_a_word_is_read_as_it_was_meant(word, meant):
-    assert as_meant([word]) == [meant]
+    assert normalized([word]) == [meant]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +57,7 @@ def test_a_word_is_read_as_it_was_meant(word, meant):
     ],
 )
 def test_words_are_read_as_hydra_has_them(typed, read):
-    assert texts_of(read_words(as_meant(typed.split()), "train")) == read
+    assert texts_of(read_words(normalized(typed.split()), "train")) == read
     assert texts_of(read_words(["eval=null"], "evaluate")) == ["eval=[]"]  # only training selects
 
 
@@ -102,7 +101,7 @@ def test_text_that_hydra_does_not_read_as_one_is_refused_with_the_word_to_type(v
 def test_who_gave_each_word_is_known_from_what_a_run_wrote_down(words, typed):
     recorded = recorded_words(words.split())
     assert texts_of(recorded) == words.split()
-    assert typed_keys(recorded) == typed
+    assert keys_of_person(recorded) == typed
     assert (RUN_ALONE in recorded) == ("hydra.mode" in words)
 
 
@@ -167,7 +166,7 @@ def test_digits_and_switches_may_be_text_in_python():
     ("model.lora={r:16,alpha:32}", "model.lora={r:16,alpha:32}"), ("data.path={a}", "data.path={a}"),
 ])  # fmt: skip
 def test_what_an_agent_writes_of_python_is_read(typed, meant):
-    assert as_meant([typed]) == meant.split("|")
+    assert normalized([typed]) == meant.split("|")
 
 
 @pytest.mark.parametrize("text", ["None", "none", '"null"', "'~'"])
@@ -178,16 +177,16 @@ def test_text_in_place_of_null_is_refused(key, text):
 
 
 def test_letters_that_a_runs_files_cannot_hold_are_refused(monkeypatch):
-    as_meant(["note=größe"])
+    normalized(["note=größe"])
     with pytest.raises(UserError, match=r"l\\udcfc"):
-        as_meant(["data.path=l\udcfc.csv"])
+        normalized(["data.path=l\udcfc.csv"])
     monkeypatch.setenv("CSE_CACHE", "/tmp/l\udcfc")
     with pytest.raises(UserError, match=r"l\\udcfc"):
-        as_meant([])
+        normalized([])
     monkeypatch.delenv("CSE_CACHE")
     monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "ascii")
     with pytest.raises(UserError, match="PYTHONUTF8=1"):
-        as_meant(["label=\udcc3\udc9cber"])
+        normalized(["label=\udcc3\udc9cber"])
 
 
 @pytest.mark.parametrize(

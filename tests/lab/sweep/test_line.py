@@ -13,8 +13,8 @@ from typed import exit_code, jobs_typed
 from cse.errors import MissingResource
 from cse.lab.run.from_words import fitted
 from cse.lab.settings.compose import resolved
+from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import OWN
-from cse.lab.settings.shell import shell_line
 from cse.lab.settings.typed_line import read_words, split_flags
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import line, process

@@ -9,9 +9,9 @@ from omegaconf import OmegaConf
 import cse
 from cse.errors import UserError
 from cse.lab.run.build import UNRECORDED
+from cse.lab.run.from_words import sources
 from cse.lab.settings.compose import composed
 from cse.lab.settings.groups import CONF_DIR, choices, first_comment
-from cse.lab.settings.provenance import sources
 from cse.lab.settings.words import Word
 
 GROUPS = ("recipe", "recipe/augmentation", "recipe/aux_modality")
