@@ -13,7 +13,7 @@ from cse.lab.settings.explaining import guarded_environment
 from cse.lab.settings.grammar import parse_word
 from cse.lab.settings.groups import CONF_DIR, choices, own_folders
 from cse.lab.settings.mistakes import no_choice
-from cse.lab.settings.references import typed_key
+from cse.lab.settings.references import set_variable
 from cse.lab.settings.values import Config, flattened
 from cse.lab.settings.words import Word
 
@@ -53,13 +53,13 @@ def fill_in_environment(config: DictConfig) -> None:
     """Fill in what the config reads from the environment, and `~` in paths.cache: parts refer to them when they are
     built, in several processes.
 
-    A variable that is set stays a reference, by which an error names it (cse.lab.settings.typed). One that cannot be
+    A variable that is set stays a reference, by which an error names it (cse.lab.settings.references). One that cannot be
     read is refused with the other settings, unless a run that is resumed has another value.
     """
     written = flattened(cast("Config", OmegaConf.to_container(without_hydra(config))))
     with guarded_environment():
         for key, text in written.items():
-            if "${oc.env:" in str(text) and typed_key(key, written) == key:
+            if "${oc.env:" in str(text) and not set_variable(text):
                 with suppress(OmegaConfBaseException):
                     OmegaConf.update(config, key, OmegaConf.select(config, key), merge=False)
         cache = OmegaConf.select(config, "paths.cache")

@@ -27,8 +27,13 @@ def user_key(config: Container, key: str) -> str:
     environment, the variable."""
     written = flattened(cast("Config", OmegaConf.to_container(config)))
     key = referred_key(key, written)
-    variable = VARIABLE.fullmatch(str(written.get(key)))
-    return variable[1] if variable and os.environ.get(variable[1]) else key
+    return set_variable(written.get(key)) or key
+
+
+def set_variable(value: object) -> str:
+    """The variable of the environment that gives this value, unresolved; "" if none does or it is not set."""
+    variable = VARIABLE.fullmatch(str(value))
+    return variable[1] if variable and os.environ.get(variable[1]) else ""
 
 
 def referred_key(key: str, written: Config) -> str:
