@@ -1,7 +1,7 @@
 """How often the report's verdicts are wrong, and how often they find a true effect: python -m benchmarks.bench_verdicts
 
-Made-up tables with a known truth are judged by the report's own `cse.lab.report.claims.judge_claims`: four arms of a
-few seeds, normal with deviation 1, and every form of claim. Effects are in deviations of one seed.
+Made-up tables with a known truth are judged by the report's own `cse.lab.report.paper.claims.judge_claims`: four arms
+of a few seeds, normal with deviation 1, and every form of claim. Effects are in deviations of one seed.
 """
 
 import argparse
@@ -14,11 +14,11 @@ import numpy as np
 from benchmarks.results import table, write_section
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State
-from cse.lab.report import claims, published
-from cse.lab.report.paper_groups import groups_of
-from cse.lab.report.signs import CONTRADICTED, HOLDS
-from cse.lab.report.spec import Claim, Spec, parse
-from cse.lab.report.statistics import power
+from cse.lab.report.numbers.statistics import power
+from cse.lab.report.paper import claims, published
+from cse.lab.report.paper.spec import Claim, Spec, parse
+from cse.lab.report.paper.sweep_runs import groups_of
+from cse.lab.report.show.look import CONTRADICTED, HOLDS
 
 SEEDS, EFFECTS = (3, 5, 8), (0.5, 1.0, 2.0)
 ARMS = ("2", "3", "4", "5")  # the rows of WhitenedCSE's Table 5

@@ -16,9 +16,9 @@ import pandas as pd
 from cse.errors import UserError
 from cse.files import write_text
 from cse.lab.commands.report_settings import reporting_settings
-from cse.lab.report.claims import JudgedClaim, claim_facts, headline
-from cse.lab.report.paper_report import report_of_sweep
-from cse.lab.report.signs import BY_EYE, NOT_JUDGED, NOT_RUN
+from cse.lab.report.paper.claims import JudgedClaim, claim_facts, headline
+from cse.lab.report.paper.paper_report import report_of_sweep
+from cse.lab.report.show.look import BY_EYE, NOT_JUDGED, NOT_RUN
 from cse.lab.sections import to_markdown
 from cse.lab.settings.groups import choices
 from cse.lab.sweep import sweeps

@@ -191,9 +191,9 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     """
     from cse.lab.folder.jobs_file import jobs_without_run
     from cse.lab.folder.runs import read_runs
-    from cse.lab.report.frame import runs_frame
-    from cse.lab.report.keys_that_differ import keys_that_tell_settings_apart
-    from cse.lab.report.which_runs import with_evaluations
+    from cse.lab.report.any_runs.evaluations import with_evaluations
+    from cse.lab.report.any_runs.frame import runs_frame
+    from cse.lab.report.numbers.keys_that_differ import keys_that_tell_settings_apart
 
     places = [Path(folder) for folder in folders]
     found = with_evaluations(read_runs(places))

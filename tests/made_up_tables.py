@@ -3,12 +3,12 @@
 import yaml
 
 from cse.lab.folder.runs import read_runs
-from cse.lab.report import published
-from cse.lab.report.claims import judge_claims
-from cse.lab.report.paper_groups import groups_of
-from cse.lab.report.paper_table import paper_table
-from cse.lab.report.runs_report import best_of, report_of
-from cse.lab.report.spec import parse
+from cse.lab.report.any_runs.runs_report import best_of, report_of
+from cse.lab.report.paper import published
+from cse.lab.report.paper.claims import judge_claims
+from cse.lab.report.paper.paper_table import paper_table
+from cse.lab.report.paper.spec import parse
+from cse.lab.report.paper.sweep_runs import groups_of
 
 
 def parsed(block, name="sweeps/it.yaml"):

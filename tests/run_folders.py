@@ -13,8 +13,8 @@ from omegaconf import OmegaConf
 
 from cse.lab.folder import heartbeat
 from cse.lab.folder.runs import read_runs
-from cse.lab.report.compare import compare_runs
-from cse.lab.report.which_runs import with_origin
+from cse.lab.report.any_runs.comparison import compare_runs
+from cse.lab.report.any_runs.which_runs import with_origin
 
 LOWER = ("alignment", "uniformity", "median_rank", "loss")  # names of scores that are better when lower
 

@@ -24,7 +24,10 @@ def test_the_wheel_carries_its_configuration(tmp_path):
     for folder, inside in ((ROOT / "conf", "cse/conf"), (ROOT / "sweeps", "cse/sweeps")):
         for path in folder.rglob("*.yaml"):
             assert f"{inside}/{path.relative_to(folder)}" in names
-    for path in [*(ROOT / "cse/lab/report/templates").iterdir(), *(ROOT / "cse/lab/report/published").iterdir()]:
+    for path in [
+        *(ROOT / "cse/lab/report/show/templates").iterdir(),
+        *(ROOT / "cse/lab/report/paper/published").iterdir(),
+    ]:
         assert str(path.relative_to(ROOT)) in names
     line = ["cse-train", "model=minilm", "--cfg", "job"]
     code = f"import sys; from cse.lab.commands.train import main; sys.argv = {line}; main()"

@@ -8,8 +8,8 @@ from omegaconf import OmegaConf
 from run_folders import results_of
 from typed import jobs_typed, line_typed
 
-from cse.lab.report import figures, published
-from cse.lab.report.spec import parse
+from cse.lab.report.paper import figures, published
+from cse.lab.report.paper.spec import parse
 from cse.lab.settings.compose import composed
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import line, sweeps

@@ -30,7 +30,7 @@ from benchmarks.study2.runs import (
     read,
     tuned,
 )
-from cse.lab.report.statistics import Effect, compare_pairs
+from cse.lab.report.numbers.statistics import Effect, compare_pairs
 
 HERE = Path(__file__).parent
 

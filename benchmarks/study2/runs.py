@@ -14,7 +14,7 @@ import pandas as pd
 from cse.files import sha256
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import State
-from cse.lab.report.statistics import Effect, compare_seeds, holm
+from cse.lab.report.numbers.statistics import Effect, compare_seeds, holm
 
 SEEDS, TUNING = range(21, 31), (101, 102)
 LOWEST = (3e-6, 1e-7)  # where every grid ends: of the text's rate, and of a second modality's

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from benchmarks import claims
-from cse.lab.report.claims import claim_facts
+from cse.lab.report.paper.claims import claim_facts
 
 PAPERS = ["declutr", "noncontrastive", "nonling", "whitenedcse"]
 SWEEPS = Path(__file__).resolve().parents[2] / "sweeps"

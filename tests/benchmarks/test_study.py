@@ -7,7 +7,7 @@ import pytest
 
 from cse.eval.files import DataFolder
 from cse.eval.senteval.data import read_subset, read_table
-from cse.lab.report.statistics import smallest_difference
+from cse.lab.report.numbers.statistics import smallest_difference
 from cse.sources.senteval import SUBSETS
 
 STUDY = Path(__file__).resolve().parents[2] / "benchmarks" / "study"

@@ -64,8 +64,8 @@ def report_name(folders: list[Path], where: str | None) -> str:
 
     With where=, it goes on as a run's folder is named: A+B-lr_1e-5-0a1b2c3d.
     """
-    from cse.lab.report.frame import short_names
-    from cse.lab.report.which_runs import named_settings
+    from cse.lab.report.any_runs.frame import short_names
+    from cse.lab.report.any_runs.where import named_settings
     from cse.lab.settings.words import recorded_words
     from cse.lab.sweep.names import short_name
 
@@ -80,9 +80,9 @@ def report_name(folders: list[Path], where: str | None) -> str:
 
 def of_two(folders: list[Path], out: Path) -> None:
     """Show what differs between two runs, and write it as Markdown and CSV."""
-    from cse.lab.report.terminal import open_console, show_section
-    from cse.lab.report.two_runs import section_of_two
-    from cse.lab.report.write import write_files
+    from cse.lab.report.any_runs.two_runs import section_of_two
+    from cse.lab.report.show.terminal import open_console, show_section
+    from cse.lab.report.show.write import write_files
     from cse.lab.sections import markdown
 
     section = section_of_two(folders)
@@ -92,10 +92,10 @@ def of_two(folders: list[Path], out: Path) -> None:
 
 def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
     """Show and write a sweep's runs beside its paper's table."""
-    from cse.lab.report.paper_report import report_of_sweep
-    from cse.lab.report.terminal import open_console, show_report
-    from cse.lab.report.which_runs import places
-    from cse.lab.report.write import write_report
+    from cse.lab.report.any_runs.which_runs import places
+    from cse.lab.report.paper.paper_report import report_of_sweep
+    from cse.lab.report.show.terminal import open_console, show_report
+    from cse.lab.report.show.write import write_report
 
     found = report_of_sweep(config, [place for folder in folders for place in places(folder)], out)
     show_report(found, open_console())
@@ -104,9 +104,9 @@ def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
 
 def of_runs(folders: list[Path], out: Path, config: Config) -> None:
     """Show and write any runs beside each other. With gate=, exits with 1 if it is not passed."""
-    from cse.lab.report.runs_report import report_of_runs
-    from cse.lab.report.terminal import open_console, show_report
-    from cse.lab.report.write import write_report
+    from cse.lab.report.any_runs.runs_report import report_of_runs
+    from cse.lab.report.show.terminal import open_console, show_report
+    from cse.lab.report.show.write import write_report
 
     found, gate = report_of_runs(config, folders, out.name)
     show_report(found, open_console())

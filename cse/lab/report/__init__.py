@@ -1,34 +1,38 @@
 """Reports of runs, which only read files: runs beside each other, and a sweep's runs beside its paper's table.
 
-A report is a list of sections, each a table with notes, which are put on the terminal, into Markdown, LaTeX, CSV and a
-page. To read, each line before the files that it needs:
+A report is a list of sections (cse.lab.sections): tables with notes, which are put on the terminal, into Markdown,
+LaTeX, CSV and a page. To read, each line before the files that it needs:
 
-runs_report       the report of any runs
-  which_runs        the runs that a user asks for
-  compare           runs that differ in their seed alone are a `Setting`; which one is best
-    keys_that_differ  in which settings runs differ; trials: which runs of a search are included
-    score_names       which scores tables show, which one ranks, which one leads
-    frame             a row a run (runs.csv); command_lines: to repeat a run, or to train more seeds
-  settings_section  a line for each setting (settings.csv)
-  differences       how far settings are apart (differences.csv); named_setting: which one a user's words name
-  gate              whether one setting is shown to be better by so much
-  charts            of runs, by plotly
-two_runs          what differs between two runs
-
-paper_report      the report of a sweep
-  spec              the `report:` block of a sweep; published: the papers' own numbers
-  departures        what a run has otherwise than its sweep or its paper
-  paper_groups      the runs of each cell
-  cells             a `Cell` of the paper's table, and its verdict; paper_table: the table as a section (report.csv)
-  claims            what the runs say of a paper's claims (claims.csv)
-  figures           the papers', by matplotlib
-
-groups            runs that make one number, and how two groups compare. Both reports compare by it
-  statistics        what a few seeds can tell; resampling: what test items can, of encoders without seeds
-notes             what a reader must know beside the numbers
-signs             numbers as text, marks, verdicts; look: colours and type
-document          a `Report` as data, in which both reports end
-  write             its files; page: the HTML; terminal: in short
+any_runs/           any runs beside each other
+  runs_report         the report
+  which_runs          the runs that a user asks for; evaluations: with the scores of later cse-evals of them
+  where               the settings that a user's words name
+  comparison          runs that differ in their seed alone are a `Setting`; which one is best
+    trials              which runs of a search are included
+    score_names         which scores tables show, which one ranks, which one leads
+    frame               a row a run (runs.csv), and the command that repeats it
+  tables              a line for each setting (settings.csv), and for each run
+  differences         how far settings are apart (differences.csv)
+  gate                whether one setting is shown to be better by so much
+  charts              of runs, by plotly
+  two_runs            what differs between two runs
+paper/              a sweep's runs beside its paper's table
+  paper_report        the report
+  sweep_runs          the sweep's runs, and those of each cell
+    spec                the `report:` block of a sweep; published: the papers' own numbers
+    departures          what a run has otherwise than its sweep or its paper
+  cells               a `Cell` of the paper's table, and its verdict; paper_table: the table as a section (report.csv)
+  claims              what the runs say of a paper's claims (claims.csv)
+  figures             the papers', by matplotlib
+numbers/            what both reports compare by
+  groups              runs that make one number, and how two groups compare
+  statistics          what a few seeds can tell; resampling: what test items can, of encoders without seeds
+  keys_that_differ    in which settings runs differ
+  notes               what a reader must know beside the numbers
+show/               how a report is shown
+  document            a `Report` as data, in which both reports end
+  write               its files; page: the HTML; terminal: in short
+  look                colours, type, numbers as text, marks and verdicts
 
 The words, each for one thing:
 
@@ -48,7 +52,7 @@ Value       a mean over seeds with its deviation, ours or printed
 cell        a number of the paper and ours, at a row and column of its table
 published   what the paper prints, as published/*.yaml has it
 claim       a sentence of the paper about its numbers, which the runs bear out or not
-verdict     one word on a cell or a claim (signs.VERDICTS)
+verdict     one word on a cell or a claim (look.VERDICTS)
 tied        of a row or setting: p shows no difference from the best, so neither has won
 alike       of two settings: shown to differ by less than a margin
 unlike      of runs: of other code, other training files or another scoring, so no one number should join them

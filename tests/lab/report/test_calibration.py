@@ -4,7 +4,7 @@ import pytest
 from scipy import stats
 
 from benchmarks import bench_verdicts as bench
-from cse.lab.report.statistics import power
+from cse.lab.report.numbers.statistics import power
 
 TABLES = 60
 MOST = stats.binom.ppf(0.999, TABLES, 0.05) / TABLES  # of a rate of 5%, so many once in a thousand tests
@@ -24,6 +24,6 @@ def test_a_true_difference_is_seen_as_often_as_theory_says():
 
 def test_the_count_would_notice_a_judge_that_is_too_bold(monkeypatch):
     """Without Holm's correction the same tables have false verdicts enough."""
-    monkeypatch.setattr("cse.lab.report.claims.holm", lambda p_values: list(p_values))
+    monkeypatch.setattr("cse.lab.report.paper.claims.holm", lambda p_values: list(p_values))
     world = bench.WORLDS[0]
     assert bench.false_alarms(world, 8, TABLES) > MOST

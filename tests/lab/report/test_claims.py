@@ -3,8 +3,8 @@
 import pytest
 from made_up_tables import judged, parsed
 
-from cse.lab.report.claims import claims_frame
-from cse.lab.report.signs import BY_EYE, NOT_RUN
+from cse.lab.report.paper.claims import claims_frame
+from cse.lab.report.show.look import BY_EYE, NOT_RUN
 from cse.lab.settings.groups import choices
 from cse.lab.sweep import sweeps
 

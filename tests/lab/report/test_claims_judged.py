@@ -7,8 +7,8 @@ from made_up_tables import judged as judged_claims
 from made_up_tables import parsed
 from scipy import stats
 
-from cse.lab.report.claims import claim_facts, claims_frame, claims_section, headline
-from cse.lab.report.signs import BY_EYE, CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
+from cse.lab.report.paper.claims import claim_facts, claims_frame, claims_section, headline
+from cse.lab.report.show.look import BY_EYE, CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
 from cse.lab.sections import markdown
 
 TEST = "test/sts/average"

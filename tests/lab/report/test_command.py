@@ -8,7 +8,7 @@ from typed import exit_code
 
 from cse.errors import UserError
 from cse.lab.commands.report_settings import reporting_settings
-from cse.lab.report import paper_report
+from cse.lab.report.paper import sweep_runs
 from cse.lab.settings import groups
 from cse.lab.sweep import sweeps
 
@@ -107,12 +107,12 @@ def test_a_sweep_without_a_report_is_refused_by_its_files_name(folder, monkeypat
 
 def test_planned_jobs_are_the_product_of_the_axes_and_the_cases():
     groups = [32, 48, 64, 96, 128, 192, 256, 384]
-    assert paper_report.planned(sweeps.load_sweep("whitenedcse/table4")) == [
+    assert sweep_runs.planned(sweeps.load_sweep("whitenedcse/table4")) == [
         {"objective.whitening.num_groups": k, "objective.whitening.shuffle": s} for k in groups for s in (True, False)
     ]
-    planned = paper_report.planned(sweeps.load_sweep("nonling/table3"))
+    planned = sweep_runs.planned(sweeps.load_sweep("nonling/table3"))
     assert (len(planned), planned[0]) == (20, {"case": "simcse_bert", "seed": 1})
-    assert paper_report.planned(sweeps.load_sweep("noncontrastive/table1_vicreg")) == []  # a search
+    assert sweep_runs.planned(sweeps.load_sweep("noncontrastive/table1_vicreg")) == []  # a search
 
 
 @pytest.mark.parametrize("status", ["done", "failed"])

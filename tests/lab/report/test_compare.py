@@ -11,12 +11,12 @@ from rich.console import Console
 
 from cse.errors import UserError
 from cse.lab.folder.runs import read_runs
-from cse.lab.report.differences import compare_settings, differences_section
-from cse.lab.report.frame import format_setting
-from cse.lab.report.runs_report import best_of
-from cse.lab.report.settings_section import notes_on_settings, score_text, settings_frame, settings_section
-from cse.lab.report.terminal import show_report
-from cse.lab.report.which_runs import having, places, with_origin
+from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.any_runs.frame import format_setting
+from cse.lab.report.any_runs.runs_report import best_of
+from cse.lab.report.any_runs.tables import notes_on_settings, score_text, settings_frame, settings_section
+from cse.lab.report.any_runs.which_runs import having, places, with_origin
+from cse.lab.report.show.terminal import show_report
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
 

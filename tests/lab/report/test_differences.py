@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 from typed import exit_code
 
-from cse.lab.report.differences import compare_settings, differences_section
-from cse.lab.report.settings_section import notes_on_settings, settings_frame
-from cse.lab.report.statistics import seeds_for
+from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.any_runs.tables import notes_on_settings, settings_frame
+from cse.lab.report.numbers.statistics import seeds_for
 
 SCORES = {
     "1e-05": [70.0, 70.3, 70.1, 69.9],

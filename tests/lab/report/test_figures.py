@@ -5,8 +5,8 @@ import yaml
 from made_up_tables import parsed
 
 from cse.errors import UserError
-from cse.lab.report import figures
-from cse.lab.report.spec import REQUIRED, Plot
+from cse.lab.report.paper import figures
+from cse.lab.report.paper.spec import REQUIRED, Plot
 
 
 def spec(paper="noncontrastive", **more):

@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from cse.lab.report.keys_that_differ import keys_that_tell_settings_apart
-from cse.lab.report.settings_section import notes_on_settings
+from cse.lab.report.any_runs.tables import notes_on_settings
+from cse.lab.report.numbers.keys_that_differ import keys_that_tell_settings_apart
 
 CASES = {  # {rule: (a line for each run: the words typed | its settings | its choices of groups, the columns)}
     "only what was typed and differs": (

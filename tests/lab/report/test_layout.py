@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from cse.lab.folder.runs import Run
-from cse.lab.report.cells import Cell
-from cse.lab.report.claims import JudgedClaim
-from cse.lab.report.document import OfPaper, Picture, Report
-from cse.lab.report.page import page
-from cse.lab.report.paper_table import as_printed, as_section
-from cse.lab.report.published import Published
+from cse.lab.report.paper.cells import Cell
+from cse.lab.report.paper.claims import JudgedClaim
+from cse.lab.report.paper.paper_table import as_printed, as_section
+from cse.lab.report.paper.published import Published
+from cse.lab.report.show.document import OfPaper, Picture, Report
+from cse.lab.report.show.page import page
 from cse.lab.sections import latex, markdown
 from cse.lab.settings.words import recorded_words
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 from run_folders import leave_heartbeat
 
-from cse.lab.report.departures import notes_on_departures
-from cse.lab.report.notes import (
+from cse.lab.report.numbers.notes import (
     changed_texts,
     missing_jobs,
     rest_on_other_data,
@@ -15,6 +14,7 @@ from cse.lab.report.notes import (
     unlike_in_all,
     unlike_in_one,
 )
+from cse.lab.report.paper.departures import notes_on_departures
 
 SOURCE = {"protocol": "Spearman", "files": {"sts.csv": {"sha256": "aa", "rows": 9}}, "folds": [1.0]}
 

@@ -8,13 +8,13 @@ import pytest
 from made_up_tables import parsed, whole_report
 from run_folders import leave_heartbeat
 
-from cse.lab.report import look
-from cse.lab.report.charts import POINTS, colours_of, curves_of, draw_charts, thinned
-from cse.lab.report.document import OfPaper, Report
-from cse.lab.report.page import page as page_of
-from cse.lab.report.paper_groups import groups_of
-from cse.lab.report.paper_table import as_printed, paper_table
-from cse.lab.report.settings_section import in_text, legend_of_settings, settings_section
+from cse.lab.report.any_runs.charts import POINTS, colours_of, curves_of, draw_charts, thinned
+from cse.lab.report.any_runs.tables import in_text, legend_of_settings, settings_section
+from cse.lab.report.paper.paper_table import as_printed, paper_table
+from cse.lab.report.paper.sweep_runs import groups_of
+from cse.lab.report.show import look
+from cse.lab.report.show.document import OfPaper, Report
+from cse.lab.report.show.page import page as page_of
 from cse.lab.sweep import sweeps
 
 EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=alert(1)>"
@@ -150,7 +150,7 @@ def test_on_a_phone_a_table_moves_in_its_own_box_and_keeps_its_first_column(page
 
 
 def test_of_many_runs_the_charts_show_the_best_and_say_so(leave, compared, monkeypatch):
-    monkeypatch.setattr("cse.lab.report.charts.RUNS", 2)
+    monkeypatch.setattr("cse.lab.report.any_runs.charts.RUNS", 2)
     for number in range(4):
         events = [{"dev/x": step} for step in range(3)]
         leave(f"run{number}", {"trainer.lr": number}, {"test/x": 70.0 + number}, events=events)

@@ -4,7 +4,7 @@ import pytest
 from scipy.stats import ttest_ind_from_stats
 
 from cse.errors import UserError
-from cse.lab.report import published
+from cse.lab.report.paper import published
 
 TABLES = [(paper, name) for paper in published.papers() for name in published.read_paper(paper)["tables"]]
 

@@ -1,7 +1,7 @@
 """Which score leads where a dev score selects."""
 
-from cse.lab.report.differences import compare_settings, differences_section
-from cse.lab.report.runs_report import best_of
+from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.any_runs.runs_report import best_of
 
 
 def test_a_test_score_leads_and_the_dev_score_selects(leave, compared):

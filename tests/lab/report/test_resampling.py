@@ -7,9 +7,9 @@ from scipy.stats import bootstrap, spearmanr
 from sklearn.metrics import f1_score
 
 from cse.eval.items import keep_items
-from cse.lab.report import resampling
-from cse.lab.report.differences import compare_settings, differences_section
-from cse.lab.report.signs import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
+from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.numbers import resampling
+from cse.lab.report.show.look import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
 from cse.score import Items, Score
 
 METRIC = "test/sts/average"

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cse.lab.report import statistics
-from cse.lab.report.cells import against_printed
-from cse.lab.report.statistics import (
+from cse.lab.report.numbers import statistics
+from cse.lab.report.numbers.statistics import (
     Value,
     compare_pairs,
     compare_seeds,
@@ -21,6 +20,7 @@ from cse.lab.report.statistics import (
     seeds_for,
     smallest_difference,
 )
+from cse.lab.report.paper.cells import against_printed
 
 
 def test_summary_and_t_interval_by_hand():

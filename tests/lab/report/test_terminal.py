@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from cse.lab.report.differences import compare_settings, differences_section
-from cse.lab.report.settings_section import best_cells, notes_on_settings, settings_frame, settings_section
-from cse.lab.report.terminal import show_section
+from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.any_runs.tables import best_cells, notes_on_settings, settings_frame, settings_section
+from cse.lab.report.show.terminal import show_section
 
 
 def terminal_lines(comparison, width):

@@ -4,9 +4,10 @@ import pytest
 from run_folders import change_results
 
 from cse.lab.folder.runs import read_runs
-from cse.lab.report.compare import compare_runs
-from cse.lab.report.settings_section import notes_on_settings, score_text
-from cse.lab.report.which_runs import with_evaluations, with_origin
+from cse.lab.report.any_runs.comparison import compare_runs
+from cse.lab.report.any_runs.evaluations import with_evaluations
+from cse.lab.report.any_runs.tables import notes_on_settings, score_text
+from cse.lab.report.any_runs.which_runs import with_origin
 
 DEV, TRANSFER = "dev/stsb/spearman", "test/transfer/average"
 

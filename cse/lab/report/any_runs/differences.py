@@ -1,0 +1,354 @@
+"""How far each setting is from the best one, or from a named one, how surely, and how many seeds would tell.
+
+Tests and ties are as in a sweep's table (`compare`). They are corrected by Holm over the settings that are compared.
+Where a setting has the reference's seeds, it is compared with it seed by seed too.
+
+differences.csv has a row for each setting that is compared:
+
+p              of one comparison; empty if there are no seeds to test
+p_holm         corrected over all rows
+tied           whether p_holm shows no difference; "" with too few seeds for a verdict
+seeds_to_tell  the seeds a side that would show the difference; "" if these do
+paired_        the test seed by seed
+alike          whether the difference is less than `within`, by alike_p_holm
+gate           what the gate says
+
+To read: `compare_settings` makes the `Differences`, with a `Difference` for each setting. `differences_section` is
+their table; `differences_frame` is its CSV. cse.lab.report.any_runs.where finds the baseline.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pandas as pd
+
+from cse.lab.report.any_runs.comparison import Comparison, Setting
+from cse.lab.report.any_runs.where import setting_named
+from cse.lab.report.numbers.groups import Group, compare, few_seeds, seed_spread
+from cse.lab.report.numbers.resampling import OVER_ITEMS
+from cse.lab.report.numbers.statistics import (
+    Effect,
+    SeedSpread,
+    compare_pairs,
+    holm,
+    is_shown,
+    likeness,
+    seeds_for,
+    smallest_difference,
+)
+from cse.lab.report.show.look import TIED, bounds, probability, signed
+from cse.lab.sections import Section
+
+MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
+MOST_SEEDS = 1000
+PAIRED = (
+    "paired: t tests of the differences seed by seed, which see more where a seed moves both sides alike, as with "
+    "another precision, and seldom for two methods."
+)
+ALIKE = (
+    "alike: whether the difference is less than {:g}; no: its whole interval is further off. In brackets p, by two "
+    "one-sided tests, each column corrected by Holm."
+)
+OF_CHECKPOINTS = f"{OVER_ITEMS}: of these encoders; it does not tell how another seed of their training would score."
+
+GateLines = Mapping[frozenset[Setting], str]
+"""What a gate says of two settings."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A difference by one test. p_holm: its p, corrected by Holm over the settings; alike_p: that it is less than
+    `within`, by two one-sided tests; alike_p_holm: the same, corrected."""
+
+    found: Effect
+    p_holm: float
+    alike_p: float
+    alike_p_holm: float
+
+    def is_alike(self, within: float, level: float) -> str:
+        """Whether both are alike: yes; no, as the whole interval is further off; not shown; "" without a test."""
+        if math.isnan(self.alike_p_holm) or self.found.low is None or self.found.high is None:
+            return ""
+        if self.alike_p_holm < level:
+            return "yes"
+        return "no" if self.found.low > within or self.found.high < -within else "not shown"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What all differences of a table are judged by.
+
+    within: a difference below it is none; None: that is not asked. level: of a single test, over all lines. spread: how
+    much seeds vary in all settings.
+    """
+
+    confidence: float
+    within: float | None
+    level: float
+    spread: SeedSpread
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting against the reference: a line of the table and of differences.csv.
+
+    few: why there is no verdict, with too few seeds; "" with enough. tied: p_holm shows no difference; None without a
+    verdict. alike, paired_alike: whether the difference is less than `within`. gate: what the gate says.
+    """
+
+    setting: Setting
+    group: Group
+    unpaired: Tested
+    paired: Tested
+    few: str
+    tied: bool | None
+    alike: str
+    paired_alike: str
+    seeds_to_tell: str
+    gate: str
+
+    @property
+    def size(self) -> float:
+        """The difference of the means."""
+        assert self.unpaired.found.effect is not None  # two settings with the score
+        return self.unpaired.found.effect
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Each setting against a reference, which is the best if no baseline was named (is_best).
+
+    base: the reference's runs. lower: how many settings rank too low to be compared.
+    """
+
+    comparison: Comparison
+    score: str
+    reference: Setting
+    is_best: bool
+    base: Group
+    lines: list[Difference]
+    lower: int
+    terms: Terms
+
+    @property
+    def few(self) -> str:
+        """Why lines have no verdict; "" if all have one."""
+        without = [line.group for line in self.lines if line.few]
+        if not without:
+            return ""
+        groups = [self.base, *without]
+        trained = sorted((group for group in groups if not group.only_scored), key=lambda group: len(group.values))
+        few = few_seeds([*trained[:1], *(group for group in groups if group.only_scored)])
+        if len(without) == len(self.lines):
+            return few
+        return f"{few}, in {len(without)} of {len(self.lines)} comparisons"
+
+    @property
+    def doubt(self) -> str:
+        """Why the best has not won; "" if it has."""
+        if not self.is_best:
+            return ""
+        if self.few:
+            return f"no verdict: {self.few}"
+        tied = [line for line in self.lines if line.tied]
+        return f"not told apart from {len(tied)} of the others" if tied else ""
+
+
+def compare_settings(
+    comparison: Comparison,
+    baseline: str | None,
+    confidence: float,
+    within: float | None = None,
+    gated: GateLines | None = None,
+) -> Differences | None:
+    """Compare each setting with the first, which is the best, or the baseline; None if fewer than two have the score.
+
+    Raises UserError for a baseline that names no setting, or several.
+    """
+    score = comparison.scores.leading
+    if score is None:
+        return None
+    reference = comparison.ranked[0] if baseline is None else setting_named(comparison, baseline)
+    ranked = [setting for setting in comparison.ranked if score in setting.means]
+    others = [setting for setting in ranked[:MOST] if setting is not reference]
+    if reference not in ranked or not others:
+        return None
+    base = comparison.group_of(reference, score)
+    compared = [comparison.group_of(setting, score) for setting in others]
+    spread = seed_spread([base, *compared]) or SeedSpread(0.0, 0)
+    terms = Terms(confidence, within, (1 - confidence) / len(others), spread)
+    unpaired = test_all([partial(compare, group, base) for group in compared], confidence, within)
+    paired = test_all([partial(compare_pairs, group.side, base.side) for group in compared], confidence, within)
+    lines = []
+    for setting, group, by_means, by_seed in zip(others, compared, unpaired, paired, strict=True):
+        said = (gated or {}).get(frozenset((setting, reference)), "")
+        lines.append(difference_from(base, setting, group, unpaired=by_means, paired=by_seed, terms=terms, gate=said))
+    return Differences(
+        comparison,
+        score,
+        reference,
+        is_best=reference is comparison.best and baseline is None,
+        base=base,
+        lines=lines,
+        lower=len(ranked) - len(others) - 1,
+        terms=terms,
+    )
+
+
+def difference_from(
+    base: Group, setting: Setting, group: Group, *, unpaired: Tested, paired: Tested, terms: Terms, gate: str
+) -> Difference:
+    """A setting's difference from the reference, whose runs are `base`. gate: what it says of the two."""
+    few, level = few_seeds([base, group]), 1 - terms.confidence
+    is_told_apart = is_shown(unpaired.p_holm, level)
+    needed = ""
+    if not is_told_apart:
+        needed = seeds_to_tell(unpaired.found.effect, terms.spread.sd, terms.level, sides_with_seeds(base, group))
+    return Difference(
+        setting,
+        group,
+        unpaired,
+        paired,
+        few,
+        tied=None if few or math.isnan(unpaired.p_holm) else not is_told_apart,
+        alike="" if few else unpaired.is_alike(terms.within or 0.0, level),
+        paired_alike="" if few else paired.is_alike(terms.within or 0.0, level),
+        seeds_to_tell=needed,
+        gate=gate,
+    )
+
+
+def sides_with_seeds(*sides: Group) -> int:
+    """How many sides of a comparison have seeds."""
+    return sum(not group.only_scored for group in sides)
+
+
+def test_all(tests: Sequence[Callable[..., Effect]], confidence: float, within: float | None) -> list[Tested]:
+    """The result of each test, for a difference and for likeness, whose p are corrected by Holm over all of them."""
+    found = [test(confidence) for test in tests]
+    alike = [likeness(partial(test, confidence), within) for test in tests]
+    corrected = zip(found, holm([one.p for one in found]), alike, holm(alike), strict=True)
+    return [Tested(*one) for one in corrected]
+
+
+def differences_section(found: Differences | None, label: str = "") -> Section | None:
+    """The table of the differences; None if there are none. label: LaTeX's."""
+    if found is None:
+        return None
+    comparison, score = found.comparison, found.score
+    best = "the best, " if score == comparison.scores.best_by else f"the best by {comparison.scores.best_by}, "
+    sides = [sides_with_seeds(found.base, line.group) for line in found.lines]
+    notes = [
+        found.terms.spread.in_words(found.terms.level, max(1, *sides)),
+        f"No verdict: {found.few}." if found.few else "",
+        not_paired(comparison.seed, found.base, [line.group for line in found.lines]),
+        f"{found.lower} further settings, which rank lower, are not compared." if found.lower else "",
+    ]
+    return Section(
+        f"{score}: difference to {best if found.is_best else ''}{found.reference.label}",
+        differences_table(found),
+        [note for note in notes if note],
+        about_tests(found),
+        words=len(comparison.shown_keys),
+        label=label,
+        frame=differences_frame(found),
+    )
+
+
+def differences_table(found: Differences) -> pd.DataFrame:
+    """A line for each compared setting, as text, without empty columns."""
+    lines, keys = found.lines, found.comparison.shown_keys
+    digits = digits_of(found.comparison.formats[found.score], [line.size for line in lines])
+    table = pd.DataFrame({name: [line.setting.values[key] for line in lines] for key, name in keys.items()})
+    table["difference"] = [signed(line.size, digits) + (f" {TIED}" if line.tied else "") for line in lines]
+    unpaired, paired = [line.unpaired for line in lines], [line.paired for line in lines]
+    alike, paired_alike = [line.alike for line in lines], [line.paired_alike for line in lines]
+    for kind, tests, words in (("", unpaired, alike), ("paired ", paired, paired_alike)):
+        p = "p (Holm)" if number_of_tests(tests) > 1 else "p"
+        table[f"{kind}{found.terms.confidence:.0%} interval"] = [
+            bounds(one.found.low, one.found.high, digits) for one in tests
+        ]
+        table[f"{kind}{p}"] = [probability(one.p_holm) for one in tests]
+        table[f"{kind}alike"] = [with_p(word, one.alike_p_holm) for word, one in zip(words, tests, strict=True)]
+    table["of"] = [line.unpaired.found.n for line in lines]
+    table["seeds to tell"] = [line.seeds_to_tell for line in lines]
+    keep = [*keys.values(), "difference"]
+    return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
+
+
+def differences_frame(found: Differences) -> pd.DataFrame:
+    """differences.csv: a row for each compared setting."""
+    rows = []
+    for line in found.lines:
+        effect = line.unpaired.found
+        row: dict[str, object] = {key: line.setting.values[key] for key in found.comparison.keys}
+        row |= {"score": found.score, "reference": found.reference.label}
+        row |= {"difference": effect.effect, "of": effect.n, "test": effect.test}
+        for kind, one in (("", line.unpaired), ("paired_", line.paired)):
+            row |= {f"{kind}low": one.found.low, f"{kind}high": one.found.high}
+            row |= {f"{kind}p": one.found.p, f"{kind}p_holm": one.p_holm}
+            row |= {f"{kind}alike_p": one.alike_p, f"{kind}alike_p_holm": one.alike_p_holm}
+        row |= {"alike": line.alike, "paired_alike": line.paired_alike, "tied": "" if line.tied is None else line.tied}
+        row |= {"seeds_to_tell": line.seeds_to_tell, "gate": line.gate}
+        rows.append(row)
+    return pd.DataFrame(rows, dtype=object)
+
+
+def with_p(word: str, p: float) -> str:
+    """A word with its p in brackets; "" without a test."""
+    return "" if math.isnan(p) else f"{word} ({probability(p)})".strip()
+
+
+def number_of_tests(tests: Iterable[Tested]) -> int:
+    """How many there are, as some settings have too few seeds to be tested."""
+    return sum(not math.isnan(one.p_holm) for one in tests)
+
+
+def digits_of(form: str, sizes: Iterable[float]) -> int | None:
+    """The decimals of differences of a score that is shown in this format; None: as few as each needs."""
+    if form == "z.2e":
+        return None
+    return 4 if form == "z.4f" or max(map(abs, sizes)) < 0.1 else 2
+
+
+def not_paired(seed: str, base: Group, others: Sequence[Group]) -> str:
+    """A line where sides have other seeds; "" if all have the same. seed: the key of seeds."""
+    shared = [base.seeds.keys() & group.seeds.keys() for group in others if group.seeds.keys() != base.seeds.keys()]
+    most = max(shared, key=len, default=set())
+    if len(most) < 2:
+        return ""
+    same = f"where={seed}={','.join(sorted(most))}"
+    return f"Not paired where the sides have other seeds: {same} compares those that two of them share."
+
+
+def about_tests(found: Differences) -> list[str]:
+    """What the signs and the p values of a table mean."""
+    notes = [f"{TIED}: not told apart from it."] if any(line.tied for line in found.lines) else []
+    tested = [line.unpaired for line in found.lines if not math.isnan(line.unpaired.p_holm)]
+    names = ", ".join(dict.fromkeys(one.found.test for one in tested))
+    if len(tested) > 1:
+        notes.append(
+            f"p (Holm): by {names}, corrected by Holm over {len(tested)}; p in differences.csv and intervals are not."
+        )
+    elif tested:
+        notes.append(f"p: by {names}.")
+    if any(line.unpaired.found.test == OVER_ITEMS for line in found.lines):
+        notes.append(OF_CHECKPOINTS)
+    if number_of_tests(line.paired for line in found.lines):
+        notes.append(PAIRED)
+    if not all(math.isnan(line.unpaired.alike_p) for line in found.lines):
+        notes.append(ALIKE.format(found.terms.within))
+    return notes
+
+
+def seeds_to_tell(difference: float | None, sd: float, level: float, sides: int) -> str:
+    """The seeds a side that show such a difference with 80% power; "" if nothing tells how much seeds vary.
+
+    sides: those that have seeds."""
+    if not sd or not difference or not sides:
+        return ""
+    if smallest_difference(sd, MOST_SEEDS, level, sides) > abs(difference):
+        return f"more than {MOST_SEEDS:,}"
+    return str(seeds_for(abs(difference), sd, level, sides))

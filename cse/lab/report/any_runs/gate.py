@@ -1,0 +1,114 @@
+"""Gates, for a check in CI: whether one setting is shown to be better than others by so much.
+
+To read: `judge_gate`. `why_not_compared` says why a difference would say nothing of two settings.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from cse.errors import UserError
+from cse.lab.folder.facts import code_in_short
+from cse.lab.folder.runs import grouped
+from cse.lab.report.any_runs.comparison import Comparison, Setting
+from cse.lab.report.any_runs.differences import GateLines
+from cse.lab.report.any_runs.where import setting_named, settings_below, the_one
+from cse.lab.report.numbers.groups import Group, compare, few_seeds
+from cse.lab.report.numbers.notes import changed_texts, rest_on_other_data
+from cse.lab.report.numbers.statistics import holm, is_shown
+from cse.lab.report.show.look import bounds, first_few, probability, signed
+
+
+class Gate(NamedTuple):
+    """Whether a gate is passed, by which score, and what it says of each pair of settings."""
+
+    is_passed: bool
+    score: str | None
+    lines: GateLines
+
+
+def judge_gate(
+    comparison: Comparison, least: float, baseline: str | None, confidence: float, named: Sequence[Path]
+) -> Gate:
+    """Whether the first setting is better than the baseline, or than every other one, by `least` or more.
+
+    named: the places of the first of several folders or globs; their setting is the first. It is [] if one folder was
+    named: then the best setting is the first, and needs a baseline, as the best is always better than some. A
+    difference counts if it is shown to be more than `least`, with the seeds that a verdict needs. All of these must
+    have the score, on whole data.
+    """
+    score = comparison.scores.leading
+    first = first_setting(comparison, least, baseline, named)
+    known = [setting_named(comparison, baseline)] if baseline else comparison.settings
+    if known == [first] and not named and len(comparison.settings) > 1:
+        return Gate(False, score, {frozenset(known): f"the best is the baseline itself: {first.label}"})
+    others = [setting for setting in known if setting is not first]
+    if score is None or not others:
+        raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
+    if not all(score in setting.means for setting in (first, *others)):
+        raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
+
+    sign = -1 if comparison.lower_is_better(score) else 1
+    ours = comparison.group_of(first, score)
+    found = [compare(ours, comparison.group_of(one, score), confidence, sign * least) for one in others]
+    corrected = holm([effect.p for effect in found])
+    lines, is_passed = {}, True
+    for setting, effect, p in zip(others, found, corrected, strict=True):
+        assert effect.effect is not None
+        why = why_not_compared(comparison, score, first, setting)
+        if not why and sign * effect.effect <= least:
+            why = "not even these runs' means are"
+        if not why and not is_shown(p, 1 - confidence):
+            why = f"p {probability(p) or 'unknown'}"
+        is_passed = is_passed and not why
+        gain = f"{signed(effect.effect, 2)} {bounds(effect.low, effect.high, 2)}".strip()
+        result = f"not shown, {why}" if why else f"p {probability(p)}"
+        lines[frozenset((first, setting))] = (
+            f"{first.label} against {setting.label}: {gain}, {least:g} better: {result}"
+        )
+    return Gate(is_passed, score, lines)
+
+
+def first_setting(comparison: Comparison, least: float, baseline: str | None, named: Sequence[Path]) -> Setting:
+    """The setting that is to be better. Raises UserError if nothing says which one."""
+    if named:
+        return the_one(comparison, settings_below(comparison, named), f"runs=[{named[0]},...]")
+    if not baseline:
+        raise UserError(f"gate={least:g}: which is to be better? runs=[A,B]: A; baseline=KEY=VALUE: the best of all")
+    if comparison.best is None:
+        raise UserError(f"gate={least:g}: no dev score says which setting is the best: name it, runs=[A,B]")
+    return comparison.best
+
+
+def why_not_compared(comparison: Comparison, score: str, first: Setting, other: Setting) -> str:
+    """Why no difference of two settings passes a gate: unlike runs, seeds without the score, or too few seeds."""
+    ours, theirs = (comparison.group_of(setting, score) for setting in (first, other))
+    lost = [without_score(setting, score, comparison.seed) for setting in (first, other)]
+    return why_unlike(ours, theirs, score) or "; ".join(filter(None, lost)) or few_seeds([ours, theirs])
+
+
+def why_unlike(ours: Group, theirs: Group, score: str) -> str:
+    """Why no difference of two groups would say anything of their settings; "" if it would."""
+    both = [*ours.runs, *theirs.runs]
+    if rest_on_other_data(both, score):
+        return "they were scored on different data"
+    if ours.altered or theirs.altered:
+        return "its data are incomplete or altered"
+    if any(len(set(map(code_in_short, side.runs))) > 1 for side in (ours, theirs)):
+        return "the runs of a setting are of different code"
+    if changed_texts(ours.runs) or changed_texts(theirs.runs) or changed_texts(both, settings=True):
+        return "they were trained on different data of one name"
+    return ""
+
+
+def without_score(setting: Setting, score: str, key: str) -> str:
+    """A line for the seeds of a setting that have no such score, as they failed, diverged or are not done: what the
+    others score is not what the setting does. "" if all have it. key: of seeds."""
+    seeds = grouped(setting.runs, key)
+    lost = {
+        seed: ", ".join(dict.fromkeys(run.state for run in of))
+        for seed, of in seeds.items()
+        if not any(score in run.metrics for run in of if run.is_done)
+    }
+    named = first_few([f"seed {seed} ({state})" for seed, state in lost.items()])
+    return f"{len(lost)} of {len(seeds)} seeds of {setting.label} have no {score}: {named}" if lost else ""

@@ -1,0 +1,172 @@
+"""The report of any runs beside each other: the status of each, a row for each setting, and how far they are apart.
+
+To read: `report_of_runs` compares the runs that were asked for (cse.lab.report.any_runs.which_runs), smoke runs apart.
+`report_of` makes the report: its sections, its CSV files, the best setting and what is not done.
+"""
+
+from collections.abc import Collection, Sequence
+from itertools import count, islice
+from pathlib import Path
+
+from cse.errors import UserError
+from cse.lab.folder.runs import Run
+from cse.lab.folder.status import STATES, counted
+from cse.lab.report.any_runs.charts import draw_charts
+from cse.lab.report.any_runs.comparison import Comparison, compare_runs, folder_below
+from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.any_runs.frame import own_choices, typed_words
+from cse.lab.report.any_runs.gate import Gate, judge_gate
+from cse.lab.report.any_runs.tables import (
+    frame_of_all,
+    runs_section,
+    score_text,
+    settings_section,
+    smoke_words,
+    unranked_section,
+)
+from cse.lab.report.any_runs.trials import is_trial
+from cse.lab.report.any_runs.which_runs import Asked, asked_for
+from cse.lab.report.numbers.keys_that_differ import words_of_case
+from cse.lab.report.show.document import Best, Report, Unfinished
+from cse.lab.report.show.look import first_few
+from cse.lab.run.foreign import functions_in
+from cse.lab.sections import Section
+from cse.lab.settings.grammar import shell_line, spell_word
+from cse.lab.settings.values import Config, flattened
+from cse.lab.settings.words import values_of
+
+
+def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> tuple[Report, Gate | None]:
+    """Runs beside each other, and what a gate says, if there is one. name: of the report, in LaTeX's labels.
+
+    Raises UserError if no run is as asked for.
+    """
+    asked = asked_for(folders, config["where"], config["seed"])
+    check_asked(asked, config)
+    small = [run for run in asked.runs if run.is_smoke]
+    real = [run for run in asked.runs if not run.is_smoke]
+    comparison = compare_runs(real or small, asked.folders, config["metrics"], config["seed"])
+    check_metrics(comparison, asked, config)
+    apart = compare_runs(small, asked.folders, config["metrics"], config["seed"]) if real and small else None
+
+    baseline, confidence, gate = config["baseline"], config["confidence"], None
+    if config["gate"] is not None:
+        gate = judge_gate(comparison, config["gate"], baseline, confidence, asked.first)
+    differences = compare_settings(comparison, baseline, confidence, config["within"], gate.lines if gate else {})
+    best = best_of(
+        comparison,
+        differences.doubt if differences else "",
+        is_part=config["where"] is not None,  # which may lack some of its seeds
+    )
+    gaps = differences_section(differences, f"{name}-differences")
+    return report_of(comparison, apart, asked.jobs, gaps=gaps, best=best, name=name), gate
+
+
+def check_asked(asked: Asked, config: Config) -> None:
+    """Refuse a report of no runs, and a key of seeds that no run has."""
+    if not asked.runs:
+        raise UserError(f"runs={', '.join(map(str, asked.folders))} holds no run (no results.json in it)")
+    seed = config["seed"]
+    if seed != "seed" and not any(seed in flattened(run.config) for run in asked.runs):
+        raise UserError(f"seed={seed}: none of the {len(asked.runs)} runs has such a key")
+
+
+def check_metrics(comparison: Comparison, asked: Asked, config: Config) -> None:
+    """Refuse metrics= of which no run has a score."""
+    if config["metrics"] and not comparison.scores.shown:
+        have = first_few(sorted({score for run in asked.runs for score in run.scored})) or "none"
+        raise UserError(
+            f"metrics={config['metrics']} are scores of none of the {len(asked.runs)} runs, which have {have}"
+        )
+
+
+def report_of(
+    comparison: Comparison,
+    apart: Comparison | None,
+    jobs: Sequence[Run],
+    *,
+    gaps: Section | None,
+    best: Best | None,
+    name: str,
+) -> Report:
+    """The report of a comparison.
+
+    apart: of smoke runs beside it. jobs: planned, without a run. gaps: how far its settings are apart. name: of the
+    report, in LaTeX's labels.
+    """
+    settings = settings_section(comparison, name)
+    smoke = unranked_section(apart) if apart else None
+    states = [run.state for run in [*comparison.runs, *jobs]]
+    return Report(
+        title=", ".join(map(str, comparison.folders)) + smoke_words(comparison),
+        subtitle=f"{counted(states)}.",
+        sections=[section for section in (settings, gaps, smoke) if section is not None],
+        csv={
+            "runs.csv": frame_of_all(comparison, apart, jobs),
+            "settings.csv": settings.frame,
+            "differences.csv": gaps.frame if gaps else None,
+        },
+        best=best,
+        pending=unfinished(comparison, jobs),
+        hint=hidden_scores(comparison),
+        charts=draw_charts(comparison),
+        runs=runs_section(comparison),
+    )
+
+
+def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None:
+    """The best setting; None without a dev score. doubt: why it has not won. is_part: it may have more seeds."""
+    setting, scores = comparison.best, comparison.scores
+    if setting is None:
+        return None
+    again = ""
+    if not is_part:
+        named = [run.get(comparison.seed) for run in comparison.runs]
+        seeds = [seed for seed in named if isinstance(seed, int)]
+        again = more_seeds_command(setting.runs, comparison.seed, seeds, comparison.folders, comparison.keys)
+    shown = score_text(comparison, setting, str(scores.leading))
+    return Best(setting.label, str(scores.best_by), str(scores.leading), shown, doubt, again)
+
+
+def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[Unfinished]:
+    """The unfinished runs and the planned jobs without one, in the order of STATES."""
+    not_done = [run for run in [*comparison.runs, *jobs] if not run.is_done]
+    found = [Unfinished(run.state, folder_below(run, comparison.folders), run.why) for run in not_done]
+    return sorted(found, key=lambda one: STATES.index(one.state))
+
+
+def hidden_scores(comparison: Comparison) -> str:
+    """Where the scores are that tables of text do not show; "" if these show all."""
+    hidden = [name for name in comparison.scores.all if name not in comparison.scores.shown]
+    if not hidden:
+        return ""
+    suite = "/".join(hidden[0].split("/")[:-1][:2])
+    return f"{len(hidden)} more scores: metrics=[{suite}/*], report.html and runs.csv"
+
+
+def more_seeds_command(
+    runs: Sequence[Run], key: str, seeds: Sequence[int], folders: Sequence[Path], keys: Collection[str]
+) -> str:
+    """The command that trains a setting's runs with three more seeds, those of other settings first.
+
+    It is "" if the setting was not trained, or was scored by a function. key: of seeds. seeds: of all settings.
+    folders: those that were named. keys: in which the settings differ.
+    """
+    run = runs[-1]
+    if run.program != "cse-train" or functions_in(run.config):
+        return ""
+    begun = {one.get(key) for one in runs}
+    lacking = islice((seed for seed in count(min(seeds, default=1)) if seed not in begun), 3)
+    given = values_of(run.words)
+    # with the words of its case its folder would not have the name that the sweep gives it
+    of_case = words_of_case(given.get("sweep", ""), given.get("case", ""))
+    repeated = [word for word in typed_words(run, keys) if not word.startswith(f"{key}=") and word not in of_case]
+    place = spell_word("hydra.sweep.dir", str(place_of_more_seeds(run, folders)))
+    return shell_line("cse-train", *own_choices(run), "-m", *repeated, f"{key}={','.join(map(str, lacking))}", place)
+
+
+def place_of_more_seeds(run: Run, folders: Sequence[Path]) -> Path:
+    """Where more seeds of a run go: beside it, into its folder if that is one of several named ones, or into `seeds`
+    beside a search's trial. folders: those that were named."""
+    place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
+    return place / "seeds" if is_trial(run) else place

@@ -1,0 +1,208 @@
+"""The settings of a comparison as a section: a line for each, the best first, with the scores that are shown.
+
+To read: `settings_section`. `settings_frame` is settings.csv; `settings_table` is the same as text.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from cse.lab.folder.runs import Run
+from cse.lab.folder.status import counted
+from cse.lab.report.any_runs.charts import colours_of
+from cse.lab.report.any_runs.comparison import Comparison, Setting, folder_below, folders_below, marks
+from cse.lab.report.any_runs.frame import format_settings, runs_frame
+from cse.lab.report.numbers.groups import partly_scored
+from cse.lab.report.numbers.notes import data_problems, evaluated, remarks, retrieved, selected_otherwise, unlike_in_all
+from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, format_of, legend_of
+from cse.lab.sections import Section, Sortable
+from cse.lab.sharing.score_tables import ALTERED
+
+SMOKE = " (smoke runs, of made-up sizes, whose scores mean nothing)"
+
+
+def settings_section(comparison: Comparison, label: str) -> Section:
+    """A line for each setting, the best one starred, with the scores that are shown. label: LaTeX's."""
+    shown = comparison.scores.shown
+    shared = os.path.commonpath([score.rpartition("/")[0] for score in shown]) if shown else ""
+    bold = best_cells(comparison)
+    frame = settings_frame(comparison)
+    return Section(
+        "Settings, the best first" if comparison.best else "Settings",
+        settings_table(comparison, frame),
+        notes_on_settings(comparison),
+        legend_of_settings(comparison),
+        words=1 + len(comparison.shown_keys),
+        bold=bold,
+        caption=caption_of(comparison, shared, has_bold=bool(bold)),
+        label=label,
+        shared=f"{shared}/",
+        frame=frame,
+        sortable=sortable_settings(comparison, frame),
+    )
+
+
+def caption_of(comparison: Comparison, shared: str, *, has_bold: bool) -> str:
+    """LaTeX's caption. shared: what the names of all shown scores begin with."""
+    names = ", ".join(comparison.keys.values())
+    means = [setting.means.get(name) for setting in comparison.settings for name in comparison.scores.shown]
+    caption = f"Scores on {shared}" if shared else "Scores"
+    caption += f" by {names}" if names else ""
+    caption += ": mean ± standard deviation over seeds" if any(mean and mean.sd is not None for mean in means) else ""
+    caption += ", the best of each column in bold" if has_bold else ""
+    caption += f"; *: the best by {comparison.scores.best_by}" if comparison.best else ""
+    return caption + smoke_words(comparison)
+
+
+def unranked_section(comparison: Comparison) -> Section:
+    """The settings of smoke runs that lie beside others."""
+    section = settings_section(comparison, "")
+    states = [run.state for run in comparison.runs]
+    return replace(section, title=f"{counted(states)}{SMOKE}", table=section.table.assign(**{"": ""}), sortable=None)
+
+
+def smoke_words(comparison: Comparison) -> str:
+    """What to say of smoke runs, if there are no others; else ""."""
+    return SMOKE if all(run.is_smoke for run in comparison.runs) else ""
+
+
+def settings_table(comparison: Comparison, frame: pd.DataFrame) -> pd.DataFrame:
+    """The settings as text, the best first. frame: settings.csv."""
+    rows = []
+    for setting, done, runs, folder in zip(
+        comparison.ranked, frame["done"], frame["runs"], frame["folder"], strict=True
+    ):
+        star = "*" if setting is comparison.best else ""
+        values = [setting.values[key] for key in comparison.shown_keys]
+        scores = [score_text(comparison, setting, name) for name in comparison.scores.shown]
+        rows.append([star, *values, str(runs) if done == runs else f"{done} of {runs}", *scores, folder])
+    columns = ["", *comparison.shown_keys.values(), "runs", *comparison.scores.shown, "folder"]
+    return pd.DataFrame(rows, columns=columns, dtype=object)
+
+
+def settings_frame(comparison: Comparison) -> pd.DataFrame:
+    """settings.csv: a line for each setting, the best first.
+
+    It has the number of finished and of all runs, every score's mean and deviation over seeds, the shown ones first,
+    the scores on altered data, and other remarks.
+    """
+    names = list(dict.fromkeys([*comparison.scores.shown, *comparison.scores.all]))
+    rows = []
+    for setting in comparison.ranked:
+        left_out = len(setting.done) - len(setting.included)
+        scores: list[float | None] = []
+        for name in names:
+            score = setting.means.get(name)
+            scores += [score.mean, score.sd] if score else [None, None]
+        rows.append(
+            [
+                *(setting.values[key] for key in comparison.keys),
+                len(setting.included),
+                len(setting.runs) - left_out,
+                *scores,
+                folders_below(setting.runs, comparison.folders),
+                " ".join(name for name in comparison.scores.all if name in setting.altered),
+                "; ".join(remarks_on(setting, comparison)),
+            ]
+        )
+    of_scores = [column for name in names for column in (name, f"{name} sd")]
+    columns = [*comparison.keys.values(), "done", "runs", *of_scores, "folder", "partial", "remarks"]
+    return pd.DataFrame(rows, columns=columns, dtype=object)
+
+
+def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
+    """What a reader must know of a setting's included runs."""
+    runs, seed = setting.included, comparison.seed
+    return remarks(runs, seed) + partly_scored(runs, comparison.scores.all, seed)
+
+
+def score_text(comparison: Comparison, setting: Setting, name: str) -> str:
+    """mean ± sd, marked if data was altered; "" without a run."""
+    score, form = setting.means.get(name), comparison.formats.get(name)
+    if score is None:
+        return ""
+    words = [f"{score.mean:{form}}"]
+    words += [] if score.sd is None else [f"{PLUS_MINUS} {score.sd:{form}}"]
+    return " ".join(words) + marks(setting, name)
+
+
+def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
+    """The row and column in the table of the best mean of each score that several settings have."""
+    cells = []
+    for column, name in enumerate(comparison.scores.shown, 2 + len(comparison.shown_keys)):
+        sign = 1 if comparison.lower_is_better(name) else -1
+        means = [(sign * of.means[name].mean, row) for row, of in enumerate(comparison.ranked) if name in of.means]
+        if len(means) > 1:
+            cells.append((min(means)[1], column))
+    return cells
+
+
+def legend_of_settings(comparison: Comparison) -> list[str]:
+    """What the marks beside scores mean, and what chose the best trial of a search."""
+    no_better = any(run.no_better for run in comparison.runs)
+    lines = legend_of({ALTERED: any(setting.altered for setting in comparison.settings), NO_BETTER: no_better})
+    trials = sum(setting.trial is not None for setting in comparison.settings)
+    if trials and comparison.best:
+        lines.append(
+            f"The best of {trials} trials was picked by its {comparison.scores.best_by}, which is therefore partly "
+            "luck; where seeds were trained since, the mean is of those alone."
+        )
+    return lines
+
+
+def notes_on_settings(comparison: Comparison) -> list[str]:
+    """What a reader must know beside the numbers."""
+    settings, scores = comparison.settings, comparison.scores
+    every = [run for setting in settings for run in setting.included]
+    found = data_problems(comparison.runs)
+    found += evaluated(comparison.runs)
+    found += retrieved({setting.label: setting.included[-1] for setting in settings if setting.included})
+    found += [f"{setting.label}: {remark}" for setting in settings for remark in remarks_on(setting, comparison)]
+    found += unlike_in_all("settings", every, found)
+    if left := [name for key, name in comparison.keys.items() if key not in comparison.shown_keys]:
+        found.append(f"They also differ in {', '.join(left)}: settings.csv and report.html have these values.")
+    found += selected_otherwise(every, scores.best_by)
+    if scores.leading and not scores.best_by:
+        found.append("No setting is marked as the best: there is no dev score, and a test score selects nothing.")
+    return found
+
+
+def sortable_settings(comparison: Comparison, frame: pd.DataFrame) -> Sortable:
+    """The settings for the page, numbered in the colours of the charts; the reader may switch on what is hidden."""
+    others = [name for name in comparison.scores.all if name not in comparison.scores.shown]
+    hidden = [*others, *(f"{name} sd" for name in others), "remarks"]  # which the notes have too
+    hidden += [name for key, name in comparison.keys.items() if key not in comparison.shown_keys]
+    return Sortable(in_text(frame, comparison), hidden, list(colours_of(comparison).values()))
+
+
+def in_text(table: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
+    """The table as text: a column of scores with the decimals that every table has for it, another one of floats with
+    those that its values need; "" for None and NaN."""
+    texts = table.astype(object).where(table.notna(), "")
+    for name in texts:
+        sizes = [value for value in texts[name] if isinstance(value, float)]
+        form = comparison.formats.get(str(name).removesuffix(" sd")) or format_of(sizes)
+        texts[name] = [f"{value:{form}}" if isinstance(value, float) else str(value) for value in texts[name]]
+    return texts
+
+
+def frame_of_all(comparison: Comparison, apart: Comparison | None, jobs: Sequence[Run]) -> pd.DataFrame:
+    """runs.csv: every run, those apart and planned jobs after the others, each with its settings."""
+    both = [one for one in (comparison, apart) if one]
+    keys = dict.fromkeys([*(key for one in both for key in one.keys), comparison.seed])
+    scores = dict.fromkeys(score for one in both for score in (*one.scores.shown, *one.scores.all))
+    return runs_frame([*(run for one in both for run in one.runs), *jobs], list(keys), list(scores))
+
+
+def runs_section(comparison: Comparison) -> Section:
+    """Every run for the page."""
+    texts = in_text(comparison.frame.drop(columns="folder"), comparison)
+    for key in (*comparison.keys, comparison.seed):
+        texts[key] = format_settings(comparison.runs, key)
+    folders = [folder_below(run, comparison.folders) for run in comparison.runs]
+    texts.insert(texts.columns.get_loc("partial"), "folder", folders)  # first, it would hide the scores
+    hidden = [name for name in comparison.scores.all if name not in comparison.scores.shown]
+    hidden += [key for key in comparison.keys if key not in comparison.shown_keys]
+    return Section("Runs", texts, sortable=Sortable(texts, hidden))

@@ -1,0 +1,83 @@
+"""What differs between two runs: `differ=[RUN,RUN]`.
+
+To read: `section_of_two`, which compares their facts (cse.lab.folder.facts).
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+import pandas as pd
+
+from cse.errors import UserError
+from cse.lab.folder.facts import Change, Kind, changes, facts
+from cse.lab.folder.runs import Run, newest_run, read_run
+from cse.lab.report.show.look import format_of
+from cse.lab.sections import Section
+from cse.lab.settings.values import format_value
+
+ORDER = get_args(Kind)
+ABSENT = "-"
+
+
+def section_of_two(folders: Sequence[Path]) -> Section:
+    """The facts that differ between two runs, A and B, by kind. What changes results comes first.
+
+    A training and an evaluation have other settings: of these, only those that both have are compared. Raises UserError
+    for a folder that is no run, and for the same one twice.
+    """
+    check_two(folders)
+    runs = [read_run(folder) for folder in folders]
+    ours, theirs = map(facts, runs)
+    both = ours.keys() & theirs.keys()
+    unlike = sorted(changes(ours, theirs), key=lambda one: (ORDER.index(one.kind), one.name))
+    if runs[0].program != runs[1].program:
+        unlike = [one for one in unlike if (one.kind, one.name) in both or one.kind == "scores"]
+    table = pd.DataFrame(
+        [[one.kind, one.name, *texts_of_change(one)] for one in unlike], columns=["kind", "what", "A", "B"]
+    )
+    kinds = {one.kind for one in unlike}
+    same = [kind for kind in ORDER if kind in {kind for kind, _ in both} - kinds]
+    notes = [f"The same: {', '.join(same)}."] if same else []
+    notes += weights_apart(runs) if "weights" in kinds else []
+    frame = table.set_axis(["kind", "what", *(str(folder) for folder in folders)], axis=1)
+    return Section(f"A: {folders[0]}\nB: {folders[1]}", table, notes, frame=frame)
+
+
+def check_two(folders: Sequence[Path]) -> None:
+    """Refuse a folder that is no run, and the same folder twice."""
+    for folder in folders:
+        if not (folder / "results.json").is_file():
+            raise UserError(f"differ: {folder} is no run's folder (no results.json in it){newest_run(folder)}")
+    if folders[0].resolve() == folders[1].resolve():
+        raise UserError(f"differ={folders[0]},{folders[1]}: name two runs")
+
+
+def texts_of_change(change: Change) -> list[str]:
+    """The values of two runs, "-" where one has none. Scores are as tables show them, unless these texts are equal."""
+    both = [ABSENT if value is None else value for value in (change.before, change.now)]
+    whole = [format_value(value) for value in both]
+    if change.kind != "scores":
+        return whole
+    form = format_of(value for value in both if isinstance(value, float))
+    short = [f"{value:{form}}" if isinstance(value, float) else format_value(value) for value in both]
+    return whole if short[0] == short[1] else short
+
+
+def weights_apart(runs: Sequence[Run]) -> list[str]:
+    """A line with the largest difference between the weights of two runs' best/.
+
+    There is none if a best/ is missing or cannot be read, or if the shapes differ.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        one, two = (load_file(run.folder / "best" / "model.safetensors") for run in runs)
+    except (OSError, SafetensorError):
+        return []
+    if {name: weight.shape for name, weight in one.items()} != {name: weight.shape for name, weight in two.items()}:
+        return []
+    apart = max(float((one[name].double() - two[name].double()).abs().max()) for name in one)
+    largest = max(float(weight.abs().max()) for weight in one.values())
+    return [f"The weights: {apart:.2g} apart at most; the largest is {largest:.2g}."]

@@ -1,0 +1,197 @@
+"""What a reader needs to know beside a table's numbers, in lines of text.
+
+In order: planned jobs without a run; runs that are unlike each other; remarks on the runs of one row; their data; and
+captions that were retrieved. Departures have a file of their own.
+"""
+
+from collections import Counter
+from typing import cast
+
+from cse.files import Json
+from cse.lab.folder.facts import scoring_facts, training_facts
+from cse.lab.folder.runs import Run, Where, grouped
+from cse.lab.folder.status import State, Status
+from cse.lab.report.numbers.keys_that_differ import keys_that_vary
+from cse.lab.settings.keys import role_of
+from cse.lab.settings.values import format_value
+from cse.lab.sharing.score_tables import problems_of
+from cse.score import in_short
+
+SINGLY = 12  # jobs, or problems, that are named one by one; of more jobs each group is counted
+JOINS = "joins runs that differ in "
+FURTHEST_FIRST = (State.DONE, State.RUNNING, State.STOPPED, State.FAILED, State.NOT_STARTED)
+"""The state of a job with several runs is the first of these."""
+
+
+def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
+    """A line for each planned job without a finished run.
+
+    If these are many, there is a line for each value of the first axis. A running job has its progress. The command of
+    the sweep itself resumes a stopped one.
+    """
+    own = [run for run in runs if not run.departures] or runs
+    if expected:
+        known = [(words_of_job(job), furthest_status(job, own)) for job in expected]
+    else:
+        known = [([run.folder.name], Status(run.state, run.why)) for run in own]
+    missing = [(words, status) for words, status in known if status.state != State.DONE]
+    if expected and len(missing) > SINGLY:
+        groups = Counter((words[0], status.state) for words, status in missing)
+        return [f"{first}: {count} jobs {state}" for (first, state), count in groups.items()]
+    lines = []
+    for words, status in missing:
+        progress = f", {status.why}" if status.state == State.RUNNING else ""
+        lines.append(f"{', '.join(words)}: {status.state}{progress}")
+    return lines
+
+
+def words_of_job(job: Where) -> list[str]:
+    """The axes of a planned job as KEY=VALUE."""
+    return [f"{key}={format_value(value)}" for key, value in job.items()]
+
+
+def furthest_status(job: Where, runs: list[Run]) -> Status:
+    """How far a planned job got."""
+    statuses = [Status(run.state, run.why) for run in runs if run.matches(job)]
+    return min(statuses, key=lambda status: FURTHEST_FIRST.index(status.state), default=Status(State.NOT_STARTED))
+
+
+def unlike_in_one(runs: list[Run], seed: str, settings: bool) -> list[str]:
+    """A line if runs that make one number are unlike each other.
+
+    They are, if they were scored differently, or trained on different files under one name. settings: also if they
+    differ in a key of science besides their seed.
+    """
+    if len(runs) < 2:
+        return []
+    keys = [key for key in keys_that_vary(runs, seed) if makes_unlike(key)] if settings else []
+    differing = [*keys, *changed_texts(runs), *scored_differently(runs)]
+    return [f"{JOINS}{'; '.join(differing)}"] if differing else []
+
+
+def makes_unlike(key: str) -> bool:
+    """Whether runs of one number may not differ in a key. `scored_differently` reports the settings of evaluators."""
+    is_seed = "seed" in key.rpartition(".")[2]
+    return role_of(key).is_science and key.partition(".")[0] != "eval" and not is_seed
+
+
+def remarks(runs: list[Run], seed: str) -> list[str]:
+    """What a reader must know of the included runs of a setting. seed: the key of seeds."""
+    seeds = grouped(runs, seed)
+    found = []
+    if all(run.get(seed) is not None for run in runs) and len(runs) > len(seeds):
+        many = "1 seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
+        found.append(f"{len(runs)} runs of {many}, each of which counts once")
+    return found + unlike_in_one(runs, seed, settings=True) + no_better_remarks(runs) + seen_in_training(runs)
+
+
+def no_better_remarks(runs: list[Run]) -> list[str]:
+    """A line if runs kept a step that is no better than their encoder before training."""
+    found = [in_short(run.untrained) for run in runs if run.no_better and run.untrained is not None]
+    said = f"{len(found)} of {len(runs)} runs are no better than untrained"
+    return [f"{said} ({', '.join(dict.fromkeys(found))}), by the score that selects"] if found else []
+
+
+def evaluated(runs: list[Run]) -> list[str]:
+    """How many runs have the scores of evaluations (see which_runs.with_evaluations), and which of these scores are not
+    those that the run itself has."""
+    found = [run for run in runs if run.evaluations]
+    if not found:
+        return []
+    said = [f"{len(found)} of {len(runs)} runs have the scores of cse-evals of their best/ too, which runs.csv names."]
+    unlike = [f"{run.folder.name}: {line}" for run in found for line in run.evaluated_otherwise]
+    if unlike:
+        more = f"; {len(unlike) - 3} more" if len(unlike) > 3 else ""
+        said.append(f"Such a cse-eval found other numbers than its run's, in brackets: {'; '.join(unlike[:3])}{more}.")
+    return said
+
+
+def seen_in_training(runs: list[Run]) -> list[str]:
+    """A line if a hundredth of the texts that runs learned from, or more, are texts that they are scored on."""
+    counts = [run.results.get("overlap") for run in runs]
+    known = [one for one in counts if isinstance(one, dict) and {"found", "texts"} <= one.keys()]  # older editions' not
+    found = [one for one in known if one["found"] * 100 >= max(1, one["texts"])]
+    said = dict.fromkeys(f"{one['found']:,} of {one['texts']:,}" for one in found)
+    return [f"{', '.join(said)} training texts occur in the evaluation sets"] if said else []
+
+
+def changed_texts(runs: list[Run], settings: bool = False) -> list[str]:
+    """The training data (text, images, sound) whose files were not the same in all runs, by name.
+
+    settings: compare only runs whose settings name the same files. An axis over data.path names others.
+    """
+    found: dict[tuple[str, str], set[str]] = {}
+    for run in runs:
+        for name, named, contents in training_facts(run):
+            found.setdefault((name, named if settings else ""), set()).add(contents)
+    return list(dict.fromkeys(f"the files of {name}" for (name, _), sums in found.items() if len(sums) > 1))
+
+
+def data_problems(runs: list[Run]) -> list[str]:
+    """What is wrong with the data of marked scores."""
+    marked = [run for run in runs if run.altered]
+    problems = list(dict.fromkeys(line for run in marked for line in problems_of(run.data)))
+    more = [f"partial: {len(problems) - SINGLY} more problems"] if len(problems) > SINGLY else []
+    return problems[:SINGLY] + more
+
+
+def rest_on_other_data(runs: list[Run], score: str) -> bool:
+    """Whether a score of the runs rests on files of one name with other contents, or on other files altogether."""
+    evaluator = score.split("/")[1]
+    read = [run.data[evaluator].get("files", {}) if evaluator in run.data else {} for run in runs]
+    first, *others = [{name: file.get("sha256") for name, file in files.items()} for files in read]
+
+    def differs(files: dict[str, str | None]) -> bool:
+        shared = first.keys() & files.keys()
+        if any(first[name] != files[name] for name in shared):
+            return True
+        if shared and score.startswith("dev/"):  # a run that scored fewer splits has read fewer files
+            return False
+        ours = {first[name] for name in first.keys() - files.keys()}
+        theirs = {files[name] for name in files.keys() - first.keys()}
+        return bool(ours and theirs) and ours.isdisjoint(theirs)
+
+    return any(map(differs, others))
+
+
+def unlike_in_all(what: str, runs: list[Run], notes: list[str]) -> list[str]:
+    """A line for how the runs of all cells, or of all settings, are unlike: in training files or in scoring.
+
+    what: "cells" or "settings". notes: the lines on each cell or setting; what they have of `unlike_in_one` is left
+    out.
+    """
+    found = [*changed_texts(runs, settings=True), *scored_differently(runs)]
+    noted = {difference for line in notes for difference in line.partition(JOINS)[2].split("; ")}
+    differing = [difference for difference in found if difference not in noted]
+    return [f"Not all {what} were trained and scored alike: {'; '.join(differing)}."] if differing else []
+
+
+def selected_otherwise(runs: list[Run], ranking: str | None) -> list[str]:
+    """A line if some runs selected their step by another score than the one that ranks them (None: there is none)."""
+    selecting = [run.get("trainer.select") for run in runs]
+    counts = Counter(str(name) for name in selecting if name not in (None, ranking))
+    others = ", ".join(f"{count} by {name}" for name, count in sorted(counts.items()))
+    found = f"All are ranked by {ranking}, though not all runs selected their step by it: {others}."
+    return [found] if ranking and others else []
+
+
+def scored_differently(runs: list[Run]) -> list[str]:
+    """What may have changed the scores and differs between the runs, with its values: code, libraries, an evaluator's
+    settings, the checksum of its data."""
+    values: dict[str, dict[str, None]] = {}
+    for run in runs:
+        for name, value in scoring_facts(run).items():
+            values.setdefault(name, {})[value] = None
+    return [f"{name} ({' | '.join(found)})" for name, found in values.items() if len(found) > 1]
+
+
+def retrieved(runs: dict[str, Run]) -> list[str]:
+    """The nearest captions of each query, one model beside the other, as in NonLing-CSE's Table C.1."""
+    tops = {row: cast("Json", run.data.get("retrieval", {})).get("top", {}) for row, run in runs.items()}
+    lines = []
+    for query in dict.fromkeys(query for top in tops.values() for query in top):
+        captions = {row: [caption for _, caption in top[query]] for row, top in tops.items() if query in top}
+        for place in range(max(map(len, captions.values()))):
+            beside = " | ".join(f"{row}: {texts[place]}" for row, texts in captions.items() if len(texts) > place)
+            lines.append(f"{query}, nearest #{place + 1}: {beside}")
+    return lines

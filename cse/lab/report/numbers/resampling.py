@@ -1,0 +1,148 @@
+"""How two encoders differ over test items, where neither has seeds: both are only scored.
+
+The same resamples of the test items score both encoders, so their difference is paired. The intervals are percentiles,
+and p is two-sided, as in Koehn 2004 (W04-3250).
+
+To read: `compare_items`. A run's score on resamples is `resampled`, made of `draw_items` and `score_on`.
+
+R resamples, N items.
+"""
+
+import math
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from cse.errors import UserError
+from cse.eval.items import read_items
+from cse.lab.folder.runs import Run
+from cse.lab.report.numbers.statistics import Effect
+from cse.score import Items, ItemScores, digest_of
+
+RESAMPLES = 1000
+OVER_ITEMS = "paired bootstrap over items"
+"""The name of the test, beside those of cse.lab.report.numbers.statistics."""
+
+
+class ScoredEncoder(NamedTuple):
+    """The runs that scored one encoder, and the score to compare."""
+
+    runs: Sequence[Run]
+    score: str
+
+
+def compare_items(left: ScoredEncoder, right: ScoredEncoder, confidence: float, shift: float = 0.0) -> Effect:
+    """Left minus right over test items.
+
+    The effect has no test if a run did not keep its items, if the score has none, or if the sides' items differ.
+    """
+    try:
+        sides = [[resampled(run.folder, side.score) for run in side.runs] for side in (left, right)]
+    except KeyError:
+        return Effect(why="encoders that are only scored need their test items")
+    every = [one for side in sides for one in side]
+    if why := why_items_differ(every):
+        return Effect(why=why)
+    left_R, right_R = (np.mean([one.scores_R for one in side], axis=0) for side in sides)
+    low, high = np.quantile(left_R - right_R, ((1 - confidence) / 2, (1 + confidence) / 2))
+    n = f"{every[0].items:,} items"
+    return Effect(low=float(low), high=float(high), n=n, test=OVER_ITEMS, p=p_of_resamples(left_R - right_R, shift))
+
+
+def why_items_differ(every: Sequence["Resampled"]) -> str:
+    """Why these scores are not known to be over the same items; "" if they are."""
+    truths = {one.truth for one in every}
+    texts = {one.texts for one in every} - {""}
+    if len(truths) > 1 or len(texts) > 1:
+        return "their test items are not the same"
+    if not all(one.texts or one.varied for one in every):
+        return "one side does not say of which texts its test items are: score it again"
+    return ""
+
+
+def p_of_resamples(difference_R: np.ndarray, shift: float = 0.0) -> float:
+    """The two-sided p of the difference being `shift`; at least 2 / (R + 1)."""
+    sides = ((difference_R <= shift).sum(), (difference_R >= shift).sum())
+    return min(1.0, 2 * (1 + float(min(sides))) / (1 + len(difference_R)))
+
+
+class Resampled(NamedTuple):
+    """A score on resamples of its items.
+
+    items: their number. truth: a checksum of their truth and units. varied: whether the truth varies. texts: a digest
+    of their texts; "" if the run kept none.
+    """
+
+    scores_R: np.ndarray
+    items: int
+    truth: int
+    varied: bool
+    texts: str
+
+
+@cache
+def resampled(folder: Path, score: str) -> Resampled:
+    """A run's score on resamples of its items. Raises KeyError for a score without items."""
+    behind = kept_items(folder)[score]
+    if isinstance(behind, Items):
+        scores_R = resample(behind, seed=zlib.crc32(score.encode()))
+        gold_N, units_UN = behind.gold_N, behind.units_UN
+        truth = checksum_of(gold_N) if units_UN is None else hash((checksum_of(gold_N), units_UN.tobytes()))
+        return Resampled(scores_R, len(gold_N), truth, len(np.unique(gold_N)) > 1, behind.digest)
+    parts = [resampled(folder, str(one)) for one in behind]
+    texts = [one.texts for one in parts]
+    return Resampled(
+        np.mean([one.scores_R for one in parts], axis=0),
+        sum(one.items for one in parts),
+        hash(tuple(one.truth for one in parts)),
+        all(one.varied for one in parts),
+        digest_of(texts) if all(texts) else "",
+    )
+
+
+@cache
+def kept_items(folder: Path) -> ItemScores:
+    """The items behind each score of a run. Raises UserError if their file is damaged."""
+    try:
+        return read_items(folder)
+    except ValueError as error:
+        raise UserError(f"{error}: delete it, and the report goes without a test over this run's items") from error
+
+
+def checksum_of(gold_N: np.ndarray) -> int:
+    """A checksum of the items' truth. Items with the same checksum have the same draws."""
+    return zlib.crc32(gold_N.tobytes())
+
+
+def resample(items: Items, seed: int) -> np.ndarray:
+    """The score (R,) on resamples of the items. The draws depend on the seed and on the items' truth."""
+    rng = np.random.default_rng((seed, checksum_of(items.gold_N)))
+    return np.array([score_on(items, draw_items(items, rng)) for _ in range(RESAMPLES)])
+
+
+def draw_items(items: Items, rng: np.random.Generator) -> np.ndarray:
+    """The numbers of the items in one resample, each as often as it is drawn."""
+    size = len(items.gold_N)
+    if items.units_UN is None:
+        return rng.integers(0, size, size)
+    units = int(items.units_UN.max()) + 1
+    times = np.bincount(rng.integers(0, units, units), minlength=units)
+    return np.repeat(np.arange(size), times[items.units_UN].prod(axis=0))
+
+
+def score_on(items: Items, drawn: np.ndarray) -> float:
+    """The score of the drawn items; a correlation is 0 where one side does not vary."""
+    values, gold = items.values_N[drawn], items.gold_N[drawn]
+    if items.kind in ("cosines", "spearman"):
+        x, y = stats.rankdata([values, gold], axis=1) - (len(drawn) + 1) / 2
+        spread = math.sqrt((x @ x) * (y @ y))
+        return 100 * float(x @ y) / spread if spread else 0.0
+    if items.kind == "accuracy":
+        return 100 * float((values == gold).mean())
+    found, wrong = ((values == gold) & (gold == 1)).sum(), (values != gold).sum()
+    return 100 * 2 * float(found) / max(1, 2 * found + wrong)

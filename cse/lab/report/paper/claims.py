@@ -1,0 +1,394 @@
+"""What our runs say of a paper's claims (`Claim`): from scores to one word, in one table, claims.csv.
+
+A claim is judged only on its own score, by runs in the paper's setting with at least three seeds on each trained side:
+by Welch's test, chosen beforehand. Against an encoder that is only scored, and so has no seeds, the test is a
+one-sample t test. Two such encoders are compared by a paired bootstrap over items. `alike` is two one-sided tests
+against `within`, `more` with a margin the lower of the two, and both need their control. Everything else is NOT JUDGED,
+with the reason.
+
+A claim with several parts (every row) holds if every part does: its p is the largest of theirs. It is contradicted by
+its worst part, whose p is multiplied by their number. Each part has a verdict of its own: HOLDS if the claim does, else
+by Holm's p within the claim times the number of claims. p is two-sided, except where `alike` holds; Holm's correction
+is over all judged claims of the table at once. HOLDS and CONTRADICTED need p below 1 - confidence; NOT SEEN means that
+the runs cannot tell. "HOLDS (1 of 3 parts)": the other two could not be judged. The printed numbers are held to the
+same claim, by their means alone. A claim that compares no cells of a table is of a figure, and read BY EYE.
+
+To read: `judge_claims`. First each claim's `Evidence` is gathered: its parts (`claim_parts`), each tested once
+(`test_part`). One of the parts decides. Then `judged_claim` makes the claim's line, by p corrected over all claims.
+Last come the lines as text: `claims_section` and `claims_frame`.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from cse.errors import UserError
+from cse.lab.report.numbers.groups import Group, compare, few_seeds
+from cse.lab.report.numbers.statistics import Effect, holm, likeness
+from cse.lab.report.paper.departures import departures_in
+from cse.lab.report.paper.published import Published
+from cse.lab.report.paper.spec import Claim, Spec, TablePlace, names_in
+from cse.lab.report.paper.sweep_runs import Groups
+from cse.lab.report.show.look import (
+    BY_EYE,
+    CONTRADICTED,
+    HOLDS,
+    NOT_JUDGED,
+    NOT_RUN,
+    NOT_SEEN,
+    bounds,
+    first_few,
+    probability,
+    signed,
+)
+from cse.lab.sections import Section
+from cse.lab.sharing.score_tables import ALTERED, IS_ALTERED
+
+ORDER = (BY_EYE, NOT_JUDGED, NOT_RUN, NOT_SEEN, HOLDS, CONTRADICTED)  # as the headline counts
+
+
+class ClaimPart(NamedTuple):
+    """One comparison of a claim.
+
+    sides: the groups of both cells. lacks: the cells without scores. printed: the paper's left minus right. found:
+    ours; its p is NaN if it is no test, and its `why` says so.
+    """
+
+    name: str
+    sides: tuple[Group, Group]
+    lacks: tuple[str, ...] = ()
+    printed: float | None = None
+    found: Effect = Effect()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A claim with its parts, each tested once. A claim about a figure has no parts."""
+
+    claim: Claim
+    parts: Sequence[ClaimPart]
+
+    @property
+    def measured(self) -> list[ClaimPart]:
+        """The parts whose cells have scores."""
+        return [part for part in self.parts if part.found.effect is not None]
+
+    @property
+    def judged(self) -> list[ClaimPart]:
+        """The parts that are a test of the claim."""
+        return [part for part in self.measured if not part.found.why]
+
+    @property
+    def against(self) -> list[ClaimPart]:
+        """The parts that speak against the claim."""
+        return [part for part in self.judged if not self.claim.is_borne_out(part.found.effect or 0.0)]
+
+    @property
+    def deciding(self) -> ClaimPart:
+        """The part that decides: the surest one against the claim, or else the least sure one."""
+        if self.against:
+            return min(self.against, key=lambda part: part.found.p)
+        return max(self.judged, key=lambda part: part.found.p, default=(self.measured or self.parts)[0])
+
+    @property
+    def p(self) -> float:
+        """The p of the deciding part before Holm's correction: Bonferroni's against the claim. NaN without a test."""
+        if not self.parts:
+            return math.nan
+        times = len(self.judged) if self.against else 1
+        return min(1.0, self.deciding.found.p * times) if self.judged else math.nan
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A line of claims.csv: a claim and what the runs say of it.
+
+    verdict: one word of cse.lab.report.show.look; `verdict_with_parts` says also how many parts it rests on. effect:
+    positive if as claimed; of likeness, the difference. p: by Holm; p_raw: before. part: the one that decided.
+    published_effect: the printed one that supports the claim least. published_supports: None for none, or a tie. data:
+    whole, or partial if altered.
+    """
+
+    claim: str
+    source: str
+    verdict: str = BY_EYE
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: str = ""
+    test: str = ""
+    p: float = math.nan
+    p_raw: float = math.nan
+    part: str = ""
+    parts_measured: int = 0
+    parts: int = 0
+    missing: str = ""
+    published_effect: float | None = None
+    published_supports: bool | None = None
+    why_not_judged: str = ""
+    by_part: str = ""
+    quantity: str = ""
+    data: str = ""
+
+    @property
+    def verdict_with_parts(self) -> str:
+        """The verdict, and how many of the parts it rests on if it does not rest on all."""
+        if 0 < self.parts_measured < self.parts:
+            return f"{self.verdict} ({self.parts_measured} of {self.parts} parts)"
+        return self.verdict
+
+
+def judge_claims(spec: Spec, printed: Published | None, groups: Groups, confidence: float) -> list[JudgedClaim]:
+    """What the runs say of each claim. printed: None, and groups empty, if the report has figures only."""
+    level = 1 - confidence
+    gathered = [gather_evidence(claim, spec, printed, groups, confidence) for claim in spec.claims]
+    corrected = holm([evidence.p for evidence in gathered])
+    holding = set()
+    for evidence, p in zip(gathered, corrected, strict=True):
+        if evidence.parts and verdict_of(evidence.claim, evidence.deciding.found.effect, p, level) == HOLDS:
+            holding.add(evidence.claim.says)
+    tests = sum(not math.isnan(p) for p in corrected)
+    return [
+        judged_claim(evidence, p, holding=holding, tests=tests, level=level)
+        for evidence, p in zip(gathered, corrected, strict=True)
+    ]
+
+
+def gather_evidence(claim: Claim, spec: Spec, printed: Published | None, groups: Groups, confidence: float) -> Evidence:
+    """The claim with its parts, each tested."""
+    if printed is None or claim.places is None:
+        return Evidence(claim, [])
+    parts = claim_parts(claim, spec, printed, groups)
+    return Evidence(claim, [test_part(claim, part, spec, confidence) for part in parts])
+
+
+def judged_claim(evidence: Evidence, p: float, *, holding: set[str], tests: int, level: float) -> JudgedClaim:
+    """The line of a claim.
+
+    p: corrected over all claims. holding: what the claims say that hold, as positive controls. tests: the number of
+    claims that are tested.
+    """
+    claim, parts = evidence.claim, evidence.parts
+    if not parts:
+        return JudgedClaim(claim.says, claim.source, quantity=claim.quantity)
+    why_not = "; ".join(dict.fromkeys(part.found.why for part in evidence.measured if part.found.why))
+    if claim.control and claim.control not in holding and not math.isnan(p):
+        p, why_not = math.nan, f"its positive control was not seen to hold: {claim.control}"
+    one = evidence.deciding
+    verdict = verdict_of(claim, one.found.effect, p, level)
+    printed = least_printed(claim, parts)
+    return JudgedClaim(
+        claim=claim.says,
+        source=claim.source,
+        verdict=verdict,
+        effect=one.found.effect,
+        low=one.found.low,
+        high=one.found.high,
+        n=one.found.n,
+        test=one.found.test,
+        p=p,
+        p_raw=evidence.p,
+        part=one.name if evidence.measured and len(parts) > 1 else "",
+        parts_measured=len(evidence.judged or evidence.measured),
+        parts=len(parts),
+        missing="; ".join(dict.fromkeys(lack for part in parts for lack in part.lacks)),
+        published_effect=printed,
+        published_supports=printed_supports(claim, printed),
+        why_not_judged=why_not,
+        by_part="; ".join(verdicts_of_parts(evidence, verdict, tests, level)),
+        quantity=claim.quantity or first_few(scores_of(parts)),
+        data=data_of(evidence.measured),
+    )
+
+
+def verdict_of(claim: Claim, effect: float | None, p: float, level: float) -> str:
+    """The verdict, by the corrected p."""
+    if effect is None or math.isnan(p):
+        return NOT_RUN if effect is None else NOT_JUDGED
+    if p >= level:
+        return NOT_SEEN
+    return HOLDS if claim.is_borne_out(effect) else CONTRADICTED
+
+
+def verdicts_of_parts(evidence: Evidence, verdict: str, tests: int, level: float) -> list[str]:
+    """The own verdict of each of several parts: as claimed if the claim holds, else by Holm's p within the claim, times
+    the tests of all claims."""
+    if len(evidence.parts) < 2:
+        return []
+    measured = evidence.measured
+    times = {HOLDS: 0, NOT_JUDGED: math.nan}.get(verdict, tests)
+    p_values = np.minimum(1, times * np.array(holm([part.found.p for part in measured])))
+    return [
+        f"{part.name}: {verdict_of(evidence.claim, part.found.effect, p, level)}"
+        for part, p in zip(measured, p_values, strict=True)
+    ]
+
+
+def least_printed(claim: Claim, parts: Sequence[ClaimPart]) -> float | None:
+    """The printed difference that supports the claim least; None if the paper prints none."""
+    differences = [part.printed for part in parts if part.printed is not None]
+    if not differences:
+        return None
+    return max(differences, key=abs) if claim.alike is not None else min(differences)
+
+
+def printed_supports(claim: Claim, difference: float | None) -> bool | None:
+    """Whether the printed difference is as claimed; None without one, and for a tie."""
+    if difference is None or (claim.alike is None and abs(difference) < 1e-9):
+        return None
+    return claim.is_borne_out(difference)
+
+
+def scores_of(parts: Sequence[ClaimPart]) -> list[str]:
+    """The scores that the parts compare."""
+    return list(dict.fromkeys(side.metric for part in parts for side in part.sides if side.metric))
+
+
+def data_of(measured: Sequence[ClaimPart]) -> str:
+    """Whether the measured parts rest on whole or on altered data; "" without any."""
+    if not measured:
+        return ""
+    return "partial" if any(side.altered for part in measured for side in part.sides) else "whole"
+
+
+def claim_parts(claim: Claim, spec: Spec, table: Published, groups: Groups) -> list[ClaimPart]:
+    """A claim's parts, not yet tested: the cells of both places in pairs. A single cell is compared with each cell of
+    the other side."""
+    assert claim.places is not None
+    lefts, rights = (cells_at(place, spec) for place in claim.places)
+    most = max(len(lefts), len(rights))
+    if {len(lefts), len(rights)} - {1, most}:
+        raise UserError(f"claim {claim.says!r} compares {len(lefts)} numbers with {len(rights)}")
+    parts = []
+    for left, right in zip(lefts * (most // len(lefts)), rights * (most // len(rights)), strict=True):
+        ours, theirs = table.cells[left.row][left.column], table.cells[right.row][right.column]
+        sides = groups[left.row, left.column], groups[right.row, right.column]
+        lacks = [
+            f"{cell.row} with {cell.column}" for cell, side in zip((left, right), sides, strict=True) if not side.values
+        ]
+        printed = ours.mean - theirs.mean if ours and theirs else None
+        parts.append(ClaimPart(left.name or right.name, sides, tuple(lacks), printed))
+    return parts
+
+
+class CellAt(NamedTuple):
+    """A cell that a claim speaks of. name: its row or column, where the place has several; "" if it is alone."""
+
+    row: str
+    column: str
+    name: str
+
+
+def cells_at(place: TablePlace, spec: Spec) -> list[CellAt]:
+    """The cells of a place, row by row."""
+    rows = names_in(place, "row") or list(spec.rows)
+    columns = names_in(place, "column") or list(spec.columns)
+    cells = []
+    for row in rows:
+        for column in columns:
+            words = [row] if len(rows) > 1 else []
+            words += [column] if len(columns) > 1 else []
+            cells.append(CellAt(row, column, ", ".join(words)))
+    return cells
+
+
+def test_part(claim: Claim, part: ClaimPart, spec: Spec, confidence: float) -> ClaimPart:
+    """The part with its effect and p (NaN, with a reason, if it is no test)."""
+    if part.lacks:
+        return part
+    found = test_difference(claim, part.sides, confidence)
+    why = why_not(claim, part.sides, spec) or found.why
+    return part._replace(found=found._replace(p=math.nan, why=why) if why else found)
+
+
+def test_difference(claim: Claim, sides: tuple[Group, Group], confidence: float) -> Effect:
+    """Left minus right.
+
+    `alike` is two one-sided tests (Schuirmann): above -within and below within; what contradicts it is tested against
+    the nearer bound, two-sided. `more` with a margin is tested against -within, two-sided.
+    """
+    found = compare(*sides, confidence)
+    if not claim.within:
+        return found
+    shifted = partial(compare, *sides, confidence)
+    assert found.effect is not None
+    if claim.alike is None:
+        return found._replace(p=shifted(-claim.within).p)
+    if claim.is_borne_out(found.effect):
+        return found._replace(p=likeness(shifted, claim.within))
+    return found._replace(p=shifted(math.copysign(claim.within, found.effect)).p)
+
+
+def why_not(claim: Claim, sides: tuple[Group, Group], spec: Spec) -> str:
+    """Why these runs are no test of a claim; "" where they are one."""
+    if claim.quantity:
+        instead = sides[0].metric or sides[1].metric or "ours"
+        return f"the paper measured {claim.quantity}, and {instead} is another score"
+    if claim.within and not claim.control:
+        return "the claim names no positive control: without one, runs may be alike because they learnt nothing"
+    if others := departures_in([run for side in sides for run in side.runs], spec.setting):
+        return f"another setting than the paper's: {first_few(others)}"
+    return few_seeds(sides)
+
+
+def claims_frame(found: Iterable[JudgedClaim]) -> pd.DataFrame:
+    """claims.csv."""
+    columns = [field.name for field in fields(JudgedClaim)]
+    rows = [asdict(one) | {"verdict": one.verdict_with_parts} for one in found]
+    return pd.DataFrame(rows, columns=columns, dtype=object)
+
+
+def headline(found: Sequence[JudgedClaim]) -> str:
+    """How many claims have each verdict, and what the mark of altered data means."""
+    counts = Counter(one.verdict for one in found)
+    parts = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
+    said = f"{len(found)} claims: {', '.join(parts)}."
+    return f"{said} {IS_ALTERED}" if any(one.data == "partial" for one in found) else said
+
+
+def claims_section(found: Sequence[JudgedClaim]) -> Section:
+    """The claims as a table of text, without empty columns."""
+    lines = [
+        {"claim": one.claim, "source": one.source, "verdict": one.verdict_with_parts, **claim_facts(one)}
+        for one in found
+    ]
+    table = pd.DataFrame(lines)
+    return Section("What the paper claims", table.loc[:, (table != "").any()], [headline(found)])
+
+
+def claim_facts(one: JudgedClaim) -> dict[str, str]:
+    """The numbers behind a claim's verdict, as text; "" for what is not known."""
+    return {
+        "printed": signed(one.published_effect, 2),
+        "printed so": printed_so(one),
+        "ours": our_difference(one),
+        "interval": bounds(one.low, one.high, 2),
+        "p": probability(one.p),
+        "n": f"{one.n}, {one.parts_measured} parts" if one.parts_measured > 1 else one.n,
+        "test": one.test,
+        "missing": one.missing,
+        "not judged": one.why_not_judged,
+        "by part": one.by_part,
+        "quantity": one.quantity,
+    }
+
+
+def printed_so(finding: JudgedClaim) -> str:
+    """Whether the printed numbers are as claimed."""
+    if finding.published_effect is None:
+        return ""
+    return {True: "yes", False: "NO", None: "a tie"}[finding.published_supports]
+
+
+def our_difference(finding: JudgedClaim) -> str:
+    """Our effect, with the part that decided, marked if it rests on altered data."""
+    words = [signed(finding.effect, 2)]
+    words += [f"({finding.part})"] if finding.part else []
+    words += [ALTERED] if finding.data == "partial" else []
+    return " ".join(words)

@@ -1,0 +1,317 @@
+"""The papers' figures (`Plot`) drawn from runs, by matplotlib, with the published points and lines.
+
+To read: `draw_figure` makes a `Drawing`: what a figure shows, and the runs of each series. Each kind of figure has a
+function from a drawing to a figure, or to None if no run has what it shows. A point is what a cell of a table would be:
+a statistic of each seed's runs, then the mean over seeds (`over_seeds`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cse.lab.folder.contents import read_cosines
+from cse.lab.folder.runs import Run, grouped, score_named
+from cse.lab.report.numbers.groups import once_each
+from cse.lab.report.numbers.statistics import STATISTICS
+from cse.lab.report.paper import published
+from cse.lab.report.paper.departures import as_planned
+from cse.lab.report.paper.published import PublishedFigure
+from cse.lab.report.paper.spec import Plot, Spec
+from cse.lab.settings.values import Config, in_one_form, number_in
+from cse.lab.sharing.plots import cosine_histograms, new_figure
+from cse.lab.sharing.score_tables import IS_ALTERED
+
+Series = dict[str, list[Run]]
+LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
+INSIDE = 6  # names that fit into the axes; a longer legend is put beside them
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that is yet to be drawn.
+
+    series: by name, the runs that count: neither departures nor copies. printed: the paper's. seed: the key of seeds.
+    """
+
+    plot: Plot
+    series: Series
+    printed: PublishedFigure | None
+    seed: str
+
+    def frame(self, *names: str, **axes: str) -> pd.DataFrame:
+        """A row for each run with a number on every axis; the index has its series.
+
+        names: of the series; none for all. axes: a config key or a score for each column. The column `seed` is text.
+        """
+        rows = []
+        for name in names or self.series:
+            for run in self.series[name]:
+                rows.append([name, *(value_on(run, axis) for axis in axes.values()), str(run.get(self.seed))])
+        frame = pd.DataFrame(rows, columns=["series", *axes, "seed"]).set_index("series")
+        numbers = frame[list(axes)].apply(pd.to_numeric, errors="coerce")
+        return numbers.assign(seed=frame["seed"]).dropna()
+
+
+def draw_figure(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
+    """The figure, or None if no finished run has what it shows.
+
+    Of each series, runs that depart from the sweep are left out as for a claim, and copies of a run count once. Raises
+    UserError if the figure shows another split than the paper's.
+    """
+    printed = printed_beside(plot, spec.paper)
+    if printed:
+        plot.check_split(printed.split)
+    done = [run for run in runs if run.is_done and run.matches(plot.where)]
+    series = {name: as_planned(of, spec.setting) for name, of in series_of(plot, spec, done).items() if of}
+    if not series:
+        return None
+    once = {name: once_each(of, spec.seed) for name, of in series.items()}
+    figure = FIGURES[plot.kind](Drawing(plot, once, printed, spec.seed))
+    if figure is None:
+        return None
+    title = plot.title or (printed.title if printed else plot.name)
+    altered = any(plot.shows(score) for of in series.values() for run in of for score in run.altered)
+    figure.suptitle(f"{title}\n{IS_ALTERED}" if altered else title)
+    return figure
+
+
+def printed_beside(plot: Plot, paper: str) -> PublishedFigure | None:
+    """The published figure, or None if the paper's YAML has none of this name."""
+    if plot.published is None and plot.name not in published.read_paper(paper).get("figures", {}):
+        return None
+    return published.printed_figure(paper, plot.published or plot.name)
+
+
+def series_of(plot: Plot, spec: Spec, runs: list[Run]) -> Series:
+    """{name: runs}: by the plot's `series`, else by the table's rows if the kind needs several, else all as one."""
+    wheres = plot.series
+    if isinstance(wheres, str):
+        return grouped(runs, wheres)
+    if wheres is None and plot.kind in ("scatter", "path", "cosines"):
+        wheres = {name: line.where for name, line in spec.rows.items()}
+    return {name: [run for run in runs if run.matches(where)] for name, where in (wheres or {"": {}}).items()}
+
+
+def value_on(run: Run, axis: str) -> object:
+    """A run's score or, of an axis that is a config key, its value."""
+    return run.metrics.get(axis) if "/" in axis else in_one_form(run.get(axis))
+
+
+def over_seeds(frame: pd.DataFrame, value: str, by: Sequence[object], statistic: str = "mean") -> pd.DataFrame:
+    """The columns `mean` and `std` over seeds, of a statistic of each seed's runs.
+
+    by: what the runs of a row have in common. So a seed with two runs in a row weighs no more than one with a single
+    run.
+    """
+    by = list(by)
+    each = frame[value].groupby([*by, frame["seed"].to_numpy()], sort=False).agg(STATISTICS[statistic])
+    return each.groupby(level=list(range(len(by)))).agg(["mean", "std"])
+
+
+def middle_of_bin(values: pd.Series, bins: int | None, log: bool) -> pd.Series:
+    """The middle of each value's bin, for `bins` equal bins between the least and the greatest (in log10 if log)."""
+    if bins is None:
+        return values
+    scale = np.log10(values) if log else values
+    edges = np.linspace(scale.min(), scale.max(), bins + 1)
+    index = np.clip(np.searchsorted(edges, scale, side="right") - 1, 0, bins - 1)
+    middles = (edges[index] + edges[index + 1]) / 2
+    return pd.Series(10**middles if log else middles, values.index)
+
+
+def curve_figure(drawing: Drawing) -> Figure | None:
+    """A line for each series and statistic; means have standard deviations over seeds as error bars."""
+    plot, printed = drawing.plot, drawing.printed
+    figure, axes = new_figure()
+    varied = False
+    for number, name in enumerate(drawing.series):
+        color = f"C{number}"
+        if name in plot.level:  # has no x: no head, among heads of several widths
+            draw_level(axes, drawing, name, color)
+        else:
+            varied |= draw_lines(axes, drawing, name, color)
+    if not axes.lines:
+        return None
+    axes.set_xscale("log" if plot.log else "linear")
+    add_published(axes, printed)
+    spread = ", ± sd over seeds" if varied and plot.statistics == ("mean",) else ""
+    name_axes(figure, drawing, words=printed.x if printed else "", spread=spread)
+    return figure
+
+
+def draw_level(axes: Axes, drawing: Drawing, name: str, color: str) -> None:
+    """Draw the mean of a series without an x as a line across."""
+    frame = drawing.frame(name, y=drawing.plot.y)
+    if len(frame):
+        (level,) = over_seeds(frame, "y", [np.zeros(len(frame))])["mean"]
+        axes.axhline(level, linestyle="-.", label=name, color=color)
+
+
+def draw_lines(axes: Axes, drawing: Drawing, name: str, color: str) -> bool:
+    """Draw a line for each statistic of a series, and return whether a mean varies over seeds."""
+    plot = drawing.plot
+    frame = drawing.frame(name, x=plot.x, y=plot.y)
+    if frame.empty:
+        return False
+    x = middle_of_bin(frame["x"], plot.bins, plot.log).to_numpy()
+    varied = False
+    for statistic in plot.statistics:
+        points = over_seeds(frame, "y", [x], statistic)
+        sd = points["std"].fillna(0.0)
+        has_bars = statistic == "mean" and bool(sd.any())
+        varied |= has_bars
+        words = [name, statistic if len(plot.statistics) > 1 else ""]
+        axes.errorbar(
+            points.index,
+            points["mean"],
+            yerr=sd if has_bars else None,
+            color=color,
+            linestyle=LINES[statistic],
+            marker="o",
+            capsize=3,
+            label=" ".join(filter(None, words)) or None,
+        )
+    return varied
+
+
+def heat_figure(drawing: Drawing) -> Figure | None:
+    """A panel for each series; each cell has the statistic of its runs written into it."""
+    plot = drawing.plot
+    frame = drawing.frame(x=plot.x, y=plot.y, z=plot.z)
+    if frame.empty:
+        return None
+    panels = frame.groupby(level="series", sort=False)
+    figure = Figure(figsize=(5.5 * len(panels), 4.5), layout="constrained")
+    grid = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axes, (name, panel) in zip(grid, panels, strict=True):
+        y, x = (middle_of_bin(panel[axis], plot.bins, plot.log).to_numpy() for axis in "yx")
+        scores = over_seeds(panel, "z", [y, x], plot.statistic)["mean"].unstack()
+        for (row, column), score in np.ndenumerate(scores):
+            axes.text(column, row, "" if np.isnan(score) else f"{score:.1f}", ha="center", va="center", fontsize=7)
+        image = axes.imshow(scores, origin="lower", aspect="auto", cmap="viridis", alpha=0.7)
+        axes.set_xticks(range(len(scores.columns)), [f"{x:.3g}" for x in scores.columns])
+        axes.set_yticks(range(len(scores)), [f"{y:.3g}" for y in scores.index])
+        axes.set(xlabel=plot.x, ylabel=plot.y, title=name)
+        figure.colorbar(image, label=f"{plot.statistic} of {plot.z}")
+    return figure
+
+
+def scatter_figure(drawing: Drawing) -> Figure | None:
+    """A dot for each series, the mean over its seeds, and a star for each of the paper's points.
+
+    Points are numbered, and their names are in the legend, as names beside the points would overlap. The paper's point
+    of a series has its number and colour.
+    """
+    plot, printed = drawing.plot, drawing.printed
+    frame = drawing.frame(x=plot.x, y=plot.y)
+    if frame.empty:
+        return None
+    means = {axis: over_seeds(frame, axis, [frame.index])["mean"] for axis in "xy"}
+    ours = pd.DataFrame(means).loc[frame.index.unique()]
+    theirs = pd.DataFrame(printed.points if printed else [], columns=["label", "x", "y"]).set_index("label")
+    names = list(dict.fromkeys([*drawing.series, *theirs.index]))
+    figure, axes = new_figure()
+    for marker, size, points in (("o", 6, ours), ("*", 9, theirs)):
+        for name, (x, y) in points.iterrows():
+            number = names.index(name) + 1
+            color = f"C{(number - 1) % 10}"
+            label = f"{number}  {name}" if points is ours or name not in drawing.series else None
+            axes.plot(x, y, marker, color=color, markersize=size, label=label)
+            axes.annotate(str(number), (x, y), xytext=(5, 4), textcoords="offset points", fontsize=7, color=color)
+    axes.margins(0.1)
+    name_axes(figure, drawing, legend="dots: ours, stars: the paper's" if len(theirs) else "")
+    return figure
+
+
+def path_figure(drawing: Drawing) -> Figure | None:
+    """A line for each run, in its series' colour; a ring marks its start."""
+    plot = drawing.plot
+    figure, axes = new_figure()
+    for color, (name, runs) in enumerate(drawing.series.items()):
+        for number, run in enumerate(runs):
+            points = pd.DataFrame(run.events()).reindex(columns=[plot.x, plot.y]).dropna()
+            if len(points):
+                x, y = points[plot.x], points[plot.y]
+                axes.plot(x, y, marker=".", color=f"C{color}", label=name if number == 0 else None, alpha=0.7)
+                axes.scatter(x[:1], y[:1], facecolors="none", edgecolors=f"C{color}", s=60)
+    name_axes(figure, drawing, legend="a ring: where training starts")
+    return figure if axes.lines else None
+
+
+def cosines_figure(drawing: Drawing) -> Figure | None:
+    """A column for each series, from its first run with cosines; a row for each bucket of gold scores. The axis names
+    the evaluator's task."""
+    plot = drawing.plot
+    columns, tasks = {}, set()
+    for name, runs in drawing.series.items():
+        stored = (item for run in runs for item in read_cosines(run.folder, "after").items())
+        for task, splits in stored:
+            if f"{task}/".startswith(f"{plot.evaluator}/") and plot.split in splits:
+                columns[name] = splits[plot.split]
+                tasks.add(task)
+                break
+    if not columns:
+        return None
+    return cosine_histograms(columns, plot.edges, f"cosine ({plot.split}, {', '.join(sorted(tasks))})")
+
+
+def distribution_figure(drawing: Drawing) -> Figure | None:
+    """A box of quartiles, and every score, at each x, which is a category."""
+    plot = drawing.plot
+    figure, axes = new_figure()
+    boxes: dict[str, list[float]] = {}
+    for name, runs in drawing.series.items():
+        groups = grouped((run for run in runs if plot.y in run.metrics), plot.x)
+        for value in sorted(groups, key=lambda value: (number_in(value) is None, number_in(value) or 0.0, value)):
+            boxes[f"{name}\n{value}" if name else value] = [run.metrics[plot.y] for run in groups[value]]
+    if not boxes:
+        return None
+    axes.boxplot(list(boxes.values()), tick_labels=list(boxes), showfliers=False)
+    for place, scores in enumerate(boxes.values(), 1):
+        axes.plot([place] * len(scores), scores, "o", alpha=0.5, color="C0", markersize=4)
+    name_axes(figure, drawing)
+    axes.set_xlabel(", ".join(filter(None, (plot.series_key, plot.x))))
+    return figure
+
+
+FIGURES: dict[str, Callable[[Drawing], Figure | None]] = {
+    "curve": curve_figure,
+    "heat": heat_figure,
+    "scatter": scatter_figure,
+    "path": path_figure,
+    "cosines": cosines_figure,
+    "distribution": distribution_figure,
+}
+"""The function of each kind of a figure."""
+
+
+def add_published(axes: Axes, printed: PublishedFigure | None) -> None:
+    """Draw the paper's points as stars and its lines dashed, both with their names."""
+    for point in printed.points if printed else ():
+        axes.plot(point["x"], point["y"], "*", color="black", markersize=9, label=f"paper: {point['label']}")
+    for line in printed.lines if printed else ():
+        axes.axhline(line["y"], linestyle="--", color="grey", linewidth=1)
+        place = (0.02, line["y"])
+        axes.annotate(f"paper: {line['label']}", place, xycoords=("axes fraction", "data"), fontsize=6, va="bottom")
+
+
+def name_axes(figure: Figure, drawing: Drawing, legend: str = "", words: str = "", spread: str = "") -> None:
+    """Name the axes, with units and the paper's words above their names, and add a legend if anything drawn has a name.
+
+    legend: its title, if not the key of the series. spread: what follows the name of y.
+    """
+    plot, axes = drawing.plot, figure.axes[0]
+    runs = [run for of in drawing.series.values() for run in of]
+    x, y = [score_named(runs, plot.x).unit, words, plot.x], [score_named(runs, plot.y).unit, plot.y + spread]
+    axes.set(xlabel="\n".join(filter(None, x)), ylabel="\n".join(filter(None, y)))
+    style: Config = {"title": legend or plot.series_key, "fontsize": 7, "title_fontsize": 7}
+    names = axes.get_legend_handles_labels()[1]
+    if len(names) > INSIDE:
+        figure.set_figwidth(figure.get_figwidth() + 3)
+        figure.legend(loc="outside right upper", **style)
+    elif names:
+        axes.legend(handlelength=3.5, **style)

@@ -1,0 +1,230 @@
+"""A paper's table beside ours as a section: its cells as text, and the remarks that a reader needs.
+
+To read: `paper_table`. TEXTS are the facts of a cell as text. `as_section` lays them out, and `as_printed` as the paper
+does.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, fields, replace
+
+import numpy as np
+import pandas as pd
+
+from cse.lab.folder.runs import Run, Where
+from cse.lab.report.numbers.notes import (
+    missing_jobs,
+    no_better_remarks,
+    retrieved,
+    seen_in_training,
+    unlike_in_all,
+    unlike_in_one,
+)
+from cse.lab.report.paper.cells import Cell, Cells, OneScore, cells_of, scores_of_columns
+from cse.lab.report.paper.departures import notes_on_departures
+from cse.lab.report.paper.published import Published
+from cse.lab.report.paper.spec import Spec
+from cse.lab.report.paper.sweep_runs import Groups
+from cse.lab.report.show.look import (
+    NO_BETTER,
+    PLUS_MINUS,
+    TIED,
+    bounds,
+    first_few,
+    legend_of,
+    number,
+    probability,
+    signed,
+)
+from cse.lab.sections import Section
+from cse.lab.sharing.score_tables import ALTERED
+
+
+def paper_table(
+    spec: Spec, published: Published, groups: Groups, runs: list[Run], expected: list[Where], confidence: float
+) -> tuple[Cells, Section]:
+    """The groups of runs beside the published table: its cells, and the section of them.
+
+    expected: every job's axes, as the sweep plans them.
+    """
+    by_score = scores_of_columns(groups, confidence)
+    cells = cells_of(spec, published, groups, by_score, expected, confidence)
+    missing = [*unscored_cells(groups), *missing_jobs(runs, expected)]
+    section = replace(
+        as_section(published, cells),
+        notes=[*published.notes, *notes_on_cells(groups, spec, runs, by_score, 1 - confidence)],
+        legend=legend_of_cells(cells.values(), spec, confidence),
+        missing=list(dict.fromkeys(missing)),
+    )
+    return cells, section
+
+
+def unscored_cells(groups: Groups) -> list[str]:
+    """A line for each cell whose finished runs lack the score."""
+    return [
+        f"{row}, {column}: {group.unscored} finished run(s) did not measure {group.metric}"
+        for (row, column), group in groups.items()
+        if group.unscored
+    ]
+
+
+def legend_of_cells(cells: Iterable[Cell], spec: Spec, confidence: float) -> list[str]:
+    """What the signs beside numbers, the verdicts and the intervals mean."""
+    cells = list(cells)
+    signs = {
+        ALTERED: any(cell.data == "partial" for cell in cells),
+        NO_BETTER: any(cell.no_better for cell in cells),
+        TIED: any(cell.tied_with_best for cell in cells),
+    }
+    lines = legend_of(signs)
+    if bases := sorted(set(spec.baselines.values())):
+        lines.append(f"gain and p: against our own runs of {', '.join(bases)}.")
+    if any(cell.seeds == 1 and cell.difference is not None for cell in cells):
+        lines.append(
+            "A cell with one seed is judged by how much the seeds of its column's other cells of one score vary; if "
+            "there are none, it is not (ONE SEED)."
+        )
+    own = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
+    others = "".join(f", {column} within {tolerance:g}" for column, tolerance in own.items())
+    lines.append(f"PASS: within {spec.tolerance:g}{others}. Intervals: {confidence:.0%}, t over seeds.")
+    return lines
+
+
+def notes_on_cells(
+    groups: Groups, spec: Spec, runs: list[Run], by_score: Sequence[OneScore], level: float
+) -> list[str]:
+    """How runs differ from the paper's setting, what they retrieved, what their seeds show, and which cells join runs
+    that are not alike."""
+    every = [run for group in groups.values() for run in group.runs]
+    lines = notes_on_departures(every, spec.setting)
+    done = [run for run in runs if run.is_done]
+    by_row = {row: [run for run in done if run.matches(line.where)] for row, line in spec.rows.items()}
+    lines += retrieved({row: own[-1] for row, own in by_row.items() if own})
+    for row, own in by_row.items():
+        lines += [f"{row}: {remark}" for remark in no_better_remarks(own) + seen_in_training(own)]
+    lines += notes_on_seeds(by_score, len(spec.rows), level)
+    for (row, column), group in groups.items():
+        joined = unlike_in_one(group.runs, spec.seed, settings=group.aggregate == "mean")
+        lines += [f"{row}, {column}: {remark}" for remark in joined]
+    return lines + unlike_in_all("cells", every, lines)
+
+
+def notes_on_seeds(by_score: Sequence[OneScore], rows: int, level: float) -> list[str]:
+    """What seeds show, a line for each column and score that several rows have. rows: of the table that runs fill."""
+    lines = []
+    for one in by_score:
+        said = one.spread.in_words(level) if one.spread else ""
+        if said and len(one.groups) == rows:
+            lines.append(f"{one.column}: {said}")
+        elif said and len(one.groups) > 1:
+            lines.append(f"{one.column} of {first_few(list(one.groups))}: {said}")
+    return lines
+
+
+def with_spread(mean: float, sd: float | None, n: int | None, digits: int | None) -> str:
+    """mean ± sd (n); only the mean if there is no sd."""
+    return number(mean, digits) if sd is None else f"{number(mean, digits)} {PLUS_MINUS} {number(sd, digits)} ({n})"
+
+
+def printed_number(cell: Cell, digits: int | None) -> str:
+    """The printed number, starred if the paper's text garbles it."""
+    if cell.published is None:
+        return ""
+    text = with_spread(cell.published, cell.published_sd, cell.published_n, digits)
+    return f"{text}*" if cell.published_note else text
+
+
+def our_number(cell: Cell, digits: int | None) -> str:
+    """Our number, what a statistic is over, the marks of altered data and of a tie, and how many runs are missing."""
+    if cell.ours is None:
+        return ""
+    words = [with_spread(cell.ours, cell.ours_sd, cell.seeds, digits)]
+    words += [made_of(cell)] if cell.runs > cell.seeds else []
+    words += [ALTERED] if cell.data == "partial" else []
+    words += [NO_BETTER] if cell.no_better else []
+    words += [TIED] if cell.tied_with_best else []
+    words += [f"[{cell.runs} of {cell.expected_runs} runs]"] if cell.runs < (cell.expected_runs or 0) else []
+    return " ".join(words)
+
+
+def made_of(cell: Cell) -> str:
+    """How the runs of a cell make its number, where a seed has several."""
+    if cell.seeds == 1:
+        return f"{cell.aggregate} of {cell.runs}"
+    each = "" if cell.aggregate == "mean" else f"the {cell.aggregate} of each of "
+    return f"mean over {each}{cell.seeds} seeds, {cell.runs} runs"
+
+
+TEXTS: dict[str, Callable[[Cell, int | None], str]] = {
+    "published": printed_number,
+    "ours": our_number,
+    "difference": lambda cell, digits: signed(cell.difference, digits),
+    "interval": lambda cell, digits: bounds(cell.difference_low, cell.difference_high, digits),
+    "gain": lambda cell, digits: signed(cell.gain, digits),
+    "its interval": lambda cell, digits: bounds(cell.gain_low, cell.gain_high, digits),
+    "gain as printed": lambda cell, digits: signed(cell.gain_published, digits),
+    "p as printed": lambda cell, _: cell.p_published,
+    "p Student": lambda cell, _: probability(cell.p_student),
+    "p Welch": lambda cell, _: probability(cell.p_welch),
+    "verdict": lambda cell, _: cell.verdict,
+}
+
+
+PaperGrid = dict[str, list[tuple[str, str, str]]]
+"""Of each row, for each cell: ours; the printed number and the difference; the verdict."""
+
+
+def as_printed(printed: Published, cells: Cells) -> PaperGrid:
+    """The table as its paper prints it."""
+    lines: PaperGrid = {row: [] for row in printed.cells}
+    for cell in cells.values():
+        digits = printed.digits(cell.column)
+        below = [printed_number(cell, digits), signed(cell.difference, digits)]
+        lines[cell.row].append((our_number(cell, digits), " · ".join(filter(None, below)), cell.verdict))
+    return lines
+
+
+def as_section(printed: Published, cells: Cells) -> Section:
+    """The table as text, without facts that no cell has.
+
+    With up to two columns, each number has a line, with its facts side by side. With more, each row of the paper has a
+    block with a line for each fact, under the paper's own columns.
+    """
+    texts = facts_as_text(printed, cells)
+    tied = [bool(cell.tied_with_best) for cell in cells.values()]
+    best = pd.DataFrame({name: np.array(tied, dtype=bool) & (name == "ours") for name in texts}, index=texts.index)
+    if len(printed.columns) > 2:
+        text, best = in_blocks(texts, best)
+    else:
+        text = texts.reset_index().set_axis(["", "score", *texts.columns], axis=1)
+    bold = [(row, 2 + column) for row, column in np.argwhere(best.to_numpy()).tolist()]
+    return Section(printed.title, text, bold=bold, frame=cells_frame(cells))
+
+
+def cells_frame(cells: Cells) -> pd.DataFrame:
+    """report.csv."""
+    columns = [field.name for field in fields(Cell)]
+    return pd.DataFrame([asdict(cell) for cell in cells.values()], columns=columns, dtype=object)
+
+
+def facts_as_text(printed: Published, cells: Cells) -> pd.DataFrame:
+    """A line for each cell and a column for each fact that some cell has; the index has the cell's row and column."""
+    splits = {column: printed.split_of(column) for column in printed.columns}
+    names = {column: column if split == "none" else f"{column} ({split})" for column, split in splits.items()}
+    texts = pd.DataFrame(
+        {name: [fact(cell, printed.digits(cell.column)) for cell in cells.values()] for name, fact in TEXTS.items()},
+        index=pd.MultiIndex.from_tuples([(row, names[column]) for row, column in cells], names=["row", "column"]),
+    )
+    return texts.loc[:, (texts != "").any()]
+
+
+def in_blocks(texts: pd.DataFrame, best: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A block of lines for each row of the paper, headed by its name, with a line for each fact that it has.
+
+    best: where the best numbers are, which is laid out in the same way.
+    """
+    texts, best = (one.stack(future_stack=True).unstack(level=1, sort=False) for one in (texts, best))
+    filled = (texts != "").any(axis=1)
+    lines = texts[filled].reset_index()
+    names = lines.iloc[:, 0]
+    lines.iloc[:, 0] = names.mask(names.duplicated(), "")
+    return lines.set_axis(["", "", *texts.columns], axis=1), best[filled]

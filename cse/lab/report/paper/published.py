@@ -1,0 +1,166 @@
+"""The papers' own numbers, from published/<paper>.yaml.
+
+    tables:
+      table4:
+        paper, link                  # its own, where a file's tables are of several papers
+        title, split                 # the split every number was measured on: test, dev, or none
+        columns: [...]               # as printed
+        rows: {name: [...]}          # in the order of columns; null: not given, or lost in the text
+                                     # {mean, sd, n}: printed with its spread over n seeds
+        others: [row, ...]           # other groups' models, which are never run here
+        decimals: 2                  # as printed; 2 by default
+        column_decimals: {column: 2} # of columns that are printed with others
+        counts: [column]             # of whole numbers that are no scores (parameters, widths) and have no split
+        averages:                    # column: what it is the mean of; [a, b] in the list counts as one
+          Avg.: {of: [...], table: where those columns are (here), weights: {column: weight} in place of `of`}
+        category_means: {table, rows, of}   # of this table's rows, column by column, printed in another table
+        differences: {column: {of: column, from: row, sign}}
+        exceptions: [{row, column, computed, reason}]     # printed averages that are not those of what they average
+        unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles, and how they were read;
+                                     # columns: [] if only something beside the row's numbers is garbled
+        tests: [{row, baseline, column, p}]               # or p_below, where the text gives a bound
+    figures:
+      figure1: {title, split, x, y, points: [{x, y, label}], lines: [{y, label}], points_of: {table, x, y}, claims}
+
+tests/lab/report/test_published.py recomputes every average, mean and difference.
+"""
+
+from dataclasses import replace
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import BaseModel, BeforeValidator
+
+from cse.errors import UserError
+from cse.files import Json
+from cse.lab.report.numbers.statistics import Value
+from cse.lab.report.show.look import probability
+from cse.lab.settings.suggest import nearest
+
+FOLDER = Path(__file__).parent / "published"
+
+
+def printed_value(cell: object) -> object:
+    """A cell of a row, which may be written as its number alone."""
+    return Value(cell) if isinstance(cell, int | float) else cell
+
+
+Printed = Annotated[Value | None, BeforeValidator(printed_value)]
+
+
+class Published(BaseModel):
+    """A printed table, with the keys that this file's docstring lists."""
+
+    title: str
+    split: str
+    columns: list[str]
+    name: str = ""
+    rows: dict[str, list[Printed]] = {}
+    others: frozenset[str] = frozenset()
+    decimals: int | None = 2
+    column_decimals: dict[str, int] = {}
+    counts: frozenset[str] = frozenset()
+    unreadable: list[Json] = []
+    tests: list[Json] = []
+
+    @cached_property
+    def cells(self) -> dict[str, dict[str, Value | None]]:
+        """cells[row][column]: None if the paper prints no number."""
+        cells = {row: dict(zip(self.columns, values, strict=True)) for row, values in self.rows.items()}
+        for garbled in self.unreadable:
+            line = cells[garbled["row"]]
+            for column in garbled["columns"]:
+                value = line[column]
+                if value is not None:
+                    line[column] = replace(value, note=f"printed {garbled['printed']}")
+        return cells
+
+    @property
+    def p_values(self) -> dict[tuple[str, str], str]:
+        """The printed p of each row's test against its baseline, by (row, column)."""
+        found = {}
+        for test in self.tests:
+            p = f"<{probability(test['p_below'])}" if "p_below" in test else probability(test["p"])
+            found[test["row"], test["column"]] = p
+        return found
+
+    @property
+    def notes(self) -> list[str]:
+        """A line for each garbled row: what the text prints, and how it was read. It begins with a star if cells of the
+        table have one."""
+        lines = []
+        for one in self.unreadable:
+            cells = ", ".join([one["row"], *one["columns"]])
+            star = "* " if one["columns"] else ""
+            lines.append(f"{star}{cells}: the text prints {one['printed']}; read as {one['read']}")
+        return lines
+
+    def digits(self, column: str) -> int | None:
+        """How many decimals the paper prints in a column; None: as many as a number needs."""
+        return 0 if column in self.counts else self.column_decimals.get(column, self.decimals)
+
+    def split_of(self, column: str) -> str:
+        """The split on which a column was measured: test, dev, or none."""
+        return "none" if column in self.counts else self.split
+
+
+class PublishedFigure(BaseModel):
+    """A printed figure, as far as the paper's text gives it.
+
+    x: the words for the horizontal axis. points: each has x, y and label. lines: each has y and label. claims: the
+    paper's sentences about the figure.
+    """
+
+    title: str
+    split: str
+    x: str
+    points: list[Json] = []
+    lines: list[Json] = []
+    claims: list[str] = []
+
+
+def papers() -> list[str]:
+    """The papers that have a file."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+@cache
+def read_paper(paper: str) -> Json:
+    """A paper's whole file. Raises UserError if it has none."""
+    if paper not in papers():
+        raise UserError(f"there are no published numbers of {paper!r}, only of {', '.join(papers())}")
+    return yaml.safe_load((FOLDER / f"{paper}.yaml").read_text(encoding="utf-8"))
+
+
+def printed_table(paper: str, name: str) -> Published:
+    """A table by its key, e.g. ("whitenedcse", "table4"). Raises UserError for an unknown one."""
+    return Published.model_validate({**entry_of(paper, "tables", name), "name": name})
+
+
+def printed_figure(paper: str, name: str) -> PublishedFigure:
+    """A figure by its key, with points from a table if it names one. Raises UserError for an unknown one."""
+    raw = entry_of(paper, "figures", name)
+    found = PublishedFigure.model_validate(raw)
+    source = raw.get("points_of")
+    return found.model_copy(update={"points": found.points + points_of(paper, source)}) if source else found
+
+
+def points_of(paper: str, source: Json) -> list[Json]:
+    """A point for each row of a table that has both columns. source: the table, and its columns x and y."""
+    points = []
+    for row, cells in printed_table(paper, source["table"]).cells.items():
+        x, y = cells[source["x"]], cells[source["y"]]
+        if x and y:
+            points.append({"x": x.mean, "y": y.mean, "label": row})
+    return points
+
+
+def entry_of(paper: str, kind: str, name: str) -> Json:
+    """A paper's entry of a kind, `tables` or `figures`. Raises UserError for an unknown name."""
+    entries = read_paper(paper).get(kind, {})
+    if name not in entries:
+        hint = nearest(name, [*entries]) or f"; there are {', '.join(entries)}"
+        raise UserError(f"{paper} has no {kind[:-1]} {name!r}{hint}")
+    return entries[name]

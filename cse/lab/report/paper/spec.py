@@ -1,0 +1,341 @@
+"""The `report:` block of a sweep's YAML. It says with which published table or figures the sweep's runs are compared.
+
+To read: `parse` checks a block and makes a `Spec`, with a `Selection` for each row and column, `Claim`s and `Plot`s.
+
+    report:
+      paper: whitenedcse              # cse/lab/report/paper/published/<paper>.yaml
+      table: table4                   # one of its tables; left out where the sweep draws figures only
+      rows: objective.num_groups      # a config key whose value names the row ("32"), or each published row's name and
+      rows:                           # the values, or the choices of groups, by which runs belong to it
+        VisualCSE-BERT-base: {case: visual_bert}
+        Barlow Twins BERT q75: {where: {objective: barlow, model: bert}, aggregate: q75}
+      columns:                        # each published column's name and
+        STS-B: test/sts/STSB/spearman                               # the metric that fills it,
+        shuffled: {metric: test/sts/average, where: {objective.shuffle: true}}      # of those runs,
+        Text LR: {config: trainer.lr}                               # or a config value, with aggregate: best
+      metric: test/sts/average        # for columns without one, or all columns if `columns` is left out; a row may
+                                      # have a `metric` too
+      aggregate: mean                 # of each seed's runs in a cell: mean, max, q75, q50, or best: the run that has
+      select: dev/stsb/spearman       #   the highest `select`; the cell's mean, sd and n are then over the seeds
+      seed: seed                      # the config key in which repetitions differ
+      baseline: SimCSE-BERT-base      # the row that rows are tested against, or {row: its baseline}
+      setting: {model: bert}          # what the paper held fixed; runs that differ from it, or from
+                                      # what the sweep sets, get the verdict OTHER SETTING
+      tolerance: 0.1                  # PASS: at most this far off; a column may have its own; else cse-report's
+      claims:                         # what the paper claims from this table or figure, see Claim
+        - {says: m = 3 beats m = 2, source: Section 5.3, more: {row: "3"}, than: {row: "2"}}
+      figures:                        # see Plot for the kinds
+        - {kind: curve, name: figure1, x: objective.lambd, y: dev/stsb/spearman, statistics: [max, q75], log: true}
+
+A metric's first word is its split, which has to be that of the published table.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator, with_config
+from typing_extensions import TypedDict
+
+from cse.errors import UserError
+from cse.lab.folder.runs import Where
+from cse.lab.report.paper.published import Published
+from cse.lab.settings.values import Config
+
+Aggregate = Literal["mean", "max", "q75", "q50", "best"]
+Statistic = Literal["mean", "max", "q75", "q50"]
+CLOSED = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+"""How blocks of a sweep's YAML are read: unknown keys are refused, and a name may look like a number."""
+
+
+@with_config(CLOSED)
+class TablePlace(TypedDict, total=False):
+    """Cells of the table. A list names several rows or columns; a key that is left out means all that runs fill."""
+
+    row: str | list[str]
+    column: str | list[str]
+
+
+class Claim(BaseModel):
+    """What a paper claims, and where it says so.
+
+    more: PLACE, than: PLACE            higher; with `within`, lower by less than this
+    less: PLACE, than: PLACE            lower, of metrics where that is better
+    alike: PLACE, to: PLACE, within: 1  they differ by less than this, in the score's unit
+
+    says: the claim in our words. source: where the paper says it, with a few of its words. within: needs a control, as
+    runs that learnt nothing are alike too. control: what another claim of the table says; that claim has no `within`
+    and must HOLD first. quantity: what the paper measured, if it is none of our scores; such a claim is not judged. A
+    claim that compares no cells is about a figure, and is read beside its curve.
+    """
+
+    model_config = CLOSED
+
+    says: str
+    source: str
+    more: TablePlace | None = None
+    less: TablePlace | None = None
+    alike: TablePlace | None = None
+    than: TablePlace | None = None
+    to: TablePlace | None = None
+    within: float = 0.0
+    control: str = ""
+    quantity: str = ""
+
+    @model_validator(mode="after")
+    def check_form(self) -> "Claim":
+        """Refuse half a comparison, two of them, and a margin or a control where it means nothing."""
+        given = {"more", "less", "alike", "than", "to"} & self.model_fields_set
+        if given not in ({"more", "than"}, {"less", "than"}, {"alike", "to"}, set()):
+            raise ValueError("a claim about cells needs one of: more and than, less and than, alike and to")
+        has_margin = "within" in self.model_fields_set
+        if (self.alike is not None and not has_margin) or (has_margin and self.alike is None and self.more is None):
+            raise ValueError("`alike` needs `within`, and besides it only `more` may have it")
+        if self.control and not has_margin:
+            raise ValueError("`control` belongs to a claim with `within`")
+        return self
+
+    @property
+    def places(self) -> tuple[TablePlace, TablePlace] | None:
+        """The two places that it compares; None for a claim about a figure.
+
+        The first is claimed to be higher than the second, or to be like it.
+        """
+        if self.more is not None and self.than is not None:
+            return self.more, self.than
+        if self.less is not None and self.than is not None:
+            return self.than, self.less
+        if self.alike is not None and self.to is not None:
+            return self.alike, self.to
+        return None
+
+    def is_borne_out(self, size: float) -> bool:
+        """Whether a difference, ours or the printed one, is as claimed by its size alone."""
+        if self.alike is not None:
+            return abs(size) <= self.within
+        return size > (-self.within if self.within else 1e-9)
+
+
+def names_in(place: TablePlace, key: Literal["row", "column"]) -> list[str]:
+    """The rows or columns that a place names; [] for all."""
+    named = place.get(key, [])
+    return [named] if isinstance(named, str) else named
+
+
+REQUIRED = {
+    "curve": {"x", "y"},
+    "heat": {"x", "y", "z"},
+    "scatter": {"x", "y"},
+    "path": {"x", "y"},
+    "cosines": {"evaluator", "split", "edges"},
+    "distribution": {"x", "y"},
+}
+OPTIONAL = {"curve": {"statistics", "log", "bins", "level"}, "heat": {"statistic", "log", "bins"}}
+
+
+class Plot(BaseModel):
+    """A paper's figure, drawn from our runs.
+
+    kind, name: the name is that of its file. title: by default the paper's. published: a figure in the paper's YAML,
+    for its points, lines and claims; by default the one called `name`. where: values that runs must have. series: a
+    config key, with a series for each of its values, or {label: where}; by default the table's rows. Metrics are named
+    in full, so each axis names its split.
+
+    curve         {x: config key, y: metric, statistics: [max, q75], log: true, bins: 6, level: [a series' name]}
+                  a statistic of each seed's runs at each x, and its mean over seeds: score against lambda, NLI size,
+                  noise, train share, width, queue. bins: equal bins of (log) x in place of its values. level: series
+                  without an x, each a horizontal line
+    heat          {x: config key, y: config key, z: metric, statistic: max, log: true, bins: 6}      lambda_C x lambda_V
+    scatter       {x: metric, y: metric}     a point for each series, the mean over its seeds   alignment and uniformity
+    path          {x: metric, y: metric}     a line through the steps of training, from metrics.jsonl
+    cosines       {evaluator: stsb, split: test, edges: [0, 1, 2, 3, 4, 5]}     histograms by gold score and series
+    distribution  {x: config key, y: metric}     every run's score at each x, with quartiles
+    """
+
+    model_config = CLOSED
+
+    kind: Literal["curve", "heat", "scatter", "path", "cosines", "distribution"]
+    name: Annotated[str, Field(pattern=r"^[\w.-]+$")]  # a file's
+    title: str | None = None
+    published: str | None = None
+    where: Where = {}
+    series: str | dict[str, Where] | None = None
+    x: str = ""
+    y: str = ""
+    z: str = ""
+    statistics: tuple[Statistic, ...] = ("mean",)
+    statistic: Statistic = "max"
+    log: bool = False
+    bins: int | None = None
+    level: tuple[str, ...] = ()
+    evaluator: str = ""
+    split: str = ""
+    edges: tuple[float, ...] = ()
+
+    @model_validator(mode="after")
+    def check_keys(self) -> "Plot":
+        """Refuse keys of other kinds, missing keys, a level that is no series, and edges that do not rise."""
+        said = self.model_fields_set - {"kind", "name", "title", "published", "where", "series"}
+        if unknown := said - REQUIRED[self.kind] - OPTIONAL.get(self.kind, set()):
+            raise ValueError(f"{self.name}: a {self.kind} has no key {sorted(unknown)[0]!r}")
+        if missing := REQUIRED[self.kind] - said:
+            raise ValueError(f"{self.name}: a {self.kind} needs {sorted(missing)[0]}")
+        is_known = not self.series_key  # the values of a key are known only when there are runs
+        if is_known and (lost := set(self.level) - set(self.series or {})):
+            raise ValueError(f"{self.name}: the level {sorted(lost)[0]!r} is not one of its series")
+        if list(self.edges) != sorted(set(self.edges)):
+            raise ValueError(f"{self.name}: the edges {list(self.edges)} do not rise")
+        return self
+
+    @property
+    def series_key(self) -> str:
+        """The config key of the series; "" if none makes them."""
+        return self.series if isinstance(self.series, str) else ""
+
+    @property
+    def metrics(self) -> list[str]:
+        """The scores on the figure's axes."""
+        return [name for name in (self.x, self.y, self.z) if "/" in name]
+
+    def shows(self, score: str) -> bool:
+        """Whether the figure shows the score, or the pairs behind it."""
+        return score in self.metrics or (bool(self.evaluator) and score.startswith(f"{self.split}/{self.evaluator}/"))
+
+    def check_split(self, split: str) -> None:
+        """Raise UserError if this figure shows dev scores and the paper's shows test scores, or the other way round.
+
+        Training curves (train/...) go with either.
+        """
+        splits = {self.split, *(name.partition("/")[0] for name in self.metrics)}
+        if wrong := sorted(splits & {"dev", "test"} - {split}):
+            raise UserError(f"figure {self.name}: it shows {wrong[0]} scores, the paper's shows {split}")
+
+
+class Selection(BaseModel):
+    """Which runs belong to a row or a column, and what fills its cells: `metric` or `config`, or the other side's."""
+
+    model_config = CLOSED
+
+    where: Where = {}
+    metric: str | None = None
+    config: str | None = None
+    aggregate: Aggregate | None = None
+    tolerance: float | None = None
+
+
+def selection_of_row(value: object) -> object:
+    """A row's selection, which may be written as its `where` alone."""
+    is_short = isinstance(value, dict) and not set(value) & {"where", "metric", "aggregate"}
+    return {"where": value} if is_short else value
+
+
+def selection_of_column(value: object) -> object:
+    """A column's selection, which may be written as its metric alone."""
+    return value if isinstance(value, dict) else {"metric": value}
+
+
+class Spec(BaseModel):
+    """A `report:` block, see above. rows and columns are by published name, in the published order."""
+
+    model_config = CLOSED
+
+    paper: str
+    table: str | None = None
+    rows: dict[str, Annotated[Selection, BeforeValidator(selection_of_row)]] = {}
+    columns: dict[str, Annotated[Selection, BeforeValidator(selection_of_column)]]
+    metric: str | None = None
+    aggregate: Aggregate = "mean"
+    select: str | None = None
+    seed: str = "seed"
+    baseline: str | dict[str, str] = {}
+    setting: Where = {}
+    tolerance: float
+    figures: list[Plot] = []
+    claims: list[Claim] = []
+
+    @property
+    def baselines(self) -> dict[str, str]:
+        """{row: the row that it is compared with}."""
+        base = self.baseline
+        return base if isinstance(base, dict) else {row: base for row in self.rows if row != base}
+
+    def aggregate_of(self, row: str, column: str) -> Aggregate:
+        """How a cell's runs of one seed become one value."""
+        return self.columns[column].aggregate or self.rows[row].aggregate or self.aggregate
+
+    def metric_of(self, row: str, column: str) -> str | None:
+        """The metric that fills a cell: the column's, else the row's, else the table's."""
+        return self.columns[column].metric or self.rows[row].metric or self.metric
+
+
+def parse(raw: Config, published: Published | None, where: str, tolerance: float) -> Spec:
+    """Check a block against its published table. Raises UserError, which begins with `where`, the file's name."""
+    cells, columns = (list(published.cells), published.columns) if published else ([], [])
+    block = {"columns": dict.fromkeys(columns), "tolerance": tolerance}
+    block |= {key: value for key, value in raw.items() if value is not None}
+    key_of_rows = raw.get("rows")
+    if isinstance(key_of_rows, str):
+        own = [name for name in cells if published and name not in published.others]
+        block["rows"] = {name: {"where": {key_of_rows: name}} for name in own}
+    try:
+        spec = Spec.model_validate(block)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        place = ".".join(str(part) for part in ("report", *wrong["loc"]))
+        raise UserError(f"{where}: {place}: {wrong['msg']}") from None
+    for mistake in mistakes_in(spec, cells, columns, published):
+        raise UserError(f"{where}: {mistake}")
+    in_order = {
+        "rows": {name: spec.rows[name] for name in cells if name in spec.rows},
+        "columns": {name: spec.columns[name] for name in columns if name in spec.columns},
+    }
+    return spec.model_copy(update=in_order)
+
+
+def mistakes_in(spec: Spec, rows: list[str], columns: list[str], published: Published | None) -> Iterator[str]:
+    """Claims without their control, names that are not the table's, and cells that nothing fills."""
+    yield from claims_without_control(spec)
+    yield from unknown_names(spec, rows, columns)
+    if published:
+        for row, column in product(spec.rows, spec.columns):
+            yield from mistakes_in_cell(spec, published, row, column)
+
+
+def claims_without_control(spec: Spec) -> Iterator[str]:
+    """Claims whose control is not another claim, or is one that needs a control itself."""
+    controls = [claim.says for claim in spec.claims if claim.places and not claim.within]
+    for number, claim in enumerate(spec.claims):
+        if claim.control and claim.control not in controls:
+            yield (
+                f"report.claims.{number}.control: {claim.control!r} is not what another claim `says`, or that claim "
+                "needs a control itself"
+            )
+
+
+def unknown_names(spec: Spec, rows: list[str], columns: list[str]) -> Iterator[str]:
+    """Names in the block that are no rows or columns. rows, columns: of the published table."""
+    named: list[tuple[str, Iterable[str], Iterable[str]]] = [
+        ("rows", spec.rows, rows),
+        ("columns", spec.columns, columns),
+        ("baseline", [name for pair in spec.baselines.items() for name in pair], spec.rows),
+    ]
+    for number, claim in enumerate(spec.claims):
+        for place in claim.places or ():
+            named.append((f"claims.{number}.row", names_in(place, "row"), spec.rows))
+            named.append((f"claims.{number}.column", names_in(place, "column"), spec.columns))
+    for key, found, known in named:
+        yield from (f"report.{key}: {name!r} is not one of {', '.join(known)}" for name in found if name not in known)
+
+
+def mistakes_in_cell(spec: Spec, published: Published, row: str, column: str) -> Iterator[str]:
+    """What a cell lacks: a score by which its best run is picked, a metric, or the paper's split."""
+    config, metric = spec.columns[column].config, spec.metric_of(row, column)
+    if (spec.aggregate_of(row, column) == "best" or config) and not spec.select:
+        yield f"report.select is missing: {row}, {column} needs it to pick its best run"
+    if metric is None and config is None:
+        yield f"{row}, {column} has no metric: add it to the column, the row or report.metric"
+    if metric and metric.partition("/")[0] != published.split:
+        yield (
+            f"{column} is filled by {metric}, but the paper's {published.name} is of the {published.split} split: "
+            "name a score of that split"
+        )

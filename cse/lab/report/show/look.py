@@ -1,0 +1,139 @@
+"""The look of a report, each value in one place: colours and type; numbers as text; the signs and verdicts beside them.
+
+The page's style (templates/page.css), the charts and the terminal read this file. The layout of a page stands in its
+templates, that of LaTeX in cse.lab.sections. In a format, z drops the sign of a rounded zero.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from cse.lab.folder.status import State
+from cse.lab.sharing.score_tables import ALTERED
+
+BLUE, VERMILION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
+SETTINGS = (BLUE, VERMILION, GREEN, PURPLE, "#b07d00", "#56b4e9", "#9467bd", "#7f7f7f")
+"""The colours of settings, by Okabe and Ito: people with any colour vision see them apart."""
+
+MANY_SETTINGS, HEAT = "Viridis", "Cividis"
+"""The colour scales of more settings than there are colours, and of a heat map."""
+
+GREY, GRID, CLEAR = "#7a808a", "rgba(128,128,128,.25)", "rgba(0,0,0,0)"
+"""Of charts: a grey that is legible on white and on black, the lines of a grid, and nothing."""
+
+FONT = 'system-ui, "Segoe UI", Roboto, sans-serif'
+CHART_HEIGHT, CHART_FONT = 440, 13  # pixels
+
+LIGHT = {"ground": "#fff", "ink": "#1c1e21", "dim": "#63676e", "line": "#dfe1e4", "soft": "#f2f3f5"}
+DARK = {"ground": "#15171a", "ink": "#e6e8ea", "dim": "#9aa0a8", "line": "#363a40", "soft": "#22262b"}
+"""Of the page, where a browser prefers light or dark: its ground, its text and dimmed text, its lines, soft grounds."""
+
+SIZES = {"head": "1.5rem", "score": "1.9rem", "title": "1.05rem", "table": ".85rem", "small": ".87rem"}
+"""Of the page's text, beside its body's 15 pixels."""
+
+
+class Tone(NamedTuple):
+    """How a verdict or the state of a run is shown.
+
+    name: its class on the page. terminal: rich's name of a colour. ground: the page's colour behind it, mixed with the
+    page's own ground; "" for a quiet tone, with dimmed text. percent: how much of the colour is in the mixture.
+    """
+
+    name: str
+    terminal: str
+    ground: str = ""
+    percent: int = 0
+
+
+GOOD = Tone("good", "green", GREEN, 20)
+UNSURE = Tone("unsure", "yellow", "#f0c000", 25)
+BAD = Tone("bad", "red", VERMILION, 25)
+OTHER = Tone("other", "magenta", PURPLE, 20)
+QUIET = Tone("quiet", "bright_black")
+TONES = (GOOD, UNSURE, BAD, OTHER, QUIET)
+
+FEW = 4  # names in a list; further ones are counted
+PLUS_MINUS, TIED, NO_BETTER = "±", "≈", "‡"
+PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
+OTHER_SETTING, PUBLISHED_ONLY, NOT_RUN = "OTHER SETTING", "PUBLISHED ONLY", "NOT RUN"
+HOLDS, CONTRADICTED, NOT_SEEN, NOT_JUDGED = "HOLDS", "CONTRADICTED", "NOT SEEN", "NOT JUDGED"
+BY_EYE = "BY EYE"
+
+SIGNS = {
+    PLUS_MINUS: "the sample standard deviation over (n) seeds",
+    TIED: "the best of ours for its score in its column, or not told apart from it",
+    ALTERED: "on incomplete or altered data (allow_partial), or by SentEval's fast settings",
+    NO_BETTER: "of a run that is no better than its encoder untrained, by the score that selects",
+    "*": "the paper's text garbles the number; a note below the table says how it was read",
+}
+VERDICTS: dict[str, tuple[Tone, str]] = {
+    PASS: (GOOD, "the means agree within the tolerance"),
+    WITHIN_NOISE: (UNSURE, "the printed number lies where further runs of ours would be expected"),
+    DIFFERS: (BAD, "it lies further off than seeds explain"),
+    ONE_SEED: (QUIET, "there is one run, and nothing says how much seeds vary"),
+    OTHER_SETTING: (
+        OTHER,
+        "not the paper's experiment (a remark below the table says why), so the numbers are not compared",
+    ),
+    PUBLISHED_ONLY: (QUIET, "another group's model, which is never run here"),
+    NOT_RUN: (QUIET, "we have no run of it, or of a side of the claim"),
+    HOLDS: (GOOD, "of a claim: the seeds show that it is as claimed"),
+    CONTRADICTED: (BAD, "they show that it is the other way round"),
+    NOT_SEEN: (UNSURE, "they cannot tell"),
+    NOT_JUDGED: (OTHER, "these runs are no test of the claim, for the reason given"),
+    BY_EYE: (QUIET, "of a claim about a figure: read it beside its curve"),
+}
+"""The tone and the meaning of each verdict: of a cell (our mean and the printed number) or of a claim."""
+
+TONE_OF: dict[str, Tone] = {
+    **{verdict: tone for verdict, (tone, _) in VERDICTS.items()},
+    State.RUNNING: UNSURE,
+    State.FAILED: BAD,
+    State.STOPPED: OTHER,
+}
+"""The tone of each verdict, and of each state of a run that has one."""
+
+
+def legend_of(signs: Mapping[str, object]) -> list[str]:
+    """What the signs that stand in a table mean. signs: whether each does."""
+    return [f"{sign}: {SIGNS[sign]}." for sign, stands in signs.items() if stands]
+
+
+def format_of(values: Iterable[float]) -> str:
+    """The one format of a column of scores: two decimals; four if all are below 1, or if two would show one as 0; an
+    exponent if four would show all as 0."""
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    shown = [size for size in sizes if size >= 0.00005]
+    if not shown:
+        return "z.2e" if sizes else "z.2f"
+    return "z.2f" if max(shown) >= 1 and min(shown) >= 0.005 else "z.4f"
+
+
+def number(value: float, digits: int | None) -> str:
+    """A number with so many decimals; None: as few as it needs."""
+    return f"{value:zg}" if digits is None else f"{value:z.{digits}f}"
+
+
+def signed(value: float | None, digits: int | None) -> str:
+    """A difference with its sign; "" for None."""
+    if value is None:
+        return ""
+    return f"{value:+zg}" if digits is None else f"{value:+z.{digits}f}"
+
+
+def bounds(low: float | None, high: float | None, digits: int | None) -> str:
+    """[low, high]; "" for None."""
+    return "" if low is None or high is None else f"[{signed(low, digits)}, {signed(high, digits)}]"
+
+
+def probability(p: float | None) -> str:
+    """A p value without its leading zero; "" for None and NaN."""
+    if p is None or math.isnan(p):
+        return ""
+    return "<.0001" if p < 1e-4 else f"{p:.4f}".lstrip("0")
+
+
+def first_few(words: Sequence[str]) -> str:
+    """The first few words, and how many more there are."""
+    shown = ", ".join(words[:FEW])
+    return f"{shown}, {len(words) - FEW} more" if len(words) > FEW else shown
