@@ -53,8 +53,8 @@ def fill_in_environment(config: DictConfig) -> None:
     """Fill in what the config reads from the environment, and `~` in paths.cache: parts refer to them when they are
     built, in several processes.
 
-    A variable that is set stays a reference, by which an error names it (cse.lab.settings.references). One that cannot be
-    read is refused with the other settings, unless a run that is resumed has another value.
+    A variable that is set stays a reference, by which an error names it. One that cannot be read is refused with the
+    other settings, unless a run that is resumed has another value.
     """
     written = flattened(cast("Config", OmegaConf.to_container(without_hydra(config))))
     with guarded_environment():
