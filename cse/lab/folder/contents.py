@@ -10,7 +10,7 @@
     scores.csv, .md, .tex     what cse-eval scored (cse.lab.sharing.score_tables)
     code.patch, .hydra/       how the checkout differs from its commit; Hydra's view of the settings
 
-First run.yaml; then results.json from its parts to the whole; then the readers.
+First run.yaml; then the values in results.json, and the whole of it; then the readers.
 """
 
 import logging
@@ -47,52 +47,13 @@ class RunFile(TypedDict):
     words: NotRequired[list[str]]
 
 
-class Scored(TypedDict, total=False):
-    """The scores of a run, and what they rest on.
+class EarlierCode(TypedDict, total=False):
+    """The code of a run before it was resumed by other code; the keys are those of Results."""
 
-    metrics: every score of the best step by name (None: NaN), x100. scores: what each is. untrained: the dev scores of
-    the encoder before training. items: the entry of items.npz. data: of each evaluator. overlap: training texts that
-    are scored too; None where that is not known.
-    """
-
-    metrics: dict[str, float | None]
-    scores: dict[str, AboutScore]
-    untrained: Mapping[str, float | None]
-    items: "KeptItems"
-    data: dict[str, Source]
-    overlap: "Overlap | None"
-
-
-class Code(TypedDict, total=False):
-    """The code of a run; None for what is not known.
-
-    git_commit: with a "+" if the checkout had changes. code: digest of cse. own_code: digests of the user's modules.
-    """
-
+    until_step: int
     git_commit: str | None
     code: str | None
     own_code: dict[str, str] | None
-
-
-class EarlierCode(Code, total=False):
-    """The code of a run before it was resumed by other code."""
-
-    until_step: int
-
-
-class Machine(TypedDict, total=False):
-    """Where a run worked, and how.
-
-    versions: of Python and packages. precision: of training; dtype: of the weights that cse-eval scored. processes:
-    torchrun's; earlier_processes: their numbers before each resume by another number.
-    """
-
-    versions: dict[str, str]
-    device: str
-    precision: str
-    dtype: str
-    processes: int
-    earlier_processes: list[int]
 
 
 class TrainedModality(TypedDict, total=False):
@@ -140,54 +101,61 @@ class Vectors(TypedDict):
     similarity: str
 
 
-class Learned(TypedDict, total=False):
-    """What a run learned from, and what it made.
-
-    named: checksums of the files and encoders that its settings name. inputs: digests of all that it learns from.
-    encoder: what cse-eval scored, in words; architecture: of a trained one. weights_sum: checksum of best/'s weights,
-    or of the weights that were scored.
-    """
-
-    named: dict[str, str]
-    training_data: TrainingData
-    inputs: dict[str, str]
-    weights: Weights | None
-    encoder: str
-    architecture: str
-    vectors: Vectors
-    weights_sum: str | None
-
-
-class Lasted(TypedDict, total=False):
-    """How far a run came, and how long it took.
-
-    best_step: the one that is kept. seconds: of training, tokens_per_second: of it. wall_seconds: of the last start.
-    peak_memory: bytes.
-    """
-
-    total_steps: int
-    steps: int
-    best_step: int
-    seconds: float
-    wall_seconds: float
-    tokens_per_second: float
-    peak_memory: int
-
-
-class Results(Scored, Code, Machine, Learned, Lasted, total=False):
+class Results(TypedDict, total=False):
     """results.json: all that a run tells of itself. A run that has just begun, or one of an older edition, lacks some.
 
-    status: "broken" is never written: it stands for a file that cannot be read. error: why it ended, unless it is done.
-    seed: of cse-eval that of the run that it scored. command: the line that started it. earlier_code: before each
-    resume by other code.
+    The status "broken" is never written: it stands for a file that cannot be read. None stands for what is not known.
     """
 
+    # how it stands
     status: Literal["running", "done", "failed", "interrupted", "broken"]
-    error: str
+    error: str  # why it ended, unless it is done
+
+    # what was asked for
     config: Config
-    seed: int | None
-    command: str
-    earlier_code: list[EarlierCode]
+    command: str  # the line that started it
+    seed: int | None  # of cse-eval: that of the run that it scored
+
+    # its scores, and what they rest on
+    metrics: dict[str, float | None]  # every score of the best step by name, x100; None: NaN
+    scores: dict[str, AboutScore]  # what each of them is
+    untrained: Mapping[str, float | None]  # the dev scores of the encoder before training
+    items: "KeptItems"  # the entry of items.npz
+    data: dict[str, Source]  # of each evaluator
+    overlap: "Overlap | None"  # training texts that are scored too
+
+    # what it learned from, and what it made
+    named: dict[str, str]  # checksums of the files and encoders that its settings name
+    training_data: TrainingData
+    inputs: dict[str, str]  # digests of all that it learns from
+    weights: Weights | None
+    encoder: str  # what cse-eval scored, in words
+    architecture: str  # of a trained encoder
+    vectors: Vectors
+    weights_sum: str | None  # checksum of best/'s weights, or of the weights that were scored
+
+    # its code
+    git_commit: str | None  # with a "+" if the checkout had changes
+    code: str | None  # digest of cse
+    own_code: dict[str, str] | None  # digests of the user's modules
+    earlier_code: list[EarlierCode]  # before each resume by other code
+
+    # where it worked, and how
+    versions: dict[str, str]  # of Python and packages
+    device: str
+    precision: str  # of training
+    dtype: str  # of the weights that cse-eval scored
+    processes: int  # torchrun's
+    earlier_processes: list[int]  # before each resume by another number
+
+    # how far it came, and how long it took
+    total_steps: int
+    steps: int
+    best_step: int  # the one that is kept
+    seconds: float  # of training
+    tokens_per_second: float  # of training
+    wall_seconds: float  # of the last start
+    peak_memory: int  # bytes
 
 
 @with_config(ConfigDict(strict=True, extra="allow"))

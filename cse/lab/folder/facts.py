@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from cse.lab.folder.contents import Code, Results, TrainingData
+from cse.lab.folder.contents import EarlierCode, Results, TrainingData
 from cse.lab.folder.runs import Run
 from cse.lab.settings.keys import fixed_settings, role_of, scoring_settings
 from cse.lab.settings.values import Config, flattened, format_value, in_one_form
@@ -129,7 +129,7 @@ def code_in_short(run: Run) -> str:
     return ", then ".join(found)
 
 
-def stretches_of_code(results: Results) -> list[tuple[str, Code]]:
+def stretches_of_code(results: Results) -> list[tuple[str, EarlierCode | Results]]:
     """(until when, code) for each stretch of a run, which a resume by other code begins; the last one is until ""."""
     earlier = [(f" until step {part['until_step']}", part) for part in results.get("earlier_code") or []]
     return [*earlier, ("", results)]

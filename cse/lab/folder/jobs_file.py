@@ -9,9 +9,8 @@ planned again has not started. To forget a planned job, delete its line.
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 from cse.files import cannot_write, json_line, json_lines
@@ -42,26 +41,6 @@ def add_job_end(folder: Path, job: str, state: str, why: str) -> None:
         plan.write(json_line({"ended": job, "state": state, "why": why}))
 
 
-def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
-    """The planned jobs at or below the folders that have no run, or ended before their first line of work. Each is a
-    run with the settings that its words have; sorted by folder."""
-    found: dict[Path, Run] = {}
-    plan = cache(planned_in)
-    for place in folders:
-        for above, _, files in os.walk(place):
-            here = Path(above)
-            jobs = dict(plan(here)) if PLAN in files else {}
-            if LOG in files:  # of a sweep of an older edition, which has no plan
-                jobs[here] = Planned()
-            if (here == place or LOG in files) and here in plan(here.parent):  # a job's own folder may be named
-                jobs[here] = plan(here.parent)[here]
-            for folder, job in jobs.items():
-                has_run = any((folder / name).exists() for name in ("results.json", RUN))
-                if not has_run and folder.resolve() not in found:
-                    found[folder.resolve()] = as_run(folder, job)
-    return [found[folder] for folder in sorted(found)]
-
-
 @dataclass(frozen=True)
 class Planned:
     """A job as its folder's plan has it; without arguments, a job that no plan tells of.
@@ -74,6 +53,33 @@ class Planned:
     search: str = ""
     ended: str = ""
     why: str = ""
+
+
+def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
+    """The planned jobs at or below the folders that have no run, or ended before their first line of work. Each is a
+    run with the settings that its words have; sorted by folder."""
+    found: dict[Path, Run] = {}
+    for place in folders:
+        for folder, job in planned_below(place):
+            if folder.resolve() not in found and not has_run(folder):
+                found[folder.resolve()] = as_run(folder, job)
+    return [found[folder] for folder in sorted(found)]
+
+
+def planned_below(place: Path) -> Iterator[tuple[Path, Planned]]:
+    """The planned jobs at or below a folder, with their own folders. One may come twice: first as its plan has it."""
+    if (job := planned_in(place.parent).get(place)) is not None:  # a job's own folder may be named
+        yield place, job
+    for above, _, files in os.walk(place):
+        if PLAN in files:
+            yield from planned_in(Path(above)).items()
+        if LOG in files:  # of a sweep of an older edition, which has no plan
+            yield Path(above), Planned()
+
+
+def has_run(folder: Path) -> bool:
+    """Whether a job began its work."""
+    return any((folder / name).exists() for name in ("results.json", RUN))
 
 
 def planned_in(folder: Path) -> dict[Path, Planned]:

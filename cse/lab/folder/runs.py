@@ -153,14 +153,23 @@ def read_run(folder: Path) -> Run:
     """A run. If its results.json is damaged or another program's, it has failed and is left out of every table, with a
     warning. A damaged file beside it is read as empty.
     """
+    return read_run_sharing(folder, {})
+
+
+def read_run_sharing(folder: Path, groups: dict[str, Config]) -> Run:
+    """A run, as read_run says. groups: of settings, of the runs that were read before; equal ones are shared with them,
+    as most runs of a folder have most of their settings in common."""
     results, beat = read_results(folder), read_beat(folder)
     if results["status"] == "running" and beat is None:
         results = read_results(folder)  # it may have ended between the two
     status = status_of(folder, results, beat)
-    start: RunFile = {"config": {}}
-    if "config" not in results:
-        start = read_or(read_run_file, folder / RUN, start)
-    config: Config = results.get("config") or start["config"]
+    if "config" in results:
+        config = results["config"] = share_groups(results["config"], groups)
+        words = words_in(folder, results)
+    else:
+        nothing: RunFile = {"config": {}}
+        start = read_or(read_run_file, folder / RUN, nothing)
+        config, words = share_groups(start["config"], groups), start.get("words", [])
     choices = config["choices"] if isinstance(config.get("choices"), dict) else {}
     if results.get("seed") is not None:  # of cse-eval: the seed of the run that it scored
         config = {"seed": results["seed"], **config}
@@ -169,7 +178,7 @@ def read_run(folder: Path) -> Run:
         state=status.state,
         why=status.why,
         program="cse-train" if "trainer" in config else "cse-eval",
-        words=tuple(recorded_words(words_in(folder, results) if "command" in results else start.get("words", []))),
+        words=tuple(recorded_words(words)),
         config=config,
         choices={group: str(choice) for group, choice in choices.items()},
         metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
@@ -177,10 +186,16 @@ def read_run(folder: Path) -> Run:
     )
 
 
+def share_groups(config: Config, groups: dict[str, Config]) -> Config:
+    """The settings, with each of their groups from `groups` if an equal one is there, else put there."""
+    shared = {name: groups.setdefault(repr(of), of) for name, of in config.items() if isinstance(of, dict)}
+    return config | shared
+
+
 def words_in(folder: Path, results: Results) -> Sequence[str]:
     """The settings of the command line that results.json records; none, with a warning, if its quotes are damaged."""
     try:
-        return split_flags(shlex.split(results["command"])[1:])[0]
+        return split_flags(shlex.split(results.get("command", ""))[1:])[0]
     except ValueError as error:
         log.warning("%s: the words of its command are ignored (%s)", folder / "results.json", error)
         return []
@@ -198,14 +213,8 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
         for place, _, files in os.walk(folder):  # skips a folder that a run removes meanwhile
             if {"results.json", RUN} & {*files}:
                 holding.setdefault(Path(place).resolve(), Path(place))
-    runs: list[Run] = []
-    groups: dict[str, Config] = {}  # most runs of a folder share most of their settings: one copy of each
-    for folder in sorted(holding.values()):
-        run = read_run(folder)
-        runs.append(run)
-        for config in (run.config, run.results.get("config", {})):
-            config |= {name: groups.setdefault(repr(of), of) for name, of in config.items() if isinstance(of, dict)}
-    return runs
+    groups: dict[str, Config] = {}
+    return [read_run_sharing(folder, groups) for folder in sorted(holding.values())]
 
 
 def newest_run(folder: Path) -> str:

@@ -60,38 +60,34 @@ def status_of(folder: Path, results: Results, beat: Beat | None, now: float | No
             return Status(State.FAILED, "its results.json cannot be read")
     if not folder.exists():
         return Status(State.NOT_STARTED)
-    if beat is None:
-        return Status(State.STOPPED, "killed" + how_to_go_on(folder))
-    if beat.is_alive(time.time() if now is None else now):
+    if beat is not None and beat.is_alive(time.time() if now is None else now):
         return at_work(folder, results, beat)
-    return Status(State.STOPPED, f"killed after {clock(beat.time)}{how_to_go_on(folder)}")
+    killed = "killed" if beat is None else f"killed after {clock(beat.time)}"
+    has_checkpoint = (folder / "last").is_dir()
+    return Status(State.STOPPED, f"{killed}: {line_to_resume(folder)} goes on" if has_checkpoint else killed)
 
 
 def at_work(folder: Path, results: Results, beat: Beat) -> Status:
     """The state of a run whose process is alive."""
-    return Status(State.RUNNING, f"{progress(folder, results)}{beat.host}, process {beat.pid}")
+    return Status(State.RUNNING, ", ".join([*progress(folder, results), beat.host, f"process {beat.pid}"]))
 
 
-def how_to_go_on(folder: Path) -> str:
-    """The command that resumes a killed run, to be put after what happened; "" if it has no checkpoint."""
-    return f": {line_to_resume(folder)} goes on" if (folder / "last").is_dir() else ""
-
-
-def progress(folder: Path, results: Results) -> str:
-    """How far a run is, if that is known, to be put before its host: step 120 of 1,000, 3 min left."""
+def progress(folder: Path, results: Results) -> list[str]:
+    """How far a run is, and how long it takes still, as far as that is known: step 120 of 1,000; 3 min left."""
     logged = [(event["step"], event["time"]) for event in metric_events(folder) if isinstance(event.get("time"), float)]
     if not logged:
-        return "starting, "
+        return ["starting"]
     (first, began), (step, at) = logged[0], logged[-1]
     total = results.get("total_steps")
     if total is None:
-        return f"step {step:,}, "
+        return [f"step {step:,}"]
     if step >= total:
-        return f"all {step:,} steps, scoring, "
+        return [f"all {step:,} steps", "scoring"]
+    place = f"step {step:,} of {total:,}"
     if step == first:
-        return f"step {step:,} of {total:,}, "
+        return [place]
     left = (at - began) / (step - first) * (total - step)
-    return f"step {step:,} of {total:,}, {duration(left)} left, "
+    return [place, f"{duration(left)} left"]
 
 
 def duration(seconds: float) -> str:
