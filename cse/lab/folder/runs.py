@@ -106,7 +106,7 @@ class Run:
 
     @property
     def altered(self) -> frozenset[str]:
-        """Its scores on incomplete or altered data (allow_partial)."""
+        """Its scores on incomplete or modified data (allow_partial)."""
         return frozenset(name for name, score in self.scored.items() if score.altered)
 
     @property

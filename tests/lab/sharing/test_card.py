@@ -33,7 +33,7 @@ VECTORS = {"made": "cls pooling, at most 512 tokens", "kept_head": False, "numbe
 
 
 def named(numbers: dict[str, float], altered: str = "no score") -> list[Score]:
-    """Scores of these numbers. altered: what is in the names of those on altered data."""
+    """Scores of these numbers. altered: what is in the names of those on modified data."""
     return [Score(name, value, altered=altered in name) for name, value in numbers.items()]
 
 
@@ -137,7 +137,7 @@ def test_a_run_leaves_all_that_is_shared(small_run, cse_train, senteval, tmp_pat
 
     assert cse_train([*small_run, "model.lora={r: 2, alpha: 4}", "trainer.max_steps=2"]) == 0
     best = tmp_path / "run" / "best"
-    assert index(ModelCard.load(best / "README.md")) == {}  # the made-up STS-B is altered data
+    assert index(ModelCard.load(best / "README.md")) == {}  # the made-up STS-B is modified data
     results, adapter = (
         json.loads((best / name).read_text()) for name in ("../results.json", "adapter/adapter_config.json")
     )

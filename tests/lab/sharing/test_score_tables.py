@@ -1,4 +1,4 @@
-"""Tables of scores: the suites to paste, and marks on altered data."""
+"""Tables of scores: the suites to paste, and marks on modified data."""
 
 from cse.lab.sharing import score_tables
 from cse.score import Score

@@ -58,7 +58,7 @@ class Setting:
 
     @property
     def altered(self) -> set[str]:
-        """The scores that a run has on altered data."""
+        """The scores that a run has on modified data."""
         return {name for run in self.runs for name in run.altered}
 
     @property
@@ -242,7 +242,7 @@ def label_of(run: Run, keys: Mapping[str, str], texts: Mapping[str, str]) -> str
 
 
 def marks(setting: Setting, name: str) -> str:
-    """The marks of a score on altered data, and of a run that is no better than untrained."""
+    """The marks of a score on modified data, and of a run that is no better than untrained."""
     altered = f" {ALTERED}" if name in setting.altered else ""
     return f"{altered} {NO_BETTER}" if setting.no_better else altered
 

@@ -93,7 +93,7 @@ def why_unlike(ours: Group, theirs: Group, score: str) -> str:
     if rest_on_other_data(both, score):
         return "they were scored on different data"
     if ours.altered or theirs.altered:
-        return "its data are incomplete or altered"
+        return "its data are incomplete or modified"
     if any(len(set(map(code_in_short, side.runs))) > 1 for side in (ours, theirs)):
         return "the runs of a setting are of different code"
     if changed_texts(ours.runs) or changed_texts(theirs.runs) or changed_texts(both, settings=True):

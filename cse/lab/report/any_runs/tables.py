@@ -86,7 +86,7 @@ def settings_frame(comparison: Comparison) -> pd.DataFrame:
     """settings.csv: a line for each setting, the best first.
 
     It has the number of finished and of all runs, every score's mean and deviation over seeds, the shown ones first,
-    the scores on altered data, and other remarks.
+    the scores on modified data, and other remarks.
     """
     names = list(dict.fromkeys([*comparison.scores.shown, *comparison.scores.all]))
     rows = []
@@ -119,7 +119,7 @@ def remarks_on(setting: Setting, comparison: Comparison) -> list[str]:
 
 
 def score_text(comparison: Comparison, setting: Setting, name: str) -> str:
-    """mean ± sd, marked if data was altered; "" without a run."""
+    """mean ± sd, marked if data was modified; "" without a run."""
     score, form = setting.means.get(name), comparison.formats.get(name)
     if score is None:
         return ""

@@ -78,7 +78,7 @@ class Group:
 
     @property
     def altered(self) -> bool:
-        """Whether one of its runs was scored on incomplete or altered data."""
+        """Whether one of its runs was scored on incomplete or modified data."""
         return any(self.metric in run.altered for run in self.runs)
 
     @property

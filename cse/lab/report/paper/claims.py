@@ -251,7 +251,7 @@ def scores_of(parts: Sequence[ClaimPart]) -> list[str]:
 
 
 def data_of(measured: Sequence[ClaimPart]) -> str:
-    """Whether the measured parts rest on whole or on altered data; "" without any."""
+    """Whether the measured parts rest on whole or on modified data; "" without any."""
     if not measured:
         return ""
     return "partial" if any(side.altered for part in measured for side in part.sides) else "whole"
@@ -345,7 +345,7 @@ def claims_frame(found: Iterable[JudgedClaim]) -> pd.DataFrame:
 
 
 def headline(found: Sequence[JudgedClaim]) -> str:
-    """How many claims have each verdict, and what the mark of altered data means."""
+    """How many claims have each verdict, and what the mark of modified data means."""
     counts = Counter(one.verdict for one in found)
     parts = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
     said = f"{len(found)} claims: {', '.join(parts)}."
@@ -387,7 +387,7 @@ def printed_so(finding: JudgedClaim) -> str:
 
 
 def our_difference(finding: JudgedClaim) -> str:
-    """Our effect, with the part that decided, marked if it rests on altered data."""
+    """Our effect, with the part that decided, marked if it rests on modified data."""
     words = [signed(finding.effect, 2)]
     words += [f"({finding.part})"] if finding.part else []
     words += [ALTERED] if finding.data == "partial" else []

@@ -134,7 +134,7 @@ def printed_number(cell: Cell, digits: int | None) -> str:
 
 
 def our_number(cell: Cell, digits: int | None) -> str:
-    """Our number, what a statistic is over, the marks of altered data and of a tie, and how many runs are missing."""
+    """Our number, what a statistic is over, the marks of modified data and of a tie, and how many runs are missing."""
     if cell.ours is None:
         return ""
     words = [with_spread(cell.ours, cell.ours_sd, cell.seeds, digits)]

@@ -62,7 +62,7 @@ BY_EYE = "BY EYE"
 SIGNS = {
     PLUS_MINUS: "the sample standard deviation over (n) seeds",
     TIED: "the best of ours for its score in its column, or not told apart from it",
-    ALTERED: "on incomplete or altered data (allow_partial), or by SentEval's fast settings",
+    ALTERED: "on incomplete or modified data (allow_partial), or by SentEval's fast settings",
     NO_BETTER: "of a run that is no better than its encoder untrained, by the score that selects",
     "*": "the paper's text garbles the number; a note below the table says how it was read",
 }
