@@ -7,7 +7,6 @@ them; a table without runs has the paper's own numbers alone. Figures of ours st
 """
 
 import argparse
-import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -16,8 +15,8 @@ import pandas as pd
 from cse.errors import UserError
 from cse.files import write_text
 from cse.lab.commands.report_settings import reporting_settings
-from cse.lab.report.paper.claims import JudgedClaim, claim_facts, headline
-from cse.lab.report.paper.paper_report import report_of_sweep
+from cse.lab.report.paper.claims import JudgedClaim, claim_facts, headline, judge_claims
+from cse.lab.report.paper.sweep_runs import read_sweep_runs
 from cse.lab.report.show.look import BY_EYE, NOT_JUDGED, NOT_RUN
 from cse.lab.sections import to_markdown
 from cse.lab.settings.groups import choices
@@ -44,11 +43,13 @@ be read beside its curve.
 """
 
 
-def findings_of(name: str, folder: Path, out: Path) -> list[JudgedClaim]:
-    """A sweep's claims, judged from its runs in the folder, if there are any. Pictures are drawn into `out`."""
+def findings_of(name: str, folder: Path) -> list[JudgedClaim]:
+    """A sweep's claims, judged from its runs in the folder, if there are any."""
     place = folder / sweeps.load_sweep(name).folder
     words = [f"sweep={name}", *([f"runs={place}"] if place.is_dir() else [])]
-    return report_of_sweep(reporting_settings(words), [place], out).paper.claims
+    config = reporting_settings(words)
+    found = read_sweep_runs(config, [place])
+    return judge_claims(found.spec, found.printed, found.groups, config["confidence"])
 
 
 def line(name: str, one: JudgedClaim) -> dict[str, str]:
@@ -87,8 +88,7 @@ def main() -> None:
     folder = parser.parse_args().folder
     names = [name for name in choices("sweep") if not name.startswith("study")]
     try:
-        with tempfile.TemporaryDirectory() as pictures:
-            write_text(PAGE, page({name: findings_of(name, folder, Path(pictures)) for name in names}))
+        write_text(PAGE, page({name: findings_of(name, folder) for name in names}))
     except UserError as error:
         parser.error(str(error))
     print(f"{PAGE}: {len(names)} tables and figures")

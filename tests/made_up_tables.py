@@ -3,12 +3,15 @@
 import yaml
 
 from cse.lab.folder.runs import read_runs
-from cse.lab.report.any_runs.runs_report import best_of, report_of
+from cse.lab.report.any_runs.charts import draw_charts
+from cse.lab.report.any_runs.runs_report import best_of, hidden_scores, unfinished
+from cse.lab.report.any_runs.tables import runs_section, settings_section
 from cse.lab.report.paper import published
 from cse.lab.report.paper.claims import judge_claims
 from cse.lab.report.paper.paper_table import paper_table
 from cse.lab.report.paper.spec import parse
 from cse.lab.report.paper.sweep_runs import groups_of
+from cse.lab.report.show.document import Report
 
 
 def parsed(block, name="sweeps/it.yaml"):
@@ -19,7 +22,7 @@ def parsed(block, name="sweeps/it.yaml"):
 
 
 def filled(spec, printed, runs, expected=()):
-    return paper_table(spec, printed, groups_of(spec, runs), runs, list(expected), 0.95)[1]
+    return paper_table(spec, printed, groups_of(spec, runs), runs, list(expected), 0.95)
 
 
 def built(text, folder, expected=()):
@@ -53,5 +56,14 @@ setting: {trainer.max_steps: null}
 
 def whole_report(comparison):
     """The report of a comparison alone."""
-    best = best_of(comparison, "", is_part=False)
-    return report_of(comparison, None, [], gaps=None, best=best, name="")
+    return Report(
+        "",
+        "",
+        [settings_section(comparison, "")],
+        {},
+        best=best_of(comparison, "", is_part=False),
+        pending=unfinished(comparison, []),
+        hint=hidden_scores(comparison),
+        charts=draw_charts(comparison),
+        all_runs=runs_section(comparison),
+    )

@@ -43,6 +43,20 @@ class Sortable(NamedTuple):
     colours: Sequence[str] = ()
 
 
+class Finding(NamedTuple):
+    """A line that is too long for a terminal or a page, which show it as a paragraph instead.
+
+    verdict: one word. verdict_in_words: the same, and what it rests on. facts: numbers as text, by name; "" where there
+    is none.
+    """
+
+    verdict: str
+    verdict_in_words: str
+    claim: str
+    source: str
+    facts: dict[str, str]
+
+
 @dataclass(frozen=True)
 class Section:
     """A table of text with its heading and what a reader must know beside it.
@@ -51,7 +65,8 @@ class Section:
     columns, the first ones, name a line. bold: the best cells, by row and column. missing: what has not run, and why.
     caption: LaTeX's. label: what \\ref names, after "tab:"; "" for a table that no paper would print. shared: what
     names of columns may begin with; LaTeX leaves it out, as the caption says it. frame: the same unrounded, as its
-    CSV. sortable: the same for a page.
+    CSV. On a page a table may stand in another form: sortable; or grid, as a paper prints it, with (ours, published,
+    verdict) in each cell. findings: the lines, if these are too long for a terminal or a page.
     """
 
     title: str
@@ -66,6 +81,8 @@ class Section:
     shared: str = ""
     frame: "pd.DataFrame | None" = None
     sortable: Sortable | None = None
+    grid: "pd.DataFrame | None" = None
+    findings: Sequence[Finding] = ()
 
     @property
     def said(self) -> list[str]:

@@ -19,7 +19,7 @@ def test_runs_of_another_setting_are_named_and_their_figures_left_out(leave, tmp
     for m, score in {2: 70.0, 3: 72.1}.items():
         config = {"objective.m": m, "seed": 1, "model.name": "tiny"}
         leave(f"whitenedcse/table5/{m}", config, {"test/sts/average": score})
-    found = {name: claims.findings_of(name, tmp_path / "runs", tmp_path) for name in ("whitenedcse/table5",)}
+    found = {name: claims.findings_of(name, tmp_path / "runs") for name in ("whitenedcse/table5",)}
     line = claims.line("whitenedcse/table5", found["whitenedcse/table5"][0])
     assert (line["verdict"].partition(" (")[0], line["printed"], line["printed so"]) == ("NOT JUDGED", "+0.04", "yes")
     assert "setting" in line["not judged"]
@@ -28,7 +28,7 @@ def test_runs_of_another_setting_are_named_and_their_figures_left_out(leave, tmp
 
 
 def test_a_table_without_runs_has_the_papers_own_numbers(tmp_path):
-    found = claims.findings_of("noncontrastive/table1", tmp_path, tmp_path)
+    found = claims.findings_of("noncontrastive/table1", tmp_path)
     printed = {one.claim: claim_facts(one)["printed so"] for one in found}
     assert printed["dropout 0.05 is better than 0.2, in every row"] == "NO"
 

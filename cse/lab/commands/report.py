@@ -48,15 +48,28 @@ def main() -> None:
 
 
 def report(config: Config) -> None:
-    """Read the runs, compare them, and print and write the report."""
+    """Read the runs, compare them, and print and write the report. A gate that is not passed exits with 1."""
     folders = [Path(folder) for folder in config["differ"] or config["runs"]]
     out = Path(config["out"] or f"reports/{config['sweep'] or report_name(folders, config['where'])}")
     if config["differ"]:
-        of_two(folders, out)
-    elif config["sweep"]:
-        of_sweep(folders, out, config)
+        show_two(folders, out)
+        return
+    from cse.lab.report.any_runs.runs_report import report_of_runs
+    from cse.lab.report.any_runs.which_runs import places
+    from cse.lab.report.paper.paper_report import report_of_sweep
+    from cse.lab.report.show.terminal import open_console, show_report
+    from cse.lab.report.show.write import write_report
+
+    if config["sweep"]:
+        compared = report_of_sweep(config, [place for folder in folders for place in places(folder)])
     else:
-        of_runs(folders, out, config)
+        compared = report_of_runs(config, folders, out.name)
+    show_report(compared, out, open_console())
+    print(write_report(compared, out))
+    if compared.gate:
+        print(*compared.gate, sep="\n  ")
+    if not compared.is_passed:
+        sys.exit(1)
 
 
 def report_name(folders: list[Path], where: str | None) -> str:
@@ -78,7 +91,7 @@ def report_name(folders: list[Path], where: str | None) -> str:
     return short_name(recorded_words(words), [name, *words], first=name)
 
 
-def of_two(folders: list[Path], out: Path) -> None:
+def show_two(folders: list[Path], out: Path) -> None:
     """Show what differs between two runs, and write it as Markdown and CSV."""
     from cse.lab.report.any_runs.two_runs import section_of_two
     from cse.lab.report.show.terminal import open_console, show_section
@@ -88,33 +101,6 @@ def of_two(folders: list[Path], out: Path) -> None:
     section = section_of_two(folders)
     print(write_files(out, {"differ.md": markdown("What differs", [section]), "differ.csv": section.frame}))
     show_section(section, open_console())
-
-
-def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
-    """Show and write a sweep's runs beside its paper's table."""
-    from cse.lab.report.any_runs.which_runs import places
-    from cse.lab.report.paper.paper_report import report_of_sweep
-    from cse.lab.report.show.terminal import open_console, show_report
-    from cse.lab.report.show.write import write_report
-
-    found = report_of_sweep(config, [place for folder in folders for place in places(folder)], out)
-    show_report(found, open_console())
-    print(write_report(found, out))
-
-
-def of_runs(folders: list[Path], out: Path, config: Config) -> None:
-    """Show and write any runs beside each other. With gate=, exits with 1 if it is not passed."""
-    from cse.lab.report.any_runs.runs_report import report_of_runs
-    from cse.lab.report.show.terminal import open_console, show_report
-    from cse.lab.report.show.write import write_report
-
-    found, gate = report_of_runs(config, folders, out.name)
-    show_report(found, open_console())
-    print(write_report(found, out))
-    if gate:
-        verdict = "passed" if gate.is_passed else "not passed"
-        print(f"gate={config['gate']:g}: {verdict}, by {gate.score}", *gate.lines.values(), sep="\n  ")
-        sys.exit(not gate.is_passed)
 
 
 if __name__ == "__main__":

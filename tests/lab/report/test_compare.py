@@ -4,6 +4,7 @@ import io
 import re
 import shlex
 import shutil
+from pathlib import Path
 
 import pytest
 from made_up_tables import whole_report
@@ -191,7 +192,7 @@ def test_a_test_score_marks_no_best(leave, compared):
 
 def test_of_many_scores_the_averages_are_shown_and_a_pattern_names_others(grid_of_runs, compared):
     few, out = compared(), io.StringIO()
-    show_report(whole_report(few), Console(file=out, width=200))
+    show_report(whole_report(few), Path(), Console(file=out, width=200))
     (pattern,) = re.findall(r"29 more scores: metrics=\[(\S+)\]", out.getvalue())
     assert len(compared(metrics=[pattern]).scores.shown) > 1
 
@@ -201,7 +202,7 @@ def test_no_number_is_cut_at_31_scores(grid_of_runs, compared, is_terminal):
     """A terminal has a width; a pipe has none, and a line for each setting."""
     whole = compared(metrics=["*"])
     out = io.StringIO()
-    show_report(whole_report(whole), Console(file=out, width=60, force_terminal=is_terminal, no_color=True))
+    show_report(whole_report(whole), Path(), Console(file=out, width=60, force_terminal=is_terminal, no_color=True))
     text = out.getvalue()
     assert text.count("74.15 ± 0.07") == 30 + 1  # its scores, but for dev/stsb/pearson, and the best
     assert "RunError: the loss is nan" in text

@@ -4,13 +4,15 @@ import re
 from dataclasses import replace
 
 import pytest
+from matplotlib.figure import Figure
 
 from cse.lab.folder.runs import Run
+from cse.lab.report.any_runs.tables import log_of_runs
 from cse.lab.report.paper.cells import Cell
-from cse.lab.report.paper.claims import JudgedClaim
-from cse.lab.report.paper.paper_table import as_printed, as_section
+from cse.lab.report.paper.claims import JudgedClaim, claims_section
+from cse.lab.report.paper.paper_table import as_section
 from cse.lab.report.paper.published import Published
-from cse.lab.report.show.document import OfPaper, Picture, Report
+from cse.lab.report.show.document import Picture, Report
 from cse.lab.report.show.page import page
 from cse.lab.sections import latex, markdown
 from cse.lab.settings.words import recorded_words
@@ -23,12 +25,12 @@ def run(tmp_path):
 
 
 def table_of(*lines, **about):
-    """(the table as printed, its section) of these lines of report.csv."""
+    """The section of these lines of report.csv."""
     columns = list(dict.fromkeys(one["column"] for one in lines))
     rows = {one["row"]: [None] * len(columns) for one in lines}
     cells = {(one["row"], one["column"]): Cell(split="test", **one) for one in lines}
     printed = Published(title="A table", split="test", columns=columns, rows=rows)
-    return as_printed(printed, cells), replace(as_section(printed, cells), **about)
+    return replace(as_section(printed, cells), **about)
 
 
 @pytest.fixture
@@ -57,13 +59,13 @@ def test_a_table_of_captions_has_no_column():
 
 
 def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):
-    table, notes = markdown("Title", [narrow[1]]).split("\n\n")[2:]
+    table, notes = markdown("Title", [narrow]).split("\n\n")[2:]
     assert {line.count("|") for line in table.splitlines()} == {13}
     assert notes.splitlines() == ["- a note", "- Missing: seed=3: failed"]
 
 
 def test_latex_escapes_and_keeps_its_columns(narrow):
-    tex = latex([narrow[1]])
+    tex = latex([narrow])
     assert r"A \& B\_1 & Avg. (test) & 76.96 $\pm$ 0.38 (5)" in tex
     assert r"$<$other>" in tex
     assert all(told in tex for told in (r"\centering", r"\label{tab:two-rows}"))
@@ -72,12 +74,13 @@ def test_latex_escapes_and_keeps_its_columns(narrow):
 
 
 def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, run, tmp_path):
-    (tmp_path / "f.png").write_bytes(b"\x89PNG")
-    pictures = [Picture("f", tmp_path / "f.png", ["x < y"]), Picture("g", None)]
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures/f.png").write_bytes(b"\x89PNG")
+    pictures = [Picture("f", Figure(), ["x < y"]), Picture("g", None)]
     finding = JudgedClaim("a claim", "here", "HOLDS", effect=1.0, p=0.01, parts_measured=1, parts=2)
-    paper = OfPaper([finding], pictures, [run], grid=narrow[0], columns=["Avg."])
-    report = Report("A & B", "sub", [narrow[1], wide[1]], {}, paper=paper)
-    text = page(report)
+    sections = [narrow, wide, claims_section([finding])]
+    report = Report("A & B", "sub", sections, {}, pictures=pictures, log=log_of_runs([run]))
+    text = page(report, tmp_path)
     assert not re.findall(r'src="(?!data:)|<link|=<b>', text)
     for shown in ("76.96 ± 0.38 (5)",
                   "cse-train &#34;data.path=&#39;&lt;b&gt;&#39;&#34;", '<td class="bad">DIFFERS',

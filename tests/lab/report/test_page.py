@@ -1,6 +1,7 @@
 """The page of any runs: its data, that nothing of a run becomes HTML, and the page itself in Chromium."""
 
 import re
+from pathlib import Path
 
 import chromium
 import pandas as pd
@@ -10,10 +11,10 @@ from run_folders import leave_heartbeat
 
 from cse.lab.report.any_runs.charts import POINTS, colours_of, curves_of, draw_charts, thinned
 from cse.lab.report.any_runs.tables import in_text, legend_of_settings, settings_section
-from cse.lab.report.paper.paper_table import as_printed, paper_table
+from cse.lab.report.paper.paper_table import paper_table
 from cse.lab.report.paper.sweep_runs import groups_of
 from cse.lab.report.show import look
-from cse.lab.report.show.document import OfPaper, Report
+from cse.lab.report.show.document import Report
 from cse.lab.report.show.page import page as page_of
 from cse.lab.sweep import sweeps
 
@@ -44,7 +45,7 @@ def comparison(leave, compared, tmp_path):
 
 @pytest.fixture
 def page(comparison):
-    return page_of(whole_report(comparison))
+    return page_of(whole_report(comparison), Path())
 
 
 def test_the_page_asks_for_nothing_and_reads_nothing_of_a_run_as_html(page):
@@ -82,7 +83,7 @@ def test_a_column_has_one_format_and_the_settings_are_as_typed(leave, compared):
     assert texts["test/isotropy"].tolist() == ["0.0000", "0.0010", "0.0020"]
     assert texts["wall_seconds"].tolist() == ["2.50", "1234.57", ""]
     assert texts["git_commit"].tolist() == ["0012345e3"] * 3
-    page = page_of(whole_report(compared()))
+    page = page_of(whole_report(compared()), Path())
     assert all(f'"{text}\\"' in page for text in ("70.10", "65.57", "1e-05", "0.0001"))
 
 
@@ -125,9 +126,8 @@ def test_the_page_in_a_browser(page, tmp_path):
 def page_of_sweep(name, **about):
     """The page of a sweep of which nothing has run."""
     spec, printed = parsed(sweeps.load_sweep(name).report)
-    cells, section = paper_table(spec, printed, groups_of(spec, []), [], [], 0.95)
-    paper = OfPaper(grid=as_printed(printed, cells), columns=printed.columns, **about)
-    return page_of(Report("t", "", [section], {}, paper=paper))
+    section = paper_table(spec, printed, groups_of(spec, []), [], [], 0.95)
+    return page_of(Report("t", "", [section], {}, **about), Path())
 
 
 @pytest.mark.nightly

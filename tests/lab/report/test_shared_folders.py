@@ -87,8 +87,8 @@ def test_runs_of_other_sweeps_do_not_count(counted, others, tmp_path):
     for line in counted + others:
         leave(jobs_of(*line.split())[0], tmp_path / "runs" / line, {"test/sts/average": 60.0})
     words = [f"sweep={counted[0].split()[0]}", f"runs={tmp_path}"]
-    report = report_of_sweep(reporting_settings(words), [tmp_path], tmp_path)
-    assert [str(run.folder.relative_to(tmp_path / "runs")) for run in report.paper.log] == counted
+    report = report_of_sweep(reporting_settings(words), [tmp_path])
+    assert [str(Path(folder).relative_to(tmp_path / "runs")) for folder in report.log["folder"]] == counted
 
 
 def test_a_run_of_a_sweep_that_is_gone_is_a_departure():

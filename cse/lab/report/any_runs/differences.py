@@ -11,14 +11,13 @@ tied           whether p_holm shows no difference; "" with too few seeds for a v
 seeds_to_tell  the seeds a side that would show the difference; "" if these do
 paired_        the test seed by seed
 alike          whether the difference is less than `within`, by alike_p_holm
-gate           what the gate says
 
 To read: `compare_settings` makes the `Differences`, with a `Difference` for each setting. `differences_section` is
 their table; `differences_frame` is its CSV. cse.lab.report.any_runs.where finds the baseline.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -52,9 +51,6 @@ ALIKE = (
     "one-sided tests, each column corrected by Holm."
 )
 OF_CHECKPOINTS = f"{OVER_ITEMS}: of these encoders; it does not tell how another seed of their training would score."
-
-GateLines = Mapping[frozenset[Setting], str]
-"""What a gate says of two settings."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +91,7 @@ class Difference:
     """A setting against the reference: a line of the table and of differences.csv.
 
     few: why there is no verdict, with too few seeds; "" with enough. tied: p_holm shows no difference; None without a
-    verdict. alike, paired_alike: whether the difference is less than `within`. gate: what the gate says.
+    verdict. alike, paired_alike: whether the difference is less than `within`.
     """
 
     setting: Setting
@@ -107,7 +103,6 @@ class Difference:
     alike: str
     paired_alike: str
     seeds_to_tell: str
-    gate: str
 
     @property
     def size(self) -> float:
@@ -161,7 +156,6 @@ def compare_settings(
     baseline: str | None,
     confidence: float,
     within: float | None = None,
-    gated: GateLines | None = None,
 ) -> Differences | None:
     """Compare each setting with the first, which is the best, or the baseline; None if fewer than two have the score.
 
@@ -183,8 +177,7 @@ def compare_settings(
     paired = test_all([partial(compare_pairs, group.side, base.side) for group in compared], confidence, within)
     lines = []
     for setting, group, by_means, by_seed in zip(others, compared, unpaired, paired, strict=True):
-        said = (gated or {}).get(frozenset((setting, reference)), "")
-        lines.append(difference_from(base, setting, group, unpaired=by_means, paired=by_seed, terms=terms, gate=said))
+        lines.append(difference_from(base, setting, group, unpaired=by_means, paired=by_seed, terms=terms))
     return Differences(
         comparison,
         score,
@@ -198,9 +191,9 @@ def compare_settings(
 
 
 def difference_from(
-    base: Group, setting: Setting, group: Group, *, unpaired: Tested, paired: Tested, terms: Terms, gate: str
+    base: Group, setting: Setting, group: Group, *, unpaired: Tested, paired: Tested, terms: Terms
 ) -> Difference:
-    """A setting's difference from the reference, whose runs are `base`. gate: what it says of the two."""
+    """A setting's difference from the reference, whose runs are `base`."""
     few, level = few_seeds([base, group]), 1 - terms.confidence
     is_told_apart = is_shown(unpaired.p_holm, level)
     needed = ""
@@ -216,7 +209,6 @@ def difference_from(
         alike="" if few else unpaired.is_alike(terms.within or 0.0, level),
         paired_alike="" if few else paired.is_alike(terms.within or 0.0, level),
         seeds_to_tell=needed,
-        gate=gate,
     )
 
 
@@ -291,7 +283,7 @@ def differences_frame(found: Differences) -> pd.DataFrame:
             row |= {f"{kind}p": one.found.p, f"{kind}p_holm": one.p_holm}
             row |= {f"{kind}alike_p": one.alike_p, f"{kind}alike_p_holm": one.alike_p_holm}
         row |= {"alike": line.alike, "paired_alike": line.paired_alike, "tied": "" if line.tied is None else line.tied}
-        row |= {"seeds_to_tell": line.seeds_to_tell, "gate": line.gate}
+        row["seeds_to_tell"] = line.seeds_to_tell
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 

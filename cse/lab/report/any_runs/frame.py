@@ -18,7 +18,6 @@ from cse.lab.settings.values import format_value, in_one_form, number_in
 from cse.lab.settings.words import texts_of
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
-LONG = 40  # characters of a name
 OWN = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "alike", "of")
 """Columns of a comparison's tables, whose names no key may have there."""
 
@@ -80,11 +79,6 @@ def format_short(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return value.removesuffix("/best").rpartition("/")[2] if isinstance(value, str) else format_value(value)
-
-
-def folded(text: str) -> str:
-    """A long name without its middle."""
-    return text if len(text) <= LONG else f"{text[: LONG // 2 - 1]}…{text[-LONG // 2 :]}"
 
 
 def runs_frame(runs: Sequence[Run], keys: list[str], metrics: list[str]) -> pd.DataFrame:

@@ -11,37 +11,48 @@ from cse.errors import UserError
 from cse.lab.folder.facts import code_in_short
 from cse.lab.folder.runs import grouped
 from cse.lab.report.any_runs.comparison import Comparison, Setting
-from cse.lab.report.any_runs.differences import GateLines
 from cse.lab.report.any_runs.where import setting_named, settings_below, the_one
 from cse.lab.report.numbers.groups import Group, compare, few_seeds
 from cse.lab.report.numbers.notes import changed_texts, rest_on_other_data
 from cse.lab.report.numbers.statistics import holm, is_shown
 from cse.lab.report.show.look import bounds, first_few, probability, signed
+from cse.lab.settings.values import Config
 
 
 class Gate(NamedTuple):
-    """Whether a gate is passed, by which score, and what it says of each pair of settings."""
+    """Whether a gate is passed, by which score, and what it says of `first` against each other setting."""
 
     is_passed: bool
     score: str | None
-    lines: GateLines
+    first: Setting
+    lines: dict[Setting, str]
+
+    def line_on(self, setting: Setting, reference: Setting) -> str:
+        """What it says of these two settings; "" if it does not compare them."""
+        if self.first not in (setting, reference):
+            return ""
+        return self.lines.get(reference if setting is self.first else setting, "")
+
+    def in_words(self, least: float) -> list[str]:
+        """Whether it is passed, and a line for each other setting. least: gate=."""
+        verdict = "passed" if self.is_passed else "not passed"
+        return [f"gate={least:g}: {verdict}, by {self.score}", *self.lines.values()]
 
 
-def judge_gate(
-    comparison: Comparison, least: float, baseline: str | None, confidence: float, named: Sequence[Path]
-) -> Gate:
-    """Whether the first setting is better than the baseline, or than every other one, by `least` or more.
+def judge_gate(comparison: Comparison, config: Config, named: Sequence[Path]) -> Gate:
+    """Whether the first setting is better than the baseline, or than every other one, by gate= or more.
 
     named: the places of the first of several folders or globs; their setting is the first. It is [] if one folder was
     named: then the best setting is the first, and needs a baseline, as the best is always better than some. A
-    difference counts if it is shown to be more than `least`, with the seeds that a verdict needs. All of these must
+    difference counts if it is shown to be more than gate=, with the seeds that a verdict needs. All of these must
     have the score, on whole data.
     """
+    least, baseline, confidence = config["gate"], config["baseline"], config["confidence"]
     score = comparison.scores.leading
     first = first_setting(comparison, least, baseline, named)
     known = [setting_named(comparison, baseline)] if baseline else comparison.settings
     if known == [first] and not named and len(comparison.settings) > 1:
-        return Gate(False, score, {frozenset(known): f"the best is the baseline itself: {first.label}"})
+        return Gate(False, score, first, {first: f"the best is the baseline itself: {first.label}"})
     others = [setting for setting in known if setting is not first]
     if score is None or not others:
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
@@ -63,10 +74,8 @@ def judge_gate(
         is_passed = is_passed and not why
         gain = f"{signed(effect.effect, 2)} {bounds(effect.low, effect.high, 2)}".strip()
         result = f"not shown, {why}" if why else f"p {probability(p)}"
-        lines[frozenset((first, setting))] = (
-            f"{first.label} against {setting.label}: {gain}, {least:g} better: {result}"
-        )
-    return Gate(is_passed, score, lines)
+        lines[setting] = f"{first.label} against {setting.label}: {gain}, {least:g} better: {result}"
+    return Gate(is_passed, score, first, lines)
 
 
 def first_setting(comparison: Comparison, least: float, baseline: str | None, named: Sequence[Path]) -> Setting:

@@ -1,19 +1,20 @@
 """The report of any runs beside each other: the status of each, a row for each setting, and how far they are apart.
 
-To read: `report_of_runs` compares the runs that were asked for (cse.lab.report.any_runs.which_runs), smoke runs apart.
-`report_of` makes the report: its sections, its CSV files, the best setting and what is not done.
+To read: `report_of_runs` reads the runs that were asked for, compares them, smoke runs apart, and makes the report.
 """
 
 from collections.abc import Collection, Sequence
 from itertools import count, islice
 from pathlib import Path
 
+import pandas as pd
+
 from cse.errors import UserError
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import STATES, counted
 from cse.lab.report.any_runs.charts import draw_charts
 from cse.lab.report.any_runs.comparison import Comparison, compare_runs, folder_below
-from cse.lab.report.any_runs.differences import compare_settings, differences_section
+from cse.lab.report.any_runs.differences import Differences, compare_settings, differences_frame, differences_section
 from cse.lab.report.any_runs.frame import own_choices, typed_words
 from cse.lab.report.any_runs.gate import Gate, judge_gate
 from cse.lab.report.any_runs.tables import (
@@ -27,20 +28,16 @@ from cse.lab.report.any_runs.tables import (
 from cse.lab.report.any_runs.trials import is_trial
 from cse.lab.report.any_runs.which_runs import Asked, asked_for
 from cse.lab.report.numbers.keys_that_differ import words_of_case
-from cse.lab.report.show.document import Best, Report, Unfinished
+from cse.lab.report.show.document import Best, Report
 from cse.lab.report.show.look import first_few
 from cse.lab.run.foreign import functions_in
-from cse.lab.sections import Section
 from cse.lab.settings.grammar import shell_line, spell_word
 from cse.lab.settings.values import Config, flattened
 from cse.lab.settings.words import values_of
 
 
-def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> tuple[Report, Gate | None]:
-    """Runs beside each other, and what a gate says, if there is one. name: of the report, in LaTeX's labels.
-
-    Raises UserError if no run is as asked for.
-    """
+def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> Report:
+    """Runs beside each other. name: of the report, in LaTeX's labels. Raises UserError if no run is as asked for."""
     asked = asked_for(folders, config["where"], config["seed"])
     check_asked(asked, config)
     small = [run for run in asked.runs if run.is_smoke]
@@ -48,18 +45,40 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> tuple[
     comparison = compare_runs(real or small, asked.folders, config["metrics"], config["seed"])
     check_metrics(comparison, asked, config)
     apart = compare_runs(small, asked.folders, config["metrics"], config["seed"]) if real and small else None
+    gate = judge_gate(comparison, config, asked.first) if config["gate"] is not None else None
+    differences = compare_settings(comparison, config["baseline"], config["confidence"], config["within"])
 
-    baseline, confidence, gate = config["baseline"], config["confidence"], None
-    if config["gate"] is not None:
-        gate = judge_gate(comparison, config["gate"], baseline, confidence, asked.first)
-    differences = compare_settings(comparison, baseline, confidence, config["within"], gate.lines if gate else {})
-    best = best_of(
-        comparison,
-        differences.doubt if differences else "",
-        is_part=config["where"] is not None,  # which may lack some of its seeds
-    )
+    settings = settings_section(comparison, name)
     gaps = differences_section(differences, f"{name}-differences")
-    return report_of(comparison, apart, asked.jobs, gaps=gaps, best=best, name=name), gate
+    smoke = unranked_section(apart) if apart else None
+    return Report(
+        title=", ".join(map(str, comparison.folders)) + smoke_words(comparison),
+        subtitle=f"{counted([run.state for run in [*comparison.runs, *asked.jobs]])}.",
+        sections=[section for section in (settings, gaps, smoke) if section is not None],
+        csv={
+            "runs.csv": frame_of_all(comparison, apart, asked.jobs),
+            "settings.csv": settings.frame,
+            "differences.csv": frame_with_gate(differences, gate) if differences else None,
+        },
+        best=best_of(
+            comparison,
+            differences.doubt if differences else "",
+            is_part=config["where"] is not None,  # which may lack some of its seeds
+        ),
+        pending=unfinished(comparison, asked.jobs),
+        hint=hidden_scores(comparison),
+        charts=draw_charts(comparison),
+        all_runs=runs_section(comparison),
+        gate=gate.in_words(config["gate"]) if gate else (),
+        is_passed=gate is None or gate.is_passed,
+    )
+
+
+def frame_with_gate(differences: Differences, gate: Gate | None) -> pd.DataFrame:
+    """differences.csv, with what the gate says of each difference."""
+    reference = differences.reference
+    lines = [gate.line_on(line.setting, reference) if gate else "" for line in differences.lines]
+    return differences_frame(differences).assign(gate=lines)
 
 
 def check_asked(asked: Asked, config: Config) -> None:
@@ -80,40 +99,6 @@ def check_metrics(comparison: Comparison, asked: Asked, config: Config) -> None:
         )
 
 
-def report_of(
-    comparison: Comparison,
-    apart: Comparison | None,
-    jobs: Sequence[Run],
-    *,
-    gaps: Section | None,
-    best: Best | None,
-    name: str,
-) -> Report:
-    """The report of a comparison.
-
-    apart: of smoke runs beside it. jobs: planned, without a run. gaps: how far its settings are apart. name: of the
-    report, in LaTeX's labels.
-    """
-    settings = settings_section(comparison, name)
-    smoke = unranked_section(apart) if apart else None
-    states = [run.state for run in [*comparison.runs, *jobs]]
-    return Report(
-        title=", ".join(map(str, comparison.folders)) + smoke_words(comparison),
-        subtitle=f"{counted(states)}.",
-        sections=[section for section in (settings, gaps, smoke) if section is not None],
-        csv={
-            "runs.csv": frame_of_all(comparison, apart, jobs),
-            "settings.csv": settings.frame,
-            "differences.csv": gaps.frame if gaps else None,
-        },
-        best=best,
-        pending=unfinished(comparison, jobs),
-        hint=hidden_scores(comparison),
-        charts=draw_charts(comparison),
-        runs=runs_section(comparison),
-    )
-
-
 def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None:
     """The best setting; None without a dev score. doubt: why it has not won. is_part: it may have more seeds."""
     setting, scores = comparison.best, comparison.scores
@@ -128,11 +113,11 @@ def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None
     return Best(setting.label, str(scores.best_by), str(scores.leading), shown, doubt, again)
 
 
-def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[Unfinished]:
-    """The unfinished runs and the planned jobs without one, in the order of STATES."""
+def unfinished(comparison: Comparison, jobs: Sequence[Run]) -> list[tuple[str, str, str]]:
+    """State, folder and reason of the unfinished runs and the planned jobs without one, in the order of STATES."""
     not_done = [run for run in [*comparison.runs, *jobs] if not run.is_done]
-    found = [Unfinished(run.state, folder_below(run, comparison.folders), run.why) for run in not_done]
-    return sorted(found, key=lambda one: STATES.index(one.state))
+    in_order = sorted(not_done, key=lambda run: STATES.index(run.state))
+    return [(run.state, folder_below(run, comparison.folders), run.why) for run in in_order]
 
 
 def hidden_scores(comparison: Comparison) -> str:

@@ -206,3 +206,10 @@ def runs_section(comparison: Comparison) -> Section:
     hidden = [name for name in comparison.scores.all if name not in comparison.scores.shown]
     hidden += [key for key in comparison.keys if key not in comparison.shown_keys]
     return Section("Runs", texts, sortable=Sortable(texts, hidden))
+
+
+def log_of_runs(runs: Sequence[Run]) -> pd.DataFrame | None:
+    """What made the numbers: every run's command, commit and device; None without runs."""
+    frame = runs_frame(runs, ["seed"], [])
+    columns = ["folder", "state", "seed", "command", "git_commit", "code", "device"]
+    return frame[columns].fillna("").astype(str) if runs else None

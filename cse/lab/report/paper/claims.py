@@ -47,7 +47,7 @@ from cse.lab.report.show.look import (
     probability,
     signed,
 )
-from cse.lab.sections import Section
+from cse.lab.sections import Finding, Section
 from cse.lab.sharing.score_tables import ALTERED, IS_ALTERED
 
 ORDER = (BY_EYE, NOT_JUDGED, NOT_RUN, NOT_SEEN, HOLDS, CONTRADICTED)  # as the headline counts
@@ -353,13 +353,20 @@ def headline(found: Sequence[JudgedClaim]) -> str:
 
 
 def claims_section(found: Sequence[JudgedClaim]) -> Section:
-    """The claims as a table of text, without empty columns."""
+    """The claims as a table of text, without empty columns; on a terminal and a page as findings."""
     lines = [
         {"claim": one.claim, "source": one.source, "verdict": one.verdict_with_parts, **claim_facts(one)}
         for one in found
     ]
-    table = pd.DataFrame(lines)
-    return Section("What the paper claims", table.loc[:, (table != "").any()], [headline(found)])
+    table = pd.DataFrame(lines, dtype=object)
+    findings = [Finding(one.verdict, one.verdict_with_parts, one.claim, one.source, claim_facts(one)) for one in found]
+    return Section(
+        "What the paper claims",
+        table.loc[:, (table != "").any()],
+        [headline(found)],
+        frame=claims_frame(found),
+        findings=findings,
+    )
 
 
 def claim_facts(one: JudgedClaim) -> dict[str, str]:

@@ -10,51 +10,49 @@ from pathlib import Path
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State, counted
 from cse.lab.report.any_runs.comparison import compare_runs
-from cse.lab.report.any_runs.tables import notes_on_settings, settings_section, unranked_section
+from cse.lab.report.any_runs.tables import log_of_runs, notes_on_settings, settings_section, unranked_section
 from cse.lab.report.numbers.notes import missing_jobs
 from cse.lab.report.paper import figures, published
-from cse.lab.report.paper.claims import claims_frame, judge_claims
+from cse.lab.report.paper.claims import claims_section, judge_claims
 from cse.lab.report.paper.departures import notes_on_departures
-from cse.lab.report.paper.paper_table import PaperGrid, as_printed, paper_table
+from cse.lab.report.paper.paper_table import paper_table
 from cse.lab.report.paper.spec import Plot, Spec
 from cse.lab.report.paper.sweep_runs import SweepRuns, read_sweep_runs
-from cse.lab.report.show.document import OfPaper, Picture, Report
+from cse.lab.report.show.document import Picture, Report
 from cse.lab.sections import Section
 from cse.lab.settings.values import Config
-from cse.lab.sharing.plots import save_figure
 
 
-def report_of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
-    """A sweep's runs beside the paper's table, or beside each other if it names none, with the paper's figures.
+def report_of_sweep(config: Config, folders: list[Path]) -> Report:
+    """A sweep's runs beside the paper's table, or beside each other if it names none, with its claims and figures.
 
-    folders: where the runs are; []: where `cse-train sweep=...` puts them. The figures are drawn into out/figures.
+    folders: where the runs are; []: where `cse-train sweep=...` puts them.
     """
     of = read_sweep_runs(config, folders)
-    claims = judge_claims(of.spec, of.printed, of.groups, config["confidence"])
+    claims = claims_section(judge_claims(of.spec, of.printed, of.groups, config["confidence"]))
+    table = table_section(of, config["confidence"])
+    sections = [table, beside_each_other(of), smoke_section(of), claims if of.spec.claims else None]
     paper = published.read_paper(of.spec.paper)
     paper = {**paper, **paper["tables"].get(of.block.get("table"), {})}  # a table may have a paper and link of its own
     states = counted([run.state for run in of.found]) if of.found else "No run"
-    of_paper: Section | None = None
-    grid_of_paper: PaperGrid = {}
-    if of.printed:
-        cells, section = paper_table(of.spec, of.printed, of.groups, of.runs, of.expected, config["confidence"])
-        of_paper, grid_of_paper = replace(section, label=of.name), as_printed(of.printed, cells)
-    sections = (of_paper, beside_each_other(of), smoke_section(of))
     return Report(
         title=of.name,
         subtitle=f"{paper['paper']}. {states} ({', '.join(map(str, of.places))}).",
         sections=[section for section in sections if section is not None],
-        csv={"report.csv": of_paper.frame if of_paper else None, "claims.csv": claims_frame(claims)},
-        paper=OfPaper(
-            claims=claims,
-            pictures=[draw_into(plot, of.spec, of.runs, out) for plot in of.spec.figures],
-            log=of.found,
-            grid=grid_of_paper,
-            columns=of.printed.columns if of.printed else (),
-            link=paper.get("link", ""),
-            start="" if any(run.is_done for run in of.found) else f"cse-train sweep={of.name}",
-        ),
+        csv={"report.csv": table.frame if table else None, "claims.csv": claims.frame},
+        pictures=[picture_of(plot, of.spec, of.runs) for plot in of.spec.figures],
+        log=log_of_runs(of.found),
+        link=paper.get("link", ""),
+        start="" if any(run.is_done for run in of.found) else f"cse-train sweep={of.name}",
     )
+
+
+def table_section(of: SweepRuns, confidence: float) -> Section | None:
+    """The runs beside the paper's table; None if the sweep draws figures only."""
+    if of.printed is None:
+        return None
+    section = paper_table(of.spec, of.printed, of.groups, of.runs, of.expected, confidence)
+    return replace(section, label=of.name)
 
 
 def beside_each_other(of: SweepRuns) -> Section | None:
@@ -90,13 +88,7 @@ def scores_of_figures(spec: Spec, runs: list[Run]) -> list[str]:
     return [score for plot in spec.figures for score in plot.metrics if score in known]
 
 
-def draw_into(plot: Plot, spec: Spec, runs: list[Run], out: Path) -> Picture:
-    """Draw a figure into out/figures, with the paper's claims about it. Raises RunError if the disk refuses."""
+def picture_of(plot: Plot, spec: Spec, runs: list[Run]) -> Picture:
+    """A figure, with the paper's claims about it."""
     printed = figures.printed_beside(plot, spec.paper)
-    figure, path = figures.draw_figure(plot, spec, runs), out / "figures" / f"{plot.name}.png"
-    if figure is not None:
-        save_figure(figure, path)
-    else:  # an earlier report may have drawn it
-        for file in (path, path.with_suffix(".svg")):
-            file.unlink(missing_ok=True)
-    return Picture(plot.name, path if figure else None, printed.claims if printed else [])
+    return Picture(plot.name, figures.draw_figure(plot, spec, runs), printed.claims if printed else [])

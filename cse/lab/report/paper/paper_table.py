@@ -41,21 +41,20 @@ from cse.lab.sharing.score_tables import ALTERED
 
 def paper_table(
     spec: Spec, published: Published, groups: Groups, runs: list[Run], expected: list[Where], confidence: float
-) -> tuple[Cells, Section]:
-    """The groups of runs beside the published table: its cells, and the section of them.
+) -> Section:
+    """The groups of runs beside the published table.
 
     expected: every job's axes, as the sweep plans them.
     """
     by_score = scores_of_columns(groups, confidence)
     cells = cells_of(spec, published, groups, by_score, expected, confidence)
     missing = [*unscored_cells(groups), *missing_jobs(runs, expected)]
-    section = replace(
+    return replace(
         as_section(published, cells),
         notes=[*published.notes, *notes_on_cells(groups, spec, runs, by_score, 1 - confidence)],
         legend=legend_of_cells(cells.values(), spec, confidence),
         missing=list(dict.fromkeys(missing)),
     )
-    return cells, section
 
 
 def unscored_cells(groups: Groups) -> list[str]:
@@ -169,18 +168,14 @@ TEXTS: dict[str, Callable[[Cell, int | None], str]] = {
 }
 
 
-PaperGrid = dict[str, list[tuple[str, str, str]]]
-"""Of each row, for each cell: ours; the printed number and the difference; the verdict."""
-
-
-def as_printed(printed: Published, cells: Cells) -> PaperGrid:
-    """The table as its paper prints it."""
-    lines: PaperGrid = {row: [] for row in printed.cells}
+def as_printed(printed: Published, cells: Cells) -> pd.DataFrame:
+    """The table as its paper prints it: in each cell ours; the published number and the difference; the verdict."""
+    lines: dict[str, list[tuple[str, str, str]]] = {row: [] for row in printed.cells}
     for cell in cells.values():
         digits = printed.digits(cell.column)
         below = [printed_number(cell, digits), signed(cell.difference, digits)]
         lines[cell.row].append((our_number(cell, digits), " · ".join(filter(None, below)), cell.verdict))
-    return lines
+    return pd.DataFrame(list(lines.values()), index=list(lines), columns=printed.columns, dtype=object)
 
 
 def as_section(printed: Published, cells: Cells) -> Section:
@@ -197,7 +192,7 @@ def as_section(printed: Published, cells: Cells) -> Section:
     else:
         text = texts.reset_index().set_axis(["", "score", *texts.columns], axis=1)
     bold = [(row, 2 + column) for row, column in np.argwhere(best.to_numpy()).tolist()]
-    return Section(printed.title, text, bold=bold, frame=cells_frame(cells))
+    return Section(printed.title, text, bold=bold, frame=cells_frame(cells), grid=as_printed(printed, cells))
 
 
 def cells_frame(cells: Cells) -> pd.DataFrame:

@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pandas as pd
 import plotly.graph_objects as go
+from matplotlib.figure import Figure
 
-from cse.lab.folder.runs import Run
-from cse.lab.report.paper.claims import JudgedClaim
 from cse.lab.sections import Section
 
 NOT_DRAWN = "Not drawn: no finished run has what it shows."
@@ -16,11 +14,16 @@ NOT_DRAWN = "Not drawn: no finished run has what it shows."
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure's file, or None if no finished run has what it shows, and the paper's words about it."""
+    """A paper's figure drawn from runs, None if no finished run has what it shows, and the paper's claims about it."""
 
     name: str
-    path: Path | None
+    figure: Figure | None
     claims: Sequence[str] = ()
+
+    @property
+    def file(self) -> str:
+        """Its file in the report's folder."""
+        return f"figures/{self.name}.png"
 
 
 @dataclass(frozen=True)
@@ -40,38 +43,14 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Unfinished:
-    """A run, or a planned job without one, that is not done."""
-
-    state: str
-    folder: str
-    why: str
-
-
-@dataclass(frozen=True)
-class OfPaper:
-    """What the report of a sweep has besides tables.
-
-    claims: as judged. log: the runs behind the page. grid: the first section as its paper prints it, under `columns`.
-    link: the paper's address. start: the command that makes the runs, if none is done.
-    """
-
-    claims: list[JudgedClaim] = field(default_factory=list)
-    pictures: Sequence[Picture] = ()
-    log: Sequence[Run] = ()
-    grid: Mapping[str, list[tuple[str, str, str]]] = field(default_factory=dict)
-    columns: Sequence[str] = ()
-    link: str = ""
-    start: str = ""
-
-
-@dataclass(frozen=True)
 class Report:
     """What a report shows.
 
     sections: tables with notes, in every medium. csv: by file's name; None removes an earlier report's file. best,
-    pending, hint, charts: on the page, and in short on the terminal. runs: a table of all runs, on the page alone.
-    paper: what only the report of a sweep has.
+    pending, hint, charts: on the page, and in short on the terminal. pending: the state, the folder and the reason of
+    each run or planned job that is not done. all_runs, log: tables of all runs, on the page alone; the one sorts and
+    filters, the other has what made the numbers. link: the paper's address. start: the command that makes the runs, if
+    none is done. gate: what a gate says, in lines. is_passed: False if it fails the command.
     """
 
     title: str
@@ -79,8 +58,13 @@ class Report:
     sections: list[Section]
     csv: dict[str, pd.DataFrame | None]
     best: Best | None = None
-    pending: Sequence[Unfinished] = ()
+    pending: Sequence[tuple[str, str, str]] = ()
     hint: str = ""
     charts: Mapping[str, go.Figure] = field(default_factory=dict)
-    runs: Section | None = None
-    paper: OfPaper = field(default_factory=OfPaper)
+    pictures: Sequence[Picture] = ()
+    all_runs: Section | None = None
+    log: pd.DataFrame | None = None
+    link: str = ""
+    start: str = ""
+    gate: Sequence[str] = ()
+    is_passed: bool = True

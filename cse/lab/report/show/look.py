@@ -52,6 +52,7 @@ OTHER = Tone("other", "magenta", PURPLE, 20)
 QUIET = Tone("quiet", "bright_black")
 TONES = (GOOD, UNSURE, BAD, OTHER, QUIET)
 
+LONG = 40  # characters of a name
 FEW = 4  # names in a list; further ones are counted
 PLUS_MINUS, TIED, NO_BETTER = "±", "≈", "‡"
 PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
@@ -137,3 +138,8 @@ def first_few(words: Sequence[str]) -> str:
     """The first few words, and how many more there are."""
     shown = ", ".join(words[:FEW])
     return f"{shown}, {len(words) - FEW} more" if len(words) > FEW else shown
+
+
+def folded(text: str) -> str:
+    """A long name without its middle."""
+    return text if len(text) <= LONG else f"{text[: LONG // 2 - 1]}…{text[-LONG // 2 :]}"

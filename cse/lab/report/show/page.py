@@ -6,17 +6,13 @@ inside the page that needs them. Its colours and sizes are cse.lab.report.show.l
 
 import base64
 import time
-from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
-import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from cse.lab.folder.heartbeat import clock
-from cse.lab.folder.runs import Run
-from cse.lab.report.any_runs.frame import runs_frame
-from cse.lab.report.paper.claims import claim_facts, headline
 from cse.lab.report.show import look
 from cse.lab.report.show.document import NOT_DRAWN, Report
 from cse.lab.report.show.look import SIGNS, TONE_OF, VERDICTS
@@ -26,20 +22,17 @@ PLOTLY = {"responsive": True, "displayModeBar": False}
 LONG = 100  # rows of a table that is shown in pages
 
 
-def page(report: Report) -> str:
-    """report.html."""
+def page(report: Report, out: Path) -> str:
+    """report.html. out: the report's folder, which has its figures."""
     return template("page.html").render(
         report=report,
         title=report.title,
         now=clock(time.time()),
-        sortable={id(one): sortable(one) for one in [*report.sections, report.runs] if one and one.sortable},
-        datatables=datatables() if report.runs else "",
-        claims=[(one, claim_facts(one)) for one in report.paper.claims],
-        headline=headline(report.paper.claims),
+        out=out,
+        datatables=datatables() if report.all_runs else "",
         plotly=plotly_script() if report.charts else "",
         charts={title: Markup(chart.to_html(full_html=False, include_plotlyjs=False, config=PLOTLY))
                 for title, chart in report.charts.items()},
-        log=provenance(report.paper.log),
     )  # fmt: skip
 
 
@@ -54,16 +47,11 @@ def template(name: str) -> Template:
         lstrip_blocks=True,
     )
     meanings = SIGNS | {name: meaning for name, (_, meaning) in VERDICTS.items()}
-    environment.globals |= {"look": look, "signs": meanings, "not_drawn": NOT_DRAWN, "id": id}
+    environment.globals |= {"look": look, "signs": meanings, "not_drawn": NOT_DRAWN}
     environment.filters["base64"] = lambda path: base64.b64encode(path.read_bytes()).decode()
+    environment.filters["sortable"] = sortable
     environment.filters["tone"] = lambda word: TONE_OF[word].name if word in TONE_OF else ""
     return environment.get_template(name)
-
-
-def provenance(runs: Sequence[Run]) -> pd.DataFrame:
-    """What made the numbers: every run's command, commit and device."""
-    frame = runs_frame(runs, ["seed"], [])
-    return frame[["folder", "state", "seed", "command", "git_commit", "code", "device"]].fillna("").astype(str)
 
 
 def datatables() -> Markup:

@@ -1,31 +1,29 @@
 """A report on the terminal.
 
-To read: `show_report` prints what is not done, the tables (`show_section`), the claims, and what is best.
+To read: `show_report` prints what is not done, the sections (`show_section`), and what is best.
 """
 
 import sys
-from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path
 
 import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
-from cse.lab.report.any_runs.frame import folded
-from cse.lab.report.paper.claims import JudgedClaim, claim_facts, headline
 from cse.lab.report.show.document import NOT_DRAWN, Best, Report
-from cse.lab.report.show.look import TONE_OF
+from cse.lab.report.show.look import TONE_OF, folded
 from cse.lab.sections import Section
 
 MANY = 10  # unfinished runs that are named one by one
 
 
-def show_report(report: Report, console: Console) -> None:
-    """Print the report on the terminal: what is not done, the tables, claims and pictures, and what is best."""
+def show_report(report: Report, out: Path, console: Console) -> None:
+    """Print the report: what is not done, its sections and pictures, and what is best. out: the report's folder."""
     console.print(Text.assemble((report.title, "bold"), f"  {report.subtitle}"), soft_wrap=True)
-    for one in report.pending[:MANY]:
-        state = Text(f"{one.state:8}", style=terminal_style(one.state))
-        console.print(Text.assemble(state, " ", one.folder, (f"  {one.why}", "dim")), soft_wrap=True)
+    for state, folder, why in report.pending[:MANY]:
+        coloured = Text(f"{state:8}", style=terminal_style(state))
+        console.print(Text.assemble(coloured, " ", folder, (f"  {why}", "dim")), soft_wrap=True)
     if len(report.pending) > MANY:
         console.print(Text(f"and {len(report.pending) - MANY} more, in runs.csv", style="dim"))
     for section in report.sections:
@@ -33,11 +31,8 @@ def show_report(report: Report, console: Console) -> None:
         show_section(section, console)
     if report.hint:
         console.print(Text(report.hint, style="dim"))
-    if report.paper.claims:
-        console.print()
-        show_claims(report.paper.claims, console)
-    for picture in report.paper.pictures:
-        console.print(f"{picture.name}: {picture.path or NOT_DRAWN}", style="dim")
+    for picture in report.pictures:
+        console.print(f"{picture.name}: {out / picture.file if picture.figure else NOT_DRAWN}", style="dim")
     if report.best:
         show_best(report.best, console)
 
@@ -53,7 +48,10 @@ def terminal_style(word: str) -> str:
 
 
 def show_section(section: Section, console: Console) -> None:
-    """Print a table without cutting numbers, and the remarks."""
+    """Print a table without cutting numbers, and the remarks; or its findings."""
+    if section.findings:
+        show_findings(section, console)
+        return
     if section.title:
         console.print(Text(section.title, style="bold"), soft_wrap=True)
     if not section.table.empty:
@@ -88,13 +86,14 @@ def table_as_text(section: Section, width: int | None) -> str:
     return "\n".join([*lines[: -len(cells)], *filter(None, chain.from_iterable(rows))])
 
 
-def show_claims(claims: Sequence[JudgedClaim], console: Console) -> None:
-    """Print the claims: a short line for each, and its numbers below."""
-    console.print(Text(headline(claims), style="bold"))
-    for one in claims:
-        verdict = Text(f"{one.verdict_with_parts:12}", style=terminal_style(one.verdict))
-        console.print(Text.assemble(verdict, " ", one.claim, (f"  ({one.source})", "dim")))
-        numbers = [f"{name} {value}" for name, value in claim_facts(one).items() if value]
+def show_findings(section: Section, console: Console) -> None:
+    """Print the findings: a short line for each, and its numbers below."""
+    for note in section.notes:
+        console.print(Text(note, style="bold"))
+    for finding in section.findings:
+        verdict = Text(f"{finding.verdict_in_words:12}", style=terminal_style(finding.verdict))
+        console.print(Text.assemble(verdict, " ", finding.claim, (f"  ({finding.source})", "dim")))
+        numbers = [f"{name} {fact}" for name, fact in finding.facts.items() if fact]
         if numbers:
             console.print(Text(f"             {'; '.join(numbers)}", style="dim"))
 

@@ -1,4 +1,4 @@
-"""The files of a report: report.html, report.md, report.tex and the CSV files."""
+"""The files of a report: report.html, report.md, report.tex, the CSV files and the figures."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,19 +6,32 @@ from pathlib import Path
 import pandas as pd
 
 from cse.files import make_folder, write_text
-from cse.lab.report.paper.claims import claims_section
-from cse.lab.report.show.document import Report
+from cse.lab.report.show.document import Picture, Report
 from cse.lab.report.show.page import page
 from cse.lab.sections import latex, markdown
+from cse.lab.sharing.plots import save_figure
 
 
 def write_report(report: Report, out: Path) -> str:
-    """Write report.html, report.md, report.tex and the CSV files into a folder, and return a line that names them.
+    """Write a report into a folder, and return a line that names its files, but for the figures.
 
-    Raises UserError if the folder is not usable.
+    Raises UserError if the folder is not usable, and RunError if the disk refuses a figure.
     """
-    texts = {"report.html": page(report), "report.md": as_markdown(report), "report.tex": latex(report.sections)}
+    make_folder(out, "out")
+    for picture in report.pictures:
+        draw(picture, out)  # first, as the page has them inside
+    texts = {"report.html": page(report, out), "report.md": as_markdown(report), "report.tex": latex(report.sections)}
     return write_files(out, texts | report.csv)
+
+
+def draw(picture: Picture, out: Path) -> None:
+    """Write a figure's files, or remove those of an earlier report."""
+    path = out / picture.file
+    if picture.figure is not None:
+        save_figure(picture.figure, path)
+        return
+    for file in (path, path.with_suffix(".svg")):
+        file.unlink(missing_ok=True)
 
 
 def write_files(out: Path, files: Mapping[str, str | pd.DataFrame | None]) -> str:
@@ -38,8 +51,6 @@ def write_files(out: Path, files: Mapping[str, str | pd.DataFrame | None]) -> st
 
 def as_markdown(report: Report) -> str:
     """report.md."""
-    claims = report.paper.claims
-    sections = [*report.sections, claims_section(claims)] if claims else report.sections
-    drawn = [picture for picture in report.paper.pictures if picture.path]
-    links = [f"\n![{picture.name}](figures/{picture.path.name})\n" for picture in drawn if picture.path]
-    return markdown(f"{report.title}\n\n{report.subtitle}", sections) + "".join(links)
+    drawn = [picture for picture in report.pictures if picture.figure is not None]
+    links = [f"\n![{picture.name}]({picture.file})\n" for picture in drawn]
+    return markdown(f"{report.title}\n\n{report.subtitle}", report.sections) + "".join(links)
