@@ -10,8 +10,8 @@ import pytest
 
 from cse.lab.settings.typed_line import TypedLine, normalized, read_typed_line
 from cse.lab.sweep import line
+from cse.lab.sweep.engine import plan_line
 from cse.lab.sweep.job import COMMANDS, PlannedJob
-from cse.lab.sweep.plan import plan_line
 
 PROGRAMS = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
 

@@ -70,7 +70,7 @@ def test_parallel_jobs_all_save_when_stopped(small_run, tmp_path, number, whole_
     (os.killpg if whole_group else os.kill)(line.pid, number)
     out, err = line.communicate(timeout=600)
     assert line.returncode == 128 + number, out + err
-    assert f"stopped by {number.name}; this goes on: cse-train -m " in err.splitlines()[-1]
+    assert f"stopped by {number.name}; to continue: cse-train -m " in err.splitlines()[-1]
     assert "Traceback" not in err
     results = [json.loads(path.read_text()) for path in folder.glob("seed_*/results.json")]
     assert [result["status"] for result in results] == ["interrupted"] * 2

@@ -1,15 +1,15 @@
-"""Many runs from one line. How cse-train sweep=PAPER/TABLE seed=1,2 jobs.parallel=2 becomes folders and processes:
+"""Several runs by one command. How cse-train sweep=PAPER/TABLE seed=1,2 jobs.parallel=2 becomes folders and processes:
 
-1. engine.run_line has the line, read into words.
+1. engine.run_line gets the command, read into arguments.
 2. line.read_line puts jobs.parallel=2 aside, as it belongs to the start, and loads the sweep's YAML (sweeps.py). The
    folder of all jobs is runs/PAPER/TABLE.
-3. plan.plan_line makes a Grid (grid.py). Its rows are every combination of the YAML's axes and seed=1,2; with
+3. engine.plan_line makes a Grid (grid.py). Its rows are every combination of the YAML's axes and seed=1,2. With
    hydra/sweeper=smac it would be Searches (search.py), whose points are remembered in memory.py.
-4. Sweep.job makes a PlannedJob (job.py) of each row: its words, and its name, a hash of those that decide its numbers
-   (names.py). All are checked before any starts.
-5. place.place_of says where they run: Machine, two at a time, or Cluster with hydra/launcher=submitit_slurm.
-6. process.run_job starts a job as a process, in runs/PAPER/TABLE/NAME, unless it is done there. Start (start.py) prints
-   each outcome and the table at the end.
+4. Sweep.job makes a PlannedJob (job.py) of each row: its arguments, and its name, a hash of the arguments that decide
+   its numbers (names.py). All are checked before any starts.
+5. engine.place_of says where they run: Machine, two at a time, or Cluster with hydra/launcher=submitit_slurm.
+6. process.run_job starts a job as a process, in runs/PAPER/TABLE/NAME, unless it is done there. Outcomes (outcomes.py)
+   prints each outcome and the table at the end.
 
 reads.py says what the jobs read, for a dry run and cse-data.
 """

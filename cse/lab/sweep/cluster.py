@@ -6,7 +6,6 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,8 +21,7 @@ from cse.lab.run import slurm
 from cse.lab.sweep import process
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.line import Line
-from cse.lab.sweep.process import Outcome
-from cse.lab.sweep.start import Runner, Start
+from cse.lab.sweep.outcomes import Outcome, Outcomes
 from cse.training.signals import SignalForwarder
 
 POLL = 1.0  # seconds between two checks for results
@@ -36,7 +34,7 @@ DEFAULTS: dict[str, Any] = {
     "wckey": None,  # submitit's is its own name
 }
 LINES = ("setup", "srun_args")
-"""The parameters that are lists of lines or words, of which one may be given alone."""
+"""The parameters that are lists of text. A single text may be given alone."""
 
 
 class OnNode(Checkpointable):
@@ -56,64 +54,72 @@ class OnNode(Checkpointable):
 
 
 class Cluster:
-    """SLURM as a place of jobs (see cse.lab.sweep.place). at_a_time: how many of them are submitted together."""
+    """SLURM as a place of jobs (see cse.lab.sweep.outcomes). at_a_time: how many of them are submitted together.
+
+    Raises UserError for an invalid value of hydra.launcher.*, or without SLURM, which a dry run does not need.
+    """
+
+    advice = ""  # only a cluster knows what is idle there
 
     def __init__(self, line: Line, jobs: Sequence[PlannedJob], at_a_time: int):
         self.line, self.jobs, self.at_a_time = line, jobs, at_a_time
+        self.executor = executor_of(line, Described if line.options.dry_run else SlurmExecutor)
 
-    def runner(self) -> Runner:
-        """Submits jobs. Raises UserError for an invalid value of hydra.launcher.*, or without SLURM."""
-        return partial(run_on_cluster, executor=executor_of(self.line))
-
-    def print_advice(self) -> None:
-        """Nothing: only a cluster knows what is idle there."""
-
-    def print_submission(self) -> None:
-        """Print what would be submitted to SLURM: how many jobs on how many GPUs, and the script that submitit writes.
-
-        Raises UserError for an invalid value of hydra.launcher.*.
-        """
-        executor, parameters = executor_of(self.line, Described), parameters_of(self.line)
+    @property
+    def submission(self) -> str:
+        """What would be submitted: how many jobs on how many GPUs, advice, and the script that submitit writes."""
         if self.at_a_time > 1:
-            executor.parameters["map_count"] = self.at_a_time
+            self.executor.parameters["map_count"] = self.at_a_time
+        parameters = parameters_of(self.line)
         of_job = requested(self.jobs, parameters)
         gpus = of_job.gpus if of_job.gpus_per_node else "none by gpus_per_node or gres"
         asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
-        print(f"\nSLURM: jobs {self.at_a_time}, GPUs a job {gpus}, processes of each {of_job.processes}; {asked}")
-        for advice in [*advice_on_parameters(self.line, parameters), *advice_on_gpus(of_job)]:
-            print(advice)
-        print(f"\n{executor._make_submission_file_text(executor._submitit_command_str, '')}")
+        summary = f"\nSLURM: jobs {self.at_a_time}, GPUs a job {gpus}, processes of each {of_job.processes}; {asked}"
+        script = self.executor._make_submission_file_text(self.executor._submitit_command_str, "")
+        advice = [*advice_on_parameters(self.line, parameters), *advice_on_gpus(of_job)]
+        return "\n".join([summary, *advice, f"\n{script}"])
 
+    def run(self, jobs: Sequence[PlannedJob], outcomes: Outcomes) -> list[Outcome]:
+        """Submit the jobs that are not done, and wait for them. Returns the outcomes in the order of the jobs.
 
-def run_on_cluster(planned: Sequence[PlannedJob], start: Start, executor: SlurmExecutor) -> list[Outcome]:
-    """Submit the jobs that are not done, and wait for them. A signal ends the wait and leaves the jobs to the cluster.
+        A signal ends the wait and leaves the jobs to the cluster; later ones are not submitted. So it is after a
+        failure with jobs.fail_fast, which also cancels the submitted jobs that have not started.
+        """
+        waiting = self.submit(jobs, outcomes)
+        while waiting and outcomes.signals.requested is None:
+            for name in [name for name, handed in waiting.items() if handed.done()]:
+                outcomes.record(outcome_of(name, waiting.pop(name)))
+            if refusal := outcomes.refusal_after_failure():
+                for name in [name for name, handed in waiting.items() if not handed.paths.stdout.exists()]:
+                    waiting.pop(name).cancel()
+                    outcomes.record(Outcome(name, State.NOT_RUN, detail=refusal))
+            time.sleep(POLL)
+        for name, handed in waiting.items():
+            state = State.RUNNING if read_run(outcomes.folder / name).state == State.RUNNING else State.NOT_RUN
+            outcomes.record(Outcome(name, state, detail=f"the cluster has it, as job {handed.job_id}"))
+        return [outcomes.by_job[job.name] for job in jobs]
 
-    With jobs.fail_fast the jobs that have not started are cancelled once one has failed. Returns the outcomes in the
-    order of the jobs.
-    """
-    folders = {job.name: start.folder / job.name for job in planned}
-    known = {job.name: process.known_outcome(job, folders[job.name]) for job in planned}
-    for outcome in filter(None, known.values()):
-        start.record(outcome)
-    left = [job for job in planned if known[job.name] is None]
-    try:
-        handed = executor.map_array(OnNode(), left, [folders[job.name] for job in left]) if left else []
-    except FailedJobError as error:
-        raise UserError(f"sbatch refused the jobs: {' '.join(str(error).split())}") from error
-    waiting = dict(zip([job.name for job in left], handed, strict=True))
-    while waiting and start.signals.requested is None:
-        for name in [name for name, one in waiting.items() if one.done()]:
-            start.record(outcome_of(name, waiting.pop(name)))
-        if start.fail_fast and start.failure:
-            for name in [name for name, one in waiting.items() if not one.paths.stdout.exists()]:
-                waiting.pop(name).cancel()
-                refusal = f"jobs.fail_fast=true, and {start.failure.job} failed"
-                start.record(Outcome(name, State.NOT_RUN, detail=refusal))
-        time.sleep(POLL)
-    for name, one in waiting.items():
-        state = State.RUNNING if read_run(folders[name]).state == State.RUNNING else State.NOT_RUN
-        start.record(Outcome(name, state, detail=f"the cluster has it, as job {one.job_id}"))
-    return [start.outcomes[job.name] for job in planned]
+    def submit(self, jobs: Sequence[PlannedJob], outcomes: Outcomes) -> dict[str, Handed]:
+        """Submit the jobs that may start and are not done, and record the outcomes of the others."""
+        remaining: list[PlannedJob] = []
+        for job in jobs:
+            known = outcomes.refused(job) or process.known_outcome(job, outcomes.folder / job.name)
+            if known is None:
+                remaining.append(job)
+            else:
+                outcomes.record(known)
+        if refusal := outcomes.refusal():  # after a failure among the known outcomes
+            for job in remaining:
+                outcomes.record(Outcome(job.name, State.NOT_RUN, detail=refusal))
+            return {}
+        if not remaining:
+            return {}
+        folders = [outcomes.folder / job.name for job in remaining]
+        try:
+            handed = self.executor.map_array(OnNode(), remaining, folders)
+        except FailedJobError as error:
+            raise UserError(f"sbatch refused the jobs: {' '.join(str(error).split())}") from error
+        return dict(zip([job.name for job in remaining], handed, strict=True))
 
 
 def outcome_of(name: str, handed: Handed) -> Outcome:
@@ -122,24 +128,24 @@ def outcome_of(name: str, handed: Handed) -> Outcome:
         return handed.result()
     except (FailedJobError, UncompletedJobError):
         what = f"job {handed.job_id} ended without a result ({handed.state}, {handed.paths.stderr})"
-        what += "; run the same line again to continue from its last checkpoint"
+        what += "; run the same command again to continue from its last checkpoint"
         return Outcome(name, State.KILLED, detail=what)
 
 
 def parameters_of(line: Line) -> dict[str, Any]:
-    """submitit's parameters: DEFAULTS, overridden by the line's hydra.launcher.*; null leaves one out. submitit and
+    """submitit's parameters: DEFAULTS, overridden by the command's hydra.launcher.*; null leaves one out. submitit and
     sbatch say which they take. Raises UserError for text of several lines, which sbatch's script would run."""
-    typed: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for word in line.words:
         if word.key.startswith("hydra.launcher."):  # partition=gpu,long is no axis, but sbatch's own list
-            typed[word.key.split(".", 2)[2]] = word.spelled if word.is_axis else word.parsed
-    for key, value in typed.items():
+            given[word.key.split(".", 2)[2]] = word.spelled if word.is_axis else word.parsed
+    for key, value in given.items():
         for text in value.values() if isinstance(value, dict) else [value]:
             if isinstance(text, str) and not (text.isprintable() and text.strip()):
                 raise UserError(f"hydra.launcher.{key}={value!r}: give text of one line")
         if key in LINES and isinstance(value, str):
-            typed[key] = [value]
-    return DEFAULTS | {key: value for key, value in typed.items() if value is not None or key in DEFAULTS}
+            given[key] = [value]
+    return DEFAULTS | {key: value for key, value in given.items() if value is not None or key in DEFAULTS}
 
 
 def number_at_end(value: object) -> int:
@@ -149,7 +155,7 @@ def number_at_end(value: object) -> int:
 
 
 def executor_of(line: Line, kind: type[SlurmExecutor] = SlurmExecutor) -> SlurmExecutor:
-    """submitit's executor with the line's hydra.launcher.*. Raises UserError for an unknown key, or without SLURM.
+    """submitit's executor with the command's hydra.launcher.*. Raises UserError for an unknown key, or without SLURM.
 
     hydra.launcher.python: the interpreter on the nodes, or a command that ends in one (a container's); this one's by
     default. submitit's files, among them pickles, are in a new folder with a random name, so nobody can have put a
@@ -164,7 +170,7 @@ def executor_of(line: Line, kind: type[SlurmExecutor] = SlurmExecutor) -> SlurmE
         words = None if python is None else shlex.join(shlex.split(str(python)))
         executor = kind(folder, max_num_timeout=restarts, python=words)
         executor.update_parameters(**executor._convert_parameters(parameters))
-    except (RuntimeError, TypeError, ValueError) as error:  # submitit's own words
+    except (RuntimeError, TypeError, ValueError) as error:  # submitit's own text
         raise UserError(f"hydra/launcher=submitit_slurm: {' '.join(str(error).split())}") from error
     return executor
 
@@ -179,7 +185,7 @@ class Described(SlurmExecutor):
 
 
 class Requested(NamedTuple):
-    """What a line asks of SLURM for each of its jobs, and the processes that a job starts."""
+    """What a command asks of SLURM for each of its jobs, and the processes that a job starts."""
 
     nodes: int
     gpus_per_node: int
@@ -192,29 +198,30 @@ class Requested(NamedTuple):
         return self.nodes * self.gpus_per_node
 
 
-def requested(planned: Sequence[PlannedJob], parameters: Mapping[str, Any]) -> Requested:
+def requested(jobs: Sequence[PlannedJob], parameters: Mapping[str, Any]) -> Requested:
     """What submitit's parameters ask for each of these jobs."""
-    nodes, tasks = (number_at_end(parameters.get(key, 1)) for key in ("nodes", "tasks_per_node"))
+    least_nodes = str(parameters.get("nodes", 1)).partition("-")[0]  # sbatch takes MINIMUM-MAXIMUM
+    nodes, tasks = number_at_end(least_nodes), number_at_end(parameters.get("tasks_per_node", 1))
     gres = str(parameters.get("gres"))
     gpus = number_at_end(parameters.get("gpus_per_node", gres if gres.startswith("gpu:") else 0))
-    devices = max(job.devices for job in planned)
+    devices = max(job.devices for job in jobs)
     return Requested(nodes, gpus, devices, processes=max(devices, nodes * tasks))
 
 
 def advice_on_parameters(line: Line, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """What a line leaves to the cluster's defaults, and the word that asks for something else."""
+    """What a command leaves to the cluster's defaults, and the argument that asks for something else."""
     if not any("gpu" in key or key == "gres" for key in [*parameters, *parameters.get("additional_parameters", {})]):
         yield "no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one"
     if parameters.get("cpus_per_task") is None:
         yield "sbatch gives each process one core: hydra.launcher.cpus_per_task=8 asks for more"
     if "setup" in parameters and "python" not in parameters:
-        yield f"jobs run {sys.executable}: hydra.launcher.python=python runs that of an environment in setup"
+        yield f"jobs run {sys.executable}: hydra.launcher.python=python runs the one of setup's environment"
     if "hydra.launcher.timeout_min" not in [word.key for word in line.words]:
         yield f"a job has {DEFAULTS['timeout_min']} minutes: hydra.launcher.timeout_min=MINUTES asks for more"
 
 
 def advice_on_gpus(of_job: Requested) -> Iterator[str]:
-    """How many GPUs a job lacks, or leaves idle, and the word that changes it."""
+    """How many GPUs a job lacks, or leaves idle, and the argument that changes it."""
     gpus, devices = of_job.gpus_per_node, of_job.devices
     of_each_node = f"hydra.launcher.tasks_per_node={gpus} without trainer.devices uses all {gpus} of each node"
     if gpus and devices > gpus:

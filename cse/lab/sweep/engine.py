@@ -1,10 +1,11 @@
-"""Many jobs from one line: cse-train sweep=PAPER/TABLE, cse-train -m KEY=A,B and cse-eval -m KEY=A,B.
+"""Several jobs by one command: cse-train sweep=PAPER/TABLE, cse-train -m KEY=A,B and cse-eval -m KEY=A,B.
 
-`run_line` is all of it. A line has a plan, which is what to run, and a place, which is where. Each job is a process of
-its own, in a folder named after what it runs.
+`run_line` is all of it. A command has a plan, which says what to run, and a place, which says where. Each job is a
+process of its own, in a folder named after what it runs.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from cse.errors import UserError
 from cse.files import make_folder
@@ -13,43 +14,99 @@ from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import config_dirs
 from cse.lab.settings.typed_line import TypedLine
 from cse.lab.settings.words import texts_of
-from cse.lab.sweep.job import PlannedJob, check_jobs, check_wandb_id, one_of_each, refusals_of
+from cse.lab.sweep.grid import Grid
+from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each, refusals_of
 from cse.lab.sweep.line import Line, read_line
-from cse.lab.sweep.place import Place, place_of
-from cse.lab.sweep.plan import Plan, plan_line
-from cse.lab.sweep.start import Start
+from cse.lab.sweep.machine import Machine
+from cse.lab.sweep.outcomes import Outcomes, Place
+from cse.lab.sweep.search import Searches
+from cse.lab.sweep.sweeps import asks_for_smoke
 from cse.training.signals import SignalForwarder
 
 
+class Plan(Protocol):
+    """Which jobs a command runs: all of a grid (grid.py), or the jobs that searches propose (search.py)."""
+
+    @property
+    def jobs(self) -> Sequence[PlannedJob]:
+        """The jobs that are known beforehand: all of a grid, or an example of each search."""
+
+    @property
+    def size(self) -> str:
+        """How many jobs or trials, as a start says it."""
+
+    @property
+    def summary(self) -> str:
+        """The same, as a dry run says it."""
+
+    @property
+    def at_a_time(self) -> int:
+        """How many jobs a cluster is given at a time."""
+
+    def check(self) -> None:
+        """Raise UserError for a mistake in any job."""
+
+    def run(self, place: Place, outcomes: Outcomes) -> list[str]:
+        """Run the jobs there. Returns the names for the table at the end, also of jobs that did not start."""
+
+
 def run_line(typed: TypedLine) -> int:
-    """Run the jobs of a line, or show them (dry_run=true). Returns 0, or 1 if a job failed.
+    """Run the jobs of a command, or show them (dry_run=true). Returns 0, or 1 if a job failed.
 
     Raises UserError for a mistake in any job's settings before the first job starts, Interrupted after a signal.
     """
     line = read_line(typed)
     plan = plan_line(line)
-    jobs = plan.jobs
     plan.check()
-    check_jobs(jobs)
-    check_wandb_id(jobs)
     place = place_of(line, plan)
     if line.options.dry_run:
-        return show_plan(plan, place)
-    run = place.runner()
+        return show_plan(line, plan, place)
     make_folder(line.folder, "hydra.sweep.dir")
-    print(f"{line.title}  {plan.size}  folder: {line.folder}")
-    place.print_advice()
+    print(f"{line.sweep.name}  {plan.size}  folder: {line.folder}")
+    if place.advice:
+        print(place.advice)
     again = shell_line(line.program, *typed.arguments, *config_dirs())
-    with SignalForwarder(lambda: f"this goes on: {again}") as signals, signals.waiting(True):
-        start = Start(line.folder, signals, fail_fast=line.options.jobs.fail_fast)
-        plan.run(start, run)
-        if line.caution:
-            print(line.caution)
-        plan.conclude(start, line.report(start.runs_done()))
-    return 1 if start.failure else 0
+    with SignalForwarder(lambda: f"to continue: {again}") as signals, signals.waiting(True):
+        outcomes = Outcomes(line.folder, signals, fail_fast=line.options.jobs.fail_fast)
+        names = plan.run(place, outcomes)
+        if asks_for_smoke(line.words):
+            print("smoke tests: synthetic data, and a score means nothing")
+        outcomes.print_table(line.sweep.name, names)
+        if line.sweeper is not None:
+            outcomes.print_best()
+        outcomes.print_next(names, report_command(line, outcomes))
+    return 1 if outcomes.failure else 0
 
 
-def show_plan(plan: Plan, place: Place) -> int:
+def plan_line(line: Line) -> Plan:
+    """What a command runs. Raises UserError if it has no job."""
+    return Grid(line) if line.sweeper is None else Searches(line, line.sweeper)
+
+
+def place_of(line: Line, plan: Plan) -> Place:
+    """Where a command's jobs run. Raises UserError for more GPUs than this machine has, and where a cluster would run
+    nothing."""
+    if line.launcher == "basic":
+        return Machine(plan.jobs, line.options.jobs.parallel)
+    from cse.lab.sweep.cluster import Cluster  # the package submitit is an extra
+
+    return Cluster(line, plan.jobs, plan.at_a_time)
+
+
+def report_command(line: Line, outcomes: Outcomes) -> str:
+    """The command that shows the finished runs: beside the published numbers, if the runs have a score of the table."""
+    scores = {name for run in outcomes.runs_done() for name in run.metrics}
+    if scores.isdisjoint(line.sweep.reported):
+        return shell_line("cse-report", f"runs={line.folder}")
+    elsewhere = [f"runs={line.folder}"] if line.folder != line.sweep.folder_of_jobs([]) else []
+    apart = [f"out=reports/smoke/{line.sweep.name}"] if asks_for_smoke(line.words) else []
+    return shell_line("cse-report", line.sweep.word, *elsewhere, *apart, *config_dirs())
+
+
+# A dry run
+
+
+def show_plan(line: Line, plan: Plan, place: Place) -> int:
     """Print each planned job (of each search, one for example) with its steps, and what is missing. Returns what the
     run would: 1 if a job would be refused. Raises the first refusal if all would be."""
     jobs = plan.jobs
@@ -58,8 +115,9 @@ def show_plan(plan: Plan, place: Place) -> int:
         raise next(iter(refused.values()))
     print_jobs(jobs, refused)
     print(plan.summary)
-    print_missing(plan.line, jobs)
-    place.print_submission()
+    print_missing(line, jobs)
+    if place.submission:
+        print(place.submission)
     if refused:
         print(f"{len(refused)} of {len(jobs)} jobs would be refused before their first step")
     return 1 if refused else 0
@@ -67,11 +125,12 @@ def show_plan(plan: Plan, place: Place) -> int:
 
 def print_jobs(jobs: Sequence[PlannedJob], refused: Mapping[str, UserError]) -> None:
     """Print a table of the jobs, each with its steps or its refusal."""
-    steps = {job.but_for_seed: job.steps for job in one_of_each(jobs) if job.name not in refused}
+    accepted = [job for job in jobs if job.name not in refused]
+    steps = {but_for_seed(job): job.steps for job in one_of_each(accepted, but_for_seed)}
     rows = [("job", "steps")]
     for job in jobs:
         error = refused.get(job.name)
-        rows.append((job.name, f"refused: {error}" if error else steps[job.but_for_seed]))
+        rows.append((job.name, f"refused: {error}" if error else steps[but_for_seed(job)]))
     print(to_columns(rows))
 
 
@@ -90,7 +149,7 @@ def print_missing(line: Line, jobs: Sequence[PlannedJob]) -> None:
             missing.append(need.name)
     if missing:
         of_program = "cse-eval" if line.program == "cse-eval" else line.sweep.word
-        words = filter(None, [of_program, *texts_of(line.typed_for_jobs)])
+        words = filter(None, [of_program, *texts_of(line.given_for_jobs)])
         fetch = shell_line("cse-data", "fetch", *words)
         print(f"not here: {', '.join(missing)}; where the hub can be reached, this gets them:\n  {fetch}")
     for mistake in dict.fromkeys(mistakes):

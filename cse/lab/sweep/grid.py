@@ -1,4 +1,4 @@
-"""A grid: every combination of the values of a line's axes is a job."""
+"""A grid: every combination of the values of a command's axes is a job."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -8,13 +8,13 @@ from itertools import product
 from cse.errors import UserError
 from cse.lab.settings.grammar import parse_word
 from cse.lab.settings.words import Word, merged
-from cse.lab.sweep.job import PlannedJob
+from cse.lab.sweep.job import PlannedJob, check_jobs
 from cse.lab.sweep.line import Line
-from cse.lab.sweep.start import Runner, Start
+from cse.lab.sweep.outcomes import Outcomes, Place
 
 
 class Grid:
-    """The plan of a line without a search (see cse.lab.sweep.plan). Raises UserError if it has no job."""
+    """The plan of a command without a search (see cse.lab.sweep.engine). Raises UserError if it has no job."""
 
     def __init__(self, line: Line):
         self.line = line
@@ -29,7 +29,8 @@ class Grid:
         return list(by_name.values())
 
     def check(self) -> None:
-        """Nothing beside its jobs."""
+        """Raise UserError for a mistake in any job."""
+        check_jobs(self.jobs)
 
     @property
     def size(self) -> str:
@@ -40,30 +41,25 @@ class Grid:
     def summary(self) -> str:
         """How many jobs it has, and where."""
         count = len(self.jobs)
-        return f"{self.line.title}: {count} {'job' if count == 1 else 'jobs'}, in {self.line.folder}"
+        return f"{self.line.sweep.name}: {count} {'job' if count == 1 else 'jobs'}, in {self.line.folder}"
 
     @property
     def at_a_time(self) -> int:
         """How many jobs it gives a cluster at a time."""
         return len(self.jobs)
 
-    def run(self, start: Start, run: Runner) -> None:
-        """Run the jobs, last those that score runs of the others."""
-        start.plan(self.jobs)
-        made = {(start.folder / job.name).absolute() for job in self.jobs}
-        later = [job for job in self.jobs if job.scores and job.scores[0] in made]
-        run([job for job in self.jobs if job not in later], start)
-        run(later, start)
-
-    def conclude(self, start: Start, report: str) -> None:
-        """Print a table of all its jobs, also of those that did not start. report: the command that shows them."""
-        names = [job.name for job in self.jobs]
-        start.print_table(self.line.title, names)
-        start.print_next(names, report)
+    def run(self, place: Place, outcomes: Outcomes) -> list[str]:
+        """Run the jobs, last the jobs that score runs of the others. Returns the names of all."""
+        outcomes.write_plan(self.jobs)
+        made = {(outcomes.folder / job.name).absolute() for job in self.jobs}
+        last = [job for job in self.jobs if job.scores and job.scores.folder in made]
+        place.run([job for job in self.jobs if job not in last], outcomes)
+        place.run(last, outcomes)
+        return [job.name for job in self.jobs]
 
 
 def combinations(words: Iterable[Word]) -> list[list[Word]]:
-    """The words of every combination of `key=a,b` and `key=range(...)`. Of a key given twice the last word counts.
+    """The arguments of every combination of `key=a,b` and `key=range(...)`. The last value of a key counts.
 
     Raises UserError for key=interval(...), whose values no grid lists.
     """
@@ -71,7 +67,7 @@ def combinations(words: Iterable[Word]) -> list[list[Word]]:
 
 
 def one_by_one(word: Word) -> list[Word]:
-    """A word for each value, as Hydra writes it: 1e-05 for 1e-5."""
+    """An argument for each value, as Hydra writes it: 1e-05 for 1e-5."""
     override = parse_word(word.text)
     if override.is_interval_sweep():
         raise UserError(f"{word}: a range needs a search: hydra/sweeper=smac")

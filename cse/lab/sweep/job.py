@@ -1,12 +1,21 @@
-"""One job that a line of many plans: its words, and what its settings say before its process starts.
+"""One job of a command of several: its arguments, and what its settings say before its process starts.
 
-To read: the fields of `PlannedJob`, then `config`. The functions below ask the jobs of a line together.
+A job is checked in this order:
+
+1. composed (`PlannedJob.config`): its keys and choices exist. A mistake refuses the command.
+2. checked (`PlannedJob.checked`): its values are valid. A mistake in every job refuses the command (`check_jobs`).
+3. rehearsed (`PlannedJob.rehearse`): it would reach its first step. Only a dry run asks (`refusals_of`).
+4. In its own process, with its data and weights.
+
+To read: the fields of `PlannedJob`, then `config`. The functions below ask the jobs of a command together. Composing
+takes time, so where jobs are equivalent to a question one answers for all (`one_of_each`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -28,22 +37,22 @@ COMMANDS = {program: command for command, program in PROGRAMS.items()}
 
 @dataclass(frozen=True)
 class PlannedJob:
-    """One run of a line of many, whose own process makes it a cse.lab.run.job.Job. name: of its folder.
+    """One run of a command of several, whose own process makes it a cse.lab.run.job.Job. name: of its folder.
 
-    words: for `program` (cse-train or cse-eval), without the folder; the sweep's, then those that were typed.
-    scores: the folder of the run that it scores and the job that makes that run; None if it scores no run.
+    words: the arguments of `program` (cse-train or cse-eval), without the folder; the sweep's, then a person's.
+    scores: the run that it scores; None if it scores no run.
     """
 
     name: str
     program: str
     words: list[Word]
-    scores: "tuple[Path, PlannedJob] | None" = None
+    scores: "ScoredRun | None" = None
 
     @cached_property
     def config(self) -> DictConfig:
-        """What its words give, with the node `hydra`, composed once. Nothing may change it.
+        """What its arguments give, with the node `hydra`, composed once. Nothing may change it.
 
-        Of a smoke test it is that of the run that it stands for: its own process makes the sizes small.
+        A smoke test has the config of the run that it stands for: its own process makes the sizes small.
         """
         return composed(self.command, texts_of(self.words))
 
@@ -90,32 +99,47 @@ class PlannedJob:
         return int(devices) if devices.isdecimal() else 1
 
     @property
-    def but_for_seed(self) -> tuple[str, ...]:
-        """What jobs have in common that differ in their seed alone: one of them tells how all will end, and in how many
-        steps."""
-        return (self.program, *(word.text for word in self.words if word.key not in ("seed", "case")))
-
-    @property
-    def line_of_sweep(self) -> str:
-        """The line that makes this job of its sweep, and no other."""
-        keys = ("sweep", "case", "seed", "smoke")
+    def command_in_sweep(self) -> str:
+        """The command that makes this job of its sweep, and no other."""
+        keys = ("sweep", "case", "seed", "smoke", "hydra.sweep.dir")
         return shell_line(self.program, *(word.text for word in self.words if word.key in keys))
 
 
-def check_jobs(planned: Sequence[PlannedJob]) -> None:
+class ScoredRun(NamedTuple):
+    """A run that a job scores: its folder, and the job that makes it."""
+
+    folder: Path
+    job: PlannedJob
+
+
+def one_of_each(jobs: Iterable[PlannedJob], key: Callable[[PlannedJob], Hashable]) -> list[PlannedJob]:
+    """The first job of each key."""
+    first: dict[Hashable, PlannedJob] = {}
+    for job in jobs:
+        first.setdefault(key(job), job)
+    return list(first.values())
+
+
+def but_for_seed(job: PlannedJob) -> Hashable:
+    """What jobs have in common that differ in their seed alone. One of them tells how all end, and after how many
+    steps."""
+    return (job.program, *(word.text for word in job.words if word.key not in ("seed", "case")))
+
+
+def check_jobs(jobs: Sequence[PlannedJob]) -> None:
     """Check the settings and the selection of the jobs before any starts.
 
     Raises UserError for a key or a choice that does not exist in some job, or if no job has valid settings. A value
     that is invalid only in some jobs makes those fail and lets the others run.
     """
-    unlike = unlike_jobs(planned)
-    refusals: list[UserError] = []
+    unlike = unlike_jobs(jobs)
     for job in unlike:
         try:
-            with explaining(texts_of(job.words), job.command):
-                _ = job.config  # composes it
+            compose(job)
         except UserError as error:
-            raise UserError(f"{error} (in the job {job.name})" if len(planned) > 1 else str(error)) from error
+            raise UserError(f"{error} (in the job {job.name})" if len(jobs) > 1 else str(error)) from error
+    refusals: list[UserError] = []
+    for job in unlike:
         try:
             with explaining(texts_of(job.words), job.command):
                 job.checked()
@@ -123,49 +147,49 @@ def check_jobs(planned: Sequence[PlannedJob]) -> None:
             refusals.append(error)
     if len(refusals) == len(unlike):
         raise refusals[0]
+    check_wandb_id(jobs)
 
 
-def unlike_jobs(planned: Sequence[PlannedJob]) -> list[PlannedJob]:
-    """The jobs with a word, or a combination of choices, that no job before them has: checking these checks all."""
-    seen: set[object] = set()
+def compose(job: PlannedJob) -> DictConfig:
+    """A job's config. Raises UserError for a key or a choice that does not exist."""
+    with explaining(texts_of(job.words), job.command):
+        return job.config
+
+
+def unlike_jobs(jobs: Sequence[PlannedJob]) -> list[PlannedJob]:
+    """The jobs with an argument, or a combination of choices, that no job before them has: checking these checks
+    all."""
+    before: set[object] = set()
     found: list[PlannedJob] = []
-    for job in planned:
+    for job in jobs:
         texts = {word.text for word in job.words}
         choices = frozenset(word.text for word in job.words if is_group(word.key))
-        if texts <= seen and choices in seen:
+        if texts <= before and choices in before:
             continue
-        seen |= {choices, *texts}
+        before |= {choices, *texts}
         found.append(job)
     return found
 
 
-def check_wandb_id(planned: Sequence[PlannedJob]) -> None:
+def check_wandb_id(jobs: Sequence[PlannedJob]) -> None:
     """Raise UserError for one W&B id of several runs, which would log over each other."""
-    settings = OmegaConf.select(planned[0].config, "tracker.wandb")
-    if len(planned) == 1 or not settings or not settings.id:
+    settings = OmegaConf.select(jobs[0].config, "tracker.wandb")
+    if len(jobs) == 1 or not settings or not settings.id:
         return
     if settings.mode == "disabled" or (settings.mode == "auto" and not has_key()):
         return
     raise UserError(
-        f"tracker.wandb.id={settings.id} (or WANDB_RUN_ID) is the id of one run, and this line starts {len(planned)}: "
+        f"tracker.wandb.id={settings.id} (or WANDB_RUN_ID) is the id of one run, and this command starts {len(jobs)}: "
         "leave it out"
     )
 
 
-def refusals_of(planned: Sequence[PlannedJob]) -> dict[str, UserError]:
+def refusals_of(jobs: Sequence[PlannedJob]) -> dict[str, UserError]:
     """By name, the error with which a job would end before its first step."""
-    refused: dict[tuple[str, ...], UserError] = {}
-    for job in one_of_each(planned):
+    refused: dict[Hashable, UserError] = {}
+    for job in one_of_each(jobs, but_for_seed):
         try:
             job.rehearse()
         except UserError as error:
-            refused[job.but_for_seed] = error
-    return {job.name: refused[job.but_for_seed] for job in planned if job.but_for_seed in refused}
-
-
-def one_of_each(planned: Iterable[PlannedJob]) -> list[PlannedJob]:
-    """The jobs without those that differ from an earlier one in their seed alone."""
-    first: dict[tuple[str, ...], PlannedJob] = {}
-    for job in planned:
-        first.setdefault(job.but_for_seed, job)
-    return list(first.values())
+            refused[but_for_seed(job)] = error
+    return {job.name: refused[but_for_seed(job)] for job in jobs if but_for_seed(job) in refused}

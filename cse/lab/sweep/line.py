@@ -1,99 +1,76 @@
-"""A line with -m or sweep=, as typed: which words belong to its jobs, and which say how to start them.
+"""A command with -m or sweep=: which arguments belong to its jobs, and which say how to start them.
 
-`starts_many` knows such a line from the line of one run. `read_line` reads it into a Line, and refuses what no line of
-many jobs can have.
+`starts_many` knows such a command from the command of one run. `read_line` reads it into a Line, and refuses what no
+command of several jobs can have.
 """
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError, check_loads
-from cse.lab.folder.runs import Run
 from cse.lab.run.resume import started_from
 from cse.lab.settings.check import validate_keys
 from cse.lab.settings.compose import composed
 from cse.lab.settings.explaining import explaining
-from cse.lab.settings.grammar import shell_line
-from cse.lab.settings.groups import PROGRAMS, config_dirs
+from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.schema import Starting
 from cse.lab.settings.typed_line import MULTIRUN, TypedLine
 from cse.lab.settings.words import RUN_ALONE, Word, merged, texts_of, values_of
 from cse.lab.sweep.job import PlannedJob
-from cse.lab.sweep.names import name_in
-from cse.lab.sweep.sweeps import AdHocSweep, Sweep, asks_for_smoke, axes_of, load_sweep
+from cse.lab.sweep.sweeps import AdHocSweep, AnySweep, axes_of, load_sweep
 from cse.ranges import Mark
 
 LAUNCHERS = ("basic", "submitit_slurm")
 SUBMITIT = ("submitit", "-e '.[launchers]'")
 SMAC = ("smac", "-e '.[smac]'")
-"""The packages that a line may need, each with what to install for it."""
+"""The packages that a command may need, each with what to install for it."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line that starts many jobs, as typed.
+    """A command that starts several jobs, as given.
 
-    words: all of them. sweep: what the line runs. folder: of the jobs' folders. options: its jobs.* and dry_run.
+    words: all its arguments. sweep: what it runs. folder: of the jobs' folders. options: its jobs.* and dry_run.
     launcher: "basic" is this machine. sweeper: the config hydra.sweeper of a search; None for a grid, which runs all
     combinations.
     """
 
     program: str
     words: list[Word]
-    sweep: Sweep | AdHocSweep
+    sweep: AnySweep
     folder: Path
     options: DictConfig
     launcher: str
     sweeper: DictConfig | None
 
     @property
-    def title(self) -> str:
-        """The sweep's name, or the program's."""
-        return self.sweep.name
-
-    @property
-    def typed_for_jobs(self) -> list[Word]:
-        """The typed words that belong to the jobs, not to their start."""
+    def given_for_jobs(self) -> list[Word]:
+        """The given arguments that belong to the jobs, not to their start."""
         return without_start(self.words)
 
     @property
     def words_of_jobs(self) -> list[Word]:
-        """The axes of the sweep's file that no typed word replaces, then the words typed for the jobs."""
-        typed = self.typed_for_jobs
-        return merged([*self.sweep.axes(typed), *typed])
+        """The axes of the sweep's file that no given argument replaces, then the arguments given for the jobs."""
+        given = self.given_for_jobs
+        return merged([*self.sweep.axes(given), *given])
 
     def job(self, words: Sequence[Word]) -> PlannedJob:
         """The job of one combination of values, in the folder that has it already, if one does."""
-        job = self.sweep.job(words, axes_of(self.typed_for_jobs))
-        return replace(job, name=name_in(self.folder, job.name, values_of(words).get("case", "")))
+        return self.sweep.job(words, axes_of(self.given_for_jobs), self.folder)
 
     def no_job(self) -> UserError:
-        """The refusal of a line that starts nothing."""
-        typed = " ".join(texts_of(self.typed_for_jobs))
-        return UserError(f"{typed}: there is no job: a range is empty, or there is none to search")
-
-    @property
-    def caution(self) -> str:
-        """What a reader of its scores must know; "" for nothing."""
-        return "smoke tests: made-up data, and a score means nothing" if asks_for_smoke(self.words) else ""
-
-    def report(self, done: Sequence[Run]) -> str:
-        """The command that shows these runs: beside what the paper printed, if they have a score of its table."""
-        scores = {name for run in done for name in run.metrics}
-        if not any(map(self.sweep.shows, scores)):
-            return shell_line("cse-report", f"runs={self.folder}")
-        elsewhere = [f"runs={self.folder}"] if self.folder != self.sweep.folder_of_jobs([]) else []
-        apart = [f"out=reports/smoke/{self.sweep.name}"] if asks_for_smoke(self.words) else []
-        return shell_line("cse-report", self.sweep.word, *elsewhere, *apart, *config_dirs())
+        """The refusal of a command that starts nothing."""
+        given = " ".join(texts_of(self.given_for_jobs))
+        return UserError(f"{given}: there is no job: a range is empty, or there is none to search")
 
 
 def starts_many(words: Sequence[Word], flags: Sequence[str]) -> str:
-    """The flag or word by which a line starts many jobs, rather than one; "" for one."""
+    """The flag or argument by which a command starts several jobs, rather than one; "" for one."""
     if RUN_ALONE.text in texts_of(words):
         return ""
     given = values_of(words)
@@ -106,7 +83,7 @@ def starts_many(words: Sequence[Word], flags: Sequence[str]) -> str:
 
 
 def read_line(typed: TypedLine) -> Line:
-    """The line that was typed, with -m among its flags or not. Raises UserError if it cannot start jobs,
+    """The command that was given, with -m among its flags or not. Raises UserError if it cannot start jobs,
     MissingResource if it needs a package that is missing."""
     words, program = typed.words, PROGRAMS[typed.command]
     refuse_words_of_one_job(words)
@@ -130,10 +107,13 @@ def read_line(typed: TypedLine) -> Line:
 
 
 def refuse_words_of_one_job(words: Sequence[Word]) -> None:
-    """Raise UserError for what a line of many jobs cannot have: a folder of one run, resume=, a launcher's process."""
+    """Raise UserError for what a command of several jobs cannot have: a folder of one run, resume=, a launcher's
+    process."""
     for word in words:
         if word.key.startswith(("hydra.run.", "hydra.sweep.")) and word.key != "hydra.sweep.dir":
-            raise UserError(f"{word} has no effect on a line of many jobs, whose folder is hydra.sweep.dir=FOLDER")
+            raise UserError(
+                f"{word} has no effect on a command of several jobs, whose folder is hydra.sweep.dir=FOLDER"
+            )
     if origin := started_from(words):
         raise UserError(f"{origin} starts one run: leave out -m and sweep=, and give each key one value")
     if "RANK" in os.environ:
@@ -141,12 +121,12 @@ def refuse_words_of_one_job(words: Sequence[Word]) -> None:
 
 
 def without_start(words: Sequence[Word]) -> list[Word]:
-    """The words that belong to the jobs, not to their start."""
+    """The arguments that belong to the jobs, not to their start."""
     return [word for word in words if Mark.OF_LINE not in role_of(word.key).marks]
 
 
-def options_of(words: Sequence[Word], sweep: Sweep | AdHocSweep) -> tuple[DictConfig, DictConfig | None]:
-    """A line's own settings, and those of its search, if it is one. Raises UserError for an unknown or invalid one."""
+def options_of(words: Sequence[Word], sweep: AnySweep) -> tuple[DictConfig, DictConfig | None]:
+    """A command's own settings, and its search's, if it is one. Raises UserError for an unknown or invalid one."""
     starts = ("jobs.", "dry_run", "hydra/sweeper", "hydra.sweeper.")
     texts = [word.text for word in words if word.key.startswith(starts)]
     texts += [sweep.word] if sweep.word else []
@@ -162,8 +142,8 @@ def options_of(words: Sequence[Word], sweep: Sweep | AdHocSweep) -> tuple[DictCo
 
 
 def check_launcher(launcher: str, words: Sequence[Word], parallel: int) -> None:
-    """Raise UserError for a launcher that cannot run jobs, or a word of another; MissingResource for one whose package
-    is missing."""
+    """Raise UserError for a launcher that cannot run jobs, or an argument of another; MissingResource for one whose
+    package is missing."""
     if launcher not in LAUNCHERS:
         raise UserError(f"hydra/launcher={launcher} is not a choice; it has {', '.join(LAUNCHERS)}")
     if launcher == "submitit_slurm":
@@ -179,6 +159,6 @@ def check_launcher(launcher: str, words: Sequence[Word], parallel: int) -> None:
 
 
 def sweep_of(given: Mapping[str, str]) -> str:
-    """The sweep that a line's values name; "" for none or sweep=null."""
+    """The sweep that a command's values name; "" for none or sweep=null."""
     named = given.get("sweep", "")
     return "" if named == "null" else named

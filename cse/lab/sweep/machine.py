@@ -3,71 +3,61 @@
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from queue import SimpleQueue
 
 from cse.errors import UserError
-from cse.lab.folder.status import State
 from cse.lab.sweep import process
 from cse.lab.sweep.job import PlannedJob
-from cse.lab.sweep.process import Outcome
-from cse.lab.sweep.start import Runner, Start
+from cse.lab.sweep.outcomes import Outcome, Outcomes
 
 
 class Machine:
-    """This machine as a place of jobs (see cse.lab.sweep.place). parallel: how many jobs run at a time.
+    """This machine as a place of jobs (see cse.lab.sweep.outcomes). parallel: how many jobs run at a time.
 
     Raises UserError if they need more GPUs than there are.
     """
+
+    submission = ""  # to nobody
 
     def __init__(self, jobs: Sequence[PlannedJob], parallel: int):
         self.jobs, self.parallel = jobs, parallel
         self.shares = shares_of(jobs, parallel)
 
-    def runner(self) -> Runner:
-        """Runs jobs here."""
-        return partial(run_here, shares=self.shares)
-
-    def print_advice(self) -> None:
-        """Print how many GPUs stay idle while jobs like the first one run."""
+    @property
+    def advice(self) -> str:
+        """How many GPUs stay idle while jobs like the first one run."""
         idle = len(visible_gpus()) - self.jobs[0].devices * self.parallel
-        if idle > 0:
-            more = "jobs.parallel=N runs N jobs, trainer.devices=N one job on N"
-            print(f"{idle} of this machine's GPUs are idle: {more}")
+        more = "jobs.parallel=N runs N jobs, trainer.devices=N one job on N"
+        return f"{idle} of this machine's GPUs are idle: {more}" if idle > 0 else ""
 
-    def print_submission(self) -> None:
-        """Nothing: jobs that run here are submitted to nobody."""
+    def run(self, jobs: Sequence[PlannedJob], outcomes: Outcomes) -> list[Outcome]:
+        """Run jobs, as many at a time as there are shares. Returns their outcomes in the same order."""
+        free: SimpleQueue[str | None] = SimpleQueue()
+        for share in self.shares:
+            free.put(share)
 
+        def run_one(job: PlannedJob) -> Outcome:
+            outcome = outcomes.refused(job)
+            if outcome is None:
+                share = free.get()
+                try:
+                    outcome = process.run_job(job, outcomes.folder / job.name, outcomes.signals, share)
+                finally:
+                    free.put(share)  # after an error too, or the next job would wait for ever
+            outcomes.record(outcome)
+            return outcome
 
-def run_here(planned: Sequence[PlannedJob], start: Start, shares: Sequence[str | None] = (None,)) -> list[Outcome]:
-    """Run jobs, as many at a time as there are shares (see shares_of). Returns their outcomes in the same order."""
-    slots: SimpleQueue[str | None] = SimpleQueue()
-    for share in shares:
-        slots.put(share)
-
-    def run(job: PlannedJob) -> Outcome:
-        if refusal := start.refusal():
-            outcome = Outcome(job.name, State.NOT_RUN, detail=refusal)
-        else:
-            share = slots.get()
-            try:
-                outcome = process.run_job(job, start.folder / job.name, start.signals, share)
-            finally:
-                slots.put(share)  # after an error too, or the next job would wait for ever
-        start.record(outcome)
-        return outcome
-
-    with ThreadPoolExecutor(len(shares)) as threads:
-        return list(threads.map(run, planned))
+        with ThreadPoolExecutor(self.parallel) as threads:
+            return list(threads.map(run_one, jobs))
 
 
-def shares_of(planned: Sequence[PlannedJob], parallel: int) -> list[str | None]:
+def shares_of(jobs: Sequence[PlannedJob], parallel: int) -> list[str | None]:
     """What each of `parallel` jobs sees of this machine's GPUs, as CUDA_VISIBLE_DEVICES has it; None: all of them.
 
     A job gets as many as it has devices. Jobs of one device may share a GPU; raises UserError if others would.
     """
     gpus = visible_gpus()
-    devices = max(job.devices for job in planned) if gpus else 1
+    devices = max(job.devices for job in jobs) if gpus else 1
     if devices > 1 and devices * parallel > len(gpus):
         raise UserError(
             f"jobs.parallel={parallel} trainer.devices={devices}: that takes {devices * parallel} GPUs, and "

@@ -1,18 +1,18 @@
-"""What decides the name of a job's folder, and the folder that the jobs of a line lie in.
+"""What decides the name of a job's folder, and the folder that the jobs of a command lie in.
 
 A job's name is what it shows, then a hash: seed_1-0a1b2c3d. What is shown is for the eye. Only the hash decides:
-two lines that mean the same job give the same hash, and a job that is done is not run again. The hash is over words, in
-any order:
+two commands that mean the same job give the same hash, and a job that is done is not run again. The hash is over
+arguments, in any order:
 
-    a job of a sweep      the words of its case and of its line that decide its numbers
-    a job of no sweep     the words of its line that decide its numbers, and its program
+    a job of a sweep      the arguments of its case and of its command that decide its numbers
+    a job of no sweep     the arguments of its command that decide its numbers, and its program
 
-Which keys decide a job's numbers, says names_a_job of cse.lab.settings.keys.Role. The axes of a line count as well, so
-that two of its jobs never share a folder.
+names_a_job of cse.lab.settings.keys.Role says which keys decide a job's numbers. The axes of a command decide as well,
+so that two of its jobs never share a folder.
 
-The jobs of a sweep lie in runs/PAPER/TABLE. The jobs of a line without a sweep lie in multirun/AXES-SETTINGS-HASH. That
-hash is over the program, the axes' keys and every other word that decides, so a longer axis (seed=1,2,3 instead of
-seed=1,2) keeps the folder.
+The jobs of a sweep lie in runs/PAPER/TABLE. The jobs of a command without a sweep lie in multirun/AXES-SETTINGS-HASH.
+That hash is over the program, the axes' keys and every other argument that decides, so a longer axis (seed=1,2,3
+instead of seed=1,2) keeps the folder.
 """
 
 import glob
@@ -29,7 +29,7 @@ SLUG = 80
 
 
 def decisive(words: Iterable[Word], axes: Sequence[str]) -> list[Word]:
-    """The words that decide a job's numbers, and those of its line's axes. axes: their keys."""
+    """The arguments that decide a job's numbers, and its command's axes. axes: their keys."""
     return [word for word in words if role_of(word.key).names_a_job or word.key in axes]
 
 
@@ -41,7 +41,7 @@ def name_in_sweep(case: str, shown: Sequence[Word], hashed: Iterable[str], order
 
 
 def name_without_sweep(program: str, words: Sequence[Word], axes: Sequence[str]) -> str:
-    """The name of a job of a line without a sweep. It shows the axes, or all that decides if there are none."""
+    """The name of a job of a command without a sweep. It shows the axes, or all that decides if there are none."""
     hashed = decisive(words, axes)
     of_axes = [word for word in words if word.key in axes]
     of_axes.sort(key=lambda word: axes.index(word.key))
@@ -49,7 +49,7 @@ def name_without_sweep(program: str, words: Sequence[Word], axes: Sequence[str])
 
 
 def folder_without_sweep(program: str, words: Sequence[Word], axes: Sequence[str]) -> Path:
-    """The folder of the jobs of a line without a sweep, relative to the working directory. words: each key once."""
+    """The folder of the jobs of a command without a sweep, relative to the working directory. words: each key once."""
     fixed = [word for word in words if word.key not in axes and role_of(word.key).names_a_job]
     first = "+".join(key.split(".")[-1].split("/")[-1] for key in axes)
     shown = sorted(fixed, key=lambda word: word.key)
@@ -58,7 +58,7 @@ def folder_without_sweep(program: str, words: Sequence[Word], axes: Sequence[str
 
 
 def short_name(shown: Sequence[Word], hashed: Iterable[str], first: str = "") -> str:
-    """A folder's name: `first`, the words `shown` in short, and the hash of others."""
+    """A folder's name: `first`, the arguments `shown` in short, and the hash of others."""
     lasts = [word.key.split(".")[-1] for word in shown]
     parts = [first] if first else []
     for last, word in zip(lasts, shown, strict=True):
@@ -71,7 +71,7 @@ def short_name(shown: Sequence[Word], hashed: Iterable[str], first: str = "") ->
 def name_in(folder: Path, name: str, case: str = "") -> str:
     """The name of what `folder` has with the hash of this name, else the name itself.
 
-    Another line may have shown other words. case: of a sweep, whose jobs may share a hash with those of other cases.
+    Another command may have shown other arguments. case: of a sweep, where jobs of several cases may share a hash.
     """
     hashed = name.rpartition("-")[2]
     same = [one.name for one in folder.glob(f"{glob.escape(case)}-*{hashed}" if case else f"*-{hashed}")]
@@ -79,5 +79,5 @@ def name_in(folder: Path, name: str, case: str = "") -> str:
 
 
 def hash_of(words: Iterable[str]) -> str:
-    """Eight hexadecimal digits that identify words in any order."""
+    """Eight hexadecimal digits that identify texts in any order."""
     return hashlib.sha1(" ".join(sorted(words)).encode()).hexdigest()[:8]

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from cse.errors import RunError, UserError
@@ -23,27 +22,9 @@ from cse.lab.settings.grammar import spell_word
 from cse.lab.settings.words import texts_of
 from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.names import hash_of
+from cse.lab.sweep.outcomes import Outcome
 from cse.score import Score
 from cse.training.signals import SIGNALS, SignalForwarder
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a job in one start. score: the one that selects. detail: the reason, or what to do.
-
-    seconds: it took.
-    """
-
-    job: str
-    state: State
-    score: Score | None = None
-    detail: str = ""
-    seconds: float = 0.0
-
-    @property
-    def failed(self) -> bool:
-        """Whether the job ended in a way that it should not have."""
-        return self.state in (State.FAILED, State.KILLED, State.INTERRUPTED)
 
 
 def run_job(job: PlannedJob, folder: Path, signals: SignalForwarder, gpus: str | None = None) -> Outcome:
@@ -85,14 +66,14 @@ def known_outcome(job: PlannedJob, folder: Path) -> Outcome | None:
             return Outcome(job.name, State.DONE_BEFORE, score_of(before), detail=doubts_about(before))
         detail = f"{folder} is done, with {changes_in_words(changed)}: move it away to run the job again"
         return Outcome(job.name, State.FAILED, detail=detail)
-    if job.scores and not read_run(job.scores[0]).is_done:
-        detail = f"it scores {job.scores[0]}, which is not done: {job.scores[1].line_of_sweep}"
+    if job.scores and not read_run(job.scores.folder).is_done:
+        detail = f"it scores {job.scores.folder}, which is not done: {job.scores.job.command_in_sweep}"
         return Outcome(job.name, State.FAILED, detail=detail)
     return None
 
 
 def doubts_about(run: Run) -> str:
-    """What a reader of a finished run's score must know: training did not help, or what of its code is another now."""
+    """What a reader of a finished run's score must know: training did not help, or which code has changed since."""
     doubts = ["no better than untrained"] if run.no_better else []
     if other := changed_code(run.results, run.config):
         doubts.append(f"by other code of {', '.join(other)}")
@@ -105,9 +86,9 @@ def final_outcome(job: PlannedJob, folder: Path, code: int, seconds: float, *, s
     if code == 0 and run.is_done:
         return Outcome(job.name, State.DONE, score_of(run), detail=doubts_about(run), seconds=seconds)
     if code > 128 or (stopped and -code in SIGNALS):  # it handled the signal, or died of it before it could
-        return Outcome(job.name, State.INTERRUPTED, detail="run the same line again to continue")
+        return Outcome(job.name, State.INTERRUPTED, detail="run the same command again to continue")
     if code < 0:
-        detail = f"by signal {-code}; run the same line again to continue from its last checkpoint"
+        detail = f"by signal {-code}; run the same command again to continue from its last checkpoint"
         return Outcome(job.name, State.KILLED, detail=detail, seconds=seconds)
     if running := running_outcome(job, folder):  # by another start, so this process was refused
         return running

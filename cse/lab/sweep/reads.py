@@ -1,6 +1,6 @@
-"""What the jobs of a line read (cse.lab.run.needs), or the datasets that are named beside settings."""
+"""What the jobs of a command read (cse.lab.run.needs), or the datasets that are named beside settings."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from cse.errors import UserError
 from cse.lab.run.needs import needs_of
@@ -10,9 +10,9 @@ from cse.lab.settings.keys import role_of
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.typed_line import read_typed_line
 from cse.lab.settings.words import Word, texts_of, values_of
-from cse.lab.sweep.job import COMMANDS, PlannedJob
+from cse.lab.sweep.engine import plan_line
+from cse.lab.sweep.job import COMMANDS, PlannedJob, one_of_each
 from cse.lab.sweep.line import read_line
-from cse.lab.sweep.plan import plan_line
 from cse.lab.sweep.sweeps import root_of
 from cse.needs import Need
 from cse.ranges import Mark
@@ -25,8 +25,8 @@ COMPUTING = ("seed", "case", "trainer", "objective", "augmentation", "masking")
 
 
 def needs_named(words: Sequence[str]) -> list[Need]:
-    """What a line reads, or what the runs of some datasets read. words: the line, after cse-eval if it is one of that
-    program's; or the names of datasets, with settings of the runs that read them (data.rows.language=de).
+    """What a command reads, or what the runs of some datasets read. words: the command's arguments, after cse-eval if
+    that is its program; or the names of datasets, with settings of the runs that read them (data.rows.language=de).
 
     Raises UserError for an unknown name or setting.
     """
@@ -38,7 +38,7 @@ def needs_named(words: Sequence[str]) -> list[Need]:
 
 
 def needs_of_line(texts: Sequence[str], command: str) -> list[Need]:
-    """What the jobs of a line read; of a search, one of its jobs."""
+    """What the jobs of a command read; of a search, one of its jobs."""
     typed = read_typed_line(texts, command)
     with explaining(texts_of(typed.words), command):
         return needs_of_jobs(plan_line(read_line(typed)).jobs)
@@ -48,7 +48,7 @@ def needs_of_datasets(names: Sequence[str], texts: Sequence[str]) -> list[Need]:
     """The datasets of these names, as runs with these settings read them. texts: the names, too."""
     settings = read_typed_line([text for text in texts if "=" in text], "train").words
     if "sweep" in values_of(settings):
-        raise UserError(f"{' '.join(texts)}: a line, or the names of datasets, but not both")
+        raise UserError(f"{' '.join(texts)}: give a command's arguments or the names of datasets, but not both")
     if unknown := [name for name in names if name not in DATASETS]:
         near = nearest(unknown[0], list(DATASETS))
         raise UserError(f"there is no dataset {unknown[0]}{near}; cse-data list shows them all")
@@ -61,20 +61,21 @@ def needs_of_datasets(names: Sequence[str], texts: Sequence[str]) -> list[Need]:
     return found
 
 
-def needs_of_jobs(planned: Sequence[PlannedJob]) -> list[Need]:
-    """What the jobs read, each once, without the runs of other jobs. Composing takes time, so the first of the jobs
-    that read the same answers for all."""
-    first: dict[tuple[str, ...], PlannedJob] = {}
-    for job in planned:
-        first.setdefault((job.program, *(word.text for word in job.words if may_be_read(word))), job)
+def needs_of_jobs(jobs: Sequence[PlannedJob]) -> list[Need]:
+    """What the jobs read, each once, without the runs of other jobs."""
     needs: list[Need] = []
-    for job in first.values():
+    for job in one_of_each(jobs, what_may_be_read):
         of_others = EncoderNeed if job.scores else ()
         needs += [need for need in needs_of(job.config) if not isinstance(need, of_others)]
     return list(dict.fromkeys(needs))
 
 
+def what_may_be_read(job: PlannedJob) -> Hashable:
+    """What jobs have in common that read the same."""
+    return (job.program, *(word.text for word in job.words if may_be_read(word)))
+
+
 def may_be_read(word: Word) -> bool:
-    """Whether what a job reads may depend on a word."""
+    """Whether what a job reads may depend on an argument."""
     chooses = is_group(word.key) or word.text.startswith("~")
     return chooses or Mark.ENCODER in role_of(word.key).marks or root_of(word) not in COMPUTING

@@ -4,7 +4,7 @@ VICReg's search in Pappadopulo & Farina 2024, with SMAC's hyper-parameter facade
 trials, five at least, then a random forest and expected improvement. A search that is started again continues: the jobs
 of the points that it remembers (memory.py) come first, as of a grid that is started again.
 
-To read: Searches, the plan of a line; Search, one of them, and its `run`; then what an axis is, and its values.
+To read: Searches, the plan of a command; Search, one of them, and its `run`; then what an axis is, and its values.
 """
 
 import contextlib
@@ -24,21 +24,25 @@ from cse.lab.settings.grammar import parse_word
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.words import Word, merged, texts_of
 from cse.lab.sweep.grid import combinations, one_by_one
-from cse.lab.sweep.job import PlannedJob
+from cse.lab.sweep.job import PlannedJob, check_jobs
 from cse.lab.sweep.line import Line
 from cse.lab.sweep.memory import Memory, Point
 from cse.lab.sweep.names import hash_of
-from cse.lab.sweep.start import Runner, Start, score_in_words
+from cse.lab.sweep.outcomes import Outcomes, Place
 
 if TYPE_CHECKING:  # the package smac is an extra
     from smac import HyperparameterOptimizationFacade as Facade
     from smac.runhistory.dataclasses import TrialInfo
 
+UNEVEN = 3.1
+"""An interval divided by it gives a fraction, where a key of whole numbers is refused."""
+
 
 class Searches:
-    """The plan of a line with a search (see cse.lab.sweep.plan): one for every combination of the axes in search_each.
+    """The plan of a command with a search (see cse.lab.sweep.engine).
 
-    settings: the config hydra.sweeper. Raises UserError if there is nothing to search.
+    It has a search for every combination of the axes in search_each. settings: the config hydra.sweeper. Raises
+    UserError if there is nothing to search.
     """
 
     def __init__(self, line: Line, settings: DictConfig):
@@ -56,19 +60,21 @@ class Searches:
 
     def check(self) -> None:
         """Raise UserError for a search of a seed, of a range without values or with values that its key cannot have,
-        for jobs that select by no score of dev, which a search would improve, and for a folder of other searches."""
+        for jobs that select by no score of dev, which a search would improve, for a folder of other searches, and for
+        a mistake in a job."""
         for search in self.searches:
             for axis in search.axes:
                 check_range(axis)
         first = self.searches[0]
         if first.example.program != "cse-train" or first.example.config.trainer.select is None:
             raise UserError(
-                "hydra/sweeper=smac improves the score that selects a step: cse-train with trainer.select=dev/..."
+                "hydra/sweeper=smac improves the score that selects a checkpoint: cse-train with trainer.select=dev/..."
             )
         for axis in first.axes:
             first.check_values(axis)
         for search in self.searches:
             search.memory.check()
+        check_jobs(self.jobs)
 
     @property
     def size(self) -> str:
@@ -83,7 +89,7 @@ class Searches:
         count = len(self.jobs)
         jobs = f"{count} {'job' if count == 1 else 'jobs'} x {self.settings.n_trials} trials"
         return (
-            f"{self.line.title}: {jobs}, in {self.line.folder}\n"
+            f"{self.line.sweep.name}: {jobs}, in {self.line.folder}\n"
             f"each trial has values of {self.searches[0].memory.ranges_in_words()}"
         )
 
@@ -92,25 +98,15 @@ class Searches:
         """How many jobs it gives a cluster at a time."""
         return 1
 
-    def run(self, start: Start, run: Runner) -> None:
-        """Run one search after the other."""
+    def run(self, place: Place, outcomes: Outcomes) -> list[str]:
+        """Run one search after the other. Returns the names of the trials that were asked for."""
         for search in self.searches:
-            search.run(start, run)
-
-    def conclude(self, start: Start, report: str) -> None:
-        """Print a table of the trials, and the best of them. report: the command that shows them."""
-        names = list(start.outcomes)
-        start.print_table(self.line.title, names)
-        best = start.best
-        if best and best.score:
-            like = sum(one.score == best.score for one in start.outcomes.values()) - 1
-            tied = f", and {like} more like it" if like else ""
-            print(f"best trial: {best.job}, {score_in_words(best.score)}{tied}")
-        start.print_next(names, report)
+            search.run(place, outcomes)
+        return list(outcomes.by_job)
 
 
 class Search:
-    """One search. words: those of each of its jobs, an axis with its range. axes: the words that it varies.
+    """One search. words: the arguments of each of its jobs, an axis with its range. axes: the ones that it varies.
 
     memory: the points that it asked for. Searches of one folder differ in search_each alone.
     """
@@ -135,56 +131,79 @@ class Search:
         interval = interval_of(axis)
         texts = choices_of(axis) if interval is None else [str(interval.start), str(interval.end)]
         if interval is not None and isinstance(interval.start, float):
-            texts.append(str(interval.start + (interval.end - interval.start) / 3.1))
+            texts.append(str(interval.start + (interval.end - interval.start) / UNEVEN))
         for text in texts:
-            tried = replace(axis, text=f"{axis.key}={text}")
-            try:
-                self.line.job(merged([*first_values(self.words), tried])).checked()
-            except UserError as error:
-                whole = f"; {axis.key}=int({axis.spelled}) has whole numbers"
-                hint = whole if interval is not None and "integer" in str(error) else ""
-                raise UserError(f"{axis}: {error}{hint}") from error
+            error = self.refusal_of(axis, text)
+            if error is None:
+                continue
+            hint = ""
+            if interval is not None and self.refusal_of(axis, f"{float(text):.0f}") is None:
+                hint = f"; {axis.key}=int({axis.spelled}) has whole numbers"
+            raise UserError(f"{axis}: {error}{hint}") from error
 
-    def run(self, start: Start, run: Runner) -> None:
+    def refusal_of(self, axis: Word, text: str) -> UserError | None:
+        """The error of a job with this value of an axis, or None."""
+        try:
+            self.line.job(merged([*first_values(self.words), replace(axis, text=f"{axis.key}={text}")])).checked()
+        except UserError as error:
+            return error
+        return None
+
+    def run(self, place: Place, outcomes: Outcomes) -> None:
         """Ask, run and tell until all trials are made, by this or an earlier start.
 
         It searches `key=interval(a,b)` (uniform), `key=int(interval(a,b))` and `key=choice(...)`, for the best of the
         score that selects. It ends early where every point was tried.
         """
-        from ConfigSpace import Configuration
-        from smac.runhistory.dataclasses import TrialInfo, TrialValue
+        from smac.runhistory.dataclasses import TrialValue
 
-        wanted = self.settings.n_trials
         optimiser = optimiser_of(self.axes, self.settings, self.memory.file.parent)
-        known, count, name = self.memory.points(), 0, self.memory.file.stem
-        start.plan_search(name, wanted)
-        while count < wanted and start.refusal() is None:
+        outcomes.write_trials(self.name, self.settings.n_trials)
+        for trials in self.batches(optimiser, outcomes):
+            jobs = [self.line.job(merged([*self.words, *at_point(self.axes, trial.config)])) for trial in trials]
+            outcomes.write_plan(jobs, self.name)
+            for trial, outcome in zip(trials, place.run(jobs, outcomes), strict=True):
+                if score := outcome.score:  # a failure, which may be the machine's, is ignored by the optimizer
+                    optimiser.tell(trial, TrialValue(cost=score.value if score.lower_is_better else -score.value))
+
+    @property
+    def name(self) -> str:
+        """Its name in the folder's plan."""
+        return self.memory.file.stem
+
+    def batches(self, optimiser: "Facade", outcomes: Outcomes) -> Iterator[list["TrialInfo"]]:
+        """The trials that are run at a time: of the points that earlier starts asked for, then new ones."""
+        from ConfigSpace import Configuration
+        from smac.runhistory.dataclasses import TrialInfo
+
+        space = optimiser.scenario.configspace
+        known = [TrialInfo(Configuration(space, values=point), seed=0) for point in self.memory.points()]
+        count, wanted = 0, self.settings.n_trials
+        while count < wanted and not outcomes.refusal():
             size = min(self.settings.batch, wanted - count)
-            space = optimiser.scenario.configspace
-            trials = [TrialInfo(Configuration(space, values=point), seed=0) for point in known[:size]]
-            trials = trials or list(self.new_trials(optimiser, size))
+            trials = known[count : count + size] or self.new_trials(optimiser, size)
             if not trials:
                 print(f"every point of {self.memory.ranges_in_words()} was tried: {count} of {wanted} trials")
-                start.plan_search(name, count)
-                break
-            known = known[size:]
-            jobs = [self.line.job(merged([*self.words, *at_point(self.axes, trial.config)])) for trial in trials]
-            start.plan(jobs, name)
-            for trial, outcome in zip(trials, run(jobs, start), strict=True):
-                if score := outcome.score:  # a failure, which may be the machine's, teaches nothing
-                    optimiser.tell(trial, TrialValue(cost=score.value if score.lower_is_better else -score.value))
+                outcomes.write_trials(self.name, count)
+                return
+            yield trials
             count += len(trials)
 
-    def new_trials(self, optimiser: "Facade", number: int) -> Iterator["TrialInfo"]:
+    def new_trials(self, optimiser: "Facade", number: int) -> list["TrialInfo"]:
         """So many, or fewer where every point of the ranges was tried."""
         from smac.main.exceptions import ConfigurationSpaceExhaustedException
 
-        with contextlib.suppress(ConfigurationSpaceExhaustedException):
-            for _ in range(number):
+        known = self.memory.points()
+        trials: list[TrialInfo] = []
+        with contextlib.suppress(ConfigurationSpaceExhaustedException, StopIteration):
+            while len(trials) < number:
                 trial = optimiser.ask()
                 point: Point = {key: as_python(value) for key, value in trial.config.items()}
+                if point in known:  # its job failed in an earlier start, so the optimizer does not know it
+                    continue
                 self.memory.add(point)
-                yield trial
+                trials.append(trial)
+        return trials
 
 
 def optimiser_of(axes: Sequence[Word], settings: DictConfig, folder: Path) -> "Facade":
@@ -219,8 +238,8 @@ def check_range(axis: Word) -> None:
     """Raise UserError for a seed, and for an interval without values or, if logarithmic, with some below 0."""
     if axis.key.rpartition(".")[2] == "seed":
         raise UserError(
-            f"{axis}: a search of seeds finds the luckiest one. Give one seed; the report of the search has the line "
-            "that trains more seeds of its best"
+            f"{axis}: a search of seeds finds the luckiest one. Give one seed; the report of the search has the "
+            "command that trains more seeds of its best"
         )
     interval = interval_of(axis)
     if interval is None:
@@ -230,7 +249,7 @@ def check_range(axis: Word) -> None:
 
 
 class Interval(NamedTuple):
-    """The values of an axis of which a search chooses any between two. is_log: it chooses their logarithm."""
+    """An axis that may have any value between two. is_log: a search chooses the logarithm."""
 
     start: float
     end: float
@@ -238,7 +257,7 @@ class Interval(NamedTuple):
 
 
 def interval_of(word: Word) -> Interval | None:
-    """The interval of key=interval(a,b), tag(log,interval(a,b)) or int(interval(a,b)); None for another word."""
+    """The interval of key=interval(a,b), tag(log,interval(a,b)) or int(interval(a,b)); None for another argument."""
     from hydra.core.override_parser.types import IntervalSweep
 
     value = word.parsed
@@ -255,12 +274,12 @@ def choices_of(axis: Word) -> list[str]:
 
 
 def first_values(words: Iterable[Word]) -> list[Word]:
-    """The words with each axis at its first value, or at the lower end of its interval."""
+    """The arguments with each axis at its first value, or at the lower end of its interval."""
     return [first_value(word) for word in merged(words)]
 
 
 def first_value(word: Word) -> Word:
-    """The word with one value: the first of its values, or the lower end of its interval."""
+    """The argument with one value: the first of its values, or the lower end of its interval."""
     interval = interval_of(word)
     return one_by_one(word)[0] if interval is None else replace(word, text=f"{word.key}={interval.start}")
 
@@ -271,7 +290,7 @@ def at_point(axes: Sequence[Word], point: Mapping[str, object]) -> list[Word]:
 
 
 def value_in_digits(value: object) -> str:
-    """A value as a word has it."""
+    """A value as an argument has it."""
     return f"{value:.6g}" if isinstance(value, float) else f"{value}"
 
 

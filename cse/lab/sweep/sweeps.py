@@ -1,11 +1,12 @@
-"""What a line of many runs, and in which folder: a `Sweep` with a YAML, or an `AdHocSweep`, which is all on the line.
+"""What a command of several jobs runs, and in which folder: a `Sweep`, which has a YAML, or an `AdHocSweep`, which is
+all on the command line.
 
 A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds settings, like any config, and
 
     hydra.sweeper.params  the axes, in Hydra's notation; on the command line KEY=... replaces an axis
-    cases                 {name: [word, ...]}: rows that differ in several settings at once. `case` is then one more
+    cases                 {name: [argument, ...]}: rows that differ in several settings at once. `case` is then one more
                           axis, over all of them; case=a,b picks some. A case that trains nothing is
-                          {program: cse-eval, set: [word, ...]}, with settings of cse-eval only; with
+                          {program: cse-eval, set: [argument, ...]}, with settings of cse-eval only; with
                           `of: PAPER/TABLE/CASE` it scores the run of another sweep's case
     same_runs_as          the sweep whose folder these jobs share, so that one run serves several tables
     search_each           the axes that are not searched: every combination of their values gets its own search
@@ -13,28 +14,29 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
 
 What several tables of a paper share is in a file one folder deeper, which their `defaults` name.
 
-Read in this order: Case and Sweep, whose `job` is made of a case's words and a line's; AdHocSweep; load_sweep.
+Read in this order: AnySweep, what both have in common; Case and Sweep, whose `job` is made of a case's arguments and a
+command's; AdHocSweep; load_sweep.
 cse.lab.sweep.names says what decides the name of a job's folder.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 from omegaconf import OmegaConf
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError, model_validator
 
 from cse.errors import UserError
 from cse.lab.settings.compose import composed, without_hydra
-from cse.lab.settings.grammar import quoted
+from cse.lab.settings.grammar import quoted, spell_word
 from cse.lab.settings.groups import SWEEP_KEYS, file_of
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.schema import Evaluate, Train
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.values import SWITCH, Config
 from cse.lab.settings.words import RUN_ALONE, Word, merged, values_of
-from cse.lab.sweep.job import PlannedJob
+from cse.lab.sweep.job import PlannedJob, ScoredRun
 from cse.lab.sweep.names import decisive, folder_without_sweep, name_in, name_in_sweep, name_without_sweep
 
 SCORING = {"model", "hydra", *Evaluate.__annotations__}
@@ -43,8 +45,41 @@ SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}
 """The keys that cse-eval shares with cse-train."""
 
 
+class AnySweep(Protocol):
+    """What a Sweep and an AdHocSweep have in common."""
+
+    @property
+    def name(self) -> str:
+        """PAPER/TABLE, or the program."""
+
+    @property
+    def word(self) -> str:
+        """The argument that names it; "" for none."""
+
+    @property
+    def search_each(self) -> Sequence[str]:
+        """The axes that are not searched."""
+
+    @property
+    def reported(self) -> Set[str]:
+        """The names in its report, the scores' among them."""
+
+    def axes(self, given: Sequence[Word]) -> list[Word]:
+        """Its own axes that no given argument replaces."""
+
+    def folder_of_jobs(self, words: Sequence[Word]) -> Path:
+        """The folder of its jobs, relative to the working directory. words: given for them."""
+
+    def job(self, words: Sequence[Word], axes: Sequence[str], folder: Path) -> PlannedJob:
+        """The job of one combination of values, with the name that `folder` has for it, if it has one.
+
+        axes: the keys of its command's axes, which name its folder whatever they decide. folder: of the command's jobs.
+        Raises UserError for an unknown case.
+        """
+
+
 class Case(BaseModel):
-    """One row. set: words for `program`. of: the PAPER/TABLE/CASE whose run cse-eval scores."""
+    """One row. set: arguments of `program`. of: the PAPER/TABLE/CASE whose run cse-eval scores."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,7 +90,7 @@ class Case(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def from_list(cls, content: object) -> object:
-        """A plain list is the words of a case that trains."""
+        """A plain list has the arguments of a case that trains."""
         return {"set": content} if isinstance(content, list) else content
 
     @model_validator(mode="after")
@@ -93,7 +128,7 @@ class Sweep(BaseModel):
 
     @property
     def word(self) -> str:
-        """What names it on a line."""
+        """The argument that names it."""
         return f"sweep={self.name}"
 
     @property
@@ -110,21 +145,22 @@ class Sweep(BaseModel):
         """The folder of its jobs, relative to the working directory; smoke tests have one apart from real runs."""
         return Path("runs", "smoke" if asks_for_smoke(words) else "", self.folder)
 
-    def shows(self, score: str) -> bool:
-        """Whether its report names the score."""
+    @property
+    def reported(self) -> Set[str]:
+        """The names in its report, the scores' among them."""
         block = self.report or {}
-        return repr(score) in repr([block.get(key) for key in ("rows", "columns", "metric", "select", "figures")])
+        return texts_in([block.get(key) for key in ("rows", "columns", "metric", "select", "figures")])
 
-    def axes(self, typed: Sequence[Word] = ()) -> list[Word]:
-        """The axes that no typed word replaces."""
+    def axes(self, given: Sequence[Word] = ()) -> list[Word]:
+        """The axes that no given argument replaces."""
         axes = {"case": ",".join(self.cases)} if self.cases else {}
         axes |= self.params
-        for word in typed:
+        for word in given:
             axes.pop(word.key, None)
         return [Word(f"{key}={values}", by="sweep") for key, values in axes.items()]
 
     def case_of(self, words: Sequence[Word]) -> Case:
-        """The case that the words name; one that sets nothing if they name none. Raises UserError for an unknown."""
+        """The case that the arguments name; one that sets nothing if none is. Raises UserError for an unknown one."""
         name = values_of(words).get("case")
         if name is not None and name not in self.cases:
             near = nearest(name, list(self.cases))
@@ -132,16 +168,19 @@ class Sweep(BaseModel):
             raise UserError(f"case={name} is not a case of sweep={self.name}{near}; it has {has}")
         return Case() if name is None else self.cases[name]
 
-    def job(self, words: Sequence[Word], axes: Sequence[str] = ()) -> PlannedJob:
-        """The job of one combination. axes: the keys of its line's axes, which name its folder whatever they decide.
-
-        Raises UserError for an unknown case.
-        """
+    def job(self, words: Sequence[Word], axes: Sequence[str] = (), folder: Path | None = None) -> PlannedJob:
+        """The job of one combination, as AnySweep says. folder: None for a job that no command runs."""
         words = [word for word in words if word.key != "sweep"]
         case = self.case_of(words)
         if case.program == "cse-train":
-            return self.training(case, words, axes)
-        return self.evaluation(case, words, axes) if case.of is None else self.scoring(case, case.of, words, axes)
+            job = self.training(case, words, axes)
+        elif case.of is None:
+            job = self.evaluation(case, words, axes)
+        else:
+            job = self.scoring(case, self.scored_run(case.of, words, folder), words, axes)
+        if folder is None:
+            return job
+        return replace(job, name=name_in(folder, job.name, values_of(words).get("case", "")))
 
     def training(self, case: Case, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
         """The job of a case that trains."""
@@ -159,29 +198,44 @@ class Sweep(BaseModel):
 
     def evaluation(self, case: Case, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
         """The job of a case that scores an encoder that no run made."""
-        words = [word for word in words if root_of(word) in SCORING]
-        settings = merged([*case.words, *words])
-        return PlannedJob(self.name_of_job(words, settings, axes), "cse-eval", in_order_of_givers(settings))
+        own = [word for word in words if root_of(word) in SCORING]
+        settings = merged([*case.words, *own])
+        return PlannedJob(self.name_of_job(own, settings, axes), "cse-eval", in_order_of_givers(settings))
 
-    def scoring(self, case: Case, of: str, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
-        """The job of a case that scores the run of another sweep's case. of: that case, PAPER/TABLE/CASE."""
-        folder, trained = scored_run(of, words)
+    def scoring(self, case: Case, scored: ScoredRun, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
+        """The job of a case that scores the run of a case, `scored`."""
         own = [word for word in words if root_of(word) in SCORING and root_of(word) not in ("model", "checkpoint")]
         settings = merged([*case.words, *own])
-        checkpoint = Word(f"checkpoint={quoted(str(folder))}", by="sweep")
-        name = self.name_of_job(words, settings, axes, f"checkpoint=run:{folder.name}")
-        return PlannedJob(name, "cse-eval", in_order_of_givers([checkpoint, *settings]), (folder, trained))
+        checkpoint = Word(f"checkpoint={quoted(str(scored.folder))}", by="sweep")
+        run = Word(f"checkpoint=run:{scored.folder.name}")  # in the name: its folder may be moved
+        name = self.name_of_job(words, [run, *settings], axes)
+        return PlannedJob(name, "cse-eval", in_order_of_givers([checkpoint, *settings]), scored)
 
-    def name_of_job(self, words: Sequence[Word], settings: Sequence[Word], axes: Sequence[str], *more: str) -> str:
-        """The name of a job's folder. words: of its line, to be shown. settings: with those of its case, to be hashed;
-        more: so too. `case` stands for its own words."""
-        shown = [word for word in decisive(words, axes) if word.key != "case"]
-        hashed = [word.text for word in decisive(settings, axes) if word.key != "case"]
-        case = values_of(words).get("case", "")
-        return name_in_sweep(case, shown, [*more, *hashed], order=list(dict.fromkeys([*self.params, "seed"])))
+    def scored_run(self, of: str, words: Sequence[Word], folder: Path | None) -> ScoredRun:
+        """The run of a case that a case of this sweep scores. of: PAPER/TABLE/CASE.
+
+        words: of the command that scores it; its settings of training are the run's, too. folder: of the command's
+        jobs, in which the run lies as well if both sweeps share a folder.
+        """
+        name, _, case = of.rpartition("/")
+        training = [word for word in words if root_of(word) not in SCORING - SHARED]
+        sweep = load_sweep(name)
+        default = sweep.folder_of_jobs(training)
+        place = folder if folder is not None and sweep.folder == self.folder else default
+        elsewhere = [Word(spell_word("hydra.sweep.dir", str(place)), by="sweep")] if place != default else []
+        job = sweep.job([Word(f"case={case}", by="sweep"), *training, *elsewhere], folder=place)
+        return ScoredRun(place.absolute() / job.name, job)
+
+    def name_of_job(self, shown: Sequence[Word], hashed: Sequence[Word], axes: Sequence[str]) -> str:
+        """The name of a job's folder: what of `shown` and `hashed` decides its numbers, without `case`, which stands
+        for the arguments of its own."""
+        case = values_of(shown).get("case", "")
+        shown = [word for word in decisive(shown, axes) if word.key != "case"]
+        texts = [word.text for word in decisive(hashed, axes) if word.key != "case"]
+        return name_in_sweep(case, shown, texts, order=list(dict.fromkeys([*self.params, "seed"])))
 
     def words_beside(self, words: Sequence[Word]) -> list[Word]:
-        """The words of a run that change a table and that neither the axes nor its case contain."""
+        """The arguments of a run that change a table and that neither the axes nor its case contain."""
         axes = {"case", "checkpoint", *self.params}
         case = self.cases.get(values_of(words).get("case", ""), Case())
         rest = [word for word in words if not word.text.startswith("~") and word.text not in case.set]
@@ -190,45 +244,31 @@ class Sweep(BaseModel):
 
 @dataclass(frozen=True)
 class AdHocSweep:
-    """The sweep of a line that names none: all that its jobs are is on the line. name: its program."""
+    """The sweep of a command that names none: all that its jobs are is on the command line. name: its program."""
 
     name: str
     word: str = ""
     search_each: tuple[str, ...] = ()
+    reported: frozenset[str] = frozenset()
 
-    def axes(self, typed: Sequence[Word]) -> list[Word]:
-        """None beside those of the line."""
+    def axes(self, given: Sequence[Word]) -> list[Word]:
+        """None of its own."""
         return []
-
-    def shows(self, score: str) -> bool:
-        """False: it has no report."""
-        return False
 
     def folder_of_jobs(self, words: Sequence[Word]) -> Path:
         """The folder of its jobs, relative to the working directory."""
         return folder_without_sweep(self.name, merged(words), axes_of(words))
 
-    def job(self, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
-        """The job of one combination. axes: the keys of its line's axes."""
+    def job(self, words: Sequence[Word], axes: Sequence[str], folder: Path) -> PlannedJob:
+        """The job of one combination, as AnySweep says."""
         words = merged(words)
         resume = [Word("resume=auto", by="sweep")] if self.name == "cse-train" else []
-        name = name_without_sweep(self.name, words, axes)
+        name = name_in(folder, name_without_sweep(self.name, words, axes))
         return PlannedJob(name, self.name, in_order_of_givers([*resume, *words]))
 
 
-def scored_run(of: str, words: Sequence[Word]) -> tuple[Path, PlannedJob]:
-    """The folder and the job of another sweep's case. of: PAPER/TABLE/CASE. words: of a line that scores it; what they
-    say of training is said of that job."""
-    name, _, case = of.rpartition("/")
-    training = [word for word in words if root_of(word) not in SCORING - SHARED]
-    sweep = load_sweep(name)
-    job = sweep.job([Word(f"case={case}", by="sweep"), *training])
-    folder = sweep.folder_of_jobs(training).absolute()
-    return folder / name_in(folder, job.name, case), job
-
-
 def in_order_of_givers(words: Sequence[Word]) -> list[Word]:
-    """A job's words: a sweep's, RUN_ALONE, then a person's. By this order recorded_words knows who gave each."""
+    """A job's arguments: a sweep's, RUN_ALONE, then a person's. By this order recorded_words knows who gave each."""
     given = [word for word in words if word.by == "sweep"]
     return [*given, RUN_ALONE, *(word for word in words if word.by == "person")]
 
@@ -265,5 +305,14 @@ def load_sweep(name: str) -> Sweep:
 
 
 def asks_for_smoke(words: Sequence[Word]) -> bool:
-    """Whether a line's words make its jobs smoke tests."""
+    """Whether a command's arguments make its jobs smoke tests."""
     return bool(SWITCH.get(values_of(words).get("smoke", "").lower()))
+
+
+def texts_in(node: object) -> set[str]:
+    """All texts of a config, at any depth."""
+    if isinstance(node, Mapping):
+        return texts_in([*node.keys(), *node.values()])
+    if isinstance(node, list):
+        return set().union(*map(texts_in, node))
+    return {node} if isinstance(node, str) else set()

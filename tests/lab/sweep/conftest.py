@@ -9,7 +9,7 @@ from typed import line_typed
 
 from cse.lab.settings.explaining import explaining
 from cse.lab.sweep import engine, process
-from cse.lab.sweep.start import Start
+from cse.lab.sweep.outcomes import Outcomes
 
 FAKE = """
 import json, os, signal, sys
@@ -32,6 +32,17 @@ Many = Callable[..., tuple[int, dict[str, str]]]
 
 
 @pytest.fixture
+def own_sweep(tmp_path, monkeypatch) -> str:
+    """The name of a sweep of the user's own with two cases, of which one scores the run of the other."""
+    file = tmp_path / "own" / "sweep" / "mine" / "one.yaml"
+    file.parent.mkdir(parents=True)
+    cases = "{scored: {program: cse-eval, of: mine/one/trained, set: ['eval=[stsb]']}, trained: [model=minilm]}"
+    file.write_text(f"# @package _global_\ncases: {cases}\n")
+    monkeypatch.setenv("CSE_CONF", str(tmp_path / "own"))
+    return "mine/one"
+
+
+@pytest.fixture
 def many(tmp_path, monkeypatch) -> Many:
     """A function that starts the jobs of a line in tmp_path and returns the exit code and each job's state by name.
 
@@ -40,7 +51,7 @@ def many(tmp_path, monkeypatch) -> Many:
     """
     starts = []
 
-    class Kept(Start):
+    class Kept(Outcomes):
         def __init__(self, *arguments, **options):
             super().__init__(*arguments, **options)
             starts.append(self)
@@ -53,12 +64,12 @@ def many(tmp_path, monkeypatch) -> Many:
         monkeypatch.setattr(process, "command_of", command)
         with explaining(line.split(), "train"):
             code = engine.run_line(line_typed(line.split(), program))
-        outcomes = sorted(starts[-1].outcomes.items())
+        outcomes = sorted(starts[-1].by_job.items())
         return code, {name.rpartition("-")[0]: outcome.state for name, outcome in outcomes}
 
     run.jobs = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["cse-train", "THE", "LINE"])
-    monkeypatch.setattr(engine, "Start", Kept)
+    monkeypatch.setattr(engine, "Outcomes", Kept)
     monkeypatch.setattr(process, "differences", lambda job, results: [])
     return run

@@ -11,6 +11,7 @@ import pytest
 from typed import line_typed
 
 from cse.errors import Interrupted, UserError
+from cse.lab.folder.jobs_file import jobs_without_run
 
 cluster = pytest.importorskip("cse.lab.sweep.cluster", reason="needs cse-lab[launchers]", exc_type=ImportError)
 from submitit.core.utils import FailedJobError, UncompletedJobError  # noqa: E402
@@ -97,6 +98,24 @@ def test_after_a_failure_jobs_that_have_not_started_are_cancelled(many, handed, 
     assert [one.cancelled for one in handed] == [False, False, True]
 
 
+def test_after_a_known_failure_nothing_is_submitted(many, handed, monkeypatch):
+    assert many("-m seed=2 hydra.sweep.dir=here")[0] == 0
+    monkeypatch.setattr(process, "differences", lambda job, results: ["other content of text.txt"])
+    states = {"seed_1": "not run", "seed_2": "failed", "seed_3": "not run"}
+    assert many(f"{LINE} hydra.sweep.dir=here jobs.fail_fast=true") == (1, states)
+    assert not handed
+
+
+def test_after_a_signal_jobs_that_score_other_jobs_do_not_fail(many, own_sweep, handed, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(Handed, "waits", True)
+    with pytest.raises(Interrupted):
+        many(f"sweep={own_sweep} hydra/launcher=submitit_slurm")
+    assert "0 of 2 done\n" in capsys.readouterr().out
+    assert [one.call[1].program for one in handed] == ["cse-train"]
+    left = {job.program: job.state for job in jobs_without_run([tmp_path])}
+    assert left == {"cse-train": "not started", "cse-eval": "not started"}
+
+
 def test_a_machine_without_slurm_is_refused(many, tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda program: None)
     with pytest.raises(UserError, match="srun"):
@@ -162,10 +181,12 @@ def line_of(*launch: str) -> line.Line:
      ["3 GPUs of each job would be idle: trainer.devices=4", "--time=9"]),
     ("seed=1 hydra.launcher.nodes=2 hydra.launcher.tasks_per_node=4 hydra.launcher.gpus_per_node=4",
      ["GPUs a job 8, processes of each 8"]),
+    ("seed=1 hydra.launcher.nodes=2-4 hydra.launcher.tasks_per_node=4 hydra.launcher.gpus_per_node=4",
+     ["GPUs a job 8, processes of each 8", "--nodes=2-4"]),
     ("seed=1 trainer.devices=8 hydra.launcher.nodes=2 hydra.launcher.gpus_per_node=4",
      ["hydra.launcher.tasks_per_node=4 without trainer.devices uses all 4 of each node"]),
     ("seed=1 trainer.devices=2 hydra.launcher.gpus_per_node=1 hydra.launcher.setup=hostname",
-     ["trainer.devices=2 needs as many GPUs", "\nhostname\n", "hydra.launcher.python=python runs that of"]),
+     ["trainer.devices=2 needs as many GPUs", "\nhostname\n", "hydra.launcher.python=python runs the one of setup"]),
     ("seed=1 hydra.launcher.cpus_per_task=4 'hydra.launcher.srun_args=[\"-l\"]'",
      ["#SBATCH --cpus-per-task=4", " --cpus-per-task=4 -l "]),
 ])  # fmt: skip

@@ -18,7 +18,7 @@ from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.settings.words import values_of
 from cse.lab.sweep import engine, line, machine, process
-from cse.lab.sweep.plan import plan_line
+from cse.lab.sweep.engine import plan_line
 from cse.score import Score
 
 LINE = "sweep=whitenedcse/table5 tracker=none"  # m = 2, 3, 4, 5
@@ -67,17 +67,23 @@ def test_a_job_that_another_process_runs_is_left_alone(many, tmp_path):
     assert many(line) == (0, {"m_2": "done", "m_3": "done before"})
 
 
-def test_an_evaluation_needs_its_run_and_starts_after_it(many, tmp_path, monkeypatch, capsys):
+def test_an_evaluation_needs_its_run_and_starts_after_it(many, own_sweep, capsys):
     assert many("sweep=nonling/figure4 case=audio_bert smoke=true") == (1, {"audio_bert-smoke_True": "failed"})
     assert "cse-train sweep=nonling/table2 case=audio_bert smoke=True" in capsys.readouterr().out
-    file = tmp_path / "own" / "sweep" / "mine" / "one.yaml"
-    file.parent.mkdir(parents=True)
-    cases = "{scored: {program: cse-eval, of: mine/one/trained, set: ['eval=[stsb]']}, trained: [model=minilm]}"
-    file.write_text(f"# @package _global_\ncases: {cases}\n")
-    monkeypatch.setenv("CSE_CONF", str(tmp_path / "own"))
-    assert many("sweep=mine/one jobs.parallel=2") == (0, {"scored": "done", "trained": "done"})
+    assert many(f"sweep={own_sweep} jobs.parallel=2") == (0, {"scored": "done", "trained": "done"})
     assert [job.program for job in many.jobs[-2:]] == ["cse-train", "cse-eval"]
     assert many("-m checkpoint=a,b eval=stsb", program="cse-eval")[0] == 0
+
+
+def test_an_evaluation_scores_the_run_in_the_folder_of_its_own_command(many, own_sweep, tmp_path, capsys):
+    """It is not an older run of the same name in runs/."""
+    assert many(f"sweep={own_sweep}") == (0, {"scored": "done", "trained": "done"})
+    assert many(f"sweep={own_sweep} hydra.sweep.dir=here case=scored") == (1, {"scored": "failed"})
+    assert "cse-train sweep=mine/one case=trained hydra.sweep.dir=here" in capsys.readouterr().out
+    assert many(f"sweep={own_sweep} hydra.sweep.dir=here jobs.parallel=2") == (0, {"scored": "done", "trained": "done"})
+    checkpoint = values_of(many.jobs[-1].words)["checkpoint"]
+    assert Path(checkpoint).parent == tmp_path / "here"
+    assert (Path(checkpoint) / "results.json").is_file()
 
 
 def test_parallel_jobs_have_their_own_gpus_and_idle_ones_are_mentioned(many, tmp_path, monkeypatch, capsys):
@@ -132,7 +138,7 @@ def signal_when(is_time) -> None:
 def test_after_a_signal_running_jobs_save_and_no_other_starts(many, tmp_path, capsys, parallel):
     before = signal.getsignal(signal.SIGUSR1)
     signal_when(lambda: len(list(tmp_path.rglob("waits"))) == parallel)
-    with pytest.raises(Interrupted, match=r"SIGUSR1.*this goes on: cse-train -m seed=1,2,3") as error:
+    with pytest.raises(Interrupted, match=r"SIGUSR1.*to continue: cse-train -m seed=1,2,3") as error:
         many(f"-m seed=1,2,3 jobs.parallel={parallel}", "wait seed")
     assert error.value.code == 128 + signal.SIGUSR1
     assert signal.getsignal(signal.SIGUSR1) == before
@@ -181,6 +187,27 @@ def test_smac_finds_the_best_and_continues_where_it_stopped(many, tmp_path, monk
     assert asked[8:16] == asked[:8]  # as jobs of a grid: here none has a folder that says it is done
     assert len(asked) == 8 + 14
     assert sum(asked[-5:]) < sum(asked[:5])
+
+
+def test_a_point_that_fails_again_is_not_asked_for_again(many, tmp_path, monkeypatch):
+    pytest.importorskip("smac", reason="needs the package smac")
+    rates = []
+
+    def run(job, folder, signals, gpu=None):
+        rates.append(values_of(job.words)["trainer.lr"])
+        if rates[-1] in rates[1:2]:
+            return process.Outcome(job.name, "failed")
+        return process.Outcome(job.name, "done", Score("dev/average", float(len(rates))))
+
+    monkeypatch.setattr(process, "run_job", run)
+    line = "-m hydra/sweeper=smac trainer.lr=interval(1e-5,1e-3) seed=1 hydra.sweep.dir=here hydra.sweeper.n_trials="
+    many(f"{line}6")
+    many(f"{line}8")
+    assert rates[6:12] == rates[:6]
+    assert len(set(rates)) == 8
+    (memory,) = tmp_path.rglob(".smac/*.jsonl")
+    assert len(memory.read_text().splitlines()) == 1 + 8
+    assert len(jobs_without_run([tmp_path / "here"])) == 8  # no trial beside the planned jobs, none of which has a run
 
 
 def test_a_short_search_looks_everywhere(many):
