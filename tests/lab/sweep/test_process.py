@@ -186,9 +186,11 @@ def test_jobs_are_one_group_of_wandb_as_the_environment_or_their_folder_says(tmp
 
 
 def test_one_id_of_wandb_is_not_for_many_jobs(monkeypatch):
-    two = [PlannedJob(f"{seed}", "cse-train", [Word("tracker=offline"), Word(f"seed={seed}")]) for seed in (1, 2)]
-    check_wandb_id(two)
+    def two_jobs() -> list[PlannedJob]:
+        return [PlannedJob(f"{seed}", "cse-train", [Word("tracker=offline"), Word(f"seed={seed}")]) for seed in (1, 2)]
+
+    check_wandb_id(two_jobs())
     monkeypatch.setenv("WANDB_RUN_ID", "x")
-    check_wandb_id(two[:1])
+    check_wandb_id(two_jobs()[:1])
     with pytest.raises(UserError, match="WANDB_RUN_ID"):
-        check_wandb_id(two)
+        check_wandb_id(two_jobs())
