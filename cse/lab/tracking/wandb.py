@@ -96,7 +96,8 @@ class Wandb:
 
         self.wandb, self.folder, self.artifact = wandb, Path(folder), artifact
         self.patience = finish_timeout + 5  # seconds, so that W&B's own limit and message come first
-        mode = mode_in_use(mode)
+        if mode == "auto":
+            mode = "online" if has_key() else "disabled"
         self.writes = mode != "disabled"
         self.file = self.folder / "wandb" / "run.json"
         self.known: Json = {"id": id or secrets.token_hex(4), "best": {}}
@@ -110,7 +111,7 @@ class Wandb:
             job_type=job_type or about.kind,
             tags=[*about.tags, *(tags or [])],
             notes=notes or about.command,
-            config=config_of(about),
+            config=dashboard_config(about),
             reinit="finish_previous",
             dir=os.environ.get("WANDB_DIR") or str(folder),
         )
@@ -216,16 +217,7 @@ def name_service_folders(folder: Path) -> list[str]:
     return unset
 
 
-def mode_in_use(
-    mode: Literal["auto", "online", "offline", "disabled"],
-) -> Literal["online", "offline", "disabled"]:
-    """The mode, where "auto" is online with an API key, else disabled."""
-    if mode != "auto":
-        return mode
-    return "online" if has_key() else "disabled"
-
-
-def config_of(about: RunInfo) -> Config:
+def dashboard_config(about: RunInfo) -> Config:
     """What dashboards group and filter by; see the top of this file."""
     settings = {key: value for key, value in about.config.items() if key not in ("choices", "seed")}
     known = {**about.choices, "seed": about.config.get("seed"), "commit": about.commit}
