@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from cse.lab.folder.runs import Run
 from cse.lab.report.any_runs.tables import log_of_runs
+from cse.lab.report.numbers.statistics import Effect, Value
 from cse.lab.report.paper.cells import Cell
 from cse.lab.report.paper.claims import JudgedClaim, claims_section
 from cse.lab.report.paper.paper_table import as_section
@@ -36,21 +37,22 @@ def table_of(*lines, **about):
 @pytest.fixture
 def narrow():
     filled = {
-        "row": "A & B_1", "column": "Avg.", "published": 76.96, "published_sd": 0.38, "published_n": 5, "ours": 76.75,
-        "ours_sd": 0.3536, "seeds": 2, "runs": 2, "expected_runs": 5, "difference": -0.21, "difference_low": -3.387,
-        "difference_high": 2.967, "gain": 1.3, "gain_low": 0.1, "gain_high": 2.5, "gain_published": 1.22,
-        "p_student": 0.02347, "p_welch": 0.00001, "p_published": "", "verdict": "PASS",
+        "row": "A & B_1", "column": "Avg.", "published": Value(76.96, 0.38, 5), "ours": Value(76.75, 0.3536, 2),
+        "runs": 2, "expected_runs": 5, "difference": Effect(-0.21, -3.387, 2.967), "gain_published": 1.22,
+        "gain": Effect(1.3, 0.1, 2.5, p=1e-5), "p_student": 0.02347, "verdict": "PASS",
     }  # fmt: skip
-    empty = {"row": "<other>", "column": "Avg.", "published": 72.0, "published_note": "printed /2", "p_published": "",
-             "verdict": "PUBLISHED ONLY"}  # fmt: skip
+    garbled = Value(72.0, note="printed /2")
+    empty = {"row": "<other>", "column": "Avg.", "published": garbled, "verdict": "PUBLISHED ONLY"}
     return table_of(filled, empty, notes=["a note"], missing=["seed=3: failed"], label="two rows")
 
 
 @pytest.fixture
 def wide():
-    cell = {"row": "row", "verdict": "DIFFERS", "p_published": "", "seeds": 1, "runs": 1}
+    cell = {"row": "row", "verdict": "DIFFERS", "runs": 1}
     columns = enumerate(["STS12", "STS13", "Avg."])
-    return table_of(*(cell | {"column": name, "published": 70.0 + i, "ours": 60.0 + i} for i, name in columns))
+    return table_of(
+        *(cell | {"column": name, "published": Value(70.0 + i), "ours": Value(60.0 + i)} for i, name in columns)
+    )
 
 
 def test_a_table_of_captions_has_no_column():

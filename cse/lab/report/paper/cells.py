@@ -1,14 +1,13 @@
 """The cells of a paper's table, with the verdict on each: what the paper prints beside what our runs give.
 
 To read: `cells_of` makes every `Cell`. What only the cells of one score can tell together is a `OneScore`. Our side of
-a cell is `OurNumber`: how far it lies from the printed number and from our own baseline (`gain_in`), and a verdict
+a cell (`with_runs`) is how far it lies from the published number and from our own baseline (`gain_in`), and a verdict
 (`judge`). cse.lab.report.paper.paper_table lays the cells out.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from scipy import stats
 
@@ -39,46 +38,40 @@ from cse.lab.report.show.look import (
 )
 from cse.lab.settings.values import same
 
+NO_EFFECT = Effect()
+
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of the paper and ours: a line of report.csv, in this order. None and "": it is not known.
+    """A number of the paper and ours. The defaults are those of a cell that no run fills.
 
-    runs: how many distinct ones (Group.distinct). expected_runs: planned jobs. difference: ours minus the printed
-    number. gain: ours over the baseline's row, in this column. tied_with_best: it is the best of ours in its column,
-    of rows with one score and statistic, or is tied with it. data: whole, or partial if altered. values: ours of each
-    seed.
+    published: None if the paper prints no number. p_published: of the row's test against its baseline, as printed.
+    gain_published: over the baseline's row. ours: the mean of `values`, ours of each seed; None without a run. runs:
+    how many distinct ones (Group.distinct). expected_runs: planned jobs; None if the sweep cannot tell. difference:
+    ours minus the published number. gain: ours over the baseline's row, by Welch's test, which does not assume equal
+    variances; p_student: by Student's, as in NonLing-CSE's Table 3. tied_with_best: it is the best of ours in its
+    column, of rows with one score and statistic, or is tied with it. data: whole, or partial if altered.
     """
 
     row: str
     column: str
     split: str
+    published: Value | None = None
+    p_published: str = ""
+    gain_published: float | None = None
     metric: str = ""
     aggregate: str = ""
-    published: float | None = None
-    published_sd: float | None = None
-    published_n: int | None = None
-    ours: float | None = None
-    ours_sd: float | None = None
-    seeds: int = 0
+    ours: Value | None = None
+    values: Sequence[float] = ()
     runs: int = 0
     expected_runs: int | None = None
-    difference: float | None = None
-    difference_low: float | None = None
-    difference_high: float | None = None
-    gain: float | None = None
-    gain_low: float | None = None
-    gain_high: float | None = None
-    gain_published: float | None = None
-    p_published: str = ""
-    p_student: float | None = None
-    p_welch: float | None = None
+    difference: Effect = NO_EFFECT
+    gain: Effect = NO_EFFECT
+    p_student: float = math.nan
     tied_with_best: bool | None = None
     verdict: str = ""
     data: str = ""
     no_better: bool | None = None
-    published_note: str = ""
-    values: str = ""
 
 
 Cells = dict[tuple[str, str], Cell]
@@ -118,37 +111,6 @@ def scores_of_columns(groups: Groups, confidence: float) -> list[OneScore]:
     return found
 
 
-class Gain(NamedTuple):
-    """Our row over our baseline's: by Welch's test, which does not assume equal variances, and by Student's, as in
-    NonLing-CSE's Table 3. Without both p values, one side has too few seeds for a test."""
-
-    effect: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p_student: float | None = None
-    p_welch: float | None = None
-
-
-class OurNumber(NamedTuple):
-    """Our side of a cell. The defaults are those of a cell that no run fills; the names are those of Cell.
-
-    mean: over seeds, with their deviation; None without a run.
-    """
-
-    verdict: str
-    metric: str = ""
-    aggregate: str = ""
-    runs: int = 0
-    expected_runs: int | None = None
-    mean: Value | None = None
-    difference: Effect = Effect()
-    gain: Gain = Gain()
-    tied_with_best: bool | None = None
-    data: str = ""
-    no_better: bool | None = None
-    values: str = ""
-
-
 def cells_of(
     spec: Spec,
     published: Published,
@@ -162,22 +124,22 @@ def cells_of(
     by_score: the groups by column and score (`scores_of_columns`). expected: every job's axes, as the sweep plans them.
     """
     score_of = {(row, one.column): one for one in by_score for row in one.groups}
+    p_values = published.p_values
     cells = {}
     for row, line in published.cells.items():
         for column, printed in line.items():
-            ours = OurNumber(verdict_without_runs(spec, published, row))
+            cell = Cell(
+                row,
+                column,
+                published.split_of(column),
+                published=printed,
+                p_published=p_values.get((row, column), ""),
+                gain_published=printed_gain(spec, published, row, column),
+                verdict=verdict_without_runs(spec, published, row),
+            )
             if (row, column) in score_of:
-                one = score_of[row, column]
-                ours = our_number_in(
-                    one.groups[row],
-                    printed,
-                    verdict=judge(one.groups[row], printed, column, spec, one.seed_sd, confidence),
-                    gain=gain_in(spec, groups, row, column, confidence),
-                    is_tied=row in one.tied,
-                    jobs=number_of_jobs({**spec.rows[row].where, **spec.columns[column].where}, expected),
-                    confidence=confidence,
-                )
-            cells[row, column] = cell_of(spec, published, row, column, ours)
+                cell = with_runs(cell, score_of[row, column], spec, groups, expected, confidence)
+            cells[row, column] = cell
     return cells
 
 
@@ -188,72 +150,33 @@ def verdict_without_runs(spec: Spec, published: Published, row: str) -> str:
     return "" if row in spec.rows else NOT_RUN
 
 
-def cell_of(spec: Spec, published: Published, row: str, column: str, ours: OurNumber) -> Cell:
-    """The printed number beside ours."""
-    printed = published.cells[row][column]
-    return Cell(
-        row=row,
-        column=column,
-        split=published.split_of(column),
-        metric=ours.metric,
-        aggregate=ours.aggregate,
-        published=printed.mean if printed else None,
-        published_sd=printed.sd if printed else None,
-        published_n=printed.n if printed else None,
-        ours=ours.mean.mean if ours.mean else None,
-        ours_sd=ours.mean.sd if ours.mean else None,
-        seeds=ours.mean.n if ours.mean else 0,
-        runs=ours.runs,
-        expected_runs=ours.expected_runs,
-        difference=ours.difference.effect,
-        difference_low=ours.difference.low,
-        difference_high=ours.difference.high,
-        gain=ours.gain.effect,
-        gain_low=ours.gain.low,
-        gain_high=ours.gain.high,
-        gain_published=printed_gain(spec, published, row, column),
-        p_published=published.p_values.get((row, column), ""),
-        p_student=ours.gain.p_student,
-        p_welch=ours.gain.p_welch,
-        tied_with_best=ours.tied_with_best,
-        verdict=ours.verdict,
-        data=ours.data,
-        no_better=ours.no_better,
-        published_note=printed.note if printed else "",
-        values=ours.values,
-    )
-
-
-def our_number_in(
-    group: Group,
-    printed: Value | None,
-    *,
-    verdict: str,
-    gain: Gain,
-    is_tied: bool,
-    jobs: int | None,
-    confidence: float,
-) -> OurNumber:
-    """Our side of a cell that runs may fill. jobs: how many are planned."""
-    metric = group.metric or ""
-    if not group.values:
-        return OurNumber(verdict, metric, group.aggregate, group.distinct, jobs)
-    difference = Effect()
-    if printed is not None and verdict != OTHER_SETTING:  # such a difference would mean nothing
-        difference = compare_seeds(group.side, printed.mean, confidence)
-    return OurNumber(
-        verdict=verdict,
-        metric=metric,
+def with_runs(cell: Cell, one: OneScore, spec: Spec, groups: Groups, expected: list[Where], confidence: float) -> Cell:
+    """A cell with our side of it. one: the cells of its column and score."""
+    group = one.groups[cell.row]
+    cell = replace(
+        cell,
+        metric=group.metric or "",
         aggregate=group.aggregate,
         runs=group.distinct,
-        expected_runs=jobs,
-        mean=mean_and_sd(group.values),
+        expected_runs=number_of_jobs({**spec.rows[cell.row].where, **spec.columns[cell.column].where}, expected),
+        verdict=judge(group, cell.published, cell.column, spec, one.seed_sd, confidence),
+    )
+    if not group.values:
+        return cell
+    difference = NO_EFFECT
+    if cell.published is not None and cell.verdict != OTHER_SETTING:  # such a difference would mean nothing
+        difference = compare_seeds(group.side, cell.published.mean, confidence)
+    gain, p_student = gain_in(spec, groups, cell.row, cell.column, confidence)
+    return replace(
+        cell,
+        ours=mean_and_sd(group.values),
+        values=group.values,
         difference=difference,
         gain=gain,
-        tied_with_best=is_tied,
+        p_student=p_student,
+        tied_with_best=cell.row in one.tied,
         data="partial" if group.altered else "whole",
         no_better=group.no_better,
-        values=" ".join(map(repr, group.values)),
     )
 
 
@@ -265,18 +188,21 @@ def printed_gain(spec: Spec, published: Published, row: str, column: str) -> flo
     return ours.mean - theirs.mean if ours and theirs else None
 
 
-def gain_in(spec: Spec, groups: Groups, row: str, column: str, confidence: float) -> Gain:
-    """The gain of a cell over its row's baseline. It is empty without a baseline or its runs, and for a key's value."""
+def gain_in(spec: Spec, groups: Groups, row: str, column: str, confidence: float) -> tuple[Effect, float]:
+    """The gain of a cell over its row's baseline by Welch's test, and Student's p.
+
+    It is empty without a baseline or its runs, and for a key's value. It has no interval and no p if one side has too
+    few seeds for a test.
+    """
     if row not in spec.baselines or spec.columns[column].config:
-        return Gain()
+        return NO_EFFECT, math.nan
     group, base = groups[row, column], groups[spec.baselines[row], column]
     if not group.values or not base.values:
-        return Gain()
-    found = compare_seeds(group.side, base.side, confidence)
-    if found.test != "Welch":
-        return Gain(found.effect)
-    student = stats.ttest_ind(group.values, base.values)
-    return Gain(found.effect, found.low, found.high, float(student.pvalue), found.p)
+        return NO_EFFECT, math.nan
+    gain = compare_seeds(group.side, base.side, confidence)
+    if gain.test != "Welch":
+        return Effect(gain.effect), math.nan
+    return gain, float(stats.ttest_ind(group.values, base.values).pvalue)
 
 
 def number_of_jobs(where: Where, expected: list[Where]) -> int | None:

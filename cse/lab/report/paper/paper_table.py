@@ -4,8 +4,9 @@ To read: `paper_table`. TEXTS are the facts of a cell as text. `as_section` lays
 does.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from cse.lab.report.numbers.notes import (
     unlike_in_all,
     unlike_in_one,
 )
+from cse.lab.report.numbers.statistics import Value
 from cse.lab.report.paper.cells import Cell, Cells, OneScore, cells_of, scores_of_columns
 from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.published import Published
@@ -77,7 +79,7 @@ def legend_of_cells(cells: Iterable[Cell], spec: Spec, confidence: float) -> lis
     lines = legend_of(signs)
     if bases := sorted(set(spec.baselines.values())):
         lines.append(f"gain and p: against our own runs of {', '.join(bases)}.")
-    if any(cell.seeds == 1 and cell.difference is not None for cell in cells):
+    if any(cell.ours and cell.ours.n == 1 and cell.difference.effect is not None for cell in cells):
         lines.append(
             "A cell with one seed is judged by how much the seeds of its column's other cells of one score vary; if "
             "there are none, it is not (ONE SEED)."
@@ -119,25 +121,26 @@ def notes_on_seeds(by_score: Sequence[OneScore], rows: int, level: float) -> lis
     return lines
 
 
-def with_spread(mean: float, sd: float | None, n: int | None, digits: int | None) -> str:
+def with_spread(value: Value, digits: int | None) -> str:
     """mean ± sd (n); only the mean if there is no sd."""
-    return number(mean, digits) if sd is None else f"{number(mean, digits)} {PLUS_MINUS} {number(sd, digits)} ({n})"
+    mean = number(value.mean, digits)
+    return mean if value.sd is None else f"{mean} {PLUS_MINUS} {number(value.sd, digits)} ({value.n})"
 
 
-def printed_number(cell: Cell, digits: int | None) -> str:
-    """The printed number, starred if the paper's text garbles it."""
+def published_number(cell: Cell, digits: int | None) -> str:
+    """The published number, starred if the paper's text garbles it."""
     if cell.published is None:
         return ""
-    text = with_spread(cell.published, cell.published_sd, cell.published_n, digits)
-    return f"{text}*" if cell.published_note else text
+    text = with_spread(cell.published, digits)
+    return f"{text}*" if cell.published.note else text
 
 
 def our_number(cell: Cell, digits: int | None) -> str:
-    """Our number, what a statistic is over, the marks of modified data and of a tie, and how many runs are missing."""
+    """Our number, what a statistic is over, the marks of altered data and of a tie, and how many runs are missing."""
     if cell.ours is None:
         return ""
-    words = [with_spread(cell.ours, cell.ours_sd, cell.seeds, digits)]
-    words += [made_of(cell)] if cell.runs > cell.seeds else []
+    words = [with_spread(cell.ours, digits)]
+    words += [made_of(cell, cell.ours.n)] if cell.runs > cell.ours.n else []
     words += [ALTERED] if cell.data == "partial" else []
     words += [NO_BETTER] if cell.no_better else []
     words += [TIED] if cell.tied_with_best else []
@@ -145,25 +148,25 @@ def our_number(cell: Cell, digits: int | None) -> str:
     return " ".join(words)
 
 
-def made_of(cell: Cell) -> str:
+def made_of(cell: Cell, seeds: int) -> str:
     """How the runs of a cell make its number, where a seed has several."""
-    if cell.seeds == 1:
+    if seeds == 1:
         return f"{cell.aggregate} of {cell.runs}"
     each = "" if cell.aggregate == "mean" else f"the {cell.aggregate} of each of "
-    return f"mean over {each}{cell.seeds} seeds, {cell.runs} runs"
+    return f"mean over {each}{seeds} seeds, {cell.runs} runs"
 
 
 TEXTS: dict[str, Callable[[Cell, int | None], str]] = {
-    "published": printed_number,
+    "published": published_number,
     "ours": our_number,
-    "difference": lambda cell, digits: signed(cell.difference, digits),
-    "interval": lambda cell, digits: bounds(cell.difference_low, cell.difference_high, digits),
-    "gain": lambda cell, digits: signed(cell.gain, digits),
-    "its interval": lambda cell, digits: bounds(cell.gain_low, cell.gain_high, digits),
+    "difference": lambda cell, digits: signed(cell.difference.effect, digits),
+    "interval": lambda cell, digits: bounds(cell.difference.low, cell.difference.high, digits),
+    "gain": lambda cell, digits: signed(cell.gain.effect, digits),
+    "its interval": lambda cell, digits: bounds(cell.gain.low, cell.gain.high, digits),
     "gain as printed": lambda cell, digits: signed(cell.gain_published, digits),
     "p as printed": lambda cell, _: cell.p_published,
     "p Student": lambda cell, _: probability(cell.p_student),
-    "p Welch": lambda cell, _: probability(cell.p_welch),
+    "p Welch": lambda cell, _: probability(cell.gain.p),
     "verdict": lambda cell, _: cell.verdict,
 }
 
@@ -173,7 +176,7 @@ def as_printed(printed: Published, cells: Cells) -> pd.DataFrame:
     lines: dict[str, list[tuple[str, str, str]]] = {row: [] for row in printed.cells}
     for cell in cells.values():
         digits = printed.digits(cell.column)
-        below = [printed_number(cell, digits), signed(cell.difference, digits)]
+        below = [published_number(cell, digits), signed(cell.difference.effect, digits)]
         lines[cell.row].append((our_number(cell, digits), " · ".join(filter(None, below)), cell.verdict))
     return pd.DataFrame(list(lines.values()), index=list(lines), columns=printed.columns, dtype=object)
 
@@ -196,9 +199,49 @@ def as_section(printed: Published, cells: Cells) -> Section:
 
 
 def cells_frame(cells: Cells) -> pd.DataFrame:
-    """report.csv."""
-    columns = [field.name for field in fields(Cell)]
-    return pd.DataFrame([asdict(cell) for cell in cells.values()], columns=columns, dtype=object)
+    """report.csv: a row for each cell, unrounded. None and "": it is not known."""
+    rows = []
+    for cell in cells.values():
+        published, ours = cell.published, cell.ours
+        rows.append(
+            {
+                "row": cell.row,
+                "column": cell.column,
+                "split": cell.split,
+                "metric": cell.metric,
+                "aggregate": cell.aggregate,
+                "published": published.mean if published else None,
+                "published_sd": published.sd if published else None,
+                "published_n": published.n if published else None,
+                "ours": ours.mean if ours else None,
+                "ours_sd": ours.sd if ours else None,
+                "seeds": ours.n if ours else 0,
+                "runs": cell.runs,
+                "expected_runs": cell.expected_runs,
+                "difference": cell.difference.effect,
+                "difference_low": cell.difference.low,
+                "difference_high": cell.difference.high,
+                "gain": cell.gain.effect,
+                "gain_low": cell.gain.low,
+                "gain_high": cell.gain.high,
+                "gain_published": cell.gain_published,
+                "p_published": cell.p_published,
+                "p_student": known_p(cell.p_student),
+                "p_welch": known_p(cell.gain.p),
+                "tied_with_best": cell.tied_with_best,
+                "verdict": cell.verdict,
+                "data": cell.data,
+                "no_better": cell.no_better,
+                "published_note": published.note if published else "",
+                "values": " ".join(map(repr, cell.values)),
+            }
+        )
+    return pd.DataFrame(rows, dtype=object)
+
+
+def known_p(p: float) -> float | None:
+    """A p; None for NaN, of no test."""
+    return None if math.isnan(p) else p
 
 
 def facts_as_text(printed: Published, cells: Cells) -> pd.DataFrame:
