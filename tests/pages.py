@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from cse.lab.settings import suggest
-from cse.lab.settings.groups import CONF_DIR, ONE, WHOLE, choices, groups, text_of
+from cse.lab.settings.conf_files import text_of
+from cse.lab.settings.groups import CONF_DIR, ONE, WHOLE, choices, groups
 from cse.lab.settings.lookup import Setting, settings_of_file
 
 ARGUMENTS = "\n## Every argument\n"

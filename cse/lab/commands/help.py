@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Sequence
 
 from cse.errors import UserError
+from cse.lab.settings.conf_files import body
 from cse.lab.settings.groups import (
     EXTRAS,
     ONE,
@@ -18,9 +19,9 @@ from cse.lab.settings.groups import (
     first_comment,
     groups,
     included,
-    text_of,
+    section_of,
 )
-from cse.lab.settings.lookup import body, find
+from cse.lab.settings.lookup import find
 from cse.lab.settings.mistakes import no_choice
 from cse.lab.settings.typed_line import normalized
 
@@ -114,7 +115,7 @@ def help_on_choice(group: str, choice: str) -> str:
         how = f"eval.{choice}.KEY=VALUE"
     else:
         how = f"{group}.KEY=VALUE"
-    if "# @package _global_" in text_of(file):
+    if not section_of(group, file):
         how += ", and so for the other parts"
     lines = [f"{group}={choice}    (to set one: {how})"]
     for one in included(file):

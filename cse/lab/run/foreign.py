@@ -14,7 +14,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.settings.compose import without_hydra
-from cse.lab.settings.groups import CONF_DIR, own_folders, text_of
+from cse.lab.settings.conf_files import text_of
+from cse.lab.settings.groups import CONF_DIR, own_folders
 from cse.lab.settings.values import Config, nodes_in
 
 FUNCTION = "cse.eval.function.Function"

@@ -29,7 +29,11 @@ SCORED = ("stsb", "sts")  # the evaluators whose data is made up; others are lef
 
 
 def fit(cfg: DictConfig, typed: Iterable[str] = ()) -> None:
-    """Shrink a composed config of cse-train or cse-eval in place, if it has smoke=true. typed: the line's keys."""
+    """Shrink a composed config of cse-train or cse-eval in place, if it has smoke=true. typed: the line's keys.
+
+    Each part is made small without a look at the others. Only then are the typed values laid over, since what they can
+    be depends on what was made up: `possible` asks `replaced`. What could not be kept is told last.
+    """
     if not cfg.smoke:
         return
     asked = {key: value_at(cfg, key) for key in typed if not is_group(key)}
@@ -194,23 +198,22 @@ class Smoke:
     def possible(self, key: str, value: Any) -> Any:
         """A typed value, or what comes next to it in a shrunk config."""
         is_made_up_text, is_made_up_encoder = "data.name" in self.cfg.replaced, "model.name" in self.cfg.replaced
-        match key:
-            case "trainer.batch_size" if is_made_up_text:
-                return min(value, made_up.ROWS)
-            case "augmentation.min_length" | "augmentation.max_length" if is_made_up_text:
-                return min(value, self.cfg.augmentation.max_length)  # a made-up row has no room for longer spans
-            case "aux_modality.data.batch_size" if "aux_modality.data.folder" in self.cfg.replaced:
-                return min(value, made_up.FILES)
-            case "model.num_layers" | "model.bidirectional" if is_made_up_encoder:
-                return value_at(self.cfg, key)
-            case "aux_modality.init" if self.cfg.aux_modality.weights is None:
-                return "random"
-            case "trainer.select" if value:
-                evaluator = evaluator_of(str(value))
-                is_left_out = evaluator != "" and evaluator not in self.cfg.eval
-                return self.cfg.trainer.select if is_left_out else value
-            case "trainer.watch":
-                return [name for name in value if name in self.cfg.eval]
+        if key == "trainer.batch_size" and is_made_up_text:
+            return min(value, made_up.ROWS)
+        if key in ("augmentation.min_length", "augmentation.max_length") and is_made_up_text:
+            return min(value, self.cfg.augmentation.max_length)  # a made-up row has no room for longer spans
+        if key == "aux_modality.data.batch_size" and "aux_modality.data.folder" in self.cfg.replaced:
+            return min(value, made_up.FILES)
+        if key in ("model.num_layers", "model.bidirectional") and is_made_up_encoder:
+            return value_at(self.cfg, key)
+        if key == "aux_modality.init" and self.cfg.aux_modality.weights is None:
+            return "random"
+        if key == "trainer.watch":
+            return [name for name in value if name in self.cfg.eval]
+        if key == "trainer.select" and value:
+            evaluator = evaluator_of(str(value))
+            is_left_out = evaluator != "" and evaluator not in self.cfg.eval
+            return self.cfg.trainer.select if is_left_out else value
         return value
 
 

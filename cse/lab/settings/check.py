@@ -11,10 +11,11 @@ A value from a file of the user's own has the file and the line behind it (cse.l
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from inspect import signature
-from typing import cast
+from typing import NamedTuple, cast
 
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
@@ -59,24 +60,30 @@ def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
     check = Check(deepcopy(cfg))
     helpers = helper_keys(check.written, keys)
     for key in sorted(OmegaConf.missing_keys(without_hydra(cfg))):
-        check.wrong[key] = [NOT_SET]
-    for setting in unread_keys(check.content, check.written, helpers):
-        check.wrong[setting] = [NOT_READ]
+        check.wrong.append(Violation(key, NOT_SET))
+    check.wrong += unread_keys(check.content, check.written, helpers)
     ours = {key: value for key, value in check.content.items() if key not in helpers}
     check.check_node("", ours, validator(keys), list(keys.__annotations__))
     for key, node in nodes_in(check.content):
         if key and isinstance(node, dict) and "_target_" in node:
             check.check_part(key, node)
     if check.wrong:
-        raise UserError("; ".join(sentence_of(key, reasons, cfg) for key, reasons in check.wrong.items()))
+        raise UserError("; ".join(sentences_of(check.wrong, cfg)))
     return check.cfg
+
+
+class Violation(NamedTuple):
+    """What is wrong with a setting. value: as typed, behind its =; "" if it is missing or its key alone is wrong."""
+
+    key: str
+    reason: str
+    value: str = ""
 
 
 class Check:
     """One config under check. What pydantic converts is written into it.
 
-    content: its values, resolved. written: its values by dotted key, with their references. wrong: what is wrong with
-    each setting, KEY=VALUE or KEY.
+    content: its values, resolved. written: its values by dotted key, with their references.
     """
 
     def __init__(self, cfg: DictConfig) -> None:
@@ -84,7 +91,7 @@ class Check:
         self.cfg = cfg
         self.content = resolved(ours)
         self.written = flattened(cast("Config", OmegaConf.to_container(ours)))
-        self.wrong: dict[str, list[str]] = {}
+        self.wrong: list[Violation] = []
 
     def check_part(self, key: str, node: Config) -> None:
         """Check the settings of the part at a key, and that it can be made of them."""
@@ -92,16 +99,16 @@ class Check:
         try:
             types = types_of(target, slot.beside)
         except (ImportError, NameError, ValueError, TypeError) as error:  # NameError: of an annotation
-            self.wrong[f"{key}._target_={target}"] = [unusable(target, error)]
+            self.wrong.append(Violation(f"{key}._target_", unusable(target, error), f"={target}"))
             return
         known = list(signature(get_object(target)).parameters)
         is_right = self.check_node(f"{key}.", node, types, known)
         if is_right and (why := unmade(slot, node)):
-            self.wrong[f"{key}._target_={target}"] = [why]
+            self.wrong.append(Violation(f"{key}._target_", why, f"={target}"))
 
     def check_node(self, place: str, node: Config, types: SchemaValidator, known: Sequence[str]) -> bool:
-        """Whether the settings of a node have these types. What pydantic converts is written into the config, where it
-        was typed; what it refuses is added to `wrong`, by the key that one types.
+        """Convert the settings of a node to these types, or add what pydantic refuses to `wrong`. Returns whether it
+        refuses nothing.
 
         place: the start of the node's keys, "trainer.", or "" at the top. known: the settings that there are.
         """
@@ -112,15 +119,18 @@ class Check:
             for error in refused.errors():
                 if error["input"] != MISSING:
                     key, value = setting_at(error, node)
-                    setting = referred_key(place + key, self.written) + value
-                    self.wrong.setdefault(setting, []).append(refusal_in_words(error, known))
+                    typed = referred_key(place + key, self.written)
+                    self.wrong.append(Violation(typed, refusal_in_words(error, known), value))
             return False
-        before = flattened(settings)
-        for key, value in flattened(converted).items():
+        self.write_converted(place, flattened(settings), flattened(converted))
+        return True
+
+    def write_converted(self, place: str, before: Config, converted: Config) -> None:
+        """Write each value that pydantic converted into the config, where it was typed."""
+        for key, value in converted.items():
             plain = list(value) if isinstance(value, tuple) else value
             if plain != before[key]:
                 OmegaConf.update(self.cfg, referred_key(place + key, self.written), plain)
-        return True
 
 
 def helper_keys(written: Config, keys: type) -> set[str]:
@@ -128,17 +138,17 @@ def helper_keys(written: Config, keys: type) -> set[str]:
     return {key.partition(".")[0] for key in references(written)} - keys.__annotations__.keys()
 
 
-def unread_keys(content: Config, written: Config, helpers: set[str]) -> Iterator[str]:
-    """The keys, with values, that no part takes and no value refers to: below helpers, and in `paths`."""
+def unread_keys(content: Config, written: Config, helpers: set[str]) -> Iterator[Violation]:
+    """The keys that no part takes and no value refers to: below helpers, and in `paths`."""
     followed = references(written)
     above = tuple(f"{key}." for key in followed)
     for key, value in flattened({key: content[key] for key in helpers & content.keys()}).items():
         if not f"{key}.".startswith(above):
-            yield f"{key}={spell_value(value)}"
+            yield Violation(key, NOT_READ, f"={spell_value(value)}")
     ours = OmegaConf.load(file_of("paths", "default"))
     for key in content.get("paths", ()):
         if key not in ours and f"paths.{key}" not in followed:
-            yield f"paths.{key}"
+            yield Violation(f"paths.{key}", NOT_READ)
 
 
 def without_parts(node: Config) -> Config:
@@ -153,10 +163,14 @@ def mask_parts(value: object) -> object:
     return [mask_parts(child) for child in value] if isinstance(value, list) else value
 
 
-def sentence_of(setting: str, reasons: Sequence[str], cfg: DictConfig) -> str:
-    """What is wrong with a setting, KEY=VALUE or KEY, and the place of the user's own file that sets it."""
-    key = setting.partition("=")[0]
-    return f"{setting}: {' or '.join(dict.fromkeys(reasons))}{own.written_at(cfg, key, OmegaConf.select(cfg, key))}"
+def sentences_of(wrong: Sequence[Violation], cfg: DictConfig) -> Iterator[str]:
+    """What is wrong with each setting, KEY=VALUE or KEY, and the place of the user's own file that sets it."""
+    reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one in wrong:
+        if one.reason not in reasons[one.key, one.value]:
+            reasons[one.key, one.value].append(one.reason)
+    for (key, value), said in reasons.items():
+        yield f"{key}{value}: {' or '.join(said)}{own.written_at(cfg, key, OmegaConf.select(cfg, key))}"
 
 
 def setting_at(error: ErrorDetails, node: Config) -> tuple[str, str]:

@@ -3,11 +3,11 @@ answers at once.
 """
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cse.errors import UserError
+from cse.lab.settings.conf_files import groups_listed, names_listed, opening_sentence, package_said
 
 PACKAGE_DIR = Path(__file__).resolve().parents[2]
 CONF_DIR = str(PACKAGE_DIR / "conf" if (PACKAGE_DIR / "conf").is_dir() else PACKAGE_DIR.parent / "conf")
@@ -37,9 +37,7 @@ PROVIDER = "own"
 def groups(config_name: str) -> dict[str, tuple[str, str]]:
     """The groups of a command in the order of its defaults list: what a line chooses unless it says otherwise (a
     choice, a list of them, or null), and the comment there."""
-    text = Path(CONF_DIR, f"{config_name}.yaml").read_text(encoding="utf-8")
-    found = re.findall(r"^  - (\w+): ([^#\n]*?) *# (.*)$", text, re.MULTILINE)
-    return {group: (default, comment) for group, default, comment in found}
+    return groups_listed(Path(CONF_DIR, f"{config_name}.yaml"))
 
 
 def chosen(
@@ -69,40 +67,23 @@ def file_of(group: str, choice: str) -> Path:
     return next(path for folder in folders_of(group) if (path := folder / f"{choice}.yaml").is_file())
 
 
-def text_of(file: Path) -> str:
-    """A YAML's text. Raises UserError, with the line, for a file in another encoding than UTF-8."""
-    content = file.read_bytes()
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise UserError(f"{file}:{line} is not UTF-8: save the file as UTF-8") from None
-
-
 def section_of(group: str, file: Path) -> list[str]:
     """Where in a config the settings of a choice lie: [] at the top, ["eval", NAME], or [GROUP]."""
-    if "# @package _global_" in text_of(file):
+    if package_said(file) == "_global_":
         return []
     return [group, file.stem] if group == "eval" else [group]
 
 
 def included(file: Path) -> list[Path]:
     """The files of its group, which is its folder's name, that a choice's defaults list names, then its own."""
-    names = re.findall(r"^  - (\w+)$", text_of(file), re.MULTILINE)
-    folders = folders_of(file.parent.name)
-    before = [path for name in names for folder in folders if (path := folder / f"{name}.yaml").is_file()]
+    places = [folder / f"{name}.yaml" for name in names_listed(file) for folder in folders_of(file.parent.name)]
+    before = [path for path in places if path.is_file()]
     return [*(one for path in before for one in included(path)), file]
 
 
 def first_comment(group: str, choice: str) -> str:
-    """The first sentence of a choice's YAML, without its period, `# @package`, and the choice's own command."""
-    words: list[str] = []
-    for line in text_of(file_of(group, choice)).splitlines():
-        if not line.startswith("#"):
-            break
-        if not re.match(r"# (@package|(\w+=\S+ )?cse-train )", line):
-            words.append(line.lstrip("# "))
-    return re.split(r"(?<!e\.g)\. (?=[A-Z\[])", " ".join(words))[0].removesuffix(".")
+    """The first sentence of a choice's file."""
+    return opening_sentence(file_of(group, choice))
 
 
 def folders_of(group: str) -> list[Path]:

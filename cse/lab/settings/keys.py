@@ -12,8 +12,15 @@ way.
     role_of("trainer.lr").is_science            # of a word: the choices in conf/ and --config-dir say who takes the key
     role_of("objective.prior", config).purpose  # of a config: its own parts say it
 
-Role has the questions that resuming, sweeps, reports and model cards ask. Below `role_of` stand the steps from a key to
-its declaration, and then the settings of a config by their role.
+From the key to the role, step by step, for trainer.workers:
+
+    Train in schema declares `trainer: Part`                           names {"Part"}: no mark
+    trainer's _target_ is cse.training.settings.Trainer                its constructor declares the keys below
+    it declares `workers: Annotated[Natural, Mark.MACHINE]`            names {"Annotated", "Natural", "Mark", "MACHINE"}
+    the way is these two sets of names; the marks along it {MACHINE}   Role.purpose is "machine"
+
+Role has the questions that resuming, sweeps, reports and model cards ask. Below `role_of` stand these steps, and then
+the settings of a config by their role. cse.lab.settings.signatures reads the names from the source of a part.
 """
 
 import os
@@ -26,8 +33,9 @@ from typing import Literal, get_args
 import yaml
 
 from cse import ranges
+from cse.lab.settings.conf_files import text_of
 from cse.lab.settings.grammar import key_of
-from cse.lab.settings.groups import folders_of, section_of, text_of
+from cse.lab.settings.groups import folders_of, section_of
 from cse.lab.settings.signatures import Names, classes_of, declared_by
 from cse.lab.settings.values import Config, flattened
 from cse.ranges import Mark

@@ -1,6 +1,6 @@
 """Find a setting or a choice by its name, by another trainer's name for it, or by a word in its comment in conf/.
 
-The files are read as text, since a YAML reader drops comments. Nothing slow is imported.
+Nothing slow is imported.
 """
 
 import re
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cse.errors import UserError
+from cse.lab.settings.conf_files import body, keys_of_text
 from cse.lab.settings.groups import (
     CONF_DIR,
     WHOLE,
@@ -20,15 +21,8 @@ from cse.lab.settings.groups import (
     groups,
     included,
     section_of,
-    text_of,
 )
 from cse.lab.settings.suggest import answer_to, nearest, topic
-
-KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
-"""A line of YAML: indentation, key, value, comment."""
-
-GOES_ON = re.compile(r"^(( *)\w+:.* # ?.*)\n\2 +# ?(.*)$", re.MULTILINE)
-"""A key with a comment beside it that continues on the line below."""
 
 SHOWN = 4
 """How many choices of a group are named beside a setting that they share."""
@@ -132,31 +126,3 @@ def settings_of_file(file: Path, group: str, choice: str) -> Iterator[Setting]:
         is_of_run = last.startswith("_") or "a run fills this in" in comment
         if value and not is_hydras and not is_of_run:
             yield Setting(dotted, value, comment, dotted, choice)
-
-
-def keys_of_text(text: str) -> Iterator[tuple[str, str, str]]:
-    """(dotted key, value, comment) of each line of YAML that has a key. A value is "" for a mapping below it.
-
-    A comment may be beside its key, continue below it, or be above it.
-    """
-    while (joined := GOES_ON.sub(r"\1 \3", text)) != text:
-        text = joined
-    above: list[str] = []
-    open_keys: list[tuple[int, str]] = []
-    for line in text.splitlines():
-        match = KEY.fullmatch(line)
-        if match is None:
-            above = [*above, line.strip("# ")] if line.lstrip().startswith("#") else []
-            continue
-        indent, name, value = len(match[1]), match[2], match[3] or ""
-        open_keys = [*(one for one in open_keys if one[0] < indent), (indent, name)]
-        goes_on = value.startswith(("[", "{")) and not value.endswith(("]", "}"))
-        yield ".".join(key for _, key in open_keys), f"{value} ..." if goes_on else value, match[4] or " ".join(above)
-        above = []
-
-
-def body(file: Path, comment: bool = False) -> list[str]:
-    """A file's lines without its defaults list. comment: keep the comment that it opens with."""
-    text = text_of(file)
-    text = text if comment else re.sub(r"\A(#.*\n)+", "", text)
-    return re.sub(r"^defaults:\n(?:  .*\n)+", "", text, flags=re.MULTILINE).splitlines()

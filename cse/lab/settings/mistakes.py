@@ -2,15 +2,16 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from cse.errors import UserError
+from cse.lab.settings.conf_files import keys_of_text, text_of
 from cse.lab.settings.grammar import shell_word, spell_word
-from cse.lab.settings.groups import EXTRAS, choices, file_of, groups, own_folders, text_of
+from cse.lab.settings.groups import EXTRAS, choices, file_of, groups, own_folders
 from cse.lab.settings.lookup import keys_of_command
-from cse.lab.settings.suggest import meant, nearest, topic
+from cse.lab.settings.suggest import last_part, meant, nearest, topic
 from cse.lab.settings.words import recorded_words, values_of
 
 INSTEAD = {
@@ -117,38 +118,65 @@ def no_setting(word: str, words: Sequence[str], command: str) -> str:
     return f"{word} is no setting, which is KEY=VALUE{hint}"
 
 
+class UnknownKey(NamedTuple):
+    """A key that the line's choices lack. known: the choices that have each key of the command. of_line: the keys that
+    the line's choices have."""
+
+    key: str
+    command: str
+    known: Mapping[str, Sequence[str]]
+    of_line: Sequence[str]
+
+
 def no_key(key: str, words: Sequence[str], command: str) -> str:
-    """The message for a key that the line's choices lack: the nearest that they have, or which choices have it."""
-    known = keys_of_command(command)
-    if key in groups(command):  # which was given a mapping
-        return f"{key}={{...}}: there is no such key in it; write each setting as {key}.KEY=VALUE"
-    if key not in known and (told := topic(key, known)):
-        return f"there is no key {key}; {told}"
-    if (command, key) == ("evaluate", "model.name"):
-        return f"there is no key {key}; the encoder to score is checkpoint=FOLDER or its name on the hub"
-    if evaluators := of_evaluators(key, known):
-        return f"there is no key {key}; there is {', '.join(evaluators)}"
-    chosen = choices_of(words, command)
-    return no_key_but_near(key, known, [one for one, having in known.items() if chosen.intersection(having)])
+    """The message for a key that the line's choices lack, by the first of KEY_HINTS that knows it."""
+    known, chosen = keys_of_command(command), choices_of(words, command)
+    of_line = [one for one, having in known.items() if chosen.intersection(having)]
+    unknown = UnknownKey(key, command, known, of_line)
+    told = (told for hint in KEY_HINTS if (told := hint(unknown)))
+    return next(told, f"there is no key {key}{nearest(key, of_line)}")
 
 
-def of_evaluators(key: str, known: Iterable[str]) -> list[str]:
-    """The keys of evaluators that end as this one, which names none: eval.stsb.batch for eval.batch."""
-    alike = re.compile(rf"eval\.\w+\.{re.escape(key.rpartition('.')[2])}")
-    return list(filter(alike.fullmatch, known)) if key.startswith("eval.") else []
+def a_group(unknown: UnknownKey) -> str:
+    """model={...}: a group that was given a mapping with a key that it lacks."""
+    key = unknown.key
+    is_group = key in groups(unknown.command)
+    return f"{key}={{...}}: there is no such key in it; write each setting as {key}.KEY=VALUE" if is_group else ""
 
 
-def no_key_but_near(key: str, known: Mapping[str, Sequence[str]], of_line: Sequence[str]) -> str:
-    """The message for a key by keys that are spelled alike: of the line's choices, or else of others.
+def named_elsewhere(unknown: UnknownKey) -> str:
+    """num_train_epochs"""
+    told = None if unknown.key in unknown.known else topic(unknown.key, unknown.known)
+    return f"there is no key {unknown.key}; {told}" if told else ""
 
-    known: the choices that have each key of the command. of_line: the keys that the line's choices have.
-    """
-    if key in known:
-        return f"there is no key {key}; {key} belongs to {', '.join(known[key])}"
-    ours, near = meant(key, list(known)), meant(key, of_line)
-    if ours in of_line or near.rpartition(".")[2] == ours.rpartition(".")[2]:
-        return f"there is no key {key}{nearest(key, of_line)}"
-    return f"there is no key {key}; {ours} belongs to {', '.join(known[ours])}"
+
+def the_encoder_to_score(unknown: UnknownKey) -> str:
+    """cse-eval model.name=bert-base-uncased"""
+    if (unknown.command, unknown.key) != ("evaluate", "model.name"):
+        return ""
+    return f"there is no key {unknown.key}; the encoder to score is checkpoint=FOLDER or its name on the hub"
+
+
+def of_each_evaluator(unknown: UnknownKey) -> str:
+    """eval.batch, which is eval.stsb.batch and others."""
+    alike = re.compile(rf"eval\.\w+\.{re.escape(unknown.key.rpartition('.')[2])}")
+    evaluators = list(filter(alike.fullmatch, unknown.known)) if unknown.key.startswith("eval.") else []
+    return f"there is no key {unknown.key}; there is {', '.join(evaluators)}" if evaluators else ""
+
+
+def of_other_choices(unknown: UnknownKey) -> str:
+    """objective.queue without objective=moco, or a key that is spelled like it."""
+    key, known = unknown.key, unknown.known
+    theirs = key if key in known else meant(key, list(known))
+    ours = meant(key, unknown.of_line)
+    is_ours = theirs in unknown.of_line or last_part(theirs) == last_part(ours)
+    if theirs == "" or (is_ours and key not in known):
+        return ""
+    return f"there is no key {key}; {theirs} belongs to {', '.join(known[theirs])}"
+
+
+KEY_HINTS = (a_group, named_elsewhere, the_encoder_to_score, of_each_evaluator, of_other_choices)
+"""Each knows one mistake in a key, or returns "". Its docstring has an example."""
 
 
 def choices_of(words: Sequence[str], command: str) -> set[str]:
@@ -162,8 +190,8 @@ def choices_of(words: Sequence[str], command: str) -> set[str]:
 
 
 def no_choice(group: str, choice: str, command: str = "train") -> str:
-    """The message for a choice that the group lacks, by the first of HINTS that knows the name."""
-    told = (told for hint in HINTS if (told := hint(group, choice, command)))
+    """The message for a choice that the group lacks, by the first of CHOICE_HINTS that knows the name."""
+    told = (told for hint in CHOICE_HINTS if (told := hint(group, choice, command)))
     return f"{group}={choice} {next(told, f'is not a choice{what_there_is(group, choice, command)}')}"
 
 
@@ -194,12 +222,15 @@ def of_other_trainers(group: str, choice: str, command: str) -> str:
 
 def encoder_of(group: str, choice: str, command: str) -> str:
     """model=bert-base-uncased, which is the encoder of model=bert."""
-    name = re.compile(rf"^name: (\S+/)?{re.escape(choice)}$", re.MULTILINE)
-    named = [f"{group}={one}" for one in choices(group) if name.search(text_of(file_of(group, one)))]
+    named = []
+    for one in choices(group):
+        for key, value, _ in keys_of_text(text_of(file_of(group, one))):
+            if key == "name" and choice in (value, value.rpartition("/")[2]):
+                named.append(f"{group}={one}")
     return f"is not a choice; it is the encoder of {' and '.join(named)}" if named else ""
 
 
-HINTS = (misplaced, with_several, of_another_group, of_other_trainers, encoder_of)
+CHOICE_HINTS = (misplaced, with_several, of_another_group, of_other_trainers, encoder_of)
 """Each knows one mistake in a choice, or returns "". Its docstring has an example."""
 
 

@@ -4,24 +4,21 @@ A file in experiment/, variant/, recipe/ or sweep/ sets keys of the whole config
 whether or not a `# @package` says so. Where there is such a comment, its place in the file does not matter.
 """
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
 from hydra.core.default_element import ResultDefault
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from cse.errors import UserError
-from cse.lab.settings.groups import CONF_DIR, SWEEP_KEYS, WHOLE, groups, own_folders, text_of
+from cse.lab.settings.conf_files import line_of, package_said, text_of
+from cse.lab.settings.groups import CONF_DIR, SWEEP_KEYS, WHOLE, groups, own_folders
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import Config, flattened
 from cse.ranges import Mark
-
-HEADER = re.compile(r"^\s*#\s*@package[:\s]+(\S+)\s*$", re.MULTILINE)
 
 OF_SWEEP = ("jobs", "dry_run", *(f"hydra.sweeper.{key}" for key in ("params", "n_trials", "batch", "seed")))
 """The keys of a line of several jobs that a sweep's file may set, too."""
@@ -72,12 +69,12 @@ class OwnSource(FileConfigSource):
     def load_config(self, config_path: str) -> ConfigResult:
         """A file of the folder, checked. Raises UserError."""
         path = Path(self.path, self._normalize_file_name(config_path))
-        text = text_of(path)
+        text_of(path)  # raises UserError for one that is not UTF-8
         content = OmegaConf.load(path)
         if isinstance(content, ListConfig):
             raise UserError(f"{path}: is a list, where settings are a mapping, KEY: VALUE")
         group = config_path.rpartition("/")[0]
-        package = package_of(text, group, path.stem, content)
+        package = package_of(path, group, content)
         plain: Config = OmegaConf.to_container(content)  # type: ignore[assignment]
         check_file(path, group.partition("/")[0], package, plain)
         return ConfigResult(
@@ -85,13 +82,13 @@ class OwnSource(FileConfigSource):
         )
 
 
-def package_of(text: str, group: str, name: str, content: DictConfig) -> str | None:
+def package_of(path: Path, group: str, content: DictConfig) -> str | None:
     """Where a file's settings lie: as its comment says, else as its group has them; None is Hydra's default."""
-    if header := HEADER.search(text):
-        return header[1]
+    if (said := package_said(path)) is not None:
+        return said
     if group.partition("/")[0] in WHOLE:
         return "_global_"
-    return f"eval.{name}" if group == "eval" and "_target_" in content else None
+    return f"eval.{path.stem}" if group == "eval" and "_target_" in content else None
 
 
 def check_file(path: Path, group: str, package: str | None, content: Config) -> None:
@@ -100,27 +97,32 @@ def check_file(path: Path, group: str, package: str | None, content: Config) -> 
         if not isinstance(key, str):
             raise UserError(f"{path}: the key {key} is no text: put it in quotes, or name a setting")
         if "." in key:
-            section = ": {".join(key.split("."))
-            raise UserError(f"{line_of(path, [key])}: {key} is no key: write {section}: VALUE{'}' * key.count('.')}")
+            opened, closed = ": {".join(key.split(".")), "}" * key.count(".")
+            raise UserError(f"{line_of(path, [key])}: {key} is no key: write {opened}: VALUE{closed}")
     defaults = content.get("defaults") or []
     if not isinstance(defaults, list):
         raise UserError(f"{line_of(path, ['defaults'])}: defaults is a list: below it, `  - {defaults}`")
     if package == "_global_":
         known = {*groups("train"), "recipe"}
-        check_defaults(line_of(path, ["defaults"]), group, defaults, known)
+        place = line_of(path, ["defaults"])
+        for default in defaults:
+            for name, choice in default.items() if isinstance(default, dict) else ():
+                check_hydras_choice(place, group, name, choice)
+                check_override(place, name, choice, known)
         check_keys(path, group, content, known)
 
 
-def check_defaults(place: str, group: str, defaults: list[str | dict[str, object]], known: set[str]) -> None:
-    """Raise UserError for a choice in a defaults list that Hydra would look for in the file's own group, or that is
-    read where it is typed."""
-    for default in defaults:
-        for name, choice in default.items() if isinstance(default, dict) else ():
-            if "hydra/" in name and not (group == "sweep" and "hydra/sweeper" in name):
-                raise UserError(f"{place}: {name}: {choice} has no effect in a file: type it on the line")
-            bare = name.removeprefix("override ").removeprefix("/").strip()
-            if bare in known and name != f"override /{bare}":
-                raise UserError(f"{place}: `- {name}: {choice}` is written `- override /{bare}: {choice}`")
+def check_hydras_choice(place: str, group: str, name: str, choice: object) -> None:
+    """Raise UserError for a choice of Hydra's own groups in a defaults list, which is read where it is typed."""
+    if "hydra/" in name and not (group == "sweep" and "hydra/sweeper" in name):
+        raise UserError(f"{place}: {name}: {choice} has no effect in a file: type it on the line")
+
+
+def check_override(place: str, name: str, choice: object, known: set[str]) -> None:
+    """Raise UserError for a choice in a defaults list that Hydra would look for in the file's own group."""
+    bare = name.removeprefix("override ").removeprefix("/").strip()
+    if bare in known and name != f"override /{bare}":
+        raise UserError(f"{place}: `- {name}: {choice}` is written `- override /{bare}: {choice}`")
 
 
 def check_keys(path: Path, group: str, content: Config, known: set[str]) -> None:
@@ -170,16 +172,3 @@ def overridden(config: DictConfig, files: Sequence[OwnFile], typed: Collection[s
             if str(now) not in (str(value), f"[{value}]", f"['{value}']"):
                 told[key] = f"but {key}={now} by a later file, not {value} ({line_of(one.path, inside.split('.'))})"
     return list(told.values())
-
-
-def line_of(path: Path, keys: Sequence[str]) -> str:
-    """FILE:LINE of a key in a file of YAML; FILE alone if another one sets it."""
-    node: yaml.Node | None = yaml.compose(text_of(path))
-    line = None
-    for key in keys:
-        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-        found = next(((name, value) for name, value in pairs if name.value == key), None)
-        if found is None:
-            break
-        line, node = found[0].start_mark.line + 1, found[1]
-    return f"{path}:{line}" if line else f"{path}"

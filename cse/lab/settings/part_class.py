@@ -139,9 +139,10 @@ def unusable(target: str, error: Exception) -> str:
     if there := sys.modules.get(place):
         known = [one.name for one in iter_modules(vars(there).get("__path__", ()))]
         known += [key for key, one in vars(there).items() if getmodule(one) is there]
-        return f"{place} has no {name}{nearest(name, known) or '; it has ' + ', '.join(known)}"
-    hint = "; PYTHONPATH=FOLDER says where it is" if absent and f"{target}.".startswith(f"{absent}.") else ""
-    return f"cannot be imported ({in_short(error.__cause__ or error)}){hint}"
+        hint = nearest(name, known) or f"; it has {', '.join(known)}"
+        return f"{place} has no {name}{hint}"
+    where = "; PYTHONPATH=FOLDER says where it is" if absent and f"{target}.".startswith(f"{absent}.") else ""
+    return f"cannot be imported ({in_short(error.__cause__ or error)}){where}"
 
 
 def unmade(slot: Slot, node: Config) -> str:

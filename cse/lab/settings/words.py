@@ -62,11 +62,11 @@ def recorded_words(texts: Sequence[str]) -> list[Word]:
     left out."""
     read: list[str] = []
     for text in texts:
-        key, equals, value = text.partition("=")
-        if equals and not is_one_value(text):
-            text = spell_word(key, value)
+        key, _, value = text.partition("=")
         if is_one_value(text):
             read.append(text)
+        elif "=" in text and is_one_value(quoted := spell_word(key, value)):
+            read.append(quoted)
     return by_whom(read)
 
 
