@@ -3,15 +3,14 @@
 The way in
     start        the words of one line become a job and run
     from_words   the settings that the words give, checked. smoke: any config made small
-    job          the job before its work: its settings, words, folder. steps: how many it makes
+    job          the job before its work: its settings, words, folder, and how many steps it makes
 From another run, by resume= or rerun=
-    resume       load that run's settings, apply the words. foreign: refuse code that only that run's folder names
+    resume       load that run's settings, apply the words, refuse code that only that run's folder names
     unchanged    when all is built: compare what is read now with what that run read
 From settings to parts
     needs        what a config reads, asked of its parts before anything is read
-    instantiate  make one part, and say what is wrong by the keys that the user types
-    build        all parts of a training. compatible: refuse those that do not fit together. teacher: of an objective
-    evaluators   those of a config, and the score of theirs that selects
+    instantiate  make one part, and say what is wrong by the keys that the user types; the evaluators of a config
+    build        all parts of a training. compatible: refuse those that do not fit together
 The work
     train        the phases of a training. evaluation: those of a scoring
     announce     what a run says before it starts, or instead of starting

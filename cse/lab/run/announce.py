@@ -28,7 +28,7 @@ from cse.errors import UserError
 from cse.eval.sts import ScoredPairs
 from cse.lab.folder.status import duration
 from cse.lab.run.instantiate import make
-from cse.lab.run.steps import steps_in_words
+from cse.lab.run.job import steps_in_words
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.values import Config
 from cse.lab.sharing.score_tables import problems_of

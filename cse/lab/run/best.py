@@ -107,7 +107,7 @@ def score_best(
     if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=TOLERANCE):
         encode.rows.update(known)
     found = score(evaluators, encode, into=record.scores).values()
-    record.results["items"] = keep_items(record.folder, found)
+    record.note(items=keep_items(record.folder, found))
     keep_cosines(record.folder, "after", found)
 
 

@@ -25,8 +25,7 @@ from cse.lab.run.compatible import (
     check_views,
     check_with_encoder,
 )
-from cse.lab.run.evaluators import build_evaluators
-from cse.lab.run.instantiate import Attempts, call, make
+from cse.lab.run.instantiate import Attempts, build_evaluators, call, make
 from cse.sources.hub import cache_only
 
 if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
@@ -171,7 +170,7 @@ def make_batches(
 ) -> Batches:
     """Give the augmentation and the mask the encoder's tokenizer, and make this process's batches."""
     from cse.data.loader import Batches
-    from cse.lab.run.teacher import Teachers
+    from cse.training.teacher import Teachers
 
     teacher = None
     if objective.teachers and not cfg.data.preview:  # before the encoder takes memory for its gradients

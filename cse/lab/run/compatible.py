@@ -104,8 +104,8 @@ def needs_columns(augmentation: Augmentation, objective: type[Objective], wanted
 def check_objective(objective: Objective, encoder: Encoder, lm_head: bool) -> None:
     """Refuse an objective whose head, teachers or masks the encoder cannot have. lm_head: whether model.lm_head names a
     language-model head."""
-    from cse.lab.run.teacher import check_teachers
     from cse.model.export import check_head
+    from cse.training.teacher import check_teachers
 
     kept = objective.test_head()
     if kept is not None:

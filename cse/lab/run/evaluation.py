@@ -23,8 +23,7 @@ from cse.eval.scoring import MemoizedEncode, refuse_nan, score
 from cse.lab.folder.heartbeat import Heartbeat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.run.compatible import check_scored_widths
-from cse.lab.run.evaluators import build_evaluators
-from cse.lab.run.instantiate import Attempts, call, make
+from cse.lab.run.instantiate import Attempts, build_evaluators, call, make
 from cse.lab.run.job import Job
 from cse.lab.run.needs import encoder_folder
 from cse.lab.run.record import Record, begin_folder

@@ -1,4 +1,4 @@
-"""One run or evaluation before its work: its settings, and the folder that it will have.
+"""One run or evaluation before its work: its settings, the folder that it will have, and how many steps it will make.
 
 Imports no torch: sweeps are listed and refused with it.
 """
@@ -15,13 +15,14 @@ from omegaconf import DictConfig, OmegaConf, read_write
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.lab.folder.contents import RUN
-from cse.lab.run.evaluators import check_selection
-from cse.lab.run.foreign import call_with, functions_in
+from cse.lab.run.instantiate import check_selection
+from cse.lab.run.resume import call_with, functions_in
 from cse.lab.settings import groups
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.grammar import line_to_resume, shell_line
 from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.words import Word, texts_of
+from cse.sources.catalogue import DATASETS
 
 log = logging.getLogger("cse")
 
@@ -71,7 +72,10 @@ class Job:
         return replace(self, cfg=cfg)
 
     def check(self) -> None:
-        """Raise UserError for a folder that holds another run, and for settings that contradict each other."""
+        """Raise UserError for a folder that holds another run, and for settings that contradict each other.
+
+        Makes the folder of the cache, since only that shows whether it can be made.
+        """
         self.check_unused()
         if not self.trains:
             check_evaluation(self.cfg)
@@ -137,3 +141,22 @@ def check_place(folder: Path) -> None:
         reason = error.strerror
     if reason or folder == Path():
         raise UserError(f"hydra.run.dir={folder}: {reason or 'that is not a name'}; name a folder of yours")
+
+
+def steps_in_words(cfg: DictConfig) -> str:
+    """How many steps a composed cse-train config makes: at most max_steps, or ?, where only reading tells the rows."""
+    trainer, rows = cfg.trainer, expected_rows(cfg.data)
+    if rows is None:
+        return f"at most {trainer.max_steps:,}" if trainer.max_steps else "?"
+    planned = max(1, round(trainer.epochs * (rows // trainer.batch_size) / trainer.accumulate))
+    return f"{min(trainer.max_steps or planned, planned):,}"
+
+
+def expected_rows(data: DictConfig) -> int | None:
+    """The rows that are asked for, or a published corpus's, as its paper counts them; None for the user's own text."""
+    published = DATASETS.get(data.name)
+    rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
+    rows = rows or (published.rows[0] if published and published.rows else None)
+    if rows is None or data.limit is None:
+        return rows
+    return round(data.limit * rows) if isinstance(data.limit, float) else min(data.limit, rows)

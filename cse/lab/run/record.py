@@ -100,11 +100,15 @@ class Record:
         """Write results.json as it is now. Raises RunError, and leaves the old file, if the disk refuses."""
         write_json(self.folder / "results.json", self.results)
 
+    def note(self, **more: Unpack[Results]) -> None:
+        """Keep what is known now, as keys of results.json, for the next time that it is written."""
+        self.results |= more
+
     def conclude(self, **more: Unpack[Results]) -> None:
         """Write the scores and, as keys of results.json, the final status and what is known at the end alone."""
-        self.results["wall_seconds"] = round(time.monotonic() - self.started, 1)
-        self.results |= scores_as_json(self.scores)
-        self.results |= more
+        self.note(wall_seconds=round(time.monotonic() - self.started, 1))
+        self.note(**scores_as_json(self.scores))
+        self.note(**more)
         self.write()
 
     def log(self, step: int, metrics: dict[str, float], lower_is_better: Collection[str] = ()) -> None:

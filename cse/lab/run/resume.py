@@ -3,7 +3,7 @@
 started_from   which run the words name
 resumed        the config of this line: that run's settings (settings_of), laid over what conf/ gives for the same
                choices (laid_over), with the words applied (override), and no part that only the folder names
-               (cse.lab.run.foreign)
+               (refuse_foreign_parts)
 whole_line     the words that start the same run without that run's folder
 
 When everything is built, check_continues or check_repeats (cse.lab.run.unchanged) compares what is read with what the
@@ -11,26 +11,33 @@ folder records. Nothing in the folder is composed, interpolated or given to Hydr
 code.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import yaml
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
 from cse.lab.folder.contents import RUN, read_run_file
 from cse.lab.folder.runs import newest_run, read_run
-from cse.lab.run.foreign import refuse_foreign_parts
 from cse.lab.settings.compose import composed, fill_in_environment, is_group, resolved, without_hydra
+from cse.lab.settings.conf_files import text_of
 from cse.lab.settings.explaining import explaining
 from cse.lab.settings.grammar import shell_line
-from cse.lab.settings.groups import choices, groups
+from cse.lab.settings.groups import CONF_DIR, choices, groups, own_folders
 from cse.lab.settings.keys import keys_with
 from cse.lab.settings.values import Config, flattened, nodes_in
 from cse.lab.settings.words import RUN_ALONE, Word, texts_of, values_of
 from cse.ranges import Mark
+
+FUNCTION = "cse.eval.function.Function"
+"""The part that a function given in Python becomes: an evaluator."""
+HYDRAS_KEY = re.compile(r"_[a-z]+_")
+"""`_target_`, `_partial_`, `_args_` and the like, by which Hydra builds a part."""
 
 
 class Origin(NamedTuple):
@@ -177,3 +184,60 @@ def whole_line(origin: Origin, words: Sequence[Word]) -> list[Word]:
     typed = {"resume", "rerun", *(word.key for word in given)}
     own = [word for word in read_run(origin.folder).words if word.key not in typed]
     return [*(word for word in own if word == RUN_ALONE or not word.key.startswith("hydra")), *given]
+
+
+# Code
+
+
+def refuse_foreign_parts(origin: str, config: DictConfig, fresh: DictConfig, words: Sequence[str]) -> None:
+    """Raise UserError for a part that neither conf/ nor a --config-dir has, and that no word names.
+
+    origin: resume=FOLDER or rerun=FOLDER. fresh: what conf/ gives for the run's choices, in which a part may have its
+    keys from several files.
+    """
+    known = [part for place in (Path(CONF_DIR), *own_folders()) for part in parts_in_folder(place)]
+    known += [part for _, part in parts_in(OmegaConf.to_container(without_hydra(fresh)))]
+    typed = re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(words))
+    tree: Any = OmegaConf.to_container(without_hydra(config))
+    for key, part in parts_in(tree):
+        if part in known or part.get("_target_") in typed:
+            continue
+        if part.get("_target_") == FUNCTION:
+            given = call_with(origin, functions_in(tree))
+            raise UserError(f"{origin}: {key} was a function, which only Python can give: {given}")
+        named = " ".join(f"{key}.{name}={value}" for name, value in part.items())
+        raise UserError(
+            f"{origin}: {named} is not a part of cse, and a run may not name code: give the --config-dir FOLDER "
+            f"that names it, or type {key}._target_=... again"
+        )
+
+
+def parts_in_folder(conf: Path) -> Iterator[Config]:
+    """The parts that a folder laid out as conf/ has, see `parts_in`. Raises UserError for a file that is not UTF-8."""
+    for file in sorted(conf.rglob("*.yaml")):
+        text = text_of(file)
+        try:
+            content = yaml.load(text, yaml.CSafeLoader) if "_target_" in text else {}
+            yield from (part for _, part in parts_in(content))
+        except yaml.YAMLError:  # Hydra has refused it already if this line chose it
+            continue
+
+
+def parts_in(tree: object) -> Iterator[tuple[str, Config]]:
+    """(dotted key, part) of every part in a tree: what Hydra builds, its `_target_` and how it is called."""
+    for key, node in nodes_in(tree):
+        part = {name: node[name] for name in node if HYDRAS_KEY.fullmatch(str(name))} if isinstance(node, dict) else {}
+        if part:
+            yield key, part
+
+
+def functions_in(config: Config) -> list[str]:
+    """The names of the evaluators that are functions."""
+    evaluators = config.get("eval") or {}
+    return [name for name, one in evaluators.items() if isinstance(one, dict) and one.get("_target_") == FUNCTION]
+
+
+def call_with(word: str, functions: Sequence[str]) -> str:
+    """The call of cse.train that gives them again. word: resume=FOLDER or rerun=FOLDER."""
+    given = ", ".join(f"{name!r}: {name}" for name in functions)
+    return f"cse.train({word!r}, eval={{{given}}})"

@@ -186,9 +186,10 @@ def open_folder(job: Job, training: Training, found: Overlap | None, heartbeat: 
         resumed_at=training.state.step or None,
         writes=is_first,
     )
-    record.results |= encoder_and_inputs(training) | {"overlap": found}
+    record.note(**encoder_and_inputs(training))
+    record.note(overlap=found)
     if is_first:
-        record.results |= kept_of_before(config, training)
+        record.note(**kept_of_before(config, training))
     return record
 
 

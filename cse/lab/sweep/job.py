@@ -21,9 +21,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.run.build import rehearse
-from cse.lab.run.evaluators import check_selection
 from cse.lab.run.from_words import checked_config
-from cse.lab.run.steps import steps_in_words
+from cse.lab.run.instantiate import check_selection
+from cse.lab.run.job import steps_in_words
 from cse.lab.settings.compose import composed, is_group
 from cse.lab.settings.explaining import explaining
 from cse.lab.settings.grammar import shell_line

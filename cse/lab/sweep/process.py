@@ -16,7 +16,7 @@ from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import State
 from cse.lab.folder.this_machine import changed_code, changed_files, changed_settings
-from cse.lab.run.evaluators import selected_score
+from cse.lab.run.instantiate import selected_score
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.grammar import spell_word
 from cse.lab.settings.words import texts_of

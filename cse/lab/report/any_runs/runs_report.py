@@ -30,7 +30,7 @@ from cse.lab.report.any_runs.which_runs import Asked, asked_for
 from cse.lab.report.numbers.keys_that_differ import words_of_case
 from cse.lab.report.show.document import Best, Report
 from cse.lab.report.show.look import first_few
-from cse.lab.run.foreign import functions_in
+from cse.lab.run.resume import functions_in
 from cse.lab.settings.grammar import shell_line, spell_word
 from cse.lab.settings.values import Config, flattened
 from cse.lab.settings.words import values_of

@@ -14,9 +14,9 @@ from toys import composed
 
 from cse.errors import UserError
 from cse.lab.run.instantiate import make
-from cse.lab.run.teacher import Teachers, identity_of, teacher_table
 from cse.model.load import load_encoder
 from cse.objective.rankcse import Rankcse
+from cse.training.teacher import Teachers, identity_of, teacher_table
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_vectors_are_made_once_and_again_for_other_text_or_weights(taught, teach
 def test_two_starts_at_the_same_time_make_one_table(taught, teacher, monkeypatch, caplog):
     _, text = taught(dry=True)
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr("cse.lab.run.teacher.load_encoder", lambda *words: time.sleep(0.5) or load_encoder(*words))
+    monkeypatch.setattr("cse.training.teacher.load_encoder", lambda *words: time.sleep(0.5) or load_encoder(*words))
     about = {"pooling": "mean", "device": torch.device("cpu"), "dry": False}
     with ThreadPoolExecutor(2) as threads:
         one, other = threads.map(
@@ -124,7 +124,7 @@ def test_a_teacher_that_changes_while_it_reads_leaves_no_vectors(taught, teacher
         change_one_weight(teacher)
         return load(*words)
 
-    monkeypatch.setattr("cse.lab.run.teacher.load_encoder", changed)
+    monkeypatch.setattr("cse.training.teacher.load_encoder", changed)
     with pytest.raises(UserError, match=r"objective\.teacher=.* changed while"):
         taught()
     assert not [
