@@ -7,7 +7,8 @@
    hydra/sweeper=smac it would be Searches (search.py), whose points are remembered in memory.py.
 4. Sweep.job makes a PlannedJob (job.py) of each row: its arguments, and its name, a hash of the arguments that decide
    its numbers (names.py). All are checked before any starts.
-5. engine.place_of says where they run: Machine, two at a time, or Cluster with hydra/launcher=submitit_slurm.
+5. engine.place_of says where they run: Machine (process.py), two at a time, or Cluster (cluster.py) with
+   hydra/launcher=submitit_slurm.
 6. process.run_job starts a job as a process, in runs/PAPER/TABLE/NAME, unless it is done there. Outcomes (outcomes.py)
    prints each outcome and the table at the end.
 

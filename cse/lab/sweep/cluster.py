@@ -54,27 +54,28 @@ class OnNode(Checkpointable):
 
 
 class Cluster:
-    """SLURM as a place of jobs (see cse.lab.sweep.outcomes). at_a_time: how many of them are submitted together.
+    """SLURM as a place of jobs (see cse.lab.sweep.outcomes).
 
     Raises UserError for an invalid value of hydra.launcher.*, or without SLURM, which a dry run does not need.
     """
 
     advice = ""  # only a cluster knows what is idle there
 
-    def __init__(self, line: Line, jobs: Sequence[PlannedJob], at_a_time: int):
-        self.line, self.jobs, self.at_a_time = line, jobs, at_a_time
+    def __init__(self, line: Line, jobs: Sequence[PlannedJob]):
+        self.line, self.jobs = line, jobs
         self.executor = executor_of(line, Described if line.options.dry_run else SlurmExecutor)
 
     @property
     def submission(self) -> str:
         """What would be submitted: how many jobs on how many GPUs, advice, and the script that submitit writes."""
-        if self.at_a_time > 1:
-            self.executor.parameters["map_count"] = self.at_a_time
+        count = len(self.jobs) if self.line.sweeper is None else 1  # a search submits few at a time
+        if count > 1:
+            self.executor.parameters["map_count"] = count
         parameters = parameters_of(self.line)
         of_job = requested(self.jobs, parameters)
         gpus = of_job.gpus if of_job.gpus_per_node else "none by gpus_per_node or gres"
         asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
-        summary = f"\nSLURM: jobs {self.at_a_time}, GPUs a job {gpus}, processes of each {of_job.processes}; {asked}"
+        summary = f"\nSLURM: jobs {count}, GPUs a job {gpus}, processes of each {of_job.processes}; {asked}"
         script = self.executor._make_submission_file_text(self.executor._submitit_command_str, "")
         advice = [*advice_on_parameters(self.line, parameters), *advice_on_gpus(of_job)]
         return "\n".join([summary, *advice, f"\n{script}"])

@@ -17,8 +17,8 @@ from cse.lab.settings.words import texts_of
 from cse.lab.sweep.grid import Grid
 from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each, refusals_of
 from cse.lab.sweep.line import Line, read_line
-from cse.lab.sweep.machine import Machine
 from cse.lab.sweep.outcomes import Outcomes, Place
+from cse.lab.sweep.process import Machine
 from cse.lab.sweep.search import Searches
 from cse.lab.sweep.sweeps import asks_for_smoke
 from cse.training.signals import SignalForwarder
@@ -38,10 +38,6 @@ class Plan(Protocol):
     @property
     def summary(self) -> str:
         """The same, as a dry run says it."""
-
-    @property
-    def at_a_time(self) -> int:
-        """How many jobs a cluster is given at a time."""
 
     def check(self) -> None:
         """Raise UserError for a mistake in any job."""
@@ -90,7 +86,7 @@ def place_of(line: Line, plan: Plan) -> Place:
         return Machine(plan.jobs, line.options.jobs.parallel)
     from cse.lab.sweep.cluster import Cluster  # the package submitit is an extra
 
-    return Cluster(line, plan.jobs, plan.at_a_time)
+    return Cluster(line, plan.jobs)
 
 
 def report_command(line: Line, outcomes: Outcomes) -> str:

@@ -43,11 +43,6 @@ class Grid:
         count = len(self.jobs)
         return f"{self.line.sweep.name}: {count} {'job' if count == 1 else 'jobs'}, in {self.line.folder}"
 
-    @property
-    def at_a_time(self) -> int:
-        """How many jobs it gives a cluster at a time."""
-        return len(self.jobs)
-
     def run(self, place: Place, outcomes: Outcomes) -> list[str]:
         """Run the jobs, last the jobs that score runs of the others. Returns the names of all."""
         outcomes.write_plan(self.jobs)

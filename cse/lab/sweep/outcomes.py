@@ -133,7 +133,7 @@ def score_in_words(score: Score) -> str:
 
 
 class Place(Protocol):
-    """Where jobs run: on this machine (machine.py), or on a cluster (cluster.py)."""
+    """Where jobs run: on this machine (process.py), or on a cluster (cluster.py)."""
 
     @property
     def advice(self) -> str:

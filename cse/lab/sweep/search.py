@@ -93,11 +93,6 @@ class Searches:
             f"each trial has values of {self.searches[0].memory.ranges_in_words()}"
         )
 
-    @property
-    def at_a_time(self) -> int:
-        """How many jobs it gives a cluster at a time."""
-        return 1
-
     def run(self, place: Place, outcomes: Outcomes) -> list[str]:
         """Run one search after the other. Returns the names of the trials that were asked for."""
         for search in self.searches:
