@@ -57,25 +57,42 @@ def check_score_column(text: Text, objective: type[Objective]) -> None:
 
 
 def check_views(augmentation: Augmentation, text: Text, objective: type[Objective], settings: Settings) -> None:
-    """Refuse several positives for an objective that pairs one with one, more views than the augmentation makes, and
-    fewer columns than views. The text need not have been read. settings: the objective's."""
+    """Refuse views that the objective cannot take, or that the augmentation cannot make of the text's columns.
+
+    The text need not have been read. settings: the objective's.
+    """
     wanted = objective.views_of(settings)
-    views, kind = f"{objective.__name__} wants {wanted} views of a row", type(augmentation).__name__.lower()
-    if augmentation.positives > 1 and wanted > 1 and not objective.averages_positives:
+    check_positives(augmentation, text, objective, wanted)
+    check_text_columns(augmentation, text, objective, wanted=wanted, is_chosen="num_views" in settings)
+    check_made_views(augmentation, objective, wanted)
+
+
+def check_positives(augmentation: Augmentation, text: Text, objective: type[Objective], wanted: int) -> None:
+    """Refuse several positives for an objective that pairs one with one, and beside columns."""
+    if augmentation.positives <= 1:
+        return
+    if wanted > 1 and not objective.averages_positives:
         raise UserError(f"{objective.__name__} pairs one text with one: set augmentation.positives=1")
+    if text.num_columns > 1:
+        raise UserError(
+            f"augmentation.positives={augmentation.positives} are of one text, and data={text.name} has "
+            f"{text.num_columns} columns: set augmentation.positives=1, or one column in data.columns"
+        )
+
+
+def check_text_columns(
+    augmentation: Augmentation, text: Text, objective: type[Objective], *, wanted: int, is_chosen: bool
+) -> None:
+    """Refuse fewer columns than views, and a column that is no view. is_chosen: whether objective.num_views sets it."""
+    views = wanted_views(objective, wanted)
     why, instead = needs_columns(augmentation, objective, wanted)
     if why and text.num_columns == 1:
         if text.path and text.columns is None and Path(text.path).expanduser().exists():
             with within("data"):
                 text.find()  # raises an error that names the columns, if the file has any
         raise UserError(f"{views}, {why}, but data={text.name} has one column: use {instead}data with {wanted} columns")
-    if augmentation.positives > 1 and text.num_columns > 1:
-        raise UserError(
-            f"augmentation.positives={augmentation.positives} are of one text, and data={text.name} has "
-            f"{text.num_columns} columns: set augmentation.positives=1, or one column in data.columns"
-        )
     if 1 < text.num_columns < wanted:
-        fewer = f", or objective.num_views={text.num_columns}" if "num_views" in settings else ""
+        fewer = f", or objective.num_views={text.num_columns}" if is_chosen else ""
         raise UserError(
             f"{views}, but data={text.name} has {text.num_columns} columns: use data with one or {wanted}{fewer}"
         )
@@ -84,10 +101,20 @@ def check_views(augmentation: Augmentation, text: Text, objective: type[Objectiv
             f"{views}, all of them alike, but the third column of data={text.name} is a hard negative: use two views "
             f"of its first two columns, data.columns=[{','.join(text.column_names[:2])}]"
         )
+
+
+def check_made_views(augmentation: Augmentation, objective: type[Objective], wanted: int) -> None:
+    """Refuse an augmentation that leaves the only view as it is, or makes fewer views."""
+    views, kind = wanted_views(objective, wanted), type(augmentation).__name__.lower()
     if augmentation.keeps_first and wanted == 1:
         raise UserError(f"{views}, which augmentation={kind} leaves as it is: use another augmentation")
     if augmentation.max_views is not None and wanted > augmentation.max_views:
         raise UserError(f"{views}, and augmentation={kind} makes {augmentation.max_views}: use another augmentation")
+
+
+def wanted_views(objective: type[Objective], wanted: int) -> str:
+    """How every refusal about views begins."""
+    return f"{objective.__name__} wants {wanted} views of a row"
 
 
 def needs_columns(augmentation: Augmentation, objective: type[Objective], wanted: int) -> tuple[str, str]:
