@@ -23,7 +23,7 @@ from cse.lab.settings.groups import choices
 from cse.lab.sweep import sweeps
 
 PAGE = Path(__file__).parent / "CLAIMS.md"
-ANYWAY = ("printed", "printed so", "quantity", "not judged")
+ANYWAY = ("published", "published as claimed", "quantity", "not judged")
 IF_JUDGED = ("ours", "interval", "p", "n", "missing", "by part")
 HEAD = """# What the papers claim from their tables
 
@@ -36,7 +36,7 @@ page asks only whether a paper's published numbers agree with its claims. Of {pr
 **{no} are not supported by all of these numbers, in the words used here** (*source* quotes the paper, which may promise
 less). In {tie} the two numbers are equal. [On a small encoder](study/RESULTS.md) methods were compared on equal terms.
 
-*Printed*: the difference between the paper's published numbers, positive if it has the claimed sign. For a claim of
+*Published*: the difference between the paper's published numbers, positive if it has the claimed sign. For a claim of
 several parts it is the least favourable part. *Quantity*: what the paper measured. BY EYE: a claim about a figure, to
 be read beside its curve.
 
@@ -70,7 +70,7 @@ def page(found: dict[str, list[JudgedClaim]]) -> str:
     """The page. found: the findings of each sweep, by its name."""
     every = [finding for claims in found.values() for finding in claims]
     table = pd.DataFrame([line(name, one) for name, claims in found.items() for one in claims])
-    printed = Counter(table["printed so"])
+    printed = Counter(table["published as claimed"])
     head = HEAD.format(
         headline=headline(every),
         tables=sum(len(claims) > 0 for claims in found.values()),

@@ -48,14 +48,14 @@ score       a measured number by name (test/sts/average); ScoreNames: the names 
 leading     the score of the differences
 Measure     the number of a run that a group is made of: a score, or the value of a key
 Group       the runs behind one number, with a value for each seed; side: that value as one side of a comparison
-Value       a mean over seeds with its deviation, ours or printed
+Value       a mean over seeds with its deviation, ours or published
 cell        a number of the paper and ours, at a row and column of its table
 published   what the paper prints, as published/*.yaml has it
 claim       a sentence of the paper about its numbers, which the runs bear out or not
 verdict     one word on a cell or a claim (look.VERDICTS)
 tied        of a row or setting: p shows no difference from the best, so neither has won
-alike       of two settings: shown to differ by less than a margin
+equivalent  of two settings: shown to differ by less than a margin
 unlike      of runs: of other code, other training files or another scoring, so no one number should join them
-altered     of a score: on incomplete or other data than was asked for (allow_partial); files say partial
+altered     of a score: on incomplete or modified data than was asked for (allow_partial); files say partial
 note        a line beside a whole table; remark: a line on one row of it
 """

@@ -63,7 +63,7 @@ def test_each_p_is_named_as_raw_or_by_holm(three_rates, compared):
     for lr, row in by_lr.items():
         assert row["p"] == pytest.approx(stats.ttest_ind(SCORES[lr], SCORES["3e-05"], equal_var=False).pvalue)
         assert row["paired_p"] == pytest.approx(paired[lr].pvalue)
-    for p in ("p", "paired_p", "alike_p", "paired_alike_p"):
+    for p in ("p", "paired_p", "equivalent_p", "paired_equivalent_p"):
         small, large = sorted(row[p] for row in by_lr.values())
         corrected = sorted(row[f"{p}_holm"] for row in by_lr.values())
         assert corrected == pytest.approx([min(1, 2 * small), max(large, min(1, 2 * small))])
@@ -114,7 +114,7 @@ def test_differences_are_in_every_file(three_rates, tmp_path, capsys):
     for name in ("report.html", "report.md"):
         assert "-0.15 ≈" in (tmp_path / "out" / name).read_text()
     for shown in (printed, (tmp_path / "out" / "report.html").read_text()):  # where the best is named
-        assert "(not told apart from 1 of the others)" in shown
+        assert "(not significantly better than 1 of the others)" in shown
     latex = (tmp_path / "out" / "report.tex").read_text()
     assert r"$-$0.15 $\approx$" in latex
     (caption,) = (line for line in latex.splitlines() if line.startswith(r"\caption") and r"$\approx$: " in line)
@@ -214,15 +214,15 @@ def test_the_same_seeds_are_compared_in_pairs_and_for_likeness(leave, compared):
     assert row["paired_p"] == pytest.approx(paired.pvalue)
     for p, test in (
         (
-            "alike_p",
+            "equivalent_p",
             lambda shift, side: stats.ttest_ind(bf16, [v + shift for v in fp32], equal_var=False, alternative=side),
         ),
-        ("paired_alike_p", lambda shift, side: stats.ttest_rel(bf16, [v + shift for v in fp32], alternative=side)),
+        ("paired_equivalent_p", lambda shift, side: stats.ttest_rel(bf16, [v + shift for v in fp32], alternative=side)),
     ):
         assert row[p] == pytest.approx(max(test(-0.5, "greater").pvalue, test(0.5, "less").pvalue))
-    assert row["alike_p"] > 0.05 > row["paired_alike_p"]
-    assert (row["alike"], row["paired_alike"]) == ("not shown", "yes")
-    assert {"paired p", "alike", "paired alike"} <= set(found.table)
+    assert row["equivalent_p"] > 0.05 > row["paired_equivalent_p"]
+    assert (row["equivalent"], row["paired_equivalent"]) == ("not shown", "yes")
+    assert {"paired p", "equivalent", "paired equivalent"} <= set(found.table)
     assert not [note for note in found.notes if "paired" in note]
     leave("fp32-9", {"trainer.precision": "fp32", "seed": 9}, {"dev/stsb/spearman": 71.0})
     (note,) = (
@@ -237,7 +237,7 @@ def test_a_setting_of_few_seeds_leaves_the_others_their_verdict(three_rates, lea
     for seed in (0, 1):
         leave(f"few-{seed}", {"trainer.lr": 1e-3, "seed": seed}, {"dev/stsb/spearman": 60.0 + seed})
     found = differences_section(compare_settings(compared(), "lr=3e-05", 0.95, within=0.5))
-    alike = {lr: row["alike"] for lr, row in by_rate(found).items()}
+    alike = {lr: row["equivalent"] for lr, row in by_rate(found).items()}
     assert alike == {"0.0001": "not shown", "1e-05": "no", "0.001": ""}
     assert "No verdict: too few seeds (2): each trained side needs 3, in 1 of 3 comparisons." in found.notes
 
@@ -260,4 +260,4 @@ def test_seeds_may_be_another_key(three_rates, tmp_path):
 
 def test_settings_further_apart_than_the_margin_are_not_alike(three_rates, compared):
     found = by_rate(differences_section(compare_settings(compared(), "lr=3e-05", 0.95, within=0.5)))
-    assert {lr: row["alike"] for lr, row in found.items()} == {"0.0001": "yes", "1e-05": "no"}
+    assert {lr: row["equivalent"] for lr, row in found.items()} == {"0.0001": "yes", "1e-05": "no"}

@@ -156,7 +156,8 @@ def test_runs_draw_the_same_items(scored, runs):
 def test_likeness_of_encoders_that_are_only_scored_is_over_items(scored, compared):
     for name, noise in (("a", 0.3), ("b", 0.8)):
         scored(name, noise, None)
-    assert differences_section(compare_settings(compared(), None, 0.95, within=1)).frame["alike"].tolist() == ["no"]
+    within_one = differences_section(compare_settings(compared(), None, 0.95, within=1))
+    assert within_one.frame["equivalent"].tolist() == ["no"]
     scored("trained-1", 0.8, 1)
     assert (
         "test items" in differences_section(compare_settings(compared(), None, 0.95)).notes[-1]

@@ -10,7 +10,7 @@ p_holm         corrected over all rows
 tied           whether p_holm shows no difference; "" with too few seeds for a verdict
 seeds_to_tell  the seeds a side that would show the difference; "" if these do
 paired_        the test seed by seed
-alike          whether the difference is less than `within`, by alike_p_holm
+equivalent     whether the difference is less than `within`, by equivalent_p_holm
 
 To read: `compare_settings` makes the `Differences`, with a `Difference` for each setting. `differences_section` is
 their table; `differences_frame` is its CSV. cse.lab.report.any_runs.where finds the baseline.
@@ -46,28 +46,28 @@ PAIRED = (
     "paired: t tests of the differences seed by seed, which see more where a seed moves both sides alike, as with "
     "another precision, and seldom for two methods."
 )
-ALIKE = (
-    "alike: whether the difference is less than {:g}; no: its whole interval is further off. In brackets p, by two "
-    "one-sided tests, each column corrected by Holm."
+EQUIVALENT = (
+    "equivalent: whether the difference is less than {:g}; no: its whole interval is further off. In brackets p, by "
+    "two one-sided tests, each column corrected by Holm."
 )
 OF_CHECKPOINTS = f"{OVER_ITEMS}: of these encoders; it does not tell how another seed of their training would score."
 
 
 @dataclass(frozen=True)
 class Tested:
-    """A difference by one test. p_holm: its p, corrected by Holm over the settings; alike_p: that it is less than
-    `within`, by two one-sided tests; alike_p_holm: the same, corrected."""
+    """A difference by one test. p_holm: its p, corrected by Holm over the settings; equivalent_p: that it is less than
+    `within`, by two one-sided tests; equivalent_p_holm: the same, corrected."""
 
     found: Effect
     p_holm: float
-    alike_p: float
-    alike_p_holm: float
+    equivalent_p: float
+    equivalent_p_holm: float
 
-    def is_alike(self, within: float, level: float) -> str:
-        """Whether both are alike: yes; no, as the whole interval is further off; not shown; "" without a test."""
-        if math.isnan(self.alike_p_holm) or self.found.low is None or self.found.high is None:
+    def is_equivalent(self, within: float, level: float) -> str:
+        """Whether both are equivalent: yes; no, as the whole interval is further off; not shown; "" without a test."""
+        if math.isnan(self.equivalent_p_holm) or self.found.low is None or self.found.high is None:
             return ""
-        if self.alike_p_holm < level:
+        if self.equivalent_p_holm < level:
             return "yes"
         return "no" if self.found.low > within or self.found.high < -within else "not shown"
 
@@ -91,7 +91,7 @@ class Difference:
     """A setting against the reference: a line of the table and of differences.csv.
 
     few: why there is no verdict, with too few seeds; "" with enough. tied: p_holm shows no difference; None without a
-    verdict. alike, paired_alike: whether the difference is less than `within`.
+    verdict. equivalent, paired_equivalent: whether the difference is less than `within`.
     """
 
     setting: Setting
@@ -100,8 +100,8 @@ class Difference:
     paired: Tested
     few: str
     tied: bool | None
-    alike: str
-    paired_alike: str
+    equivalent: str
+    paired_equivalent: str
     seeds_to_tell: str
 
     @property
@@ -148,7 +148,7 @@ class Differences:
         if self.few:
             return f"no verdict: {self.few}"
         tied = [line for line in self.lines if line.tied]
-        return f"not told apart from {len(tied)} of the others" if tied else ""
+        return f"not significantly better than {len(tied)} of the others" if tied else ""
 
 
 def compare_settings(
@@ -195,9 +195,9 @@ def difference_from(
 ) -> Difference:
     """A setting's difference from the reference, whose runs are `base`."""
     few, level = few_seeds([base, group]), 1 - terms.confidence
-    is_told_apart = is_shown(unpaired.p_holm, level)
+    is_significant = is_shown(unpaired.p_holm, level)
     needed = ""
-    if not is_told_apart:
+    if not is_significant:
         needed = seeds_to_tell(unpaired.found.effect, terms.spread.sd, terms.level, sides_with_seeds(base, group))
     return Difference(
         setting,
@@ -205,9 +205,9 @@ def difference_from(
         unpaired,
         paired,
         few,
-        tied=None if few or math.isnan(unpaired.p_holm) else not is_told_apart,
-        alike="" if few else unpaired.is_alike(terms.within or 0.0, level),
-        paired_alike="" if few else paired.is_alike(terms.within or 0.0, level),
+        tied=None if few or math.isnan(unpaired.p_holm) else not is_significant,
+        equivalent="" if few else unpaired.is_equivalent(terms.within or 0.0, level),
+        paired_equivalent="" if few else paired.is_equivalent(terms.within or 0.0, level),
         seeds_to_tell=needed,
     )
 
@@ -220,8 +220,8 @@ def sides_with_seeds(*sides: Group) -> int:
 def test_all(tests: Sequence[Callable[..., Effect]], confidence: float, within: float | None) -> list[Tested]:
     """The result of each test, for a difference and for likeness, whose p are corrected by Holm over all of them."""
     found = [test(confidence) for test in tests]
-    alike = [likeness(partial(test, confidence), within) for test in tests]
-    corrected = zip(found, holm([one.p for one in found]), alike, holm(alike), strict=True)
+    equivalent = [likeness(partial(test, confidence), within) for test in tests]
+    corrected = zip(found, holm([one.p for one in found]), equivalent, holm(equivalent), strict=True)
     return [Tested(*one) for one in corrected]
 
 
@@ -256,14 +256,15 @@ def differences_table(found: Differences) -> pd.DataFrame:
     table = pd.DataFrame({name: [line.setting.values[key] for line in lines] for key, name in keys.items()})
     table["difference"] = [signed(line.size, digits) + (f" {TIED}" if line.tied else "") for line in lines]
     unpaired, paired = [line.unpaired for line in lines], [line.paired for line in lines]
-    alike, paired_alike = [line.alike for line in lines], [line.paired_alike for line in lines]
-    for kind, tests, words in (("", unpaired, alike), ("paired ", paired, paired_alike)):
+    equivalent, paired_equivalent = [line.equivalent for line in lines], [line.paired_equivalent for line in lines]
+    for kind, tests, words in (("", unpaired, equivalent), ("paired ", paired, paired_equivalent)):
         p = "p (Holm)" if number_of_tests(tests) > 1 else "p"
         table[f"{kind}{found.terms.confidence:.0%} interval"] = [
             bounds(one.found.low, one.found.high, digits) for one in tests
         ]
         table[f"{kind}{p}"] = [probability(one.p_holm) for one in tests]
-        table[f"{kind}alike"] = [with_p(word, one.alike_p_holm) for word, one in zip(words, tests, strict=True)]
+        answers = zip(words, tests, strict=True)
+        table[f"{kind}equivalent"] = [with_p(word, one.equivalent_p_holm) for word, one in answers]
     table["of"] = [line.unpaired.found.n for line in lines]
     table["seeds to tell"] = [line.seeds_to_tell for line in lines]
     keep = [*keys.values(), "difference"]
@@ -281,8 +282,9 @@ def differences_frame(found: Differences) -> pd.DataFrame:
         for kind, one in (("", line.unpaired), ("paired_", line.paired)):
             row |= {f"{kind}low": one.found.low, f"{kind}high": one.found.high}
             row |= {f"{kind}p": one.found.p, f"{kind}p_holm": one.p_holm}
-            row |= {f"{kind}alike_p": one.alike_p, f"{kind}alike_p_holm": one.alike_p_holm}
-        row |= {"alike": line.alike, "paired_alike": line.paired_alike, "tied": "" if line.tied is None else line.tied}
+            row |= {f"{kind}equivalent_p": one.equivalent_p, f"{kind}equivalent_p_holm": one.equivalent_p_holm}
+        row |= {"equivalent": line.equivalent, "paired_equivalent": line.paired_equivalent}
+        row["tied"] = "" if line.tied is None else line.tied
         row["seeds_to_tell"] = line.seeds_to_tell
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
@@ -317,7 +319,7 @@ def not_paired(seed: str, base: Group, others: Sequence[Group]) -> str:
 
 def about_tests(found: Differences) -> list[str]:
     """What the signs and the p values of a table mean."""
-    notes = [f"{TIED}: not told apart from it."] if any(line.tied for line in found.lines) else []
+    notes = [f"{TIED}: not significantly different from it."] if any(line.tied for line in found.lines) else []
     tested = [line.unpaired for line in found.lines if not math.isnan(line.unpaired.p_holm)]
     names = ", ".join(dict.fromkeys(one.found.test for one in tested))
     if len(tested) > 1:
@@ -330,8 +332,8 @@ def about_tests(found: Differences) -> list[str]:
         notes.append(OF_CHECKPOINTS)
     if number_of_tests(line.paired for line in found.lines):
         notes.append(PAIRED)
-    if not all(math.isnan(line.unpaired.alike_p) for line in found.lines):
-        notes.append(ALIKE.format(found.terms.within))
+    if not all(math.isnan(line.unpaired.equivalent_p) for line in found.lines):
+        notes.append(EQUIVALENT.format(found.terms.within))
     return notes
 
 

@@ -18,7 +18,7 @@ from cse.lab.settings.values import format_value, in_one_form, number_in
 from cse.lab.settings.words import texts_of
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
-OWN = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "alike", "of")
+OWN = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "equivalent", "of")
 """Columns of a comparison's tables, whose names no key may have there."""
 
 FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")

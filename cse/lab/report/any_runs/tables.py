@@ -20,7 +20,7 @@ from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, format_of, legend_of
 from cse.lab.sections import Section, Sortable
 from cse.lab.sharing.score_tables import ALTERED
 
-SMOKE = " (smoke runs, of made-up sizes, whose scores mean nothing)"
+SMOKE = " (smoke runs, of tiny sizes, whose scores mean nothing)"
 
 
 def settings_section(comparison: Comparison, label: str) -> Section:

@@ -10,7 +10,7 @@ A claim with several parts (every row) holds if every part does: its p is the la
 its worst part, whose p is multiplied by their number. Each part has a verdict of its own: HOLDS if the claim does, else
 by Holm's p within the claim times the number of claims. p is two-sided, except where `alike` holds; Holm's correction
 is over all judged claims of the table at once. HOLDS and CONTRADICTED need p below 1 - confidence; NOT SEEN means that
-the runs cannot tell. "HOLDS (1 of 3 parts)": the other two could not be judged. The printed numbers are held to the
+the runs cannot tell. "HOLDS (1 of 3 parts)": the other two could not be judged. The published numbers are held to the
 same claim, by their means alone. A claim that compares no cells of a table is of a figure, and read BY EYE.
 
 To read: `judge_claims`. First each claim's `Evidence` is gathered: its parts (`claim_parts`), each tested once
@@ -56,14 +56,14 @@ ORDER = (BY_EYE, NOT_JUDGED, NOT_RUN, NOT_SEEN, HOLDS, CONTRADICTED)  # as the h
 class ClaimPart(NamedTuple):
     """One comparison of a claim.
 
-    sides: the groups of both cells. lacks: the cells without scores. printed: the paper's left minus right. found:
+    sides: the groups of both cells. lacks: the cells without scores. published: the paper's left minus right. found:
     ours; its p is NaN if it is no test, and its `why` says so.
     """
 
     name: str
     sides: tuple[Group, Group]
     lacks: tuple[str, ...] = ()
-    printed: float | None = None
+    published: float | None = None
     found: Effect = Effect()
 
 
@@ -111,8 +111,8 @@ class JudgedClaim:
 
     verdict: one word of cse.lab.report.show.look; `verdict_with_parts` says also how many parts it rests on. effect:
     positive if as claimed; of likeness, the difference. p: by Holm; p_raw: before. part: the one that decided.
-    published_effect: the printed one that supports the claim least. published_supports: None for none, or a tie. data:
-    whole, or partial if altered.
+    published_effect: the published one that supports the claim least. published_supports: None for none, or a tie.
+    data: whole, or partial if altered.
     """
 
     claim: str
@@ -144,10 +144,10 @@ class JudgedClaim:
         return self.verdict
 
 
-def judge_claims(spec: Spec, printed: Published | None, groups: Groups, confidence: float) -> list[JudgedClaim]:
-    """What the runs say of each claim. printed: None, and groups empty, if the report has figures only."""
+def judge_claims(spec: Spec, published: Published | None, groups: Groups, confidence: float) -> list[JudgedClaim]:
+    """What the runs say of each claim. published: None, and groups empty, if the report has figures only."""
     level = 1 - confidence
-    gathered = [gather_evidence(claim, spec, printed, groups, confidence) for claim in spec.claims]
+    gathered = [gather_evidence(claim, spec, published, groups, confidence) for claim in spec.claims]
     corrected = holm([evidence.p for evidence in gathered])
     holding = set()
     for evidence, p in zip(gathered, corrected, strict=True):
@@ -160,11 +160,13 @@ def judge_claims(spec: Spec, printed: Published | None, groups: Groups, confiden
     ]
 
 
-def gather_evidence(claim: Claim, spec: Spec, printed: Published | None, groups: Groups, confidence: float) -> Evidence:
+def gather_evidence(
+    claim: Claim, spec: Spec, published: Published | None, groups: Groups, confidence: float
+) -> Evidence:
     """The claim with its parts, each tested."""
-    if printed is None or claim.places is None:
+    if published is None or claim.places is None:
         return Evidence(claim, [])
-    parts = claim_parts(claim, spec, printed, groups)
+    parts = claim_parts(claim, spec, published, groups)
     return Evidence(claim, [test_part(claim, part, spec, confidence) for part in parts])
 
 
@@ -182,7 +184,7 @@ def judged_claim(evidence: Evidence, p: float, *, holding: set[str], tests: int,
         p, why_not = math.nan, f"its positive control was not seen to hold: {claim.control}"
     one = evidence.deciding
     verdict = verdict_of(claim, one.found.effect, p, level)
-    printed = least_printed(claim, parts)
+    published = least_published(claim, parts)
     return JudgedClaim(
         claim=claim.says,
         source=claim.source,
@@ -198,8 +200,8 @@ def judged_claim(evidence: Evidence, p: float, *, holding: set[str], tests: int,
         parts_measured=len(evidence.judged or evidence.measured),
         parts=len(parts),
         missing="; ".join(dict.fromkeys(lack for part in parts for lack in part.lacks)),
-        published_effect=printed,
-        published_supports=printed_supports(claim, printed),
+        published_effect=published,
+        published_supports=published_supports(claim, published),
         why_not_judged=why_not,
         by_part="; ".join(verdicts_of_parts(evidence, verdict, tests, level)),
         quantity=claim.quantity or first_few(scores_of(parts)),
@@ -230,16 +232,16 @@ def verdicts_of_parts(evidence: Evidence, verdict: str, tests: int, level: float
     ]
 
 
-def least_printed(claim: Claim, parts: Sequence[ClaimPart]) -> float | None:
-    """The printed difference that supports the claim least; None if the paper prints none."""
-    differences = [part.printed for part in parts if part.printed is not None]
+def least_published(claim: Claim, parts: Sequence[ClaimPart]) -> float | None:
+    """The published difference that supports the claim least; None if the paper prints none."""
+    differences = [part.published for part in parts if part.published is not None]
     if not differences:
         return None
     return max(differences, key=abs) if claim.alike is not None else min(differences)
 
 
-def printed_supports(claim: Claim, difference: float | None) -> bool | None:
-    """Whether the printed difference is as claimed; None without one, and for a tie."""
+def published_supports(claim: Claim, difference: float | None) -> bool | None:
+    """Whether the published difference is as claimed; None without one, and for a tie."""
     if difference is None or (claim.alike is None and abs(difference) < 1e-9):
         return None
     return claim.is_borne_out(difference)
@@ -272,8 +274,8 @@ def claim_parts(claim: Claim, spec: Spec, table: Published, groups: Groups) -> l
         lacks = [
             f"{cell.row} with {cell.column}" for cell, side in zip((left, right), sides, strict=True) if not side.values
         ]
-        printed = ours.mean - theirs.mean if ours and theirs else None
-        parts.append(ClaimPart(left.name or right.name, sides, tuple(lacks), printed))
+        published = ours.mean - theirs.mean if ours and theirs else None
+        parts.append(ClaimPart(left.name or right.name, sides, tuple(lacks), published))
     return parts
 
 
@@ -372,8 +374,8 @@ def claims_section(found: Sequence[JudgedClaim]) -> Section:
 def claim_facts(one: JudgedClaim) -> dict[str, str]:
     """The numbers behind a claim's verdict, as text; "" for what is not known."""
     return {
-        "printed": signed(one.published_effect, 2),
-        "printed so": printed_so(one),
+        "published": signed(one.published_effect, 2),
+        "published as claimed": published_as_claimed(one),
         "ours": our_difference(one),
         "interval": bounds(one.low, one.high, 2),
         "p": probability(one.p),
@@ -386,8 +388,8 @@ def claim_facts(one: JudgedClaim) -> dict[str, str]:
     }
 
 
-def printed_so(finding: JudgedClaim) -> str:
-    """Whether the printed numbers are as claimed."""
+def published_as_claimed(finding: JudgedClaim) -> str:
+    """Whether the published numbers are as claimed."""
     if finding.published_effect is None:
         return ""
     return {True: "yes", False: "NO", None: "a tie"}[finding.published_supports]

@@ -1,7 +1,7 @@
 """The report of a sweep: its runs beside its paper's table or figures.
 
 To read: `report_of_sweep`. Runs that fill no printed cell stand beside each other in a table of their own, and so do
-runs of made-up sizes.
+runs of tiny sizes.
 """
 
 from dataclasses import replace
@@ -76,7 +76,7 @@ def beside_each_other(of: SweepRuns) -> Section | None:
 
 
 def smoke_section(of: SweepRuns) -> Section | None:
-    """The runs of made-up sizes beside each other; None without any."""
+    """The runs of tiny sizes beside each other; None without any."""
     if not of.smoke:
         return None
     return unranked_section(compare_runs(of.smoke, of.places, scores_of_figures(of.spec, of.smoke), of.spec.seed))

@@ -1,7 +1,7 @@
 """A paper's table beside ours as a section: its cells as text, and the remarks that a reader needs.
 
-To read: `paper_table`. TEXTS are the facts of a cell as text. `as_section` lays them out, and `as_printed` as the paper
-does.
+To read: `paper_table`. TEXTS are the facts of a cell as text. `as_section` lays them out, and `as_in_paper` as the
+paper does.
 """
 
 import math
@@ -163,39 +163,39 @@ TEXTS: dict[str, Callable[[Cell, int | None], str]] = {
     "interval": lambda cell, digits: bounds(cell.difference.low, cell.difference.high, digits),
     "gain": lambda cell, digits: signed(cell.gain.effect, digits),
     "its interval": lambda cell, digits: bounds(cell.gain.low, cell.gain.high, digits),
-    "gain as printed": lambda cell, digits: signed(cell.gain_published, digits),
-    "p as printed": lambda cell, _: cell.p_published,
+    "published gain": lambda cell, digits: signed(cell.gain_published, digits),
+    "published p": lambda cell, _: cell.p_published,
     "p Student": lambda cell, _: probability(cell.p_student),
     "p Welch": lambda cell, _: probability(cell.gain.p),
     "verdict": lambda cell, _: cell.verdict,
 }
 
 
-def as_printed(printed: Published, cells: Cells) -> pd.DataFrame:
+def as_in_paper(published: Published, cells: Cells) -> pd.DataFrame:
     """The table as its paper prints it: in each cell ours; the published number and the difference; the verdict."""
-    lines: dict[str, list[tuple[str, str, str]]] = {row: [] for row in printed.cells}
+    lines: dict[str, list[tuple[str, str, str]]] = {row: [] for row in published.cells}
     for cell in cells.values():
-        digits = printed.digits(cell.column)
+        digits = published.digits(cell.column)
         below = [published_number(cell, digits), signed(cell.difference.effect, digits)]
         lines[cell.row].append((our_number(cell, digits), " · ".join(filter(None, below)), cell.verdict))
-    return pd.DataFrame(list(lines.values()), index=list(lines), columns=printed.columns, dtype=object)
+    return pd.DataFrame(list(lines.values()), index=list(lines), columns=published.columns, dtype=object)
 
 
-def as_section(printed: Published, cells: Cells) -> Section:
+def as_section(published: Published, cells: Cells) -> Section:
     """The table as text, without facts that no cell has.
 
     With up to two columns, each number has a line, with its facts side by side. With more, each row of the paper has a
     block with a line for each fact, under the paper's own columns.
     """
-    texts = facts_as_text(printed, cells)
+    texts = facts_as_text(published, cells)
     tied = [bool(cell.tied_with_best) for cell in cells.values()]
     best = pd.DataFrame({name: np.array(tied, dtype=bool) & (name == "ours") for name in texts}, index=texts.index)
-    if len(printed.columns) > 2:
+    if len(published.columns) > 2:
         text, best = in_blocks(texts, best)
     else:
         text = texts.reset_index().set_axis(["", "score", *texts.columns], axis=1)
     bold = [(row, 2 + column) for row, column in np.argwhere(best.to_numpy()).tolist()]
-    return Section(printed.title, text, bold=bold, frame=cells_frame(cells), grid=as_printed(printed, cells))
+    return Section(published.title, text, bold=bold, frame=cells_frame(cells), grid=as_in_paper(published, cells))
 
 
 def cells_frame(cells: Cells) -> pd.DataFrame:
@@ -244,12 +244,12 @@ def known_p(p: float) -> float | None:
     return None if math.isnan(p) else p
 
 
-def facts_as_text(printed: Published, cells: Cells) -> pd.DataFrame:
+def facts_as_text(published: Published, cells: Cells) -> pd.DataFrame:
     """A line for each cell and a column for each fact that some cell has; the index has the cell's row and column."""
-    splits = {column: printed.split_of(column) for column in printed.columns}
+    splits = {column: published.split_of(column) for column in published.columns}
     names = {column: column if split == "none" else f"{column} ({split})" for column, split in splits.items()}
     texts = pd.DataFrame(
-        {name: [fact(cell, printed.digits(cell.column)) for cell in cells.values()] for name, fact in TEXTS.items()},
+        {name: [fact(cell, published.digits(cell.column)) for cell in cells.values()] for name, fact in TEXTS.items()},
         index=pd.MultiIndex.from_tuples([(row, names[column]) for row, column in cells], names=["row", "column"]),
     )
     return texts.loc[:, (texts != "").any()]

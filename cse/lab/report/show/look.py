@@ -62,14 +62,14 @@ BY_EYE = "BY EYE"
 
 SIGNS = {
     PLUS_MINUS: "the sample standard deviation over (n) seeds",
-    TIED: "the best of ours for its score in its column, or not told apart from it",
+    TIED: "the best of ours for its score in its column, or not significantly different from it",
     ALTERED: "on incomplete or modified data (allow_partial), or by SentEval's fast settings",
     NO_BETTER: "of a run that is no better than its encoder untrained, by the score that selects",
     "*": "the paper's text garbles the number; a note below the table says how it was read",
 }
 VERDICTS: dict[str, tuple[Tone, str]] = {
     PASS: (GOOD, "the means agree within the tolerance"),
-    WITHIN_NOISE: (UNSURE, "the printed number lies where further runs of ours would be expected"),
+    WITHIN_NOISE: (UNSURE, "the published number lies where further runs of ours would be expected"),
     DIFFERS: (BAD, "it lies further off than seeds explain"),
     ONE_SEED: (QUIET, "there is one run, and nothing says how much seeds vary"),
     OTHER_SETTING: (
@@ -84,7 +84,7 @@ VERDICTS: dict[str, tuple[Tone, str]] = {
     NOT_JUDGED: (OTHER, "these runs are no test of the claim, for the reason given"),
     BY_EYE: (QUIET, "of a claim about a figure: read it beside its curve"),
 }
-"""The tone and the meaning of each verdict: of a cell (our mean and the printed number) or of a claim."""
+"""The tone and the meaning of each verdict: of a cell (our mean and the published number) or of a claim."""
 
 TONE_OF: dict[str, Tone] = {
     **{verdict: tone for verdict, (tone, _) in VERDICTS.items()},
