@@ -4,6 +4,7 @@ A report is a list of sections, which cse.lab.report puts on the terminal and on
 """
 
 import re
+import textwrap
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -151,3 +152,8 @@ def to_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> st
         width = max(map(len, cells))
         columns.append([cell.rjust(width) if number in right else cell.ljust(width) for cell in cells])
     return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
+
+
+def in_column(head: str, text: str, width: int) -> str:
+    """A text beside its head, wrapped at the width, in a column that begins where the head ends."""
+    return textwrap.fill(text, width, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False)

@@ -12,7 +12,7 @@ from cse.errors import MissingResource, UserError
 from cse.lab.commands.exits import exit_on_error, report_error
 from cse.lab.commands.help import arguments_or_exit
 from cse.lab.run import startup
-from cse.lab.sections import to_columns
+from cse.lab.sections import in_column, to_columns
 from cse.lab.settings.compose import composed, resolved
 from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.typed_line import MULTIRUN
@@ -65,7 +65,7 @@ def show(words: Sequence[str]) -> int:
     needs = needs_named(words)
     if any("=" in word for word in words):
         return show_line(words, needs)
-    for name, need in {about_of(need)[0]: need for need in needs}.items():
+    for name, need in {need.dataset: need for need in needs if isinstance(need, DatasetNeed)}.items():
         place, wrong = look_for(need)
         show_one(name, place, wrong)
     return 0
@@ -79,14 +79,14 @@ def show_line(words: Sequence[str], needs: Sequence[Need]) -> int:
     can_be_fetched = False
     for need in needs:
         place, wrong = look_for(need)
-        name, about = about_of(need)
+        about = about_of(need)
         if place is None:
             state = "missing"
             can_be_fetched = can_be_fetched or not wrong
         else:
             state = "later" if about and about.fetch == "later" else "here"
         counts[state] += 1
-        size = size_of(name) if about else ""
+        size = size_of(about) if about else ""
         print(f"{state:<7}  {need.name}  {place or wrong or size}".rstrip())
     gets = f" ({shell_line('cse-data', 'fetch', *words)} gets them)" if can_be_fetched else ""
     later = f", {counts['later']} when it is first scored" if counts["later"] else ""
@@ -103,7 +103,7 @@ def show_all() -> None:
     here = {name: str(place) for name, place in places.items() if place}
     if here:
         print("here")
-        print(to_columns([(f"  {name}", size_of(name), place) for name, place in here.items()], right=[1]))
+        print(to_columns([(f"  {name}", size_of(DATASETS[name]), place) for name, place in here.items()], right=[1]))
     rest = [name for name in places if name not in here]
     rows = []
     for name in rest:
@@ -111,7 +111,7 @@ def show_all() -> None:
         note = f"pip install '{about.package}'" if about.package else ""
         if about.person:
             note = "gated"
-        rows.append((f"  {name}", size_of(name), textwrap.shorten(about.licence, LICENCE, placeholder=" ..."), note))
+        rows.append((f"  {name}", size_of(about), textwrap.shorten(about.licence, LICENCE, placeholder=" ..."), note))
     if rows:
         print("not here: cse-data fetch NAME; cse-data list NAME: what reads it, and all of its licence")
         print(to_columns(rows, right=[1]))
@@ -119,7 +119,8 @@ def show_all() -> None:
 
 def show_one(name: str, place: Path | str | None, wrong: str) -> None:
     """Print all that the catalogue has about a dataset. wrong: with a copy that a setting names."""
-    about, size = DATASETS[name], size_of(name)
+    about = DATASETS[name]
+    size = size_of(about)
     lines = [
         about.about,
         f"{f'about {size}' if size else 'size shown when it is fetched'}; {about.licence}",
@@ -128,18 +129,17 @@ def show_one(name: str, place: Path | str | None, wrong: str) -> None:
     ]
     width = max(40, shutil.get_terminal_size((120, 24)).columns)
     for head, line in zip([name, "", "", ""], lines, strict=True):
-        first, rest = f"{head:<15}", " " * 15
-        print(textwrap.fill(line, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False))
+        print(in_column(f"{head:<15}", line, width))
 
 
-def about_of(need: Need) -> tuple[str, Dataset | None]:
-    """A need's name in the catalogue, and its entry there; None for an encoder and for a file."""
-    return (need.dataset, need.about) if isinstance(need, DatasetNeed) else (need.name, None)
+def about_of(need: Need) -> Dataset | None:
+    """A need's entry in the catalogue; None for an encoder and for a file."""
+    return need.about if isinstance(need, DatasetNeed) else None
 
 
-def size_of(name: str) -> str:
+def size_of(about: Dataset) -> str:
     """About how much there is to fetch: 440 MB, 6.3 GB; "" if the catalogue does not know."""
-    size = DATASETS[name].bytes
+    size = about.bytes
     if size is None:
         return ""
     return f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
@@ -162,7 +162,7 @@ def fetch(words: Sequence[str]) -> int:
 
     code = 0
     for need in needs_named(words):
-        _, about = about_of(need)
+        about = about_of(need)
         try:
             place = fetch_need(need)
         except UserError as error:

@@ -8,7 +8,6 @@ import os
 import platform
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +19,7 @@ from cse.lab.commands.exits import exit_on_error
 from cse.lab.commands.help import arguments_or_exit
 from cse.lab.run import startup
 from cse.lab.run.from_words import checked_settings
+from cse.lab.sections import in_column
 from cse.lab.settings.references import user_key
 from cse.lab.settings.typed_line import read_typed_line
 from cse.sources.hub import is_offline
@@ -54,9 +54,9 @@ def main() -> None:
         for argument in folders:
             if not (argument.startswith("paths.") and "=" in argument):
                 raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json (of a line: cse-data list)")
-        silent = why_the_hub_is_silent()
+        hub = ask_hub()
         cfg = checked_settings("train", read_typed_line(folders, "train").words)
-        found = {"machine": dict(machine(cfg, silent)), "packages": dict(packages()), "paths": dict(paths(cfg))}
+        found = {"machine": dict(machine(cfg, hub)), "packages": dict(packages()), "paths": dict(paths(cfg))}
     if "--json" in arguments:
         findings = {group: {name: one._asdict() for name, one in of.items()} for group, of in found.items()}
         print(json.dumps(findings, indent=2))
@@ -64,11 +64,12 @@ def main() -> None:
     print("\n".join(summary(found)))
 
 
-def why_the_hub_is_silent() -> str:
-    """Why the hub gives nothing here; "" if it answers. Raises UserError if HF_ENDPOINT is no address."""
+def ask_hub() -> str:
+    """Ask the hub once, as a run does: if it does not answer, this process goes on without it. Returns "answers", or
+    what it does instead. Raises UserError if HF_ENDPOINT is no address."""
     if is_offline():
         return "is not asked, as HF_HUB_OFFLINE is set (docs/offline.md)"
-    return "" if startup.settle_hub() else "does not answer (docs/offline.md)"
+    return "answers" if startup.settle_hub() else "does not answer (docs/offline.md)"
 
 
 def summary(found: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
@@ -78,8 +79,10 @@ def summary(found: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
     for group in ("packages", "paths"):
         here = [name for name, one in found[group].items() if one.state == "ok"]
         unset = [name for name, one in found[group].items() if one.state == "none"]
-        is_whole = len(here) == len(found[group])
-        yield entry(group, f"all {len(here)}" if is_whole else ", ".join(here) or "none")
+        if len(here) == len(found[group]):
+            yield entry(group, f"all {len(here)}")
+        else:
+            yield entry(group, ", ".join(here) or "none")
         yield from (entry(name, one.note) for name, one in found[group].items() if one.state == "missing")
         if unset:
             yield entry("not set", f"{', '.join(unset)}: the hub's datasets stand in for these")
@@ -91,12 +94,11 @@ def summary(found: Mapping[str, Mapping[str, Finding]]) -> Iterator[str]:
 def entry(name: str, text: str) -> str:
     """A name and, in a column that is as wide as the terminal leaves it, a text."""
     width = max(60, shutil.get_terminal_size().columns)
-    start = f"  {name:<16}  "
-    return textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * 20, break_on_hyphens=False)
+    return in_column(f"  {name:<16}  ", text, width)
 
 
-def machine(cfg: DictConfig, silent: str) -> Iterator[tuple[str, Finding]]:
-    """Python, processors, GPUs, disks, hub and W&B. silent: see `why_the_hub_is_silent`."""
+def machine(cfg: DictConfig, hub: str) -> Iterator[tuple[str, Finding]]:
+    """Python, processors, GPUs, disks, hub and W&B. hub: what `ask_hub` returned."""
     import torch
     from huggingface_hub import get_token
     from huggingface_hub.constants import HF_HUB_CACHE
@@ -107,7 +109,9 @@ def machine(cfg: DictConfig, silent: str) -> Iterator[tuple[str, Finding]]:
     fits = (3, 11) <= sys.version_info[:2] < (3, 14)
     yield "python", have(fits, f"{platform.python_version()} on {platform.platform()}")
     gpus = count_gpus()
-    computes = "" if gpus else ", bf16" if computes_bf16() else ", no bf16: trains in fp32"
+    computes = ""
+    if not gpus:
+        computes = ", bf16" if computes_bf16() else ", no bf16: trains in fp32"
     yield "cpu", have(True, f"{os.cpu_count()} cores, {torch.get_num_threads()} threads for torch{computes}")
     for index in range(gpus):
         gpu = torch.cuda.get_device_properties(index)
@@ -121,7 +125,7 @@ def machine(cfg: DictConfig, silent: str) -> Iterator[tuple[str, Finding]]:
         scarce = "" if free > SCARCE else ", too little for a run of BERT base"
         yield name, have(not scarce, f"{free / 1e9:.0f} GB free in {place}{scarce}")
     token = "with" if get_token() else "no"
-    yield "hub", have(not silent, f"{silent or 'answers'}; {token} token; cache {HF_HUB_CACHE}")
+    yield "hub", have(hub == "answers", f"{hub}; {token} token; cache {HF_HUB_CACHE}")
     key = has_key()
     yield "W&B", have(key, "a key" if key else "no API key, which tracker=wandb needs: `wandb login`")
 

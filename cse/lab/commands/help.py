@@ -5,10 +5,10 @@ The choices are read from conf/; nothing slow is imported.
 
 import re
 import sys
-import textwrap
 from collections.abc import Sequence
 
 from cse.errors import UserError
+from cse.lab.sections import in_column
 from cse.lab.settings.conf_files import body
 from cse.lab.settings.groups import (
     EXTRAS,
@@ -74,13 +74,8 @@ def what_to_choose(config_name: str) -> str:
     for group in groups(config_name):
         names = ["PAPER/TABLE"] if group == "sweep" else choices(group)
         if names not in ([], ONE):
-            lines.append(wrap(" ".join(names), f"  {group + '=':<16}"))
+            lines.append(in_column(f"  {group + '=':<16}", " ".join(names), WIDTH))
     return "\n".join(lines)
-
-
-def wrap(text: str, head: str) -> str:
-    """The text after `head`, wrapped at WIDTH and indented below itself."""
-    return textwrap.fill(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
 
 
 def help_on(config_name: str, word: str) -> str:
@@ -96,7 +91,7 @@ def help_on(config_name: str, word: str) -> str:
         return help_on_choice(group, "default")
     if not choice:
         width = max(map(len, several)) + 2
-        return "\n".join(wrap(first_comment(group, one), f"{one:<{width}}") for one in several)
+        return "\n".join(in_column(f"{one:<{width}}", first_comment(group, one), WIDTH) for one in several)
     names = choice.strip("[]").split(",")
     for name in names:
         if name not in several:
@@ -135,10 +130,11 @@ def help_on_sweep(name: str) -> str:
     axes, is_grid = sweep.axes(), sweep.is_grid
     rows = combinations(axis for axis in axes if is_grid or axis.key in sweep.search_each)
     count = f"{len({sweep.job(row).name for row in rows})} {'jobs' if is_grid else 'searches'}"
-    return "\n".join(
-        [
-            wrap(first_comment("sweep", name), f"{name}: "),
-            *(wrap(axis.spelled.replace(",", ", "), f"  {axis.key}=").replace(", ", ",") for axis in axes),
-            f"  {count}: sweep={name} dry_run=true lists them; KEY=A,B replaces an axis or, as seed=1,2,3, adds one",
-        ]
+    lines = [in_column(f"{name}: ", first_comment("sweep", name), WIDTH)]
+    for axis in axes:
+        wrapped = in_column(f"  {axis.key}=", axis.spelled.replace(",", ", "), WIDTH)
+        lines.append(wrapped.replace(", ", ","))
+    lines.append(
+        f"  {count}: sweep={name} dry_run=true lists them; KEY=A,B replaces an axis or, as seed=1,2,3, adds one"
     )
+    return "\n".join(lines)

@@ -125,6 +125,12 @@ def test_a_reference_reads_what_it_names():
     assert cse.compose("note=costs $5").note == "costs $5"
 
 
+def test_a_key_that_only_the_lines_choices_come_near_is_one_sentence():
+    """Several keys of all choices begin so, but one of the line's."""
+    with pytest.raises(UserError, match=r"^there is no key aux_m \(did you mean aux_modality\?\)$"):
+        cse.compose("aux_m=1")
+
+
 @pytest.mark.parametrize("word", ["sweep", "experiment", "variant", "eval"])
 def test_a_group_without_a_choice_is_refused(word):
     with pytest.raises(UserError, match=word):
