@@ -1,7 +1,7 @@
 """How far each setting is from the best one, or from a named one, how surely, and how many seeds would tell.
 
-Tests and ties are as in a sweep's table (`compare`). They are corrected by Holm over the settings that are compared.
-Where a setting has the reference's seeds, it is compared with it seed by seed too.
+Tests and ties are as in a sweep's table (`compare_groups`). They are corrected by Holm over the settings that are
+compared. Where a setting has the reference's seeds, it is compared with it seed by seed too.
 
 differences.csv has a row for each setting that is compared:
 
@@ -25,7 +25,7 @@ import pandas as pd
 
 from cse.lab.report.any_runs.comparison import Comparison, Setting
 from cse.lab.report.any_runs.where import setting_named
-from cse.lab.report.numbers.groups import Group, compare, few_seeds, seed_spread
+from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds, seed_spread
 from cse.lab.report.numbers.resampling import OVER_ITEMS
 from cse.lab.report.numbers.statistics import (
     Effect,
@@ -173,8 +173,8 @@ def compare_settings(
     compared = [comparison.group_of(setting, score) for setting in others]
     spread = seed_spread([base, *compared]) or SeedSpread(0.0, 0)
     terms = Terms(confidence, within, (1 - confidence) / len(others), spread)
-    unpaired = test_all([partial(compare, group, base) for group in compared], confidence, within)
-    paired = test_all([partial(compare_pairs, group.side, base.side) for group in compared], confidence, within)
+    unpaired = run_tests([partial(compare_groups, group, base) for group in compared], confidence, within)
+    paired = run_tests([partial(compare_pairs, group.side, base.side) for group in compared], confidence, within)
     lines = []
     for setting, group, by_means, by_seed in zip(others, compared, unpaired, paired, strict=True):
         lines.append(difference_from(base, setting, group, unpaired=by_means, paired=by_seed, terms=terms))
@@ -217,7 +217,7 @@ def sides_with_seeds(*sides: Group) -> int:
     return sum(not group.only_scored for group in sides)
 
 
-def test_all(tests: Sequence[Callable[..., Effect]], confidence: float, within: float | None) -> list[Tested]:
+def run_tests(tests: Sequence[Callable[..., Effect]], confidence: float, within: float | None) -> list[Tested]:
     """The result of each test, for a difference and for likeness, whose p are corrected by Holm over all of them."""
     found = [test(confidence) for test in tests]
     equivalent = [likeness(partial(test, confidence), within) for test in tests]

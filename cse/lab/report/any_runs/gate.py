@@ -12,7 +12,7 @@ from cse.lab.folder.facts import code_in_short
 from cse.lab.folder.runs import grouped
 from cse.lab.report.any_runs.comparison import Comparison, Setting
 from cse.lab.report.any_runs.where import setting_named, settings_below, the_one
-from cse.lab.report.numbers.groups import Group, compare, few_seeds
+from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds
 from cse.lab.report.numbers.notes import changed_texts, rest_on_other_data
 from cse.lab.report.numbers.statistics import holm, is_shown
 from cse.lab.report.show.look import bounds, first_few, probability, signed
@@ -61,7 +61,7 @@ def judge_gate(comparison: Comparison, config: Config, named: Sequence[Path]) ->
 
     sign = -1 if comparison.lower_is_better(score) else 1
     ours = comparison.group_of(first, score)
-    found = [compare(ours, comparison.group_of(one, score), confidence, sign * least) for one in others]
+    found = [compare_groups(ours, comparison.group_of(one, score), confidence, sign * least) for one in others]
     corrected = holm([effect.p for effect in found])
     lines, is_passed = {}, True
     for setting, effect, p in zip(others, found, corrected, strict=True):

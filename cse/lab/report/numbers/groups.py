@@ -1,8 +1,8 @@
 """A group of runs that makes one number: a value for each seed, and how two groups compare.
 
 To read: `group_of` makes a `Group` of the runs that have a `Measure`. `once_each` lets a copy, or a run that was made
-again, weigh no more than one run. `compare` tests two groups over their seeds. Two encoders that are only scored have
-no seeds: these are compared over test items (cse.lab.report.numbers.resampling).
+again, weigh no more than one run. `compare_groups` tests two groups over their seeds. Two encoders that are only scored
+have no seeds: these are compared over test items (cse.lab.report.numbers.resampling).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 
 from cse.lab.folder.runs import Run, grouped
 from cse.lab.report.numbers.keys_that_differ import every_key_that_varies
-from cse.lab.report.numbers.resampling import ScoredEncoder, compare_items
+from cse.lab.report.numbers.resampling import compare_items
 from cse.lab.report.numbers.statistics import STATISTICS, Effect, SeedSpread, Side, compare_seeds, pooled_sd
 from cse.lab.report.show.look import first_few
 from cse.lab.settings.keys import role_of
@@ -149,7 +149,7 @@ def best_run(runs: Sequence[Run], select: str) -> Run:
     return best
 
 
-def compare(left: Group, right: Group, confidence: float, shift: float = 0.0) -> Effect:
+def compare_groups(left: Group, right: Group, confidence: float, shift: float = 0.0) -> Effect:
     """Left minus right, tested over seeds.
 
     Two encoders that are only scored have no seeds. They are tested over test items, if their runs kept these.
@@ -159,8 +159,8 @@ def compare(left: Group, right: Group, confidence: float, shift: float = 0.0) ->
         return found
     if not left.aggregate == right.aggregate == "mean":
         return found
-    sides = ScoredEncoder(left.runs, left.metric), ScoredEncoder(right.runs, right.metric)
-    over_items = compare_items(*sides, confidence, shift)
+    ours, theirs = {run.folder: left.metric for run in left.runs}, {run.folder: right.metric for run in right.runs}
+    over_items = compare_items(ours, theirs, confidence, shift)
     return found._replace(why=over_items.why) if over_items.why else over_items._replace(effect=found.effect)
 
 

@@ -10,7 +10,7 @@ R resamples, N items.
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +20,6 @@ from scipy import stats
 
 from cse.errors import UserError
 from cse.eval.items import read_items
-from cse.lab.folder.runs import Run
 from cse.lab.report.numbers.statistics import Effect
 from cse.score import Items, ItemScores, digest_of
 
@@ -29,20 +28,13 @@ OVER_ITEMS = "paired bootstrap over items"
 """The name of the test, beside those of cse.lab.report.numbers.statistics."""
 
 
-class ScoredEncoder(NamedTuple):
-    """The runs that scored one encoder, and the score to compare."""
-
-    runs: Sequence[Run]
-    score: str
-
-
-def compare_items(left: ScoredEncoder, right: ScoredEncoder, confidence: float, shift: float = 0.0) -> Effect:
-    """Left minus right over test items.
+def compare_items(left: Mapping[Path, str], right: Mapping[Path, str], confidence: float, shift: float = 0.0) -> Effect:
+    """Left minus right over test items. left, right: the folder of each run that scored the encoder, and its score.
 
     The effect has no test if a run did not keep its items, if the score has none, or if the sides' items differ.
     """
     try:
-        sides = [[resampled(run.folder, side.score) for run in side.runs] for side in (left, right)]
+        sides = [[resampled(folder, score) for folder, score in side.items()] for side in (left, right)]
     except KeyError:
         return Effect(why="encoders that are only scored need their test items")
     every = [one for side in sides for one in side]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from scipy import stats
 
 from cse.lab.folder.runs import Where, score_named
-from cse.lab.report.numbers.groups import Group, compare, seed_spread
+from cse.lab.report.numbers.groups import Group, compare_groups, seed_spread
 from cse.lab.report.numbers.statistics import (
     Effect,
     SeedSpread,
@@ -257,7 +257,7 @@ def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) 
     sign = 1 if score_named(first.runs, first.metric).lower_is_better else -1
     best = min(of, key=lambda row: sign * of[row].mean)
     others = [row for row in filled if row != best]
-    p_values = holm([compare(filled[best], filled[row], confidence).p for row in others])
+    p_values = holm([compare_groups(filled[best], filled[row], confidence).p for row in others])
     knows_noise = seed_sd is not None or of[best].sd is not None
 
     def is_tied(row: str, p: float) -> bool:

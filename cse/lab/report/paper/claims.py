@@ -14,8 +14,8 @@ the runs cannot tell. "HOLDS (1 of 3 parts)": the other two could not be judged.
 same claim, by their means alone. A claim that compares no cells of a table is of a figure, and read BY EYE.
 
 To read: `judge_claims`. First each claim's `Evidence` is gathered: its parts (`claim_parts`), each tested once
-(`test_part`). One of the parts decides. Then `judged_claim` makes the claim's line, by p corrected over all claims.
-Last come the lines as text: `claims_section` and `claims_frame`.
+(`part_with_test`). One of the parts decides. Then `judged_claim` makes the claim's line, by p corrected over all
+claims. Last come the lines as text: `claims_section` and `claims_frame`.
 """
 
 import math
@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 from cse.errors import UserError
-from cse.lab.report.numbers.groups import Group, compare, few_seeds
+from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds
 from cse.lab.report.numbers.statistics import Effect, holm, likeness
 from cse.lab.report.paper.departures import departures_in
 from cse.lab.report.paper.published import Published
@@ -167,7 +167,7 @@ def gather_evidence(
     if published is None or claim.places is None:
         return Evidence(claim, [])
     parts = claim_parts(claim, spec, published, groups)
-    return Evidence(claim, [test_part(claim, part, spec, confidence) for part in parts])
+    return Evidence(claim, [part_with_test(claim, part, spec, confidence) for part in parts])
 
 
 def judged_claim(evidence: Evidence, p: float, *, holding: set[str], tests: int, level: float) -> JudgedClaim:
@@ -300,25 +300,25 @@ def cells_at(place: TablePlace, spec: Spec) -> list[CellAt]:
     return cells
 
 
-def test_part(claim: Claim, part: ClaimPart, spec: Spec, confidence: float) -> ClaimPart:
+def part_with_test(claim: Claim, part: ClaimPart, spec: Spec, confidence: float) -> ClaimPart:
     """The part with its effect and p (NaN, with a reason, if it is no test)."""
     if part.lacks:
         return part
-    found = test_difference(claim, part.sides, confidence)
+    found = effect_between(claim, part.sides, confidence)
     why = why_not(claim, part.sides, spec) or found.why
     return part._replace(found=found._replace(p=math.nan, why=why) if why else found)
 
 
-def test_difference(claim: Claim, sides: tuple[Group, Group], confidence: float) -> Effect:
+def effect_between(claim: Claim, sides: tuple[Group, Group], confidence: float) -> Effect:
     """Left minus right.
 
     `alike` is two one-sided tests (Schuirmann): above -within and below within; what contradicts it is tested against
     the nearer bound, two-sided. `more` with a margin is tested against -within, two-sided.
     """
-    found = compare(*sides, confidence)
+    found = compare_groups(*sides, confidence)
     if not claim.within:
         return found
-    shifted = partial(compare, *sides, confidence)
+    shifted = partial(compare_groups, *sides, confidence)
     assert found.effect is not None
     if claim.alike is None:
         return found._replace(p=shifted(-claim.within).p)
