@@ -29,7 +29,7 @@ numbers/            what both reports compare by
   statistics          what a few seeds can tell; resampling: what test items can, of encoders without seeds
   keys_that_differ    in which settings runs differ
   notes               what a reader must know beside the numbers
-show/               how a report is shown
+show/               how a report is shown (sections as text and LaTeX: cse.lab.sections)
   document            a `Report` as data, in which both reports end
   write               its files; page: the HTML; terminal: in short
   look                colours, type, numbers as text, marks and verdicts
@@ -56,6 +56,6 @@ verdict     one word on a cell or a claim (look.VERDICTS)
 tied        of a row or setting: p shows no difference from the best, so neither has won
 equivalent  of two settings: shown to differ by less than a margin
 unlike      of runs: of other code, other training files or another scoring, so no one number should join them
-altered     of a score: on incomplete or modified data than was asked for (allow_partial); files say partial
+altered     of a score: on incomplete or modified data (allow_partial); files say partial
 note        a line beside a whole table; remark: a line on one row of it
 """

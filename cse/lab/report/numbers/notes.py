@@ -93,7 +93,7 @@ def no_better_remarks(runs: list[Run]) -> list[str]:
 
 
 def evaluated(runs: list[Run]) -> list[str]:
-    """How many runs have the scores of evaluations (see which_runs.with_evaluations), and which of these scores are not
+    """How many runs have the scores of evaluations (see `with_evaluations`), and which of these scores are not
     those that the run itself has."""
     found = [run for run in runs if run.evaluations]
     if not found:
