@@ -130,7 +130,7 @@ def test_random_settings_are_refused(words):
     code = 2
     try:
         with exit_on_error(), explaining(words, "train"):
-            refuse_words(words)
+            refuse_words(words, "train")
             composed("train", words)
     except SystemExit as ended:
         code = ended.code

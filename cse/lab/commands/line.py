@@ -51,7 +51,7 @@ def show_config(line: TypedLine) -> None:
         raise UserError(f"{origin} starts from {origin.folder / RUN}: look at that file instead")
     texts = texts_of(line.words)
     with explaining(texts, line.command):
-        refuse_words(texts)
+        refuse_words(texts, line.command)
         sys.argv[1:] = [*texts, *line.flags]  # which Hydra's own program reads
         hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=line.command)(lambda _: None)()
 

@@ -32,7 +32,7 @@ def composed(command: str, texts: Sequence[str]) -> DictConfig:
 
     from cse.lab.settings import own
 
-    refuse_words(texts)
+    refuse_words(texts, command)
     outer = GlobalHydra.instance().hydra  # of a notebook or a test
     GlobalHydra.instance().clear()
     try:
@@ -83,7 +83,7 @@ def is_group(key: str) -> bool:
     return root == "sweep" or Path(CONF_DIR, root).is_dir()
 
 
-def refuse_words(texts: Sequence[str]) -> None:
+def refuse_words(texts: Sequence[str], command: str) -> None:
     """Raise Hydra's error for a word that it cannot read, and UserError for a setting without a key, a number in place
     of a choice, on which Hydra fails, and a recipe that does not exist, which Hydra ignores."""
     for text in texts:
@@ -95,7 +95,7 @@ def refuse_words(texts: Sequence[str]) -> None:
         unknown = group.partition("/")[0] == "recipe" and word.value not in choices(group)
         chooses = "=" in word.text and (is_group(group) or "/" in group)
         if unknown or (chooses and not names_choices(word)):
-            raise UserError(no_choice(group, word.spelled))
+            raise UserError(no_choice(group, word.spelled, command))
 
 
 def names_choices(word: Word) -> bool:

@@ -105,8 +105,7 @@ def config_dirs() -> list[str]:
 def adopt_folders(arguments: Sequence[str]) -> list[str]:
     """Add the folders of --config-dir to the user's own. Returns the arguments without it.
 
-    Raises UserError for a flag without a folder, a folder that does not exist, and a choice with the name of one of
-    ours.
+    Raises UserError for a flag without a folder, a folder that does not exist, and a choice whose name is taken.
     """
     rest: list[str] = []
     named = [str(folder) for folder in own_folders()]
@@ -123,13 +122,29 @@ def adopt_folders(arguments: Sequence[str]) -> list[str]:
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"--config-dir {folder}: there is no such folder")
-        if not any((folder / one).is_dir() for one in (*os.listdir(CONF_DIR), "sweep")):
+        if not any((folder / one).is_dir() for one in roots()):
             raise UserError(f"--config-dir {folder}: it has no folder of a group, such as objective/ or eval/")
-        for path in sorted(folder.glob("*/*.yaml")):
-            if Path(CONF_DIR, path.parent.name, path.name).exists():
-                raise UserError(
-                    f"{path}: {path.parent.name}={path.stem} is a choice of cse already; give yours another name"
-                )
+    refuse_taken_names(folders)
     if folders:
         os.environ[OWN] = os.pathsep.join(map(str, folders))
     return rest
+
+
+def roots() -> list[str]:
+    """The folders that a folder of the user's own may have: those of conf/, and sweep."""
+    return [*sorted(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir()), "sweep"]
+
+
+def refuse_taken_names(folders: Sequence[Path]) -> None:
+    """Raise UserError for a file that cse or an earlier folder has too, at any depth: only the first would be read."""
+    owners = {path.relative_to(CONF_DIR): "cse" for path in Path(CONF_DIR).rglob("*.yaml")}
+    owners |= {Path("sweep", path.relative_to(SWEEPS_DIR)): "cse" for path in Path(SWEEPS_DIR).rglob("*.yaml")}
+    for folder in folders:
+        for path in sorted(path for root in roots() for path in (folder / root).rglob("*.yaml")):
+            name = path.relative_to(folder)
+            owner = owners.setdefault(name, str(folder))
+            if owner != str(folder):
+                whole = name.with_suffix("").as_posix()
+                group = "sweep" if name.parts[0] == "sweep" else name.parent.as_posix()  # PAPER/TABLE is one choice
+                choice = whole.removeprefix(f"{group}/")
+                raise UserError(f"{path}: {group}={choice} is a choice of {owner} already; give yours another name")

@@ -189,7 +189,7 @@ def choices_of(words: Sequence[str], command: str) -> set[str]:
     return found
 
 
-def no_choice(group: str, choice: str, command: str = "train") -> str:
+def no_choice(group: str, choice: str, command: str) -> str:
     """The message for a choice that the group lacks, by the first of CHOICE_HINTS that knows the name."""
     told = (told for hint in CHOICE_HINTS if (told := hint(group, choice, command)))
     return f"{group}={choice} {next(told, f'is not a choice{what_there_is(group, choice, command)}')}"

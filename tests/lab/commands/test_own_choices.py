@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from typed import exit_code
@@ -59,6 +60,22 @@ def test_a_missing_or_a_wrong_folder_and_a_name_of_ours_are_refused(own):
         groups.adopt_folders(["--config-dir", str(own)])
 
 
+@pytest.mark.parametrize("file", ["sweep/whitenedcse/table4", "recipe/augmentation/{}", "objective/nearby"])
+def test_a_name_that_is_taken_is_refused_at_any_depth(own, file):
+    """Ours, or that of another folder of one's own: only the first would be read."""
+    theirs = own.parent / "theirs"
+    recipes = sorted((Path(groups.CONF_DIR) / "recipe" / "augmentation").glob("[!_]*.yaml"))
+    path = theirs / f"{file.format(recipes[0].stem)}.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text("trainer: {lr: 1}\n")
+    owner = str(own) if "nearby" in file else "cse"
+    with pytest.raises(UserError, match=f"is a choice of {owner} already") as refused:
+        groups.adopt_folders([f"--config-dir={own}", f"--config-dir={theirs}"])
+    assert str(path) in str(refused.value)
+    path.rename(path.with_stem("mine"))
+    groups.adopt_folders([f"--config-dir={own}", f"--config-dir={theirs}"])
+
+
 @pytest.mark.parametrize("words", ["seed=1 --config-dir", "--config-dir= seed=1", "-cd"])
 def test_a_flag_without_a_folder_is_refused(own, capsys, monkeypatch, words):
     """It does not mean the working directory, whatever folders that has."""
@@ -96,3 +113,9 @@ def test_a_choice_in_the_wrong_folder_is_named(own, capsys):
     assert f"{own}/objective/nearby.yaml" in capsys.readouterr().err
     assert exit_code("cse-train", "--config-dir", str(own), "model=/home/me/bert") == 2
     assert "model.name=/home/me/bert" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("word", "told"), [("model=1", "checkpoint=1"), ("eval=2017", "eval.test=2017")])
+def test_cse_eval_says_what_cse_eval_takes(word, told):
+    with pytest.raises(UserError, match=re.escape(told)):
+        composed("evaluate", [word])
