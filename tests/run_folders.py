@@ -95,11 +95,11 @@ def runs(tmp_path):
 
 @pytest.fixture
 def compared(tmp_path):
-    """compared(*folders, metrics=[...]) -> the comparison of the runs in them, or of all that was left so far."""
+    """compared(*folders, metrics=[...], seed=KEY) -> the comparison of the runs in them, or of all that was left."""
 
-    def make(*folders, metrics=()):
+    def make(*folders, metrics=(), seed="seed"):
         folders = folders or [tmp_path / "runs"]
         runs = with_origin(read_runs(folders), {str(folder): [folder] for folder in folders})
-        return compare_runs(runs, folders, metrics, "seed")
+        return compare_runs(runs, folders, metrics, seed)
 
     return make

@@ -66,6 +66,21 @@ def test_the_selected_hyper_parameters(leave, tmp_path):
         assert (values(found), found["verdict"]) == ([selected], "PASS")
 
 
+def test_a_run_without_an_auxiliary_modality_has_no_number_of_it(leave, tmp_path):
+    text = """
+    paper: nonling
+    table: table_a1
+    select: dev/stsb/spearman
+    rows: {VisualCSE-BERT-base: {experiment: visualcse_bert}}
+    columns: {Img/Audio LR: {config: aux_modality.lr}}
+    """
+    choices = {"experiment": "visualcse_bert", "aux_modality": "none"}
+    leave("a", {"aux_modality": None, "seed": 42}, {DEV: 80.0}, choices=choices)
+    table = built(text, tmp_path)
+    assert cell(table, "VisualCSE-BERT-base", "Img/Audio LR")["verdict"] == NOT_RUN
+    assert table.missing[0].endswith("1 finished run(s) have no number at aux_modality.lr")
+
+
 @pytest.mark.parametrize(("select", "best"), [(DEV, 75.0), ("dev/geometry/alignment", 76.0)])
 def test_best_is_picked_on_dev_in_its_own_direction_and_scored_on_test(leave, tmp_path, select, best):
     text = f"""

@@ -102,6 +102,13 @@ def test_the_command_for_more_seeds_is_quoted_once_and_has_new_seeds(grid_of_run
     assert last_words(odd)[-1] == f"hydra.sweep.dir='{odd}'"
 
 
+def test_a_key_of_seeds_that_holds_no_whole_numbers_has_no_more_seeds(leave, compared):
+    for lr in (1e-5, 3e-5):
+        leave(f"{lr}", {"trainer.lr": lr, "seed": 1}, {"dev/x": 70.0}, overrides=[f"trainer.lr={lr}"])
+    found = compared(seed="trainer.lr")
+    assert (found.seed, again(found)) == ("trainer.lr", "")
+
+
 def test_more_seeds_stay_in_their_setting_where_an_axis_is_of_the_machine(leave, compared):
     for workers in (0, 2):
         leave(f"{workers}", {"trainer.workers": workers, "trainer.log_every": 1, "seed": 1}, {"dev/x": 70.0 + workers})

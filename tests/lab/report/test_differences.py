@@ -79,6 +79,15 @@ def test_two_seeds_give_no_verdict(leave, compared):
     assert "too few seeds" in found.doubt
 
 
+def test_a_best_setting_without_the_score_of_the_differences_says_so(leave, capsys):
+    for lr, score in ((1e-5, 70.0), (3e-5, 71.0), (1e-4, None)):
+        leave(f"{lr}", {"trainer.lr": lr, "seed": 1}, {"dev/x": 60 + 1e5 * lr, "test/y": score})
+    assert cse_report("runs=runs", "metrics=[test/y]", "out=out") == 0
+    shown = capsys.readouterr().out
+    assert "No differences to lr=0.0001: it has no test/y, by which settings are compared." in shown
+    assert "(no verdict: it has no test/y, by which settings are compared)" in shown
+
+
 @pytest.mark.parametrize("baseline", ["lr=1e-5", "trainer.lr=0.00001", "runs/low"])
 def test_a_baseline_is_named_by_its_values_or_its_folder(three_rates, compared, baseline):
     found = by_rate(differences_section(compare_settings(compared(), baseline, 0.95)))

@@ -190,6 +190,15 @@ def compare_settings(
     )
 
 
+def why_no_differences(comparison: Comparison, baseline: str | None) -> str:
+    """Why nothing is compared with the reference, which lacks the leading score itself; "" if it has that."""
+    score = comparison.scores.leading
+    reference = comparison.ranked[0] if baseline is None else setting_named(comparison, baseline)
+    if score is None or score in reference.means:
+        return ""
+    return f"it has no {score}, by which settings are compared"
+
+
 def difference_from(
     base: Group, setting: Setting, group: Group, *, unpaired: Tested, paired: Tested, terms: Terms
 ) -> Difference:

@@ -4,6 +4,7 @@ To read: `report_of_runs` reads the runs that were asked for, compares them, smo
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 
@@ -14,7 +15,13 @@ from cse.lab.folder.runs import Run
 from cse.lab.folder.status import STATES, counted
 from cse.lab.report.any_runs.charts import draw_charts
 from cse.lab.report.any_runs.comparison import Comparison, compare_runs, folder_below
-from cse.lab.report.any_runs.differences import Differences, compare_settings, differences_frame, differences_section
+from cse.lab.report.any_runs.differences import (
+    Differences,
+    compare_settings,
+    differences_frame,
+    differences_section,
+    why_no_differences,
+)
 from cse.lab.report.any_runs.frame import own_choices, typed_words
 from cse.lab.report.any_runs.gate import Gate, judge_gate
 from cse.lab.report.any_runs.tables import (
@@ -49,6 +56,12 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> Report
     differences = compare_settings(comparison, config["baseline"], config["confidence"], config["within"])
 
     settings = settings_section(comparison, name)
+    doubt = differences.doubt if differences else ""
+    why_none = why_no_differences(comparison, config["baseline"])
+    if why_none:
+        reference = config["baseline"] or comparison.ranked[0].label
+        settings = replace(settings, notes=[*settings.notes, f"No differences to {reference}: {why_none}."])
+        doubt = "" if config["baseline"] else f"no verdict: {why_none}"
     gaps = differences_section(differences, f"{name}-differences")
     smoke = unranked_section(apart) if apart else None
     return Report(
@@ -62,7 +75,7 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> Report
         },
         best=best_of(
             comparison,
-            differences.doubt if differences else "",
+            doubt,
             is_part=config["where"] is not None,  # which may lack some of its seeds
         ),
         pending=unfinished(comparison, asked.jobs),
@@ -106,8 +119,7 @@ def best_of(comparison: Comparison, doubt: str, *, is_part: bool) -> Best | None
         return None
     again = ""
     if not is_part:
-        named = [run.get(comparison.seed) for run in comparison.runs]
-        seeds = [seed for seed in named if isinstance(seed, int)]
+        seeds = {run.get(comparison.seed) for run in comparison.runs} - {None}
         again = more_seeds_command(setting.runs, comparison.seed, seeds, comparison.folders, comparison.keys)
     shown = score_text(comparison, setting, str(scores.leading))
     return Best(setting.label, str(scores.best_by), str(scores.leading), shown, doubt, again)
@@ -130,18 +142,22 @@ def hidden_scores(comparison: Comparison) -> str:
 
 
 def more_seeds_command(
-    runs: Sequence[Run], key: str, seeds: Sequence[int], folders: Sequence[Path], keys: Collection[str]
+    runs: Sequence[Run], key: str, seeds: Collection[object], folders: Sequence[Path], keys: Collection[str]
 ) -> str:
     """The command that trains a setting's runs with three more seeds, those of other settings first.
 
-    It is "" if the setting was not trained, or was scored by a function. key: of seeds. seeds: of all settings.
-    folders: those that were named. keys: in which the settings differ.
+    It is "" if the setting was not trained, or was scored by a function, or if the key of seeds holds anything but
+    whole numbers. key: of seeds. seeds: of all settings. folders: those that were named. keys: in which the settings
+    differ.
     """
     run = runs[-1]
     if run.program != "cse-train" or functions_in(run.config):
         return ""
+    whole = [seed for seed in seeds if isinstance(seed, int)]
+    if len(whole) < len(seeds):
+        return ""
     begun = {one.get(key) for one in runs}
-    lacking = islice((seed for seed in count(min(seeds, default=1)) if seed not in begun), 3)
+    lacking = islice((seed for seed in count(min(whole, default=1)) if seed not in begun), 3)
     given = values_of(run.words)
     # with the words of its case its folder would not have the name that the sweep gives it
     of_case = words_of_case(given.get("sweep", ""), given.get("case", ""))

@@ -16,7 +16,7 @@ from cse.lab.report.numbers.resampling import compare_items
 from cse.lab.report.numbers.statistics import STATISTICS, Effect, SeedSpread, Side, compare_seeds, pooled_sd
 from cse.lab.report.show.look import first_few
 from cse.lab.settings.keys import role_of
-from cse.lab.settings.values import in_one_form
+from cse.lab.settings.values import in_one_form, number_in
 
 SEEDS = 3  # on each trained side of a comparison that is judged
 
@@ -35,8 +35,10 @@ class Measure:
     select: str = ""
 
     def is_known(self, run: Run) -> bool:
-        """Whether the run has the number."""
-        return bool(self.key) or self.metric in run.metrics
+        """Whether the run has the number: a run without an auxiliary modality has none of its settings."""
+        if self.key:
+            return number_in(str(run.get(self.key))) is not None
+        return self.metric in run.metrics
 
     def number_of(self, run: Run) -> float:
         """The run's number."""

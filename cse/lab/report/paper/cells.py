@@ -247,22 +247,27 @@ def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) 
     """The row with the best of a column's scores, and those that may differ from it by noise alone: none has won.
 
     p is corrected by Holm over the column. Without a test (one seed), a row is tied unless it lies further off than
-    seeds explain. A column with one filled row has no best. groups: by row. seed_sd: see `judge`.
+    seeds explain: of two encoders that are only scored, they explain nothing. A column with one filled row has no best.
+    groups: by row. seed_sd: see `judge`.
     """
     filled = {row: group for row, group in groups.items() if group.values and group.metric}
     if len(filled) < 2:
         return []
-    of = {row: mean_and_sd(group.values) for row, group in filled.items()}
+    ours = {row: mean_and_sd(group.values) for row, group in filled.items()}
     first = next(iter(filled.values()))
     sign = 1 if score_named(first.runs, first.metric).lower_is_better else -1
-    best = min(of, key=lambda row: sign * of[row].mean)
+    best = min(ours, key=lambda row: sign * ours[row].mean)
     others = [row for row in filled if row != best]
     p_values = holm([compare_groups(filled[best], filled[row], confidence).p for row in others])
-    knows_noise = seed_sd is not None or of[best].sd is not None
 
     def is_tied(row: str, p: float) -> bool:
-        if not math.isnan(p) or not knows_noise:
+        if not math.isnan(p):
             return not is_shown(p, 1 - confidence)
-        return abs(of[best].mean - of[row].mean) <= reach_of_noise(of[best], of[row].n, seed_sd, confidence)
+        both_only_scored = filled[best].only_scored and filled[row].only_scored
+        noise = 0.0 if both_only_scored else seed_sd  # another seed would score the same
+        if noise is None and ours[best].sd is None:  # nothing tells how much seeds vary
+            return True
+        reach = reach_of_noise(ours[best], ours[row].n, noise, confidence)
+        return abs(ours[best].mean - ours[row].mean) <= reach + 1e-9
 
     return [best, *(row for row, p in zip(others, p_values, strict=True) if is_tied(row, p))]

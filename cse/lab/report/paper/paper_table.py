@@ -50,7 +50,7 @@ def paper_table(
     """
     by_score = scores_of_columns(groups, confidence)
     cells = cells_of(spec, published, groups, by_score, expected, confidence)
-    missing = [*unscored_cells(groups), *missing_jobs(runs, expected)]
+    missing = [*unscored_cells(groups, spec), *missing_jobs(runs, expected)]
     return replace(
         as_section(published, cells),
         notes=[*published.notes, *notes_on_cells(groups, spec, runs, by_score, 1 - confidence)],
@@ -59,10 +59,11 @@ def paper_table(
     )
 
 
-def unscored_cells(groups: Groups) -> list[str]:
-    """A line for each cell whose finished runs lack the score."""
+def unscored_cells(groups: Groups, spec: Spec) -> list[str]:
+    """A line for each cell whose finished runs lack the score, or a number at the key."""
     return [
-        f"{row}, {column}: {group.unscored} finished run(s) did not measure {group.metric}"
+        f"{row}, {column}: {group.unscored} finished run(s) "
+        + (f"did not measure {group.metric}" if group.metric else f"have no number at {spec.columns[column].config}")
         for (row, column), group in groups.items()
         if group.unscored
     ]
