@@ -38,13 +38,16 @@ class Beat:
     time: float = field(default=0.0, compare=False)
 
     def is_alive(self, now: float) -> bool:
-        """Whether the process is alive at `now`. On this machine it must also have begun before its last beat: a later
-        process may have its number by chance."""
+        """Whether the process is alive at `now`.
+
+        On this machine it must also have begun before it took the folder, by this machine's clock, or before its last
+        beat, by the file system's: a later process may have its number by chance.
+        """
         if self.host != socket.gethostname():
             return now - self.time < SILENCE
         try:
             process = psutil.Process(self.pid)
-            return process.status() != psutil.STATUS_ZOMBIE and process.create_time() <= self.time
+            return process.status() != psutil.STATUS_ZOMBIE and process.create_time() <= max(self.since, self.time)
         except psutil.NoSuchProcess:
             return False
 

@@ -69,21 +69,25 @@ def status_of(folder: Path, results: Results, beat: Beat | None, now: float | No
 
 def at_work(folder: Path, results: Results, beat: Beat) -> Status:
     """The state of a run whose process is alive."""
-    return Status(State.RUNNING, ", ".join([*progress(folder, results), beat.host, f"process {beat.pid}"]))
+    return Status(State.RUNNING, ", ".join([*progress(folder, results, beat.since), beat.host, f"process {beat.pid}"]))
 
 
-def progress(folder: Path, results: Results) -> list[str]:
-    """How far a run is, and how long it takes still, as far as that is known: step 120 of 1,000; 3 min left."""
+def progress(folder: Path, results: Results, since: float) -> list[str]:
+    """How far a run is, and how long it takes still, as far as that is known: step 120 of 1,000; 3 min left.
+
+    since: its last start, in seconds since 1970. A resumed run keeps earlier events, which say nothing of its speed.
+    """
     logged = [(event["step"], event["time"]) for event in metric_events(folder) if isinstance(event.get("time"), float)]
     if not logged:
         return ["starting"]
-    (first, began), (step, at) = logged[0], logged[-1]
+    step, at = logged[-1]
     total = results.get("total_steps")
     if total is None:
         return [f"step {step:,}"]
     if step >= total:
         return [f"all {step:,} steps", "scoring"]
     place = f"step {step:,} of {total:,}"
+    first, began = next((event for event in logged if event[1] >= since), logged[-1])
     if step == first:
         return [place]
     left = (at - began) / (step - first) * (total - step)

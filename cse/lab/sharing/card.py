@@ -140,7 +140,8 @@ Please cite:
 def model_card(record: Results, scores: Collection[Score]) -> str:
     """The text of README.md. record: results.json."""
     config = record["config"]
-    title = f"{method_name(methods_of(config))} from {base_model(config) or config['model']['name'].rpartition('/')[2]}"
+    start = base_model(config) or Path(config["model"]["name"]).name
+    title = f"{method_name(methods_of(config))} from {start}"
     return f"---\n{hub_metadata(record, scores, title)}\n---\n\n{card_text(record, scores, title)}"
 
 
@@ -249,13 +250,16 @@ def task_of(score: Score) -> str:
 
 
 def program_in_words(record: Results) -> str:
-    """cse with its version, its code's digest and its commit, if the run recorded them."""
+    """cse with its version, its code's digest and its commit, as far as the run recorded them."""
     named = {"code": record.get("code"), "commit": record.get("git_commit")}
-    parts = ", ".join(f"{name} `{value}`" for name, value in named.items() if value)
-    for part in record.get("earlier_code") or []:
-        parts += f"; until step {part['until_step']} code `{part['code']}`"
+    parts = [", ".join(f"{name} `{value}`" for name, value in named.items() if value)]
+    for earlier in record.get("earlier_code") or []:
+        digest = earlier.get("code")
+        code = f"code `{digest}`" if digest else "unknown code"
+        parts.append(f"until step {earlier['until_step']} {code}")
+    known = "; ".join(part for part in parts if part)
     version = (record.get("versions") or {}).get("cse-lab", "")
-    return f"cse {version}".rstrip() + (f" ({parts})" if parts else "")
+    return f"cse {version}".rstrip() + (f" ({known})" if known else "")
 
 
 def shareable(command: str) -> str:

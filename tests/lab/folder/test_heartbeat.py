@@ -74,6 +74,13 @@ def test_silence_is_death_elsewhere_and_here_the_process_itself_tells(other):
     assert not here.is_alive(time.time())  # a zombie: nobody has waited for it yet
 
 
+def test_a_live_process_is_alive_where_the_file_systems_clock_lags(other):
+    """It took the folder after it began, by this machine's clock; a later process with its number did not."""
+    now = time.time()
+    assert Beat(HERE, other.pid, since=now, time=now - 3600.0).is_alive(now)
+    assert not Beat(HERE, other.pid, since=now - 60.0, time=now - 3600.0).is_alive(now)
+
+
 @pytest.mark.parametrize("content", ["", "[]", '{"host"', '{"host": 1, "pid": "x"}', '{"host": "a", "pid": 0}'])
 def test_a_damaged_heartbeat_is_none_and_is_taken_over(tmp_path, content):
     (tmp_path / "heartbeat.json").write_text(content)

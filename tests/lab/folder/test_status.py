@@ -1,5 +1,6 @@
 """The state of a run, by its results, its heartbeat and the time since the last beat."""
 
+import json
 import time
 
 import pytest
@@ -34,6 +35,22 @@ def beating(leave):
 def test_a_run_with_a_fresh_heartbeat_is_running_and_says_how_far(beating):
     found = state_at(beating(30.0))
     assert found == Status("running", "step 50 of 150, 2 min left, elsewhere, process 7")
+
+
+@pytest.mark.parametrize(
+    ("resumed_at", "left"),
+    [(40.5, ", 2 min left"), (50.0, ""), (60.0, "")],  # of the steps since: ten, one, none yet
+)
+def test_the_time_before_a_resume_tells_nothing_of_the_time_that_is_left(beating, resumed_at, left):
+    """It stood still overnight, between two of its steps."""
+    folder = beating(30.0)
+    began = NOW - 100.0 + resumed_at
+    events = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    for event in events:
+        event["time"] -= 36_000.0 if event["time"] < began else 0.0
+    (folder / "metrics.jsonl").write_text("\n".join(map(json.dumps, events)))
+    leave_heartbeat(folder, since=began, age=time.time() - NOW + 30.0)
+    assert state_at(folder).why == f"step 50 of 150{left}, elsewhere, process 7"
 
 
 def test_a_run_that_was_silent_for_long_was_killed_and_says_how_to_resume(beating):

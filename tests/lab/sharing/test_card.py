@@ -84,6 +84,19 @@ def test_the_card_names_and_cites_the_methods(tmp_path, objective, second, name,
     assert ("Please cite" in text) == bool(cited)
 
 
+def test_the_card_is_titled_by_a_folder_that_is_given_with_a_slash(tmp_path):
+    (tmp_path / "mine").mkdir()
+    text = made(tmp_path, config=CONFIG | {"model": CONFIG["model"] | {"name": f"{tmp_path}/mine/"}}).text
+    assert "# Barlow Twins + VisualCSE from mine\n" in text
+
+
+def test_the_card_says_which_code_made_it_before_each_resume(tmp_path):
+    """A run of an older edition recorded no code."""
+    earlier = [{"until_step": 40, "code": None}, {"until_step": 80, "code": "abcd"}]
+    text = made(tmp_path, code="ef01", earlier_code=earlier).text
+    assert "(code `ef01`; until step 40 unknown code; until step 80 code `abcd`)" in text
+
+
 def test_the_card_names_no_place_of_this_machine(tmp_path):
     about = made(
         tmp_path,
