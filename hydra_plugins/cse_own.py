@@ -10,12 +10,12 @@ from hydra.core.config_store import ConfigStore
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
 from cse.lab.settings import groups
-from cse.lab.settings.own import OwnSource
+from cse.lab.settings.user_file import UserSource
 
-__all__ = ["OwnChoices", "OwnSource"]  # Hydra finds a source by its name in a plugin's module
+__all__ = ["UserChoices", "UserSource"]  # Hydra finds a source by its name in a plugin's module
 
 
-class OwnChoices(SearchPathPlugin):
+class UserChoices(SearchPathPlugin):
     """Adds the folders of --config-dir and CSE_CONF after conf/."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
@@ -23,8 +23,8 @@ class OwnChoices(SearchPathPlugin):
         if not any(one.path == groups.CONF_DIR for one in search_path.get_path()):
             return
         ConfigStore.instance().store("smac", Smac, group="hydra/sweeper", provider="cse")
-        for folder in groups.own_folders():
-            search_path.append(groups.PROVIDER, f"{OwnSource.scheme()}://{folder}")
+        for folder in groups.user_folders():
+            search_path.append(groups.PROVIDER, f"{UserSource.scheme()}://{folder}")
 
 
 @dataclass

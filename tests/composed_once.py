@@ -27,7 +27,7 @@ def install() -> None:
 
 def compose_once(name: str, words: list[str], return_hydra_config: bool) -> DictConfig:
     """hydra.compose as cse.lab.settings.compose calls it."""
-    if os.environ.get(groups.OWN) or groups.SWEEPS_DIR != SWEEPS:
+    if os.environ.get(groups.FOLDERS_VARIABLE) or groups.SWEEPS_DIR != SWEEPS:
         return compose(name, words, return_hydra_config)
     config = pickle.loads(pickled(name, tuple(words), return_hydra_config))
     config.hydra.runtime.cwd = os.getcwd()  # all that Hydra reads of the process

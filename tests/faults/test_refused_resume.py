@@ -220,4 +220,4 @@ def test_reading_a_run_runs_no_code(run, cse_train, senteval, tmp_path, monkeypa
     assert exit_code("cse-report", f"runs={run}") == 0
     assert not list(tmp_path.rglob("ran*"))
     assert "evil" not in sys.modules
-    assert os.environ.get(groups.OWN, "") == ""
+    assert os.environ.get(groups.FOLDERS_VARIABLE, "") == ""

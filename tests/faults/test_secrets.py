@@ -38,7 +38,7 @@ def test_no_setting_can_read_the_environment(words, monkeypatch, tmp_path):
     monkeypatch.setenv("HF_TOKEN", SECRETS["HF_TOKEN"])
     (tmp_path / "conf" / "data").mkdir(parents=True)
     (tmp_path / "conf" / "data" / "own.yaml").write_text("path: ${oc.env:HF_TOKEN}\n_target_: cse.data.text.Text\n")
-    monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
+    monkeypatch.setenv(groups.FOLDERS_VARIABLE, str(tmp_path / "conf"))
     with pytest.raises(UserError) as refused:
         cse.train("smoke=true", "dry_run=true", *words.split())
     assert SECRETS["HF_TOKEN"] not in str(refused.value)
@@ -48,7 +48,7 @@ def test_paths_and_other_users_of_omegaconf_can_read_the_environment(monkeypatch
     monkeypatch.setenv("SCRATCH", "/scratch")
     (tmp_path / "conf" / "paths").mkdir(parents=True)
     (tmp_path / "conf" / "paths" / "own.yaml").write_text("defaults: [default]\nimages: ${oc.env:SCRATCH}/images\n")
-    monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
+    monkeypatch.setenv(groups.FOLDERS_VARIABLE, str(tmp_path / "conf"))
     assert cse.compose("paths=own").paths.images == "/scratch/images"
     assert OmegaConf.create({"x": "${oc.env:SCRATCH}"}).x == "/scratch"
 

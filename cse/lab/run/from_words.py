@@ -7,17 +7,17 @@ fitted          the same, as a new run uses it: with the sources of its values, 
 The second is read-only, as is a Job's.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.lab.run import resume, smoke, startup
 from cse.lab.run.instantiate import selected_score
-from cse.lab.settings import groups, own
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.explaining import explaining
-from cse.lab.settings.groups import CONF_DIR, choices, file_of, first_comment
+from cse.lab.settings.groups import CONF_DIR, choices, file_of, first_comment, groups
+from cse.lab.settings.user_values import overridden, user_files
 from cse.lab.settings.words import Word, keys_of_person, texts_of, values_of
 
 
@@ -67,17 +67,32 @@ def fitted(settings: DictConfig, command: str, words: Sequence[Word]) -> DictCon
 
     settings: with that node, which has the choice of each group and the files of the user's own. words: the line's.
     """
-    chosen, files = settings.hydra.runtime.choices, own.own_files(settings)
+    chosen, files = settings.hydra.runtime.choices, user_files(settings)
     cfg = without_hydra(settings)
     with open_dict(cfg):
         if command == "train":
             cfg.sources = [
                 *sources(chosen, words),
-                *own.overridden(cfg, files, {word.key for word in words}),
+                *overridden(cfg, files, {word.key for word in words}),
             ]
-        cfg.choices = groups.chosen(command, chosen, texts_of(words), map(str, cfg.eval))
+        cfg.choices = choice_of_each_group(command, chosen, words, map(str, cfg.eval))
     smoke.fit(cfg, keys_of_person(words))
     return cfg
+
+
+def choice_of_each_group(
+    command: str, chosen: Mapping[str, str | None], words: Sequence[Word], evaluators: Iterable[str]
+) -> dict[str, str]:
+    """{"objective": "simcse", "eval": "stsb,sts", ...}, as a run records it.
+
+    chosen: Hydra's runtime choices, which lack lists. words: the line's.
+    """
+    names = {group: chosen.get(group) for group in groups(command) if choices(group) != ["default"]}
+    typed = values_of(words)
+    for group in ("experiment", "variant"):
+        names[group] = typed.get(group, "").strip("[]")
+    names["eval"] = ",".join(evaluators)
+    return {group: name for group, name in names.items() if name}
 
 
 def sources(chosen: Mapping[str, str | None], words: Sequence[Word]) -> list[str]:

@@ -28,7 +28,7 @@ from cse.lab.settings.compose import composed, fill_in_environment, is_group, re
 from cse.lab.settings.conf_files import text_of
 from cse.lab.settings.explaining import explaining
 from cse.lab.settings.grammar import shell_line
-from cse.lab.settings.groups import CONF_DIR, choices, groups, own_folders
+from cse.lab.settings.groups import CONF_DIR, choices, groups, user_folders
 from cse.lab.settings.keys import keys_with
 from cse.lab.settings.values import Config, flattened, nodes_in
 from cse.lab.settings.words import RUN_ALONE, Word, texts_of, values_of
@@ -195,7 +195,7 @@ def refuse_foreign_parts(origin: str, config: DictConfig, fresh: DictConfig, wor
     origin: resume=FOLDER or rerun=FOLDER. fresh: what conf/ gives for the run's choices, in which a part may have its
     keys from several files.
     """
-    known = [part for place in (Path(CONF_DIR), *own_folders()) for part in parts_in_folder(place)]
+    known = [part for place in (Path(CONF_DIR), *user_folders()) for part in parts_in_folder(place)]
     known += [part for _, part in parts_in(OmegaConf.to_container(without_hydra(fresh)))]
     typed = re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(words))
     tree: Any = OmegaConf.to_container(without_hydra(config))

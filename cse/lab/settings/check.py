@@ -7,7 +7,7 @@ each with its key as typed and in pydantic's words:
 
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
 
-A value from a file of the user's own has the file and the line behind it (cse.lab.settings.own).
+A value from a file of the user's own has the file and the line behind it (cse.lab.settings.user_values).
 """
 
 import re
@@ -23,7 +23,6 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails, SchemaValidator
 
 from cse.errors import UserError
-from cse.lab.settings import own
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.grammar import spell_value
 from cse.lab.settings.groups import file_of
@@ -40,6 +39,7 @@ from cse.lab.settings.part_class import (
 )
 from cse.lab.settings.references import references, referred_key
 from cse.lab.settings.schema import COMMANDS, slot_of
+from cse.lab.settings.user_values import written_at
 from cse.lab.settings.values import Config, flattened, nodes_in
 
 NOT_READ = "there is no such setting, and no value refers to it"
@@ -170,7 +170,7 @@ def sentences_of(wrong: Sequence[Violation], cfg: DictConfig) -> Iterator[str]:
         if one.reason not in reasons[one.key, one.value]:
             reasons[one.key, one.value].append(one.reason)
     for (key, value), said in reasons.items():
-        yield f"{key}{value}: {' or '.join(said)}{own.written_at(cfg, key, OmegaConf.select(cfg, key))}"
+        yield f"{key}{value}: {' or '.join(said)}{written_at(cfg, key, OmegaConf.select(cfg, key))}"
 
 
 def setting_at(error: ErrorDetails, node: Config) -> tuple[str, str]:

@@ -11,9 +11,10 @@ from omegaconf.errors import OmegaConfBaseException
 from cse.errors import UserError
 from cse.lab.settings.explaining import guarded_environment
 from cse.lab.settings.grammar import parse_word
-from cse.lab.settings.groups import CONF_DIR, choices, own_folders
+from cse.lab.settings.groups import CONF_DIR, choices, user_folders
 from cse.lab.settings.mistakes import no_choice
 from cse.lab.settings.references import set_variable
+from cse.lab.settings.user_values import RECORDED_AT, find_user_files
 from cse.lab.settings.values import Config, flattened
 from cse.lab.settings.words import Word
 
@@ -30,19 +31,17 @@ def composed(command: str, texts: Sequence[str]) -> DictConfig:
     from hydra.core.global_hydra import GlobalHydra
     from hydra.types import RunMode
 
-    from cse.lab.settings import own
-
     refuse_words(texts, command)
     outer = GlobalHydra.instance().hydra  # of a notebook or a test
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(CONF_DIR, version_base="1.3"):
             config = compose(command, list(texts), return_hydra_config=True)
-            if own_folders():
+            if user_folders():
                 loader = GlobalHydra.instance().config_loader()
                 read = loader.compute_defaults_list(command, list(texts), RunMode.RUN).defaults
-                files = {str(one.path): one.package for one in own.find_own_files(read)}
-                OmegaConf.update(config, own.OWN_FILES, files, force_add=True)
+                files = {str(one.path): one.package for one in find_user_files(read)}
+                OmegaConf.update(config, RECORDED_AT, files, force_add=True)
     finally:
         GlobalHydra.instance().hydra = outer
     fill_in_environment(config)

@@ -3,7 +3,7 @@ answers at once.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from cse.errors import UserError
@@ -27,7 +27,7 @@ WHOLE = (*EXTRAS, "recipe")
 SWEEP_KEYS = ("cases", "report", "same_runs_as", "search_each")
 """The keys that a sweep's file has beside settings."""
 
-OWN = "CSE_CONF"
+FOLDERS_VARIABLE = "CSE_CONF"
 """The environment variable with folders laid out as conf/ is, joined as in PATH. --config-dir sets it, as all processes
 of a run and of a sweep's jobs inherit it, those on a cluster too."""
 PROVIDER = "own"
@@ -38,21 +38,6 @@ def groups(config_name: str) -> dict[str, tuple[str, str]]:
     """The groups of a command in the order of its defaults list: what a line chooses unless it says otherwise (a
     choice, a list of them, or null), and the comment there."""
     return groups_listed(Path(CONF_DIR, f"{config_name}.yaml"))
-
-
-def chosen(
-    config_name: str, runtime: Mapping[str, str | None], overrides: Sequence[str], evals: Iterable[str]
-) -> dict[str, str]:
-    """A run's choice of each group: {"objective": "simcse", "eval": "stsb,sts", ...}.
-
-    runtime: Hydra's choices, which lack lists; overrides: the command line's words; evals: the evaluators.
-    """
-    names = {group: runtime.get(group) for group in groups(config_name) if choices(group) != ["default"]}
-    for group in ("experiment", "variant"):
-        words = [word.partition("=")[2] for word in overrides if word.startswith(f"{group}=")]
-        names[group] = words[-1].strip("[]") if words else None
-    names["eval"] = ",".join(evals)
-    return {group: name for group, name in names.items() if name}
 
 
 def choices(group: str) -> list[str]:
@@ -89,17 +74,17 @@ def first_comment(group: str, choice: str) -> str:
 def folders_of(group: str) -> list[Path]:
     """The folders of a group's YAML files, ours first."""
     ours = Path(SWEEPS_DIR) if group == "sweep" else Path(CONF_DIR, group)
-    return [ours, *(folder / group for folder in own_folders())]
+    return [ours, *(folder / group for folder in user_folders())]
 
 
-def own_folders() -> list[Path]:
+def user_folders() -> list[Path]:
     """The folders that --config-dir or CSE_CONF names."""
-    return [Path(folder) for folder in os.environ.get(OWN, "").split(os.pathsep) if folder]
+    return [Path(folder) for folder in os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep) if folder]
 
 
 def config_dirs() -> list[str]:
     """The words that name these folders: --config-dir FOLDER for each."""
-    return [word for folder in own_folders() for word in ("--config-dir", str(folder))]
+    return [word for folder in user_folders() for word in ("--config-dir", str(folder))]
 
 
 def adopt_folders(arguments: Sequence[str]) -> list[str]:
@@ -108,7 +93,7 @@ def adopt_folders(arguments: Sequence[str]) -> list[str]:
     Raises UserError for a flag without a folder, a folder that does not exist, and a choice whose name is taken.
     """
     rest: list[str] = []
-    named = [str(folder) for folder in own_folders()]
+    named = [str(folder) for folder in user_folders()]
     words = iter(arguments)
     for word in words:
         flag, equals, value = word.partition("=")
@@ -126,7 +111,7 @@ def adopt_folders(arguments: Sequence[str]) -> list[str]:
             raise UserError(f"--config-dir {folder}: it has no folder of a group, such as objective/ or eval/")
     refuse_taken_names(folders)
     if folders:
-        os.environ[OWN] = os.pathsep.join(map(str, folders))
+        os.environ[FOLDERS_VARIABLE] = os.pathsep.join(map(str, folders))
     return rest
 
 

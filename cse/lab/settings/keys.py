@@ -163,9 +163,9 @@ def marks_along(way: Way) -> frozenset[Mark]:
     purpose: frozenset[Mark] = frozenset()
     value: frozenset[Mark] = frozenset()
     for names in way:
-        own = marks_named(names or frozenset())
-        purpose = own - OF_VALUE or purpose
-        value |= own & OF_VALUE
+        named = marks_named(names or frozenset())
+        purpose = named - OF_VALUE or purpose
+        value |= named & OF_VALUE
     return purpose | value
 
 

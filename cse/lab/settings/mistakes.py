@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cse.errors import UserError
 from cse.lab.settings.conf_files import keys_of_text, text_of
 from cse.lab.settings.grammar import shell_word, spell_word
-from cse.lab.settings.groups import EXTRAS, choices, file_of, groups, own_folders
+from cse.lab.settings.groups import EXTRAS, choices, file_of, groups, user_folders
 from cse.lab.settings.lookup import keys_of_command
 from cse.lab.settings.suggest import last_part, meant, nearest, topic
 from cse.lab.settings.words import recorded_words, values_of
@@ -197,7 +197,7 @@ def no_choice(group: str, choice: str, command: str) -> str:
 
 def misplaced(group: str, choice: str, command: str) -> str:
     """objective=mine, with FOLDER/mine.yaml in place of FOLDER/objective/mine.yaml."""
-    files = [path for folder in own_folders() for path in folder.rglob("*.y*ml") if path.stem == choice]
+    files = [path for folder in user_folders() for path in folder.rglob("*.y*ml") if path.stem == choice]
     where = f"it would be {group}/{choice}.yaml in --config-dir"
     return f"is not a choice: {where}, and there is {files[0]}" if files else ""
 
@@ -238,9 +238,9 @@ def what_there_is(group: str, choice: str, command: str) -> str:
     """The nearest choice or all choices, and what else the group offers."""
     known = choices(group)  # none of Hydra's own groups
     instead = INSTEAD[command].get(group, "")
-    own = f"; {instead.format(choice)}" if instead else ""
+    offer = f"; {instead.format(choice)}" if instead else ""
     is_path = re.search(r"[-/.]", choice) is not None  # a file's name, or one on the hub
-    near = "" if own and is_path else nearest(choice, known)
+    near = "" if offer and is_path else nearest(choice, known)
     rest = f"it has {', '.join(known)}" if known and not near else f"--help {group.rpartition('/')[2]} lists all"
-    yours = "" if own_folders() else "; a choice of your own needs --config-dir FOLDER"
-    return f"{near}{own}; {rest}{yours}"
+    yours = "" if user_folders() else "; a choice of your own needs --config-dir FOLDER"
+    return f"{near}{offer}; {rest}{yours}"

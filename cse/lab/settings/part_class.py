@@ -169,13 +169,13 @@ def wrong_base(part: type, base: type) -> str:
 
 def wrong_method(part: type, base: type) -> str:
     """Which method of a part does not take what cse passes to that of its base; "" if all do."""
-    for name, theirs in vars(base).items():
-        own = getattr(part, name)
-        if name == "__init__" or not (isfunction(theirs) and isfunction(own)):
+    for name, of_base in vars(base).items():
+        method = getattr(part, name)
+        if name == "__init__" or not (isfunction(of_base) and isfunction(method)):
             continue
-        passed = list(signature(theirs).parameters)
+        passed = list(signature(of_base).parameters)
         try:
-            signature(own).bind(*passed)
+            signature(method).bind(*passed)
         except TypeError as error:
             return f"its {name} must take ({', '.join(passed)}): {error}"
     return ""
@@ -185,12 +185,12 @@ def wrong_attribute(part: type, base: type) -> str:
     """Which attribute of a part's class has a value that its base's annotation does not allow; "" if none."""
     hints = get_type_hints(base)
     for name in vars(base).keys() & hints.keys():
-        own = getattr(part, name)
+        value = getattr(part, name)
         try:
-            if not isinstance(own, property):
-                TypeAdapter(hints[name]).validate_python(own, strict=True)
+            if not isinstance(value, property):
+                TypeAdapter(hints[name]).validate_python(value, strict=True)
         except ValidationError as refused:
-            return f"its {name}={own!r} {refusal_in_words(refused.errors()[0], [])}"
+            return f"its {name}={value!r} {refusal_in_words(refused.errors()[0], [])}"
     return ""
 
 
@@ -206,9 +206,9 @@ def no_method(part: Any, base: Any) -> str:
 def wrong_call(part: Any, slot: Slot, node: Config) -> str:
     """Why a part's constructor, or a function, does not take its settings and what cse passes; "" if it does."""
     beside = slot.beside.__annotations__ if slot.beside else ()
-    own = {key: value for key, value in node.items() if key not in (*HYDRAS_OWN, *beside)}
+    settings = {key: value for key, value in node.items() if key not in (*HYDRAS_OWN, *beside)}
     try:
-        signature(part).bind(**dict.fromkeys(slot.passed), **own)
+        signature(part).bind(**dict.fromkeys(slot.passed), **settings)
     except TypeError as error:
         return f"{error} (cse itself passes {', '.join(slot.passed)})" if slot.passed else str(error)
     return ""

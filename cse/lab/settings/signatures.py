@@ -43,19 +43,19 @@ def declared_by_function(node: ast.FunctionDef) -> dict[str, Names]:
 
 def declared_by_class(node: ast.ClassDef, module: str) -> dict[str, Names]:
     """The names in the annotation of each parameter of a class's constructor."""
-    own: dict[str, Names] = {}
+    found: dict[str, Names] = {}
     passes_on = True
     for one in node.body:
         if isinstance(one, ast.AnnAssign):
-            own[ast.unparse(one.target)] = names_of_annotation(one.annotation)
+            found[ast.unparse(one.target)] = names_of_annotation(one.annotation)
         if isinstance(one, ast.FunctionDef) and one.name == "__init__":
-            own |= declared_by_function(one)
+            found |= declared_by_function(one)
             passes_on = one.args.kwarg is not None
     names = imports_of(tree_of(module), module)
     for base in node.bases if passes_on else ():
         first, dot, rest = ast.unparse(base).partition(".")
-        own = declared_by(f"{names.get(first, f'{module}.{first}')}{dot}{rest}") | own
-    return own
+        found = declared_by(f"{names.get(first, f'{module}.{first}')}{dot}{rest}") | found
+    return found
 
 
 def names_of_annotation(annotation: ast.expr | None) -> Names:

@@ -136,8 +136,8 @@ def name_evaluator(texts: Sequence[str]) -> list[str]:
     chosen = [text.partition("=")[2].strip("[]'\"") for text in texts if key_of(text) == "eval"]
     if not chosen or chosen[-1] not in known:
         return list(texts)
-    own = re.compile(rf"^eval\.(?!({'|'.join(known)})[.=])")
-    return [own.sub(f"eval.{chosen[-1]}.", text) for text in texts]
+    of_evaluator = re.compile(rf"^eval\.(?!({'|'.join(known)})[.=])")
+    return [of_evaluator.sub(f"eval.{chosen[-1]}.", text) for text in texts]
 
 
 def refuse_unread(text: str) -> None:

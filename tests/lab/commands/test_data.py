@@ -167,7 +167,7 @@ def test_parts_of_ones_own_say_what_they_read(cse_data, tmp_path, monkeypatch, c
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text.replace("FOLDER", str(tmp_path)))
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
+    monkeypatch.setenv(groups.FOLDERS_VARIABLE, str(tmp_path / "conf"))
     line = ["data=letters", "eval=[mine]", "model=minilm"]
     assert cse_data("list", *line) == 1
     shown = [one.split()[:2] for one in capsys.readouterr().out.splitlines()[:-1]]

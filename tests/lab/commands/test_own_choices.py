@@ -17,7 +17,7 @@ from cse.lab.settings.compose import composed
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     """A folder with one objective, whose module can be imported until the test ends."""
-    monkeypatch.setenv(groups.OWN, "")
+    monkeypatch.setenv(groups.FOLDERS_VARIABLE, "")
     (tmp_path / "conf" / "objective").mkdir(parents=True)
     (tmp_path / "conf" / "objective" / "nearby.yaml").write_text("# Views are near.\n_target_: nearby_loss.Nearby\n")
     loss = "def __init__(self, dim: int): ...\n    def forward(self, views): ..."
@@ -31,7 +31,7 @@ def own(tmp_path, monkeypatch):
 def test_a_choice_of_ones_own_is_listed_and_composed(own, capsys, flag):
     assert exit_code("cse-train", "objective=?", *flag.format(own).split()) == 0
     assert "Views are near" in capsys.readouterr().out
-    assert os.environ[groups.OWN] == str(own)
+    assert os.environ[groups.FOLDERS_VARIABLE] == str(own)
     assert validate(composed("train", ["objective=nearby"]), "train").objective._target_ == "nearby_loss.Nearby"
 
 

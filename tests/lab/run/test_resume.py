@@ -171,7 +171,7 @@ def test_for_a_folder_of_runs_the_newest_is_named(tmp_path):
 
 
 def test_a_part_of_the_users_own_needs_its_folder_or_its_name_on_the_line(tmp_path, monkeypatch):
-    monkeypatch.setenv(groups.OWN, "")
+    monkeypatch.setenv(groups.FOLDERS_VARIABLE, "")
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "nearby_part.py").write_text(
         "from cse.types import Objective\n"
@@ -182,13 +182,13 @@ def test_a_part_of_the_users_own_needs_its_folder_or_its_name_on_the_line(tmp_pa
         resumed(run, [])
     (tmp_path / "conf" / "objective").mkdir(parents=True)
     (tmp_path / "conf" / "objective" / "nearby.yaml").write_text("_target_: nearby_part.Nearby\n")
-    monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
+    monkeypatch.setenv(groups.FOLDERS_VARIABLE, str(tmp_path / "conf"))
     (tmp_path / "conf" / "objective" / "other.yaml").write_text("_target_: x\ny: z: 1\n")  # which nothing reads
     assert resumed(run, []).objective._target_ == "nearby_part.Nearby"
     (tmp_path / "conf" / "objective" / "other.yaml").write_bytes("# größer\n_target_: x\n".encode("latin-1"))
     with pytest.raises(UserError, match=r"other\.yaml:1 is not UTF-8"):
         resumed(run, [])
-    monkeypatch.setenv(groups.OWN, "")
+    monkeypatch.setenv(groups.FOLDERS_VARIABLE, "")
     assert resumed(run, ["objective._target_=nearby_part.Nearby"]).objective._target_ == "nearby_part.Nearby"
 
 
@@ -197,10 +197,10 @@ def test_a_part_of_ours_that_a_file_of_the_users_changes_is_known(tmp_path, monk
     (tmp_path / "conf" / "objective").mkdir(parents=True)
     own = "defaults: [simcse, _self_]\nhead: {_target_: torch.nn.Tanh}\n"
     (tmp_path / "conf" / "objective" / "tanh.yaml").write_text(own)
-    monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
+    monkeypatch.setenv(groups.FOLDERS_VARIABLE, str(tmp_path / "conf"))
     settings = resolved(cse.compose("objective=tanh")) | {"choices": {"objective": "tanh"}}
     assert resumed(write_run(tmp_path / "run", settings), []).objective.head._target_ == "torch.nn.Tanh"
-    monkeypatch.setenv(groups.OWN, "")
+    monkeypatch.setenv(groups.FOLDERS_VARIABLE, "")
     with pytest.raises(UserError, match=r"torch\.nn\.Tanh"):
         resumed(tmp_path / "run", [])
 

@@ -14,7 +14,7 @@ from cse.errors import MissingResource
 from cse.lab.run.from_words import fitted
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.grammar import shell_line
-from cse.lab.settings.groups import OWN
+from cse.lab.settings.groups import FOLDERS_VARIABLE
 from cse.lab.settings.typed_line import read_words, split_flags
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import line, process
@@ -104,7 +104,7 @@ def lasting(tmp_path, monkeypatch):
         return [sys.executable, "-IS", "-c", ""]
 
     monkeypatch.setattr(process, "command_of", command)
-    monkeypatch.setenv(OWN, "")
+    monkeypatch.setenv(FOLDERS_VARIABLE, "")
     monkeypatch.chdir(tmp_path)
     table = Path("own/sweep/mine/one.yaml")
     table.parent.mkdir(parents=True)
@@ -126,7 +126,7 @@ def test_the_line_that_is_advised_shows_the_runs_just_made(lasting, capsys, word
     assert exit_code(*shlex.split(words)) == 0
     program, *advised = shlex.split(capsys.readouterr().out.splitlines()[-1])
     assert program == "cse-report"
-    os.environ[OWN] = ""  # a new shell
+    os.environ[FOLDERS_VARIABLE] = ""  # a new shell
     assert exit_code(program, *advised) == 0
     shown = capsys.readouterr().out
     assert "71.23" in shown

@@ -111,7 +111,7 @@ def test_a_wrong_key_of_a_sweeps_file_is_named(tmp_path, monkeypatch, content, k
     file = tmp_path / "sweep" / "mine" / "one.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(f"# @package _global_\n{content}\n")
-    monkeypatch.setenv(groups.OWN, str(tmp_path))
+    monkeypatch.setenv(groups.FOLDERS_VARIABLE, str(tmp_path))
     with pytest.raises(UserError, match=rf"mine/one\.yaml: {key}"):
         sweeps.load_sweep("mine/one")
 

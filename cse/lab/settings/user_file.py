@@ -1,21 +1,18 @@
-"""The user's own files in the config groups: read as Hydra reads ours, or refused with their name and line.
+"""A file of the user's own in a config group: loaded as Hydra loads ours, or refused with its name and line.
 
 A file in experiment/, variant/, recipe/ or sweep/ sets keys of the whole config, and an evaluator lies in eval.NAME,
 whether or not a `# @package` says so. Where there is such a comment, its place in the file does not matter.
 """
 
-from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
-from hydra.core.default_element import ResultDefault
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from cse.errors import UserError
 from cse.lab.settings.conf_files import line_of, package_said, text_of
-from cse.lab.settings.groups import CONF_DIR, SWEEP_KEYS, WHOLE, groups, own_folders
+from cse.lab.settings.groups import WHOLE, groups
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import Config, flattened
 from cse.ranges import Mark
@@ -23,42 +20,8 @@ from cse.ranges import Mark
 OF_SWEEP = ("jobs", "dry_run", *(f"hydra.sweeper.{key}" for key in ("params", "n_trials", "batch", "seed")))
 """The keys of a line of several jobs that a sweep's file may set, too."""
 
-OWN_FILES = "hydra.own_files"
-"""Where a composed config has the files of the user's own that it was composed of: {path: package}."""
 
-NOWHERE = object()
-
-
-class OwnFile(NamedTuple):
-    """A file that a config was composed of. package: where its settings lie in the config, "" at the top."""
-
-    path: Path
-    package: str
-
-    @property
-    def content(self) -> Config:
-        """Its settings."""
-        return OmegaConf.to_container(OmegaConf.load(self.path))  # type: ignore[return-value]
-
-
-def find_own_files(defaults: Iterable[ResultDefault]) -> list[OwnFile]:
-    """The files of the user's own in the defaults list that Hydra composes, in its order."""
-    found: list[OwnFile] = []
-    for one in defaults:
-        for folder in own_folders():
-            path = folder / f"{one.config_path}.yaml"
-            if path.is_file() and not Path(CONF_DIR, f"{one.config_path}.yaml").exists():
-                found.append(OwnFile(path, one.package or ""))
-    return found
-
-
-def own_files(config: DictConfig) -> list[OwnFile]:
-    """The files that `composed` found. Hydra's node of a composed config has them; [] without that node."""
-    recorded = OmegaConf.select(config, OWN_FILES) or {}
-    return [OwnFile(Path(path), package) for path, package in recorded.items()]
-
-
-class OwnSource(FileConfigSource):
+class UserSource(FileConfigSource):
     """`own://FOLDER` in Hydra's search path."""
 
     @staticmethod
@@ -143,32 +106,3 @@ def check_keys(path: Path, group: str, content: Config, known: set[str]) -> None
         is_typed_alone = key.startswith("hydra") or role_of(key).purpose == "bookkeeping"
         if is_typed_alone and not key.startswith(allowed):
             raise UserError(f"{line_of(path, key.split('.'))}: {key} has no effect in a file: type it on the line")
-
-
-def written_at(config: DictConfig, key: str, value: object) -> str:
-    """` (FILE:LINE)` of the config's last own file that gives a key this value, or one inside it; "" if none does."""
-    for one in reversed(own_files(config)):
-        if one.package and f"{one.package}.".startswith(f"{key}."):
-            return f" ({one.path})"
-        inside = key.removeprefix(f"{one.package}.") if one.package else key
-        written: object = one.content
-        for step in inside.split("."):
-            written = written.get(step, NOWHERE) if isinstance(written, dict) else NOWHERE
-        if written is not NOWHERE and (str(written) == str(value) or "${" in str(written)):
-            return f" ({line_of(one.path, inside.split('.'))})"
-    return ""
-
-
-def overridden(config: DictConfig, files: Sequence[OwnFile], typed: Collection[str]) -> list[str]:
-    """A sentence for each value of the files that a later file of ours replaces. typed: the line's keys."""
-    told: dict[str, str] = {}
-    for one in files:
-        for inside, value in flattened(one.content).items():
-            key = f"{one.package}.{inside}".lstrip(".")
-            now = OmegaConf.select(config, key)
-            told.pop(key, None)
-            if inside.split(".")[0] in ("defaults", "hydra", *SWEEP_KEYS) or key in typed or "${" in str(value):
-                continue
-            if str(now) not in (str(value), f"[{value}]", f"['{value}']"):
-                told[key] = f"but {key}={now} by a later file, not {value} ({line_of(one.path, inside.split('.'))})"
-    return list(told.values())

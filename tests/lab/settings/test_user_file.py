@@ -16,7 +16,7 @@ from cse.lab.settings.words import Word
 @pytest.fixture
 def written(tmp_path, monkeypatch):
     """A function that writes GROUP/mine.yaml into a folder of one's own, of bytes or text."""
-    monkeypatch.setenv(groups.OWN, str(tmp_path))
+    monkeypatch.setenv(groups.FOLDERS_VARIABLE, str(tmp_path))
 
     def write(group, content):
         file = tmp_path / group / "mine.yaml"
