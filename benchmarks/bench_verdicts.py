@@ -59,7 +59,7 @@ WORLDS = [
 
 
 def spec_of(blocks: Sequence[dict[str, object]]) -> Spec:
-    printed = published.printed_table("whitenedcse", "table5")
+    printed = published.published_table("whitenedcse", "table5")
     return parse(BLOCK | {"claims": list(blocks)}, printed, "bench_verdicts", tolerance=0.1)
 
 
@@ -80,7 +80,7 @@ def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list
         for arm, of in zip(ARMS, scores, strict=True)
         for seed, score in enumerate(of)
     ]
-    printed = published.printed_table("whitenedcse", "table5")
+    printed = published.published_table("whitenedcse", "table5")
     return claims.judge_claims(spec, printed, groups_of(spec, runs), 0.95)
 
 

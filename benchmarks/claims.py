@@ -49,7 +49,7 @@ def findings_of(name: str, folder: Path) -> list[JudgedClaim]:
     words = [f"sweep={name}", *([f"runs={place}"] if place.is_dir() else [])]
     config = reporting_settings(words)
     found = read_sweep_runs(config, [place])
-    return judge_claims(found.spec, found.printed, found.groups, config["confidence"])
+    return judge_claims(found.spec, found.published, found.groups, config["confidence"])
 
 
 def line(name: str, one: JudgedClaim) -> dict[str, str]:

@@ -17,7 +17,7 @@ from cse.lab.report.show.document import Report
 def parsed(block, name="sweeps/it.yaml"):
     """(spec, published table or None) of a block, a dict or its YAML."""
     block = yaml.safe_load(block) if isinstance(block, str) else block
-    printed = published.printed_table(block["paper"], block["table"]) if block.get("table") else None
+    printed = published.published_table(block["paper"], block["table"]) if block.get("table") else None
     return parse(block, printed, name, tolerance=0.1), printed
 
 

@@ -87,7 +87,7 @@ def test_the_file_opens_with_its_command_and_names_published_rows(name):
     block = sweep(name).report
     assert block is not None
     assert block["paper"] == name.partition("/")[0]
-    table = published.printed_table(block["paper"], block["table"]) if block.get("table") else None
+    table = published.published_table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, table, str(file), 0.1)
     cases = set(sweep(name).cases)
     lines = [*spec.rows.values(), *spec.columns.values()]
@@ -95,7 +95,7 @@ def test_the_file_opens_with_its_command_and_names_published_rows(name):
                                                for w in f.series.values()]  # fmt: skip
     assert {where["case"] for where in wheres if "case" in where} <= cases
     for figure in spec.figures:
-        overlay = figures.printed_beside(figure, spec.paper)
+        overlay = figures.published_beside(figure, spec.paper)
         if overlay is not None:
             figure.check_split(overlay.split)
 

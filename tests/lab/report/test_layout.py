@@ -12,7 +12,7 @@ from cse.lab.report.numbers.statistics import Effect, Value
 from cse.lab.report.paper.cells import Cell
 from cse.lab.report.paper.claims import JudgedClaim, claims_section
 from cse.lab.report.paper.paper_table import as_section
-from cse.lab.report.paper.published import Published
+from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.show.document import Picture, Report
 from cse.lab.report.show.page import page
 from cse.lab.sections import latex, markdown
@@ -30,7 +30,7 @@ def table_of(*lines, **about):
     columns = list(dict.fromkeys(one["column"] for one in lines))
     rows = {one["row"]: [None] * len(columns) for one in lines}
     cells = {(one["row"], one["column"]): Cell(split="test", **one) for one in lines}
-    printed = Published(title="A table", split="test", columns=columns, rows=rows)
+    printed = PublishedTable(title="A table", split="test", columns=columns, rows=rows)
     return replace(as_section(printed, cells), **about)
 
 
@@ -57,7 +57,7 @@ def wide():
 
 def test_a_table_of_captions_has_no_column():
     """NonLing-CSE's Table C.1: what its models retrieved stands in the notes."""
-    assert as_section(Published(title="Captions", split="none", columns=[]), {}).table.empty
+    assert as_section(PublishedTable(title="Captions", split="none", columns=[]), {}).table.empty
 
 
 def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):

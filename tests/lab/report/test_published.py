@@ -103,7 +103,7 @@ def test_every_table_reads_and_no_key_of_it_is_misspelt():
     for paper in published.papers():
         assert set(published.read_paper(paper)) - {"link"} == {"paper", "tables", "figures"}
     for paper, name in TABLES:
-        found, raw = published.printed_table(paper, name), published.read_paper(paper)["tables"][name]
+        found, raw = published.published_table(paper, name), published.read_paper(paper)["tables"][name]
         assert set(raw) <= known, name
         assert found.split in ("test", "dev", "none")
         assert found.others <= set(found.cells)
@@ -114,7 +114,7 @@ def test_every_table_reads_and_no_key_of_it_is_misspelt():
 
 def test_a_garbled_cell_says_so():
     """Table 4 prints "50.0 60.5" across two rows: a 9 read as a 0 in each, by the mean of the category in Table 2."""
-    cells = published.printed_table("noncontrastive", "table4").cells
+    cells = published.published_table("noncontrastive", "table4").cells
     assert cells["Banking77Classification"]["VICReg (dropout)"] == published.Value(77.3, note="printed 17.3")
     assert cells["SciDocsRR"]["SimCSE"] is None
     assert cells["ArguAna"]["SimCSE"].note == ""
@@ -125,7 +125,7 @@ def test_a_garbled_cell_says_so():
 
 def test_table3_gives_its_own_p():
     raw = published.read_paper("nonling")["tables"]["table3"]
-    cells = published.printed_table("nonling", "table3").cells
+    cells = published.published_table("nonling", "table3").cells
     for test in raw["tests"]:
         ours, base = (cells[test[key]]["Avg."] for key in ("row", "baseline"))
         p = ttest_ind_from_stats(ours.mean, ours.sd, ours.n, base.mean, base.sd, base.n).pvalue
@@ -134,6 +134,6 @@ def test_table3_gives_its_own_p():
 
 def test_a_wrong_name_is_one_sentence():
     with pytest.raises(UserError, match=", ".join(published.papers())):
-        published.printed_table("simcse", "table1")
+        published.published_table("simcse", "table1")
     with pytest.raises(UserError, match="table4"):
-        published.printed_table("whitenedcse", "tabel4")
+        published.published_table("whitenedcse", "tabel4")

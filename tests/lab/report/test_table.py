@@ -116,7 +116,7 @@ def test_a_column_is_judged_by_its_own_spread(leave, tmp_path):
     )  # sd .02 of SimCSE's seeds
     assert cell(table, "BERT SimCSE", "uniformity")["verdict"] == "PASS"
     assert cell(table, "BERT SimCSE", "STS")["verdict"] == NOT_RUN
-    printed = published.printed_table("noncontrastive", "table2")
+    printed = published.published_table("noncontrastive", "table2")
     assert (printed.digits("uniformity"), printed.digits("STS")) == (2, 1)
     assert "PASS: within 0.1, uniformity within 0.05" in " ".join(table.legend)
 

@@ -30,7 +30,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Value:
-    """A mean, printed or ours, and its deviation over n seeds (None: unknown). note: what a garbled cell prints."""
+    """A mean, published or ours, and its deviation over n seeds (None: unknown). note: what a garbled cell prints."""
 
     mean: float
     sd: float | None = None
@@ -75,7 +75,7 @@ def reach_of_noise(ours: Value, published_n: int, seed_sd: float | None, confide
 
 
 Side = Mapping[str, float] | float
-"""One side of a comparison: scores by their seeds; or one score, of an encoder that is only scored, or printed."""
+"""One side of a comparison: scores by their seeds; or one score, of an encoder that is only scored, or published."""
 
 
 def compare_seeds(ours: Side, theirs: Side, confidence: float, shift: float = 0.0) -> Effect:

@@ -24,7 +24,7 @@ from cse.lab.report.numbers.statistics import (
     reach_of_noise,
 )
 from cse.lab.report.paper.departures import departures_in
-from cse.lab.report.paper.published import Published
+from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.spec import Spec
 from cse.lab.report.paper.sweep_runs import Groups
 from cse.lab.report.show.look import (
@@ -45,12 +45,18 @@ NO_EFFECT = Effect()
 class Cell:
     """A number of the paper and ours. The defaults are those of a cell that no run fills.
 
-    published: None if the paper prints no number. p_published: of the row's test against its baseline, as printed.
-    gain_published: over the baseline's row. ours: the mean of `values`, ours of each seed; None without a run. runs:
-    how many distinct ones (Group.distinct). expected_runs: planned jobs; None if the sweep cannot tell. difference:
-    ours minus the published number. gain: ours over the baseline's row, by Welch's test, which does not assume equal
-    variances; p_student: by Student's, as in NonLing-CSE's Table 3. tied_with_best: it is the best of ours in its
-    column, of rows with one score and statistic, or is tied with it. data: whole, or partial if altered.
+    published: None if the paper prints no number.
+    p_published: of the row's test against its baseline, as the paper prints it.
+    gain_published: over the baseline's row.
+    ours: the mean of `values`; None without a run.
+    values: ours of each seed.
+    runs: how many distinct ones (Group.distinct).
+    expected_runs: planned jobs; None if the sweep cannot tell.
+    difference: ours minus the published number.
+    gain: ours over the baseline's row, by Welch's test, which does not assume equal variances.
+    p_student: of the gain by Student's test, as in NonLing-CSE's Table 3.
+    tied_with_best: it is the best of ours in its column, of rows with one score and statistic, or is tied with it.
+    data: whole, or partial if altered.
     """
 
     row: str
@@ -75,7 +81,7 @@ class Cell:
 
 
 Cells = dict[tuple[str, str], Cell]
-"""Of the printed table, by row and column, in its order."""
+"""Of the published table, by row and column, in its order."""
 
 
 @dataclass(frozen=True)
@@ -113,29 +119,29 @@ def scores_of_columns(groups: Groups, confidence: float) -> list[OneScore]:
 
 def cells_of(
     spec: Spec,
-    published: Published,
+    table: PublishedTable,
     groups: Groups,
     by_score: list[OneScore],
     expected: list[Where],
     confidence: float,
 ) -> Cells:
-    """Every cell of the printed table.
+    """Every cell of the published table.
 
     by_score: the groups by column and score (`scores_of_columns`). expected: every job's axes, as the sweep plans them.
     """
     score_of = {(row, one.column): one for one in by_score for row in one.groups}
-    p_values = published.p_values
+    p_values = table.p_values
     cells = {}
-    for row, line in published.cells.items():
-        for column, printed in line.items():
+    for row, line in table.cells.items():
+        for column, published in line.items():
             cell = Cell(
                 row,
                 column,
-                published.split_of(column),
-                published=printed,
+                table.split_of(column),
+                published=published,
                 p_published=p_values.get((row, column), ""),
-                gain_published=printed_gain(spec, published, row, column),
-                verdict=verdict_without_runs(spec, published, row),
+                gain_published=published_gain(spec, table, row, column),
+                verdict=verdict_without_runs(spec, table, row),
             )
             if (row, column) in score_of:
                 cell = with_runs(cell, score_of[row, column], spec, groups, expected, confidence)
@@ -143,9 +149,9 @@ def cells_of(
     return cells
 
 
-def verdict_without_runs(spec: Spec, published: Published, row: str) -> str:
+def verdict_without_runs(spec: Spec, table: PublishedTable, row: str) -> str:
     """The verdict on a cell that no run can fill: "" in a column that no run measures (widths)."""
-    if row in published.others:
+    if row in table.others:
         return PUBLISHED_ONLY
     return "" if row in spec.rows else NOT_RUN
 
@@ -180,11 +186,11 @@ def with_runs(cell: Cell, one: OneScore, spec: Spec, groups: Groups, expected: l
     )
 
 
-def printed_gain(spec: Spec, published: Published, row: str, column: str) -> float | None:
-    """The printed number minus that of the row's baseline; None if there is none, and for the value of a key."""
+def published_gain(spec: Spec, table: PublishedTable, row: str, column: str) -> float | None:
+    """The published number minus that of the row's baseline; None if there is none, and for the value of a key."""
     if row not in spec.baselines or column not in spec.columns or spec.columns[column].config:
         return None
-    ours, theirs = published.cells[row][column], published.cells[spec.baselines[row]][column]
+    ours, theirs = table.cells[row][column], table.cells[spec.baselines[row]][column]
     return ours.mean - theirs.mean if ours and theirs else None
 
 
@@ -213,7 +219,7 @@ def number_of_jobs(where: Where, expected: list[Where]) -> int | None:
 
 
 def judge(
-    group: Group, printed: Value | None, column: str, spec: Spec, seed_sd: float | None, confidence: float
+    group: Group, published: Value | None, column: str, spec: Spec, seed_sd: float | None, confidence: float
 ) -> str:
     """The verdict on a cell that runs may fill; "" where the paper prints no number.
 
@@ -221,26 +227,26 @@ def judge(
     """
     if not group.values:
         return NOT_RUN
-    if printed is None:
+    if published is None:
         return ""
-    if departures_in(group.runs, spec.setting):
+    if departures_in(group.runs, spec.held_fixed):
         return OTHER_SETTING
     ours, line = mean_and_sd(group.values), spec.columns[column]
     if line.config:
-        return PASS if same(ours.mean, printed.mean) else DIFFERS
+        return PASS if same(ours.mean, published.mean) else DIFFERS
     tolerance = spec.tolerance if line.tolerance is None else line.tolerance
     noise = 0.0 if group.only_scored else seed_sd  # another seed would score the same
-    return against_printed(ours, printed, tolerance, noise, confidence)
+    return against_published(ours, published, tolerance, noise, confidence)
 
 
-def against_printed(ours: Value, printed: Value, tolerance: float, seed_sd: float | None, confidence: float) -> str:
+def against_published(ours: Value, published: Value, tolerance: float, seed_sd: float | None, confidence: float) -> str:
     """PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED where one run and no `seed_sd` cannot say which of the last two."""
-    distance = abs(ours.mean - printed.mean)
+    distance = abs(ours.mean - published.mean)
     if distance <= tolerance + 1e-9:
         return PASS
     if ours.sd is None and seed_sd is None:
         return ONE_SEED
-    return WITHIN_NOISE if distance <= reach_of_noise(ours, printed.n, seed_sd, confidence) else DIFFERS
+    return WITHIN_NOISE if distance <= reach_of_noise(ours, published.n, seed_sd, confidence) else DIFFERS
 
 
 def ties(groups: Mapping[str, Group], seed_sd: float | None, confidence: float) -> list[str]:

@@ -32,7 +32,7 @@ from cse.errors import UserError
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds
 from cse.lab.report.numbers.statistics import Effect, holm, likeness
 from cse.lab.report.paper.departures import departures_in
-from cse.lab.report.paper.published import Published
+from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.spec import Claim, Spec, TablePlace, names_in
 from cse.lab.report.paper.sweep_runs import Groups
 from cse.lab.report.show.look import (
@@ -144,10 +144,10 @@ class JudgedClaim:
         return self.verdict
 
 
-def judge_claims(spec: Spec, published: Published | None, groups: Groups, confidence: float) -> list[JudgedClaim]:
-    """What the runs say of each claim. published: None, and groups empty, if the report has figures only."""
+def judge_claims(spec: Spec, table: PublishedTable | None, groups: Groups, confidence: float) -> list[JudgedClaim]:
+    """What the runs say of each claim. table: None, and groups empty, if the report has figures only."""
     level = 1 - confidence
-    gathered = [gather_evidence(claim, spec, published, groups, confidence) for claim in spec.claims]
+    gathered = [gather_evidence(claim, spec, table, groups, confidence) for claim in spec.claims]
     corrected = holm([evidence.p for evidence in gathered])
     holding = set()
     for evidence, p in zip(gathered, corrected, strict=True):
@@ -161,12 +161,12 @@ def judge_claims(spec: Spec, published: Published | None, groups: Groups, confid
 
 
 def gather_evidence(
-    claim: Claim, spec: Spec, published: Published | None, groups: Groups, confidence: float
+    claim: Claim, spec: Spec, table: PublishedTable | None, groups: Groups, confidence: float
 ) -> Evidence:
     """The claim with its parts, each tested."""
-    if published is None or claim.places is None:
+    if table is None or claim.places is None:
         return Evidence(claim, [])
-    parts = claim_parts(claim, spec, published, groups)
+    parts = claim_parts(claim, spec, table, groups)
     return Evidence(claim, [part_with_test(claim, part, spec, confidence) for part in parts])
 
 
@@ -259,7 +259,7 @@ def data_of(measured: Sequence[ClaimPart]) -> str:
     return "partial" if any(side.altered for part in measured for side in part.sides) else "whole"
 
 
-def claim_parts(claim: Claim, spec: Spec, table: Published, groups: Groups) -> list[ClaimPart]:
+def claim_parts(claim: Claim, spec: Spec, table: PublishedTable, groups: Groups) -> list[ClaimPart]:
     """A claim's parts, not yet tested: the cells of both places in pairs. A single cell is compared with each cell of
     the other side."""
     assert claim.places is not None
@@ -334,7 +334,7 @@ def why_not(claim: Claim, sides: tuple[Group, Group], spec: Spec) -> str:
         return f"the paper measured {claim.quantity}, and {instead} is another score"
     if claim.within and not claim.control:
         return "the claim names no positive control: without one, runs may be alike because they learnt nothing"
-    if others := departures_in([run for side in sides for run in side.runs], spec.setting):
+    if others := departures_in([run for side in sides for run in side.runs], spec.held_fixed):
         return f"another setting than the paper's: {first_few(others)}"
     return few_seeds(sides)
 

@@ -17,9 +17,8 @@ from cse.lab.folder.contents import read_cosines
 from cse.lab.folder.runs import Run, grouped, score_named
 from cse.lab.report.numbers.groups import once_each
 from cse.lab.report.numbers.statistics import STATISTICS
-from cse.lab.report.paper import published
 from cse.lab.report.paper.departures import as_planned
-from cse.lab.report.paper.published import PublishedFigure
+from cse.lab.report.paper.published import PublishedFigure, published_figure, read_paper
 from cse.lab.report.paper.spec import Plot, Spec
 from cse.lab.settings.values import Config, in_one_form, number_in
 from cse.lab.sharing.plots import cosine_histograms, new_figure
@@ -34,12 +33,12 @@ INSIDE = 6  # names that fit into the axes; a longer legend is put beside them
 class Drawing:
     """A figure that is yet to be drawn.
 
-    series: by name, the runs that count: neither departures nor copies. printed: the paper's. seed: the key of seeds.
+    series: by name, the runs that count: neither departures nor copies. published: the paper's. seed: the key of seeds.
     """
 
     plot: Plot
     series: Series
-    printed: PublishedFigure | None
+    published: PublishedFigure | None
     seed: str
 
     def frame(self, *names: str, **axes: str) -> pd.DataFrame:
@@ -62,28 +61,28 @@ def draw_figure(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
     Of each series, runs that depart from the sweep are left out as for a claim, and copies of a run count once. Raises
     UserError if the figure shows another split than the paper's.
     """
-    printed = printed_beside(plot, spec.paper)
-    if printed:
-        plot.check_split(printed.split)
+    published = published_beside(plot, spec.paper)
+    if published:
+        plot.check_split(published.split)
     done = [run for run in runs if run.is_done and run.matches(plot.where)]
-    series = {name: as_planned(of, spec.setting) for name, of in series_of(plot, spec, done).items() if of}
+    series = {name: as_planned(of, spec.held_fixed) for name, of in series_of(plot, spec, done).items() if of}
     if not series:
         return None
     once = {name: once_each(of, spec.seed) for name, of in series.items()}
-    figure = FIGURES[plot.kind](Drawing(plot, once, printed, spec.seed))
+    figure = FIGURES[plot.kind](Drawing(plot, once, published, spec.seed))
     if figure is None:
         return None
-    title = plot.title or (printed.title if printed else plot.name)
+    title = plot.title or (published.title if published else plot.name)
     altered = any(plot.shows(score) for of in series.values() for run in of for score in run.altered)
     figure.suptitle(f"{title}\n{IS_ALTERED}" if altered else title)
     return figure
 
 
-def printed_beside(plot: Plot, paper: str) -> PublishedFigure | None:
+def published_beside(plot: Plot, paper: str) -> PublishedFigure | None:
     """The published figure, or None if the paper's YAML has none of this name."""
-    if plot.published is None and plot.name not in published.read_paper(paper).get("figures", {}):
+    if plot.published is None and plot.name not in read_paper(paper).get("figures", {}):
         return None
-    return published.printed_figure(paper, plot.published or plot.name)
+    return published_figure(paper, plot.published or plot.name)
 
 
 def series_of(plot: Plot, spec: Spec, runs: list[Run]) -> Series:
@@ -125,7 +124,7 @@ def middle_of_bin(values: pd.Series, bins: int | None, log: bool) -> pd.Series:
 
 def curve_figure(drawing: Drawing) -> Figure | None:
     """A line for each series and statistic; means have standard deviations over seeds as error bars."""
-    plot, printed = drawing.plot, drawing.printed
+    plot, published = drawing.plot, drawing.published
     figure, axes = new_figure()
     varied = False
     for number, name in enumerate(drawing.series):
@@ -137,9 +136,9 @@ def curve_figure(drawing: Drawing) -> Figure | None:
     if not axes.lines:
         return None
     axes.set_xscale("log" if plot.log else "linear")
-    add_published(axes, printed)
+    add_published(axes, published)
     spread = ", ± sd over seeds" if varied and plot.statistics == ("mean",) else ""
-    name_axes(figure, drawing, words=printed.x if printed else "", spread=spread)
+    name_axes(figure, drawing, words=published.x if published else "", spread=spread)
     return figure
 
 
@@ -206,13 +205,13 @@ def scatter_figure(drawing: Drawing) -> Figure | None:
     Points are numbered, and their names are in the legend, as names beside the points would overlap. The paper's point
     of a series has its number and colour.
     """
-    plot, printed = drawing.plot, drawing.printed
+    plot, published = drawing.plot, drawing.published
     frame = drawing.frame(x=plot.x, y=plot.y)
     if frame.empty:
         return None
     means = {axis: over_seeds(frame, axis, [frame.index])["mean"] for axis in "xy"}
     ours = pd.DataFrame(means).loc[frame.index.unique()]
-    theirs = pd.DataFrame(printed.points if printed else [], columns=["label", "x", "y"]).set_index("label")
+    theirs = pd.DataFrame(published.points if published else [], columns=["label", "x", "y"]).set_index("label")
     names = list(dict.fromkeys([*drawing.series, *theirs.index]))
     figure, axes = new_figure()
     for marker, size, points in (("o", 6, ours), ("*", 9, theirs)):
@@ -289,11 +288,11 @@ FIGURES: dict[str, Callable[[Drawing], Figure | None]] = {
 """The function of each kind of a figure."""
 
 
-def add_published(axes: Axes, printed: PublishedFigure | None) -> None:
+def add_published(axes: Axes, published: PublishedFigure | None) -> None:
     """Draw the paper's points as stars and its lines dashed, both with their names."""
-    for point in printed.points if printed else ():
+    for point in published.points if published else ():
         axes.plot(point["x"], point["y"], "*", color="black", markersize=9, label=f"paper: {point['label']}")
-    for line in printed.lines if printed else ():
+    for line in published.lines if published else ():
         axes.axhline(line["y"], linestyle="--", color="grey", linewidth=1)
         place = (0.02, line["y"])
         axes.annotate(f"paper: {line['label']}", place, xycoords=("axes fraction", "data"), fontsize=6, va="bottom")

@@ -1,6 +1,6 @@
 """The report of a sweep: its runs beside its paper's table or figures.
 
-To read: `report_of_sweep`. Runs that fill no printed cell stand beside each other in a table of their own, and so do
+To read: `report_of_sweep`. Runs that fill no published cell stand beside each other in a table of their own, and so do
 runs of tiny sizes.
 """
 
@@ -12,10 +12,11 @@ from cse.lab.folder.status import State, counted
 from cse.lab.report.any_runs.comparison import compare_runs
 from cse.lab.report.any_runs.tables import log_of_runs, notes_on_settings, settings_section, unranked_section
 from cse.lab.report.numbers.notes import missing_jobs
-from cse.lab.report.paper import figures, published
+from cse.lab.report.paper import figures
 from cse.lab.report.paper.claims import claims_section, judge_claims
 from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.paper_table import paper_table
+from cse.lab.report.paper.published import read_paper
 from cse.lab.report.paper.spec import Plot, Spec
 from cse.lab.report.paper.sweep_runs import SweepRuns, read_sweep_runs
 from cse.lab.report.show.document import Picture, Report
@@ -29,10 +30,10 @@ def report_of_sweep(config: Config, folders: list[Path]) -> Report:
     folders: where the runs are; []: where `cse-train sweep=...` puts them.
     """
     of = read_sweep_runs(config, folders)
-    claims = claims_section(judge_claims(of.spec, of.printed, of.groups, config["confidence"]))
+    claims = claims_section(judge_claims(of.spec, of.published, of.groups, config["confidence"]))
     table = table_section(of, config["confidence"])
     sections = [table, beside_each_other(of), smoke_section(of), claims if of.spec.claims else None]
-    paper = published.read_paper(of.spec.paper)
+    paper = read_paper(of.spec.paper)
     paper = {**paper, **paper["tables"].get(of.block.get("table"), {})}  # a table may have a paper and link of its own
     states = counted([run.state for run in of.found]) if of.found else "No run"
     return Report(
@@ -49,9 +50,9 @@ def report_of_sweep(config: Config, folders: list[Path]) -> Report:
 
 def table_section(of: SweepRuns, confidence: float) -> Section | None:
     """The runs beside the paper's table; None if the sweep draws figures only."""
-    if of.printed is None:
+    if of.published is None:
         return None
-    section = paper_table(of.spec, of.printed, of.groups, of.runs, of.expected, confidence)
+    section = paper_table(of.spec, of.published, of.groups, of.runs, of.expected, confidence)
     return replace(section, label=of.name)
 
 
@@ -62,7 +63,7 @@ def beside_each_other(of: SweepRuns) -> Section | None:
     """
     if not of.runs or any(group.values for group in of.groups.values()):
         return None
-    label, expected = (f"{of.name}-runs", []) if of.printed else (of.name, of.expected)
+    label, expected = (f"{of.name}-runs", []) if of.published else (of.name, of.expected)
     begun = [run for run in of.runs if run.has_begun or run.state in (State.RUNNING, State.STOPPED)]
     found = compare_runs(begun or of.runs, of.places, scores_of_figures(of.spec, of.runs), of.spec.seed)
     said = notes_on_departures([run for run in of.runs if run.is_done], {})
@@ -90,5 +91,5 @@ def scores_of_figures(spec: Spec, runs: list[Run]) -> list[str]:
 
 def picture_of(plot: Plot, spec: Spec, runs: list[Run]) -> Picture:
     """A figure, with the paper's claims about it."""
-    printed = figures.printed_beside(plot, spec.paper)
-    return Picture(plot.name, figures.draw_figure(plot, spec, runs), printed.claims if printed else [])
+    published = figures.published_beside(plot, spec.paper)
+    return Picture(plot.name, figures.draw_figure(plot, spec, runs), published.claims if published else [])

@@ -23,7 +23,7 @@ from cse.lab.report.numbers.notes import (
 from cse.lab.report.numbers.statistics import Value
 from cse.lab.report.paper.cells import Cell, Cells, OneScore, cells_of, scores_of_columns
 from cse.lab.report.paper.departures import notes_on_departures
-from cse.lab.report.paper.published import Published
+from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.spec import Spec
 from cse.lab.report.paper.sweep_runs import Groups
 from cse.lab.report.show.look import (
@@ -42,18 +42,18 @@ from cse.lab.sharing.score_tables import ALTERED
 
 
 def paper_table(
-    spec: Spec, published: Published, groups: Groups, runs: list[Run], expected: list[Where], confidence: float
+    spec: Spec, table: PublishedTable, groups: Groups, runs: list[Run], expected: list[Where], confidence: float
 ) -> Section:
     """The groups of runs beside the published table.
 
     expected: every job's axes, as the sweep plans them.
     """
     by_score = scores_of_columns(groups, confidence)
-    cells = cells_of(spec, published, groups, by_score, expected, confidence)
+    cells = cells_of(spec, table, groups, by_score, expected, confidence)
     missing = [*unscored_cells(groups, spec), *missing_jobs(runs, expected)]
     return replace(
-        as_section(published, cells),
-        notes=[*published.notes, *notes_on_cells(groups, spec, runs, by_score, 1 - confidence)],
+        as_section(table, cells),
+        notes=[*table.notes, *notes_on_cells(groups, spec, runs, by_score, 1 - confidence)],
         legend=legend_of_cells(cells.values(), spec, confidence),
         missing=list(dict.fromkeys(missing)),
     )
@@ -97,7 +97,7 @@ def notes_on_cells(
     """How runs differ from the paper's setting, what they retrieved, what their seeds show, and which cells join runs
     that are not alike."""
     every = [run for group in groups.values() for run in group.runs]
-    lines = notes_on_departures(every, spec.setting)
+    lines = notes_on_departures(every, spec.held_fixed)
     done = [run for run in runs if run.is_done]
     by_row = {row: [run for run in done if run.matches(line.where)] for row, line in spec.rows.items()}
     lines += retrieved({row: own[-1] for row, own in by_row.items() if own})
@@ -172,31 +172,31 @@ TEXTS: dict[str, Callable[[Cell, int | None], str]] = {
 }
 
 
-def as_in_paper(published: Published, cells: Cells) -> pd.DataFrame:
+def as_in_paper(table: PublishedTable, cells: Cells) -> pd.DataFrame:
     """The table as its paper prints it: in each cell ours; the published number and the difference; the verdict."""
-    lines: dict[str, list[tuple[str, str, str]]] = {row: [] for row in published.cells}
+    lines: dict[str, list[tuple[str, str, str]]] = {row: [] for row in table.cells}
     for cell in cells.values():
-        digits = published.digits(cell.column)
+        digits = table.digits(cell.column)
         below = [published_number(cell, digits), signed(cell.difference.effect, digits)]
         lines[cell.row].append((our_number(cell, digits), " · ".join(filter(None, below)), cell.verdict))
-    return pd.DataFrame(list(lines.values()), index=list(lines), columns=published.columns, dtype=object)
+    return pd.DataFrame(list(lines.values()), index=list(lines), columns=table.columns, dtype=object)
 
 
-def as_section(published: Published, cells: Cells) -> Section:
+def as_section(table: PublishedTable, cells: Cells) -> Section:
     """The table as text, without facts that no cell has.
 
     With up to two columns, each number has a line, with its facts side by side. With more, each row of the paper has a
     block with a line for each fact, under the paper's own columns.
     """
-    texts = facts_as_text(published, cells)
+    texts = facts_as_text(table, cells)
     tied = [bool(cell.tied_with_best) for cell in cells.values()]
     best = pd.DataFrame({name: np.array(tied, dtype=bool) & (name == "ours") for name in texts}, index=texts.index)
-    if len(published.columns) > 2:
+    if len(table.columns) > 2:
         text, best = in_blocks(texts, best)
     else:
         text = texts.reset_index().set_axis(["", "score", *texts.columns], axis=1)
     bold = [(row, 2 + column) for row, column in np.argwhere(best.to_numpy()).tolist()]
-    return Section(published.title, text, bold=bold, frame=cells_frame(cells), grid=as_in_paper(published, cells))
+    return Section(table.title, text, bold=bold, frame=cells_frame(cells), grid=as_in_paper(table, cells))
 
 
 def cells_frame(cells: Cells) -> pd.DataFrame:
@@ -245,12 +245,12 @@ def known_p(p: float) -> float | None:
     return None if math.isnan(p) else p
 
 
-def facts_as_text(published: Published, cells: Cells) -> pd.DataFrame:
+def facts_as_text(table: PublishedTable, cells: Cells) -> pd.DataFrame:
     """A line for each cell and a column for each fact that some cell has; the index has the cell's row and column."""
-    splits = {column: published.split_of(column) for column in published.columns}
+    splits = {column: table.split_of(column) for column in table.columns}
     names = {column: column if split == "none" else f"{column} ({split})" for column, split in splits.items()}
     texts = pd.DataFrame(
-        {name: [fact(cell, published.digits(cell.column)) for cell in cells.values()] for name, fact in TEXTS.items()},
+        {name: [fact(cell, table.digits(cell.column)) for cell in cells.values()] for name, fact in TEXTS.items()},
         index=pd.MultiIndex.from_tuples([(row, names[column]) for row, column in cells], names=["row", "column"]),
     )
     return texts.loc[:, (texts != "").any()]

@@ -42,22 +42,22 @@ from cse.lab.settings.suggest import nearest
 FOLDER = Path(__file__).parent / "published"
 
 
-def printed_value(cell: object) -> object:
+def published_value(cell: object) -> object:
     """A cell of a row, which may be written as its number alone."""
     return Value(cell) if isinstance(cell, int | float) else cell
 
 
-Printed = Annotated[Value | None, BeforeValidator(printed_value)]
+PublishedValue = Annotated[Value | None, BeforeValidator(published_value)]
 
 
-class Published(BaseModel):
-    """A printed table, with the keys that this file's docstring lists."""
+class PublishedTable(BaseModel):
+    """A published table, with the keys that this file's docstring lists."""
 
     title: str
     split: str
     columns: list[str]
     name: str = ""
-    rows: dict[str, list[Printed]] = {}
+    rows: dict[str, list[PublishedValue]] = {}
     others: frozenset[str] = frozenset()
     decimals: int | None = 2
     column_decimals: dict[str, int] = {}
@@ -79,7 +79,7 @@ class Published(BaseModel):
 
     @property
     def p_values(self) -> dict[tuple[str, str], str]:
-        """The printed p of each row's test against its baseline, by (row, column)."""
+        """The published p of each row's test against its baseline, by (row, column)."""
         found = {}
         for test in self.tests:
             p = f"<{probability(test['p_below'])}" if "p_below" in test else probability(test["p"])
@@ -107,7 +107,7 @@ class Published(BaseModel):
 
 
 class PublishedFigure(BaseModel):
-    """A printed figure, as far as the paper's text gives it.
+    """A published figure, as far as the paper's text gives it.
 
     x: the words for the horizontal axis. points: each has x, y and label. lines: each has y and label. claims: the
     paper's sentences about the figure.
@@ -134,12 +134,12 @@ def read_paper(paper: str) -> Json:
     return yaml.safe_load((FOLDER / f"{paper}.yaml").read_text(encoding="utf-8"))
 
 
-def printed_table(paper: str, name: str) -> Published:
+def published_table(paper: str, name: str) -> PublishedTable:
     """A table by its key, e.g. ("whitenedcse", "table4"). Raises UserError for an unknown one."""
-    return Published.model_validate({**entry_of(paper, "tables", name), "name": name})
+    return PublishedTable.model_validate({**entry_of(paper, "tables", name), "name": name})
 
 
-def printed_figure(paper: str, name: str) -> PublishedFigure:
+def published_figure(paper: str, name: str) -> PublishedFigure:
     """A figure by its key, with points from a table if it names one. Raises UserError for an unknown one."""
     raw = entry_of(paper, "figures", name)
     found = PublishedFigure.model_validate(raw)
@@ -150,7 +150,7 @@ def printed_figure(paper: str, name: str) -> PublishedFigure:
 def points_of(paper: str, source: Json) -> list[Json]:
     """A point for each row of a table that has both columns. source: the table, and its columns x and y."""
     points = []
-    for row, cells in printed_table(paper, source["table"]).cells.items():
+    for row, cells in published_table(paper, source["table"]).cells.items():
         x, y = cells[source["x"]], cells[source["y"]]
         if x and y:
             points.append({"x": x.mean, "y": y.mean, "label": row})

@@ -39,7 +39,7 @@ from typing_extensions import TypedDict
 
 from cse.errors import UserError
 from cse.lab.folder.runs import Where
-from cse.lab.report.paper.published import Published
+from cse.lab.report.paper.published import PublishedTable
 from cse.lab.settings.values import Config
 
 Aggregate = Literal["mean", "max", "q75", "q50", "best"]
@@ -110,7 +110,7 @@ class Claim(BaseModel):
         return None
 
     def is_borne_out(self, size: float) -> bool:
-        """Whether a difference, ours or the printed one, is as claimed by its size alone."""
+        """Whether a difference, ours or the published one, is as claimed by its size alone."""
         if self.alike is not None:
             return abs(size) <= self.within
         return size > (-self.within if self.within else 1e-9)
@@ -248,7 +248,7 @@ class Spec(BaseModel):
     select: str | None = None
     seed: str = "seed"
     baseline: str | dict[str, str] = {}
-    setting: Where = {}
+    held_fixed: Annotated[Where, Field(alias="setting")] = {}
     tolerance: float
     figures: list[Plot] = []
     claims: list[Claim] = []
@@ -268,14 +268,14 @@ class Spec(BaseModel):
         return self.columns[column].metric or self.rows[row].metric or self.metric
 
 
-def parse(raw: Config, published: Published | None, where: str, tolerance: float) -> Spec:
+def parse(raw: Config, table: PublishedTable | None, where: str, tolerance: float) -> Spec:
     """Check a block against its published table. Raises UserError, which begins with `where`, the file's name."""
-    cells, columns = (list(published.cells), published.columns) if published else ([], [])
+    cells, columns = (list(table.cells), table.columns) if table else ([], [])
     block = {"columns": dict.fromkeys(columns), "tolerance": tolerance}
     block |= {key: value for key, value in raw.items() if value is not None}
     key_of_rows = raw.get("rows")
     if isinstance(key_of_rows, str):
-        own = [name for name in cells if published and name not in published.others]
+        own = [name for name in cells if table and name not in table.others]
         block["rows"] = {name: {"where": {key_of_rows: name}} for name in own}
     try:
         spec = Spec.model_validate(block)
@@ -283,7 +283,7 @@ def parse(raw: Config, published: Published | None, where: str, tolerance: float
         wrong = error.errors()[0]
         place = ".".join(str(part) for part in ("report", *wrong["loc"]))
         raise UserError(f"{where}: {place}: {wrong['msg']}") from None
-    for mistake in mistakes_in(spec, cells, columns, published):
+    for mistake in mistakes_in(spec, cells, columns, table):
         raise UserError(f"{where}: {mistake}")
     in_order = {
         "rows": {name: spec.rows[name] for name in cells if name in spec.rows},
@@ -292,13 +292,13 @@ def parse(raw: Config, published: Published | None, where: str, tolerance: float
     return spec.model_copy(update=in_order)
 
 
-def mistakes_in(spec: Spec, rows: list[str], columns: list[str], published: Published | None) -> Iterator[str]:
+def mistakes_in(spec: Spec, rows: list[str], columns: list[str], table: PublishedTable | None) -> Iterator[str]:
     """Claims without their control, names that are not the table's, and cells that nothing fills."""
     yield from claims_without_control(spec)
     yield from unknown_names(spec, rows, columns)
-    if published:
+    if table:
         for row, column in product(spec.rows, spec.columns):
-            yield from mistakes_in_cell(spec, published, row, column)
+            yield from mistakes_in_cell(spec, table, row, column)
 
 
 def claims_without_control(spec: Spec) -> Iterator[str]:
@@ -327,15 +327,15 @@ def unknown_names(spec: Spec, rows: list[str], columns: list[str]) -> Iterator[s
         yield from (f"report.{key}: {name!r} is not one of {', '.join(known)}" for name in found if name not in known)
 
 
-def mistakes_in_cell(spec: Spec, published: Published, row: str, column: str) -> Iterator[str]:
+def mistakes_in_cell(spec: Spec, table: PublishedTable, row: str, column: str) -> Iterator[str]:
     """What a cell lacks: a score by which its best run is picked, a metric, or the paper's split."""
     config, metric = spec.columns[column].config, spec.metric_of(row, column)
     if (spec.aggregate_of(row, column) == "best" or config) and not spec.select:
         yield f"report.select is missing: {row}, {column} needs it to pick its best run"
     if metric is None and config is None:
         yield f"{row}, {column} has no metric: add it to the column, the row or report.metric"
-    if metric and metric.partition("/")[0] != published.split:
+    if metric and metric.partition("/")[0] != table.split:
         yield (
-            f"{column} is filled by {metric}, but the paper's {published.name} is of the {published.split} split: "
+            f"{column} is filled by {metric}, but the paper's {table.name} is of the {table.split} split: "
             "name a score of that split"
         )

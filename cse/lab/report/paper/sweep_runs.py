@@ -14,9 +14,8 @@ from cse.errors import UserError
 from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs
 from cse.lab.report.numbers.groups import Group, Measure, group_of, once_each
-from cse.lab.report.paper import published
 from cse.lab.report.paper.departures import as_planned, mark_departures, named_sweep
-from cse.lab.report.paper.published import Published
+from cse.lab.report.paper.published import PublishedTable, published_table
 from cse.lab.report.paper.spec import Spec, parse
 from cse.lab.settings.groups import choices
 from cse.lab.settings.suggest import nearest
@@ -33,15 +32,19 @@ Groups = dict[tuple[str, str], Group]
 class SweepRuns:
     """A sweep, its runs, and what they are compared with.
 
-    block: its `report:` block, and spec: the same, checked. printed: the paper's table; None if the sweep draws figures
-    only. found: all its runs. runs: those that are no smoke runs, with their departures. smoke: the others. expected:
-    the axes of every planned job.
+    block: its `report:` block.
+    spec: the same, checked.
+    published: the paper's table; None if the sweep draws figures only.
+    found: all its runs.
+    runs: those that are no smoke runs, with their departures.
+    smoke: the others.
+    expected: the axes of every planned job.
     """
 
     name: str
     block: Config
     spec: Spec
-    printed: Published | None
+    published: PublishedTable | None
     places: list[Path]
     found: list[Run]
     runs: list[Run]
@@ -54,8 +57,8 @@ def read_sweep_runs(config: Config, folders: list[Path]) -> SweepRuns:
     """Read a sweep's YAML, its runs and its paper's table."""
     name = config["sweep"]
     sweep, block, where = read_sweep(name)
-    printed = published.printed_table(block["paper"], block["table"]) if block.get("table") else None
-    spec = parse(block, printed, where, tolerance=config["tolerance"])
+    table = published_table(block["paper"], block["table"]) if block.get("table") else None
+    spec = parse(block, table, where, tolerance=config["tolerance"])
     places = folders or [sweep.folder_of_jobs([])]
     found = runs_of_sweep(sweep, places, must_exist=bool(config["runs"]))
     runs = mark_departures([run for run in found if not run.is_smoke], sweep.name, spec.seed)
@@ -63,7 +66,7 @@ def read_sweep_runs(config: Config, folders: list[Path]) -> SweepRuns:
         name=name,
         block=block,
         spec=spec,
-        printed=printed,
+        published=table,
         places=places,
         found=found,
         runs=runs,
@@ -117,13 +120,13 @@ def planned(sweep: sweeps.Sweep) -> list[Config]:
 
 
 def groups_of(spec: Spec, runs: list[Run]) -> Groups:
-    """The group of every cell that runs may fill, in the order of the printed table."""
+    """The group of every cell that runs may fill, in the order of the published table."""
     done = [run for run in runs if run.is_done]
     groups = {}
     for row, line in spec.rows.items():
         for name, column in spec.columns.items():
             where = {**line.where, **column.where}
-            own = as_planned([run for run in done if run.matches(where)], spec.setting)
+            own = as_planned([run for run in done if run.matches(where)], spec.held_fixed)
             groups[row, name] = group_of(own, once_each(own, spec.seed), measure_of(spec, row, name), spec.seed)
     return groups
 
