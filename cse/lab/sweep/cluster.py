@@ -14,7 +14,7 @@ from submitit import SlurmExecutor
 from submitit.core.utils import FailedJobError, UncompletedJobError
 from submitit.helpers import Checkpointable
 
-from cse.errors import UserError
+from cse.errors import RunError, UserError
 from cse.lab.folder.runs import read_run
 from cse.lab.folder.status import State
 from cse.lab.run import slurm
@@ -104,7 +104,10 @@ class Cluster:
         """Submit the jobs that may start and are not done, and record the outcomes of the others."""
         remaining: list[PlannedJob] = []
         for job in jobs:
-            known = outcomes.refused(job) or process.known_outcome(job, outcomes.folder / job.name)
+            try:
+                known = outcomes.refused(job) or process.known_outcome(job, outcomes.folder / job.name)
+            except (UserError, RunError) as error:
+                known = Outcome(job.name, State.FAILED, detail=str(error))
             if known is None:
                 remaining.append(job)
             else:

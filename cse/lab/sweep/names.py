@@ -15,7 +15,6 @@ That hash is over the program, the axes' keys and every other argument that deci
 instead of seed=1,2) keeps the folder.
 """
 
-import glob
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
@@ -64,18 +63,28 @@ def short_name(shown: Sequence[Word], hashed: Iterable[str], first: str = "") ->
     for last, word in zip(lasts, shown, strict=True):
         value = word.value.rpartition("/")[2].strip("[]{}'\"") or "none"  # the last part of a path is enough
         parts.append(f"{last if lasts.count(last) == 1 else word.key}_{value}")
-    text = re.sub(r"[^\w.+-]+", "_", "-".join(parts)) or "run"
+    text = in_name("-".join(parts)) or "run"
     return f"{text[:SLUG]}-{hash_of(hashed)}"
 
 
-def name_in(folder: Path, name: str, case: str = "") -> str:
+def name_in(folder: Path, name: str, case: str = "", cases: Iterable[str] = ()) -> str:
     """The name of what `folder` has with the hash of this name, else the name itself.
 
-    Another command may have shown other arguments. case: of a sweep, where jobs of several cases may share a hash.
+    Another command may have shown other arguments. case: the job's, of a sweep's `cases`, which may share a hash.
     """
     hashed = name.rpartition("-")[2]
-    same = [one.name for one in folder.glob(f"{glob.escape(case)}-*{hashed}" if case else f"*-{hashed}")]
+    same = [one.name for one in folder.glob(f"*-{hashed}") if case_shown(one.name, cases) == in_name(case)]
     return name if name in same or not same else min(same)
+
+
+def case_shown(name: str, cases: Iterable[str]) -> str:
+    """The case that a folder's name begins with, as it shows it; "" for none. Of `more` and `more-data`, the longer."""
+    return max((case for case in map(in_name, cases) if name.startswith(f"{case}-")), key=len, default="")
+
+
+def in_name(text: str) -> str:
+    """The text as a folder's name shows it."""
+    return re.sub(r"[^\w.+-]+", "_", text)
 
 
 def hash_of(words: Iterable[str]) -> str:

@@ -60,8 +60,8 @@ class Searches:
 
     def check(self) -> None:
         """Raise UserError for a search of a seed, of a range without values or with values that its key cannot have,
-        for jobs that select by no score of dev, which a search would improve, for a folder of other searches, and for
-        a mistake in a job."""
+        for jobs that select by no score of dev, which a search would improve, for a mistake in a job, and for a folder
+        of other searches."""
         for search in self.searches:
             for axis in search.axes:
                 check_range(axis)
@@ -72,9 +72,9 @@ class Searches:
             )
         for axis in first.axes:
             first.check_values(axis)
+        check_jobs(self.jobs)
         for search in self.searches:
             search.memory.check()
-        check_jobs(self.jobs)
 
     @property
     def size(self) -> str:
@@ -122,24 +122,35 @@ class Search:
         return self.line.job(first_values(self.words))
 
     def check_values(self, axis: Word) -> None:
-        """Raise UserError if a key cannot have each of its choices, or the ends of its interval and a fraction."""
+        """Raise UserError if a key cannot have each of its choices, or the ends of its interval and a fraction.
+
+        A refusal that stays without the axis is about another argument, and check_jobs tells it.
+        """
         interval = interval_of(axis)
         texts = choices_of(axis) if interval is None else [str(interval.start), str(interval.end)]
         if interval is not None and isinstance(interval.start, float):
             texts.append(str(interval.start + (interval.end - interval.start) / UNEVEN))
         for text in texts:
-            error = self.refusal_of(axis, text)
-            if error is None:
+            error = self.refusal_at(axis, text)
+            if error is None or str(error) == str(self.refusal_without(axis)):
                 continue
             hint = ""
-            if interval is not None and self.refusal_of(axis, f"{float(text):.0f}") is None:
+            if interval is not None and self.refusal_at(axis, f"{float(text):.0f}") is None:
                 hint = f"; {axis.key}=int({axis.spelled}) has whole numbers"
             raise UserError(f"{axis}: {error}{hint}") from error
 
-    def refusal_of(self, axis: Word, text: str) -> UserError | None:
-        """The error of a job with this value of an axis, or None."""
+    def refusal_at(self, axis: Word, text: str) -> UserError | None:
+        """The error of the example with this value of an axis, or None."""
+        return self.refusal_of(merged([*first_values(self.words), replace(axis, text=f"{axis.key}={text}")]))
+
+    def refusal_without(self, axis: Word) -> UserError | None:
+        """The error of the example with the default of an axis, or None."""
+        return self.refusal_of([word for word in first_values(self.words) if word.key != axis.key])
+
+    def refusal_of(self, words: Sequence[Word]) -> UserError | None:
+        """The error of a job with these arguments, or None."""
         try:
-            self.line.job(merged([*first_values(self.words), replace(axis, text=f"{axis.key}={text}")])).checked()
+            self.line.job(words).checked()
         except UserError as error:
             return error
         return None

@@ -180,7 +180,7 @@ class Sweep(BaseModel):
             job = self.scoring(case, self.scored_run(case.of, words, folder), words, axes)
         if folder is None:
             return job
-        return replace(job, name=name_in(folder, job.name, values_of(words).get("case", "")))
+        return replace(job, name=name_in(folder, job.name, values_of(words).get("case", ""), self.cases))
 
     def training(self, case: Case, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
         """The job of a case that trains."""

@@ -16,6 +16,7 @@ from cse.lab.folder.jobs_file import jobs_without_run
 cluster = pytest.importorskip("cse.lab.sweep.cluster", reason="needs cse-lab[launchers]", exc_type=ImportError)
 from submitit.core.utils import FailedJobError, UncompletedJobError  # noqa: E402
 
+from cse.lab.settings.words import texts_of  # noqa: E402
 from cse.lab.sweep import engine, line, process  # noqa: E402
 from cse.lab.sweep.job import PlannedJob  # noqa: E402
 
@@ -104,6 +105,19 @@ def test_after_a_known_failure_nothing_is_submitted(many, handed, monkeypatch):
     states = {"seed_1": "not run", "seed_2": "failed", "seed_3": "not run"}
     assert many(f"{LINE} hydra.sweep.dir=here jobs.fail_fast=true") == (1, states)
     assert not handed
+
+
+def test_a_job_whose_settings_are_refused_fails_alone(many, handed, monkeypatch, capsys):
+    def refuse_seed_2(job, run):
+        if "seed=2" in texts_of(job.words):
+            raise UserError("no such score")
+        return []
+
+    assert many(f"{LINE} hydra.sweep.dir=here")[0] == 0
+    monkeypatch.setattr(process, "differences", refuse_seed_2)
+    states = {"seed_1": "done before", "seed_2": "failed", "seed_3": "done before"}
+    assert many(f"{LINE} hydra.sweep.dir=here") == (1, states)
+    assert "no such score" in capsys.readouterr().out
 
 
 def test_after_a_signal_jobs_that_score_other_jobs_do_not_fail(many, own_sweep, handed, monkeypatch, tmp_path, capsys):

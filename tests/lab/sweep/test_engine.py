@@ -274,6 +274,17 @@ def test_a_search_with_other_settings_is_refused_and_a_dry_run_shows_them(many, 
     assert many(f"{line}interval(1e-5,1e-3) tracker=wandb")[0] == 0  # the same search
 
 
+@pytest.mark.parametrize(("words", "refusal"), [
+    ("trainer.lr=-1 objective.temperature=interval(0.01,0.1)", r"^trainer\.lr=-1: should be greater than 0"),
+    ("trainer.lr=interval(1e-5,1e-4) trainer.batch_size=interval(8.0,64.0)",
+     r"^trainer\.batch_size=interval\(8\.0,64\.0\): .*=int\(interval\(8\.0,64\.0\)\) has whole numbers"),
+])  # fmt: skip
+def test_a_wrong_value_is_blamed_on_the_key_that_has_it(many, words, refusal):
+    pytest.importorskip("smac", reason="needs the package smac")
+    with pytest.raises(UserError, match=refusal):
+        many(f"-m hydra/sweeper=smac seed=1 {words}")
+
+
 def test_a_search_ends_where_every_point_was_tried(many, tmp_path, capsys):
     """And owes no trial that it cannot make."""
     pytest.importorskip("smac", reason="needs the package smac")

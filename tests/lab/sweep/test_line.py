@@ -18,6 +18,7 @@ from cse.lab.settings.groups import FOLDERS_VARIABLE
 from cse.lab.settings.typed_line import read_words, split_flags
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import line, process
+from cse.lab.sweep.names import name_in
 from cse.lab.sweep.search import first_values
 from cse.lab.sweep.sweeps import AdHocSweep
 
@@ -78,6 +79,16 @@ def test_a_folder_of_the_same_hash_is_the_jobs_whatever_it_shows(tmp_path, there
     (tmp_path / older).mkdir()
     assert first_of_line() == (older if name else new)
     assert name is None or new == name.replace("HASH", hashed)
+
+
+def test_a_folder_is_of_the_case_that_it_shows(tmp_path):
+    """However its name is spelled, and not of another case whose name goes on."""
+    cases = ["a b", "more", "more-data"]
+    for older in ("a_b-seed_1-0a1b2c3d", "more-data-seed_1-0a1b2c3d"):
+        (tmp_path / older).mkdir()
+    assert name_in(tmp_path, "a_b-0a1b2c3d", "a b", cases) == "a_b-seed_1-0a1b2c3d"
+    assert name_in(tmp_path, "more-data-0a1b2c3d", "more-data", cases) == "more-data-seed_1-0a1b2c3d"
+    assert name_in(tmp_path, "more-0a1b2c3d", "more", cases) == "more-0a1b2c3d"
 
 
 def test_jobs_that_differ_in_what_decides_nothing_are_told_apart(many):
