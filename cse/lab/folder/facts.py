@@ -1,75 +1,22 @@
-"""What a run was made of, as facts of some kinds.
+"""What a run was made of, as facts of some kinds (cse.lab.folder.changes compares them). In the order of this file:
 
-Two runs, or a run and this machine as it is, are compared by these: a sweep asks whether a job is done, rerun= and
-resume= whether code has changed, a report whether its cells were scored alike, and differ= for all of it. In the order
-of this file:
-
-Kind, Facts, Change   the vocabulary: {(kind, name): value}, and a value that is another now
-as_facts, changes     make facts, and compare two sets of them; changes_in_words says the first few
-facts                 everything that a run recorded, from the functions below it, a kind each
-scoring_facts         what its scores depend on besides its encoder
-training_facts        what it learned from
-deciding_settings     the settings that decide a run's numbers
+facts              everything that a run recorded, from the functions below it, a kind each
+scoring_facts      what its scores depend on besides its encoder
+training_facts     what it learned from
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
 
+from cse.lab.folder.changes import Facts, as_facts
 from cse.lab.folder.contents import EarlierCode, Results, TrainingData
 from cse.lab.folder.runs import Run
-from cse.lab.settings.keys import fixed_settings, role_of, scoring_settings
-from cse.lab.settings.values import Config, flattened, format_value, in_one_form
+from cse.lab.settings.keys import role_of
+from cse.lab.settings.values import flattened, format_value
 from cse.score import Source
-
-Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]
-"""The kind of a fact: first what changes results; of a setting it is its purpose (cse.lab.settings.keys.Role)."""
-
-Facts = Mapping[tuple[Kind, str], object]
-"""{(kind, name): value}, without values that are not known."""
 
 LIBRARIES = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")
 """Whose versions may change a score."""
-
-
-class Change(NamedTuple):
-    """A fact that is another now. before, now: its values; None where it is not known."""
-
-    kind: Kind
-    name: str
-    before: object
-    now: object
-
-    def __str__(self) -> str:
-        """In the words of every refusal."""
-        if self.kind != "data":
-            return f"{self.name}={format_value(self.before)} (now {format_value(self.now)})"
-        if self.now is None:  # a digest says nothing to a reader
-            return f"{self.name}, which is not there now"
-        if self.before is None:
-            return f"{self.name}, which was not there"
-        return f"other content of {self.name}"
-
-
-def as_facts(kind: Kind, values: Mapping[str, object]) -> dict[tuple[Kind, str], object]:
-    """Values by name as facts of one kind."""
-    return {(kind, name): value for name, value in values.items()}
-
-
-def changes(before: Facts, now: Facts) -> list[Change]:
-    """Each fact that is not the same, in the order of `before`; then those that only `now` has.
-
-    32 and 32.0 are the same; see cse.lab.settings.values.in_one_form.
-    """
-    names = dict.fromkeys([*before, *now])
-    found = [Change(*fact, before.get(fact), now.get(fact)) for fact in names]
-    return [change for change in found if repr(in_one_form(change.before)) != repr(in_one_form(change.now))]
-
-
-def changes_in_words(changed: Sequence[object], most: int = 3) -> str:
-    """Changes in words, the first few of them."""
-    named = ", ".join(map(str, changed[:most]))
-    return f"{named} and {len(changed) - most} more" if len(changed) > most else named
 
 
 def facts(run: Run) -> Facts:
@@ -191,10 +138,3 @@ def content_digests(about: TrainingData) -> str | None:
     if isinstance(sums, dict):
         sums = ", ".join(sorted(map(str, sums.values())))
     return str(sums) if sums else None
-
-
-def deciding_settings(config: Config) -> Config:
-    """The settings that decide a run's numbers, by dotted key: what tables compare, what a resumed run must share, and
-    how it is scored. config: resolved."""
-    decisive = {key: value for key, value in flattened(config).items() if role_of(key, config).changes_a_table}
-    return decisive | fixed_settings(config) | scoring_settings(config)

@@ -1,22 +1,15 @@
-"""What this machine has now, by checksum: its code, and the files and encoders that settings name.
+"""What this machine has, by checksum: its code, and the files and encoders that settings name.
 
-A run records them when it begins (cse.lab.run.record): code_digest, own_code, named_sums, weights_sum. Later they say
-what of the run is another now: changed_settings, changed_inputs of a run that is resumed, changed_files of one that is
-finished, changed_code.
+A run records them when it begins (cse.lab.run.record); later cse.lab.folder.changes compares them.
 """
 
 import hashlib
 import sys
 import sysconfig
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from cse.data.readers import files_of
-from cse.files import Json, checksum, read_once, sha256
-from cse.lab.folder.contents import Results
-from cse.lab.folder.facts import Change, as_facts, changes, deciding_settings
-from cse.lab.folder.runs import Run
+from cse.files import checksum, read_once, sha256
 from cse.lab.settings.groups import CONF_DIR, PACKAGE_DIR
 from cse.lab.settings.keys import keys_with
 from cse.lab.settings.values import Config, flattened
@@ -65,75 +58,3 @@ def weights_sum(name: object) -> str | None:
         if files:
             return " ".join(read_once(checksum, file) for file in files)
     return read_once(checksum, place) if place.is_file() else None
-
-
-def changed_settings(before: Config, now: Config) -> list[Change]:
-    """The settings that decide a run's numbers and that both configs have, with other values. "auto" is no other value:
-    the machine that ran it decided, as the run records. before, now: resolved."""
-    then, here = deciding_settings(before), deciding_settings(now)
-    both = [key for key in here if key in then and here[key] != "auto"]
-    return changes(*(as_facts("science", {key: of[key] for key in both}) for of in (then, here)))
-
-
-def changed_inputs(last: Json, inputs: Mapping[str, str], dev_data: Mapping[str, Json]) -> list[Change]:
-    """What a run learns from, or chooses its step by, that is not what a run's last/ records, by digest.
-
-    last: what it holds beside tensors. inputs, dev_data: as cse.training.loop.Training has them now. Evaluators that
-    last/ and this line both have are compared by the files that last/ names.
-    """
-    then, now = as_facts("data", last["inputs"]), as_facts("data", inputs)
-    for name in sorted(last["dev_data"].keys() & dev_data.keys()):
-        for file, digests in sorted(last["dev_data"][name].items()):
-            then["data", f"{file} of eval={name}"] = digests
-            now["data", f"{file} of eval={name}"] = dev_data[name].get(file)
-    return changes(then, now)
-
-
-def changed_files(run: Run) -> list[Change]:
-    """What a finished run read, of encoders, text and pairs of the user's own, that has another content now."""
-    return [*changed_encoders(run), *changed_list_of_texts(run), *changed_contents(run)]
-
-
-def changed_encoders(run: Run) -> list[Change]:
-    """The files and encoders that its settings name, with other weights now."""
-    then: Mapping[str, str | None] = run.results.get("named") or {"checkpoint": run.results.get("weights_sum")}
-    return [
-        Change("data", f"{key}={run.get(key)}", then[key], digest)
-        for key, digest in named_sums(run.config).items()
-        if then.get(key) not in (digest, None)
-    ]
-
-
-def changed_list_of_texts(run: Run) -> list[Change]:
-    """Its folder of training text, if other files are in it now."""
-    folder, sums = Path(str(run.get("data.path"))).expanduser(), sums_of_texts(run)
-    if not sums or not folder.is_dir():
-        return []
-    files = sorted(map(str, files_of(folder, tell=False)))
-    return [Change("data", f"data.path={folder}", sorted(sums), files)] if files != sorted(sums) else []
-
-
-def changed_contents(run: Run) -> list[Change]:
-    """The files of its training text and of its evaluators that are there, with another content now."""
-    sums = sums_of_texts(run)
-    for source in run.data.values():
-        sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
-    there = {name: read_once(sha256, Path(name)) for name in sums if Path(name).is_file()}  # a benchmark's are not
-    return [Change("data", name, sums[name], digest) for name, digest in there.items() if digest != sums[name]]
-
-
-def sums_of_texts(run: Run) -> dict[str, object]:
-    """The checksum of each file of training text, as the run recorded it."""
-    sums = run.training_data.get("sha256")
-    return dict(sums) if isinstance(sums, dict) else {}
-
-
-def changed_code(results: Results, config: Config) -> list[str]:
-    """What of the code that made a run is another now: own modules by name, as far as they are loaded, and cse."""
-    own, code, commit = own_code(config), results.get("code"), results.get("git_commit")
-    changed = [name for name, digest in (results.get("own_code") or {}).items() if own.get(name, digest) != digest]
-    if code not in (None, code_digest()):
-        changed.append(
-            f"cse, which was of commit {commit}" if commit else f"cse, which was of no known commit, code {code}"
-        )
-    return changed

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from cse.errors import UserError
 from cse.files import Json
+from cse.lab.folder.changes import Change, as_facts, changed_code, changed_inputs, changes, changes_in_words
 from cse.lab.folder.contents import Results
-from cse.lab.folder.facts import Change, as_facts, changes, changes_in_words
 from cse.lab.folder.runs import read_run
-from cse.lab.folder.this_machine import changed_code, changed_inputs
 from cse.lab.run.resume import Origin, settings_of
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import Config, flattened

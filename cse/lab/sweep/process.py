@@ -15,11 +15,10 @@ from queue import SimpleQueue
 
 from cse.errors import RunError, UserError
 from cse.files import make_folder
-from cse.lab.folder.facts import Change, changes_in_words
+from cse.lab.folder.changes import Change, changed_code, changed_files, changed_settings, changes_in_words
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run, read_run
 from cse.lab.folder.status import State
-from cse.lab.folder.this_machine import changed_code, changed_files, changed_settings
 from cse.lab.run.instantiate import selected_score
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.grammar import spell_word

@@ -1,4 +1,4 @@
-"""What a run was made of, and how two sets of facts are compared."""
+"""What a run was made of."""
 
 from cse.lab.folder import facts
 
@@ -11,14 +11,6 @@ def test_facts_have_a_kind_and_leave_out_what_a_run_does_not_say(leave, runs):
     assert known["machine", "trainer.workers"] == 2
     assert known["versions", "code"] == "abcd"
     assert None not in known.values()
-
-
-def test_changes_are_told_in_the_same_words_by_kind():
-    before = facts.as_facts("science", {"trainer.lr": 1e-4, "seed": 1, "smoke": False})
-    now = facts.as_facts("science", {"trainer.lr": 3e-5, "seed": 1.0, "smoke": None})
-    changed = facts.changes(before, now)
-    assert list(map(str, changed)) == ["trainer.lr=0.0001 (now 3e-05)", "smoke=false (now null)"]
-    assert facts.changes_in_words(changed, most=1) == "trainer.lr=0.0001 (now 3e-05) and 1 more"
 
 
 def test_the_checksum_of_the_hubs_data_follows_their_revisions():

@@ -10,7 +10,8 @@ from typing import get_args
 import pandas as pd
 
 from cse.errors import UserError
-from cse.lab.folder.facts import Change, Kind, changes, facts
+from cse.lab.folder.changes import Change, Kind, changes
+from cse.lab.folder.facts import facts
 from cse.lab.folder.runs import Run, newest_run, read_run
 from cse.lab.report.show.look import format_of
 from cse.lab.sections import Section

@@ -21,7 +21,7 @@ from typing import cast
 from omegaconf import OmegaConf
 
 from cse.errors import UserError
-from cse.lab.folder.facts import Change, as_facts, changes
+from cse.lab.folder.changes import Change, as_facts, changes
 from cse.lab.folder.runs import Run, Where
 from cse.lab.settings.compose import SINGLE, is_group, resolved, without_hydra
 from cse.lab.settings.explaining import explaining

@@ -1,0 +1,154 @@
+"""Facts of two runs, or of a run and this machine, compared: what has changed.
+
+A sweep asks this of a job that is done, resume= and rerun= of the run that they name, a report of two runs, differ= of
+all of it. In the order of this file:
+
+Kind, Facts, Change       the vocabulary: {(kind, name): value}, and a value that has changed
+as_facts, changes         make facts, and compare two sets; changes_in_words names the first few
+changed_settings          of two configs, by deciding_settings
+changed_inputs            of a run that is resumed or repeated
+changed_files             of a run that is done
+changed_code              of any run
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from cse.data.readers import files_of
+from cse.files import Json, read_once, sha256
+from cse.lab.folder.contents import Results
+from cse.lab.folder.runs import Run
+from cse.lab.folder.this_machine import code_digest, named_sums, own_code
+from cse.lab.settings.keys import fixed_settings, role_of, scoring_settings
+from cse.lab.settings.values import Config, flattened, format_value, in_one_form
+
+Kind = Literal["scores", "weights", "science", "data", "versions", "machine", "logging", "bookkeeping"]
+"""The kind of a fact: first what changes results; of a setting it is its purpose (cse.lab.settings.keys.Role)."""
+
+Facts = Mapping[tuple[Kind, str], object]
+"""{(kind, name): value}, without values that are not known."""
+
+
+class Change(NamedTuple):
+    """A fact that has changed. before, now: its values; None where it is not known."""
+
+    kind: Kind
+    name: str
+    before: object
+    now: object
+
+    def __str__(self) -> str:
+        """In the words of every refusal."""
+        if self.kind != "data":
+            return f"{self.name}={format_value(self.before)} (now {format_value(self.now)})"
+        if self.now is None:  # a digest says nothing to a reader
+            return f"{self.name}, which is not there now"
+        if self.before is None:
+            return f"{self.name}, which was not there"
+        return f"other content of {self.name}"
+
+
+def as_facts(kind: Kind, values: Mapping[str, object]) -> dict[tuple[Kind, str], object]:
+    """Values by name as facts of one kind."""
+    return {(kind, name): value for name, value in values.items()}
+
+
+def changes(before: Facts, now: Facts) -> list[Change]:
+    """Each fact that is not the same, in the order of `before`; then those that only `now` has.
+
+    32 and 32.0 are the same; see cse.lab.settings.values.in_one_form.
+    """
+    names = dict.fromkeys([*before, *now])
+    found = [Change(*fact, before.get(fact), now.get(fact)) for fact in names]
+    return [change for change in found if repr(in_one_form(change.before)) != repr(in_one_form(change.now))]
+
+
+def changes_in_words(changed: Sequence[object], most: int = 3) -> str:
+    """Changes in words, the first few of them."""
+    named = ", ".join(map(str, changed[:most]))
+    return f"{named} and {len(changed) - most} more" if len(changed) > most else named
+
+
+def changed_settings(before: Config, now: Config) -> list[Change]:
+    """The settings that decide a run's numbers, and that both configs have, whose values have changed.
+
+    before, now: resolved. "auto" is no other value: the machine decided, and `before` records what.
+    """
+    then, here = deciding_settings(before), deciding_settings(now)
+    left_to_machine = {key for key, value in here.items() if value == "auto"}
+    comparable = then.keys() - left_to_machine
+    compared = [key for key in here if key in comparable]
+    recorded = as_facts("science", {key: then[key] for key in compared})
+    return changes(recorded, as_facts("science", {key: here[key] for key in compared}))
+
+
+def deciding_settings(config: Config) -> Config:
+    """The settings that decide a run's numbers, by dotted key: what tables compare, what a resumed run must share, and
+    how it is scored. config: resolved."""
+    decisive = {key: value for key, value in flattened(config).items() if role_of(key, config).changes_a_table}
+    return decisive | fixed_settings(config) | scoring_settings(config)
+
+
+def changed_inputs(last: Json, inputs: Mapping[str, str], dev_data: Mapping[str, Json]) -> list[Change]:
+    """What a run learns from, or selects its step by, that is not what a run's last/ records, by digest.
+
+    last: what it holds beside tensors. inputs, dev_data: as cse.training.loop.Training has them now. Evaluators that
+    last/ and this line both have are compared by the files that last/ names.
+    """
+    then, now = as_facts("data", last["inputs"]), as_facts("data", inputs)
+    for name in sorted(last["dev_data"].keys() & dev_data.keys()):
+        for file, digests in sorted(last["dev_data"][name].items()):
+            then["data", f"{file} of eval={name}"] = digests
+            now["data", f"{file} of eval={name}"] = dev_data[name].get(file)
+    return changes(then, now)
+
+
+def changed_files(run: Run) -> list[Change]:
+    """What a finished run read, of encoders, text and pairs of the user's own, whose content has changed."""
+    return [*changed_encoders(run), *changed_list_of_texts(run), *changed_contents(run)]
+
+
+def changed_encoders(run: Run) -> list[Change]:
+    """The files and encoders that its settings name, whose weights have changed."""
+    then: Mapping[str, str | None] = run.results.get("named") or {"checkpoint": run.results.get("weights_sum")}
+    return [
+        Change("data", f"{key}={run.get(key)}", then[key], digest)
+        for key, digest in named_sums(run.config).items()
+        if then.get(key) not in (digest, None)
+    ]
+
+
+def changed_list_of_texts(run: Run) -> list[Change]:
+    """Its folder of training text, if it has other files now."""
+    folder, sums = Path(str(run.get("data.path"))).expanduser(), sums_of_texts(run)
+    if not sums or not folder.is_dir():
+        return []
+    files = sorted(map(str, files_of(folder, tell=False)))
+    return [Change("data", f"data.path={folder}", sorted(sums), files)] if files != sorted(sums) else []
+
+
+def changed_contents(run: Run) -> list[Change]:
+    """The files of its training text and of its evaluators that are there, and whose content has changed."""
+    sums = sums_of_texts(run)
+    for source in run.data.values():
+        sums |= {name: file.get("sha256") for name, file in source.get("files", {}).items()}
+    there = {name: read_once(sha256, Path(name)) for name in sums if Path(name).is_file()}  # a benchmark's are not
+    return [Change("data", name, sums[name], digest) for name, digest in there.items() if digest != sums[name]]
+
+
+def sums_of_texts(run: Run) -> dict[str, object]:
+    """The checksum of each file of training text, as the run recorded it."""
+    sums = run.training_data.get("sha256")
+    return dict(sums) if isinstance(sums, dict) else {}
+
+
+def changed_code(results: Results, config: Config) -> list[str]:
+    """What of a run's code has changed: own modules by name, as far as they are loaded, and cse."""
+    own, code, commit = own_code(config), results.get("code"), results.get("git_commit")
+    changed = [name for name, digest in (results.get("own_code") or {}).items() if own.get(name, digest) != digest]
+    if code not in (None, code_digest()):
+        changed.append(
+            f"cse, which was of commit {commit}" if commit else f"cse, which was of no known commit, code {code}"
+        )
+    return changed

@@ -1,0 +1,37 @@
+"""What has changed: code, settings that decide, inputs; and in which words a change is told."""
+
+from cse.lab.folder import changes
+
+
+def test_changes_are_told_in_the_same_words_by_kind():
+    before = changes.as_facts("science", {"trainer.lr": 1e-4, "seed": 1, "smoke": False})
+    now = changes.as_facts("science", {"trainer.lr": 3e-5, "seed": 1.0, "smoke": None})
+    changed = changes.changes(before, now)
+    assert list(map(str, changed)) == ["trainer.lr=0.0001 (now 3e-05)", "smoke=false (now null)"]
+    assert changes.changes_in_words(changed, most=1) == "trainer.lr=0.0001 (now 3e-05) and 1 more"
+
+
+def test_code_of_no_known_commit_is_named_by_its_digest():
+    (told,) = changes.changed_code({"code": "0123456789abcdef", "git_commit": None}, {})
+    assert "0123456789abcdef" in told
+    assert "None" not in told
+
+
+def test_a_setting_changed_if_it_decides_numbers_and_both_have_it():
+    """Workers decide none, `auto` is what the machine decided, and an older run may lack a newer key."""
+    before = {"trainer": {"lr": 1e-4, "workers": 0, "precision": "bf16", "max_steps": 3}, "seed": 1}
+    now = {"trainer": {"lr": 3e-5, "workers": 2, "precision": "auto", "max_steps": 3, "newer": 1}, "seed": 1}
+    assert list(map(str, changes.changed_settings(before, now))) == ["trainer.lr=0.0001 (now 3e-05)"]
+    assert changes.changed_settings(before, before) == []
+
+
+def test_inputs_changed_if_a_digest_did_or_one_of_them_is_gone():
+    """Of evaluators, the files that last/ names, of those that both have."""
+    last = {"inputs": {"a.txt": "1", "b.txt": "2", "c.txt": "3"}, "dev_data": {"stsb": {"dev.csv": {"sha256": "4"}}}}
+    found = changes.changed_inputs(last, {"a.txt": "1", "b.txt": "5", "d.txt": "6"}, {"stsb": {}, "sts": {"x": {}}})
+    assert list(map(str, found)) == [
+        "other content of b.txt",
+        "c.txt, which is not there now",
+        "dev.csv of eval=stsb, which is not there now",
+        "d.txt, which was not there",
+    ]
