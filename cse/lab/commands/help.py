@@ -68,24 +68,24 @@ def answer(text: str, arguments: Sequence[str], command: str | None = None) -> s
     return "\n\n".join(helped) if helped else None
 
 
-def what_to_choose(config_name: str) -> str:
+def what_to_choose(command: str) -> str:
     """A line for each group of a command that offers a choice, with all its choices."""
     lines = []
-    for group in groups(config_name):
+    for group in groups(command):
         names = ["PAPER/TABLE"] if group == "sweep" else choices(group)
         if names not in ([], ONE):
             lines.append(in_column(f"  {group + '=':<16}", " ".join(names), WIDTH))
     return "\n".join(lines)
 
 
-def help_on(config_name: str, word: str) -> str:
+def help_on(command: str, word: str) -> str:
     """The choices of a group, the keys of a choice, or the settings and choices of that name.
 
     Raises UserError for a choice that the group lacks.
     """
     group, _, choice = word.partition("=")
-    if group not in groups(config_name):
-        return find(config_name, group, WIDTH)
+    if group not in groups(command):
+        return find(command, group, WIDTH)
     several = choices(group)
     if several == ONE:
         return help_on_choice(group, "default")
@@ -95,7 +95,7 @@ def help_on(config_name: str, word: str) -> str:
     names = choice.strip("[]").split(",")
     for name in names:
         if name not in several:
-            raise UserError(f"--help {word}: {no_choice(group, name, config_name)}")
+            raise UserError(f"--help {word}: {no_choice(group, name, command)}")
     if group == "sweep":
         return "\n\n".join(map(help_on_sweep, names))
     return "\n\n".join(help_on_choice(group, name) for name in names)

@@ -15,7 +15,7 @@ SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
 """conf/ and sweeps/ beside cse/ in a checkout, inside it in an installed wheel."""
 
 PROGRAMS = {"train": "cse-train", "evaluate": "cse-eval"}
-"""The program of each config."""
+"""The program of each command."""
 
 ONE = ["default"]
 """The choices of a group that offers none."""
@@ -34,10 +34,10 @@ PROVIDER = "own"
 """Hydra's name for these folders, in the files that it records."""
 
 
-def groups(config_name: str) -> dict[str, tuple[str, str]]:
+def groups(command: str) -> dict[str, tuple[str, str]]:
     """The groups of a command in the order of its defaults list: what a line chooses unless it says otherwise (a
     choice, a list of them, or null), and the comment there."""
-    return groups_listed(Path(CONF_DIR, f"{config_name}.yaml"))
+    return groups_listed(Path(CONF_DIR, f"{command}.yaml"))
 
 
 def choices(group: str) -> list[str]:

@@ -41,27 +41,27 @@ class Setting(NamedTuple):
     choice: str = ""
 
 
-def find(config_name: str, word: str, width: int) -> str:
+def find(command: str, word: str, width: int) -> str:
     """Lines for the choices and settings that a word names or, if it names none, whose comments mention it.
 
     Raises UserError if there are none.
     """
-    known = [*all_choices(config_name), *settings_of_command(config_name)]
+    settings = [*all_choices(command), *settings_of_command(command)]
     mentions = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
-    matches = all_of_name(known, word) or [one for one in known if mentions.search(one.comment)]
-    told = topic(word.rpartition("/")[2], [one.key for one in known])
+    matches = all_of_name(settings, word) or [one for one in settings if mentions.search(one.comment)]
+    told = topic(word.rpartition("/")[2], [one.key for one in settings])
     if matches or told:
         return "\n".join([*([textwrap.fill(told, width)] if told else []), *paragraphs(matches, width)])
-    hint = nearest(word, list(keys_of_command(config_name))) or "; --help alone shows what can be chosen"
+    hint = nearest(word, list(keys_of_command(command))) or "; --help alone shows what can be chosen"
     raise UserError(f"--help {word}: no setting or group has that name, and none mentions it{hint}")
 
 
-def all_of_name(known: list[Setting], word: str) -> list[Setting]:
+def all_of_name(settings: list[Setting], word: str) -> list[Setting]:
     """The settings whose name, or a part of it, begins with the word, and the one that other trainers call so."""
     joined = re.sub(r"[\s-]+", "_", word.strip("-"))
     name = re.compile(rf"(^|[._]){re.escape(joined)}", re.IGNORECASE)
-    answer = answer_to(word, [one.key for one in known])
-    return [one for one in known if name.search(one.name) or (answer and meets(one, answer.first or word))]
+    answer = answer_to(word, [one.key for one in settings])
+    return [one for one in settings if name.search(one.name) or (answer and meets(one, answer.first or word))]
 
 
 def meets(one: Setting, typed: str) -> bool:
@@ -89,26 +89,26 @@ def paragraphs(matches: list[Setting], width: int) -> Iterator[str]:
         yield (first + textwrap.fill(right, width - column).replace("\n", "\n" + " " * column)).rstrip()
 
 
-def all_choices(config_name: str) -> Iterator[Setting]:
+def all_choices(command: str) -> Iterator[Setting]:
     """Each group's choices with their first sentences."""
-    for group in groups(config_name):
+    for group in groups(command):
         for choice in choices(group):
             if choice != "default":
                 yield Setting(group, choice, first_comment(group, choice), choice)
 
 
-def keys_of_command(config_name: str) -> dict[str, list[str]]:
+def keys_of_command(command: str) -> dict[str, list[str]]:
     """Every group and every setting of a command, and the GROUP=CHOICEs that set it; "" is every run."""
-    known: dict[str, list[str]] = {group: [""] for group in groups(config_name)}
-    for one in settings_of_command(config_name):
-        known.setdefault(one.key, []).append(one.choice)
-    return known
+    choices_by_key: dict[str, list[str]] = {group: [""] for group in groups(command)}
+    for one in settings_of_command(command):
+        choices_by_key.setdefault(one.key, []).append(one.choice)
+    return choices_by_key
 
 
-def settings_of_command(config_name: str) -> Iterator[Setting]:
+def settings_of_command(command: str) -> Iterator[Setting]:
     """Every setting of a command and of every choice of its groups."""
-    yield from settings_of_file(Path(CONF_DIR, f"{config_name}.yaml"), "", "")
-    for group in groups(config_name):
+    yield from settings_of_file(Path(CONF_DIR, f"{command}.yaml"), "", "")
+    for group in groups(command):
         for choice in choices(group) if group not in WHOLE else ():
             name = "" if choice == "default" else f"{group}={choice}"
             last: dict[str, Setting] = {}

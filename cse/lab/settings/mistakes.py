@@ -11,7 +11,7 @@ from cse.lab.settings.conf_files import keys_of_text, text_of
 from cse.lab.settings.grammar import shell_word, spell_word
 from cse.lab.settings.groups import EXTRAS, choices, file_of, groups, user_folders
 from cse.lab.settings.lookup import keys_of_command
-from cse.lab.settings.suggest import last_part, meant, nearest, topic
+from cse.lab.settings.suggest import first_answer, last_part, meant, nearest, topic
 from cse.lab.settings.words import recorded_words, values_of
 
 INSTEAD = {
@@ -29,27 +29,26 @@ INSTEAD = {
 
 
 class Failure(NamedTuple):
-    """An error of Hydra or OmegaConf on a line. said: its text, without the search path."""
+    """An error of Hydra or OmegaConf on a line. said: its text, without the search path. texts: the line's words."""
 
     error: Exception
     said: str
-    words: Sequence[str]
+    texts: Sequence[str]
     command: str
 
 
-def explain(error: Exception, words: Sequence[str], command: str) -> str:
+def explain(error: Exception, texts: Sequence[str], command: str) -> str:
     """One sentence for an error of Hydra or OmegaConf: its own, unless that names neither key nor choices."""
     if isinstance(error.__cause__, UserError):  # of a value from the environment
         return str(error.__cause__)
-    failure = Failure(error, str(error).partition("Config search path")[0], words, command)
-    told = (told for explanation in EXPLANATIONS if (told := explanation(failure)))
-    return next(told, "; ".join(lines_for_people(failure)))
+    failure = Failure(error, str(error).partition("Config search path")[0], texts, command)
+    return first_answer(EXPLANATIONS, failure) or "; ".join(lines_for_people(failure))
 
 
 def of_unknown_key(failure: Failure) -> str:
     """trainer.learning_rate=1"""
     match = re.search(r"(?:Could not override '|is not in struct\s+full_key: )([^'\s]+)", failure.said)
-    return no_key(match[1], failure.words, failure.command) if match else ""
+    return no_key(match[1], failure.texts, failure.command) if match else ""
 
 
 def of_unknown_choice(failure: Failure) -> str:
@@ -74,7 +73,7 @@ def of_unread_word(failure: Failure) -> str:
         return ""
     word = failure.error.override
     if "=" not in word:
-        return no_setting(word, failure.words, failure.command)
+        return no_setting(word, failure.texts, failure.command)
     why = "; ".join(line for line in lines_for_people(failure) if word not in line)
     said = f" ({why})" if why else ""
     return f"{word} cannot be read{said}{in_quotes(word)}"
@@ -102,39 +101,39 @@ def in_quotes(text: str) -> str:
     return f"; as text it is {shell_word(spell_word(key, value))}"
 
 
-def no_setting(word: str, words: Sequence[str], command: str) -> str:
-    """The message for a word without =: a key that lacks its value, a folder, a file, or the nearest setting."""
-    for before, one in pairwise(words):
-        if one == word and os.path.exists(f"{before.partition('=')[2]} {word}"):
-            return f"{before} {word}: a name with a blank needs quotes: '{before} {word}'"
-    if word in (known := keys_of_command(command)) or word in groups(command):
-        return f"{word} lacks its value: type {word}=VALUE"
-    if os.path.isdir(word):  # false, too, for a name that is too long to exist
-        hint = f"; {INSTEAD[command]['model'].format(word)}"
-    elif os.path.isfile(word) and "data" in INSTEAD[command]:
-        hint = f"; {INSTEAD[command]['data'].format(word)}"
+def no_setting(text: str, texts: Sequence[str], command: str) -> str:
+    """The message for a text without =: a key that lacks its value, a folder, a file, or the nearest setting."""
+    for before, one in pairwise(texts):
+        if one == text and os.path.exists(f"{before.partition('=')[2]} {text}"):
+            return f"{before} {text}: a name with a blank needs quotes: '{before} {text}'"
+    keys = keys_of_command(command)
+    if text in keys:
+        return f"{text} lacks its value: type {text}=VALUE"
+    if os.path.isdir(text):  # false, too, for a name that is too long to exist
+        hint = f"; {INSTEAD[command]['model'].format(text)}"
+    elif os.path.isfile(text) and "data" in INSTEAD[command]:
+        hint = f"; {INSTEAD[command]['data'].format(text)}"
     else:
-        hint = nearest(word, [*known, *(f"{group}={one}" for group in groups(command) for one in choices(group))])
-    return f"{word} is no setting, which is KEY=VALUE{hint}"
+        hint = nearest(text, [*keys, *(f"{group}={one}" for group in groups(command) for one in choices(group))])
+    return f"{text} is no setting, which is KEY=VALUE{hint}"
 
 
 class UnknownKey(NamedTuple):
-    """A key that the line's choices lack. known: the choices that have each key of the command. of_line: the keys that
-    the line's choices have."""
+    """A key that the line's choices lack. choices_by_key: for each key of the command, the choices that have it.
+    keys_of_line: the keys that the line's choices have."""
 
     key: str
     command: str
-    known: Mapping[str, Sequence[str]]
-    of_line: Sequence[str]
+    choices_by_key: Mapping[str, Sequence[str]]
+    keys_of_line: Sequence[str]
 
 
-def no_key(key: str, words: Sequence[str], command: str) -> str:
+def no_key(key: str, texts: Sequence[str], command: str) -> str:
     """The message for a key that the line's choices lack, by the first of KEY_HINTS that knows it."""
-    known, chosen = keys_of_command(command), choices_of(words, command)
-    of_line = [one for one, having in known.items() if chosen.intersection(having)]
-    unknown = UnknownKey(key, command, known, of_line)
-    told = (told for hint in KEY_HINTS if (told := hint(unknown)))
-    return next(told, f"there is no key {key}{nearest(key, of_line)}")
+    choices_by_key, chosen = keys_of_command(command), choices_on_line(texts, command)
+    keys_of_line = [one for one, having in choices_by_key.items() if chosen.intersection(having)]
+    unknown = UnknownKey(key, command, choices_by_key, keys_of_line)
+    return first_answer(KEY_HINTS, unknown) or f"there is no key {key}{nearest(key, keys_of_line)}"
 
 
 def a_group(unknown: UnknownKey) -> str:
@@ -146,7 +145,9 @@ def a_group(unknown: UnknownKey) -> str:
 
 def named_elsewhere(unknown: UnknownKey) -> str:
     """num_train_epochs"""
-    told = None if unknown.key in unknown.known else topic(unknown.key, unknown.known)
+    if unknown.key in unknown.choices_by_key:
+        return ""
+    told = topic(unknown.key, unknown.choices_by_key)
     return f"there is no key {unknown.key}; {told}" if told else ""
 
 
@@ -159,40 +160,57 @@ def the_encoder_to_score(unknown: UnknownKey) -> str:
 
 def of_each_evaluator(unknown: UnknownKey) -> str:
     """eval.batch, which is eval.stsb.batch and others."""
-    alike = re.compile(rf"eval\.\w+\.{re.escape(unknown.key.rpartition('.')[2])}")
-    evaluators = list(filter(alike.fullmatch, unknown.known)) if unknown.key.startswith("eval.") else []
+    if not unknown.key.startswith("eval."):
+        return ""
+    alike = re.compile(rf"eval\.\w+\.{re.escape(last_part(unknown.key))}")
+    evaluators = list(filter(alike.fullmatch, unknown.choices_by_key))
     return f"there is no key {unknown.key}; there is {', '.join(evaluators)}" if evaluators else ""
 
 
 def of_other_choices(unknown: UnknownKey) -> str:
-    """objective.queue without objective=moco, or a key that is spelled like it."""
-    key, known = unknown.key, unknown.known
-    theirs = key if key in known else meant(key, list(known))
-    ours = meant(key, unknown.of_line)
-    is_ours = theirs in unknown.of_line or last_part(theirs) == last_part(ours)
-    if theirs == "" or (is_ours and key not in known):
+    """objective.queue without objective=moco."""
+    having = unknown.choices_by_key.get(unknown.key)
+    return f"there is no key {unknown.key}; {unknown.key} belongs to {', '.join(having)}" if having else ""
+
+
+def near_one_of_other_choices(unknown: UnknownKey) -> str:
+    """objective.qeue without objective=moco, unless the line has a key that is as near."""
+    guesses = meant(unknown.key, list(unknown.choices_by_key))
+    if not guesses or guesses[0] in unknown.keys_of_line:
         return ""
-    return f"there is no key {key}; {theirs} belongs to {', '.join(known[theirs])}"
+    near = guesses[0]
+    if last_part(near) in map(last_part, meant(unknown.key, unknown.keys_of_line)):
+        return ""
+    return f"there is no key {unknown.key}; {near} belongs to {', '.join(unknown.choices_by_key[near])}"
 
 
-KEY_HINTS = (a_group, named_elsewhere, the_encoder_to_score, of_each_evaluator, of_other_choices)
+KEY_HINTS = (
+    a_group,
+    named_elsewhere,
+    the_encoder_to_score,
+    of_each_evaluator,
+    of_other_choices,
+    near_one_of_other_choices,
+)
 """Each knows one mistake in a key, or returns "". Its docstring has an example."""
 
 
-def choices_of(words: Sequence[str], command: str) -> set[str]:
+def choices_on_line(texts: Sequence[str], command: str) -> set[str]:
     """The GROUP=CHOICEs of a line, and "" for what every line has; all of a group that its experiment may choose."""
-    typed, found = values_of(recorded_words(words)), {""}
-    is_open = typed.keys() & EXTRAS
+    typed, found = values_of(recorded_words(texts)), {""}
+    has_extras = not typed.keys().isdisjoint(EXTRAS)
     for group, (default, _) in groups(command).items():
-        named = choices(group) if is_open and group not in typed else re.findall(r"[\w/]+", typed.get(group) or default)
+        named = re.findall(r"[\w/]+", typed.get(group) or default)
+        if has_extras and group not in typed:
+            named = choices(group)
         found |= {f"{group}={one}" for one in named}
     return found
 
 
 def no_choice(group: str, choice: str, command: str) -> str:
     """The message for a choice that the group lacks, by the first of CHOICE_HINTS that knows the name."""
-    told = (told for hint in CHOICE_HINTS if (told := hint(group, choice, command)))
-    return f"{group}={choice} {next(told, f'is not a choice{what_there_is(group, choice, command)}')}"
+    told = first_answer(CHOICE_HINTS, group, choice, command) or what_there_is(group, choice, command)
+    return f"{group}={choice} {told}"
 
 
 def misplaced(group: str, choice: str, command: str) -> str:
@@ -236,11 +254,13 @@ CHOICE_HINTS = (misplaced, with_several, of_another_group, of_other_trainers, en
 
 def what_there_is(group: str, choice: str, command: str) -> str:
     """The nearest choice or all choices, and what else the group offers."""
-    known = choices(group)  # none of Hydra's own groups
-    instead = INSTEAD[command].get(group, "")
-    offer = f"; {instead.format(choice)}" if instead else ""
-    is_path = re.search(r"[-/.]", choice) is not None  # a file's name, or one on the hub
-    near = "" if offer and is_path else nearest(choice, known)
-    rest = f"it has {', '.join(known)}" if known and not near else f"--help {group.rpartition('/')[2]} lists all"
-    yours = "" if user_folders() else "; a choice of your own needs --config-dir FOLDER"
-    return f"{near}{offer}; {rest}{yours}"
+    names = choices(group)  # none of Hydra's own groups
+    offer = INSTEAD[command].get(group, "").format(choice)
+    near = nearest(choice, names)
+    if offer and re.search(r"[-/.]", choice):  # a file's name, or one on the hub
+        near = ""
+    all_names = f"it has {', '.join(names)}"
+    if near or not names:
+        all_names = f"--help {group.rpartition('/')[2]} lists all"
+    of_yours = "" if user_folders() else "a choice of your own needs --config-dir FOLDER"
+    return "; ".join(filter(None, [f"is not a choice{near}", offer, all_names, of_yours]))

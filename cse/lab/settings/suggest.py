@@ -1,68 +1,79 @@
 """What a word may have meant: another trainer's name for a setting of ours (other_trainers.yaml), or a near spelling.
 
-`nearest` is the hint in a refusal, `meant` the name in it: the first of GUESSES that has one. `topic` is what the table
-of other trainers' arguments says, `answer_to` its row.
+`nearest` is the hint in a refusal. `meant` has the names in it, those that the first of GUESSES finds. `topic` is what
+the table of other trainers' arguments says, `answer_to` its row.
 """
 
 import difflib
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 TABLE = Path(__file__).with_name("other_trainers.yaml")
 
 
-def topic(word: str, known: Collection[str] = ()) -> str | None:
-    """What the table of other trainers' arguments says about a word; None if it says nothing beyond our name for it."""
-    answer = answer_to(word, known)
-    return answer.sentence() if answer and answer.note else None
+A = TypeVar("A")
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
-    """` (did you mean KEY?)` with the known name that a word meant, or ""."""
-    guess = meant(name, known)
-    return f" (did you mean {guess}?)" if guess else ""
+def first_answer(functions: Iterable[Callable[..., A]], *asked: object) -> A | None:
+    """What the first function that has an answer says; None if none has one."""
+    for function in functions:
+        if answer := function(*asked):
+            return answer
+    return None
 
 
-def meant(name: str, known: Sequence[str]) -> str:
-    """The known name that a word meant; "" if none is near."""
-    return next((guess for look in GUESSES if (guess := look(name, known))), "")
+def topic(word: str, names: Collection[str] = ()) -> str:
+    """What the table of other trainers' arguments says about a word; "" if it says nothing beyond our name for it."""
+    answer = answer_to(word, names)
+    return answer.sentence() if answer and answer.note else ""
 
 
-def of_another_trainer(name: str, known: Sequence[str]) -> str:
+def nearest(word: str, names: Sequence[str]) -> str:
+    """` (did you mean KEY?)` with the name that a word meant, or ""."""
+    guesses = meant(word, names)
+    return f" (did you mean {' or '.join(guesses)}?)" if guesses else ""
+
+
+def meant(word: str, names: Sequence[str]) -> list[str]:
+    """The name that a word meant; several choices if all are called so, [] if no name is near."""
+    return first_answer(GUESSES, word, names) or []
+
+
+def of_another_trainer(word: str, names: Sequence[str]) -> list[str]:
     """`learning_rate` is trainer.lr elsewhere."""
-    answer = answer_to(name, known)
-    return answer.key if answer and answer.key in known else ""
+    answer = answer_to(word, names)
+    return [answer.key] if answer and answer.key in names else []
 
 
-def of_a_choice(name: str, known: Sequence[str]) -> str:
+def of_a_choice(word: str, names: Sequence[str]) -> list[str]:
     """`table1` is nonling/table1 or whitenedcse/table1."""
-    return " or ".join(one for one in known if one.endswith((f"/{name}", f"={name}")))
+    return [one for one in names if one.endswith((f"/{word}", f"={word}"))]
 
 
-def with_the_last_part(name: str, known: Sequence[str]) -> str:
+def with_the_last_part(word: str, names: Sequence[str]) -> list[str]:
     """`trainer.mlm_weight` is objective.mlm_weight, if no other key ends so."""
-    same = [one for one in known if last_part(one) == last_part(name.lower())]
-    return same[0] if len(same) == 1 else ""
+    same = [one for one in names if last_part(one) == last_part(word.lower())]
+    return same if len(same) == 1 else []
 
 
-def begun(name: str, known: Sequence[str]) -> str:
+def begun(word: str, names: Sequence[str]) -> list[str]:
     """`trainer.accum` is trainer.accumulate, if no other key begins so."""
-    found = [one for one in known if one.startswith(name.lower())]
-    return found[0] if len(found) == 1 else ""
+    found = [one for one in names if one.startswith(word.lower())]
+    return found if len(found) == 1 else []
 
 
-def spelled_alike(name: str, known: Sequence[str]) -> str:
+def spelled_alike(word: str, names: Sequence[str]) -> list[str]:
     """`trainer.batchsize` is trainer.batch_size."""
-    return "".join(difflib.get_close_matches(name.lower(), known, 1, 0.6))
+    return difflib.get_close_matches(word.lower(), names, 1, 0.6)
 
 
-def with_a_last_part_alike(name: str, known: Sequence[str]) -> str:
+def with_a_last_part_alike(word: str, names: Sequence[str]) -> list[str]:
     """`trainer.temperature` is objective.temperature, which is not spelled like it as a whole."""
-    by_last = {last_part(one): one for one in known}
-    return "".join(by_last[end] for end in difflib.get_close_matches(last_part(name.lower()), list(by_last), 1, 0.7))
+    by_last = {last_part(one): one for one in names}
+    return [by_last[end] for end in difflib.get_close_matches(last_part(word.lower()), list(by_last), 1, 0.7)]
 
 
 GUESSES = (of_another_trainer, of_a_choice, with_the_last_part, begun, spelled_alike, with_a_last_part_alike)
@@ -138,7 +149,8 @@ def spelled(name: str) -> str:
     return name.strip("-").lower().replace("-", "_").replace(" ", "_")
 
 
-def answer_to(name: str, known: Collection[str] = ()) -> Answer | None:
-    """The row of a name, or of its last part. One whose setting is known comes before others; None if there is none."""
-    rows = rows_by_name().get(spelled(name)) or rows_by_name().get(spelled(last_part(name))) or []
-    return next((one for one in rows if one.key in known), rows[0] if rows else None)
+def answer_to(word: str, names: Collection[str] = ()) -> Answer | None:
+    """The row of a word, or of its last part. One whose setting is in `names` comes before others; None if there is
+    none."""
+    rows = rows_by_name().get(spelled(word)) or rows_by_name().get(spelled(last_part(word))) or []
+    return next((one for one in rows if one.key in names), rows[0] if rows else None)
