@@ -14,8 +14,7 @@ from cse.lab.commands.help import arguments_or_exit
 from cse.lab.folder.contents import RUN
 from cse.lab.run import slurm
 from cse.lab.run.resume import started_from
-from cse.lab.settings.compose import refuse_words
-from cse.lab.settings.explaining import explaining
+from cse.lab.settings.compose import explaining, refuse_words
 from cse.lab.settings.groups import CONF_DIR
 from cse.lab.settings.lookup import keys_of_command
 from cse.lab.settings.suggest import nearest, topic

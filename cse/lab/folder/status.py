@@ -13,7 +13,7 @@ from typing import NamedTuple
 from cse.lab.folder.contents import Results
 from cse.lab.folder.events import metric_events
 from cse.lab.folder.heartbeat import Beat, clock
-from cse.lab.settings.grammar import line_to_resume
+from cse.lab.settings.grammar import shell_line, spell_word
 
 
 class State(StrEnum):
@@ -65,6 +65,12 @@ def status_of(folder: Path, results: Results, beat: Beat | None, now: float | No
     killed = "killed" if beat is None else f"killed after {clock(beat.time)}"
     has_checkpoint = (folder / "last").is_dir()
     return Status(State.STOPPED, f"{killed}: {line_to_resume(folder)} goes on" if has_checkpoint else killed)
+
+
+def line_to_resume(folder: Path, *more: str) -> str:
+    """The command that resumes the run in this folder."""
+    name = f"./{folder}" if str(folder) in ("null", "auto") or str(folder).startswith("~") else str(folder)
+    return shell_line("cse-train", spell_word("resume", name), *more)
 
 
 def at_work(folder: Path, results: Results, beat: Beat) -> Status:

@@ -15,11 +15,12 @@ from omegaconf import DictConfig, OmegaConf, read_write
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.lab.folder.contents import RUN
+from cse.lab.folder.status import line_to_resume
 from cse.lab.run.instantiate import check_selection
 from cse.lab.run.resume import call_with, functions_in
 from cse.lab.settings import groups
 from cse.lab.settings.compose import resolved
-from cse.lab.settings.grammar import line_to_resume, shell_line
+from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.words import Word, texts_of
 from cse.sources.catalogue import DATASETS

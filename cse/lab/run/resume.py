@@ -24,9 +24,8 @@ from omegaconf.errors import OmegaConfBaseException
 from cse.errors import UserError
 from cse.lab.folder.contents import RUN, read_run_file
 from cse.lab.folder.runs import newest_run, read_run
-from cse.lab.settings.compose import composed, fill_in_environment, is_group, resolved, without_hydra
+from cse.lab.settings.compose import composed, explaining, fill_in_environment, is_group, resolved, without_hydra
 from cse.lab.settings.conf_files import text_of
-from cse.lab.settings.explaining import explaining
 from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import CONF_DIR, choices, groups, user_folders
 from cse.lab.settings.keys import keys_with

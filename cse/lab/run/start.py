@@ -19,8 +19,7 @@ from cse.lab.run.job import LOG_FILES, Job, check_place, check_typed
 from cse.lab.run.launch import launched
 from cse.lab.run.logs import logging_to
 from cse.lab.run.needs import check_needs, needs_before_torch, needs_in_order
-from cse.lab.settings.compose import resolved, without_hydra
-from cse.lab.settings.explaining import explaining
+from cse.lab.settings.compose import explaining, resolved, without_hydra
 from cse.lab.settings.grammar import spell_word
 from cse.lab.settings.groups import file_of
 from cse.lab.settings.references import VARIABLE

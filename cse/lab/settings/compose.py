@@ -1,18 +1,26 @@
-"""From words to a composed config: compose conf/, and refuse what Hydra would ignore."""
+"""From words to a composed config: compose conf/, and refuse what Hydra would ignore.
 
-from collections.abc import Sequence
-from contextlib import suppress
+`explaining` is for a block that reads words or fills in references: in it, an error of Hydra's is a sentence.
+`guarded_environment` is for any block that fills in references: in it, no secret gets into a run's files.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import cast
 
-from omegaconf import DictConfig, OmegaConf
+import yaml
+from omegaconf import DictConfig, Node, OmegaConf
+from omegaconf.basecontainer import BaseContainer
 from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
-from cse.lab.settings.explaining import guarded_environment
 from cse.lab.settings.grammar import parse_word
-from cse.lab.settings.groups import CONF_DIR, choices, user_folders
-from cse.lab.settings.mistakes import no_choice
+from cse.lab.settings.groups import CONF_DIR, SWEEPS_DIR, choices, user_folders
+from cse.lab.settings.mistakes import explain, no_choice
 from cse.lab.settings.references import set_variable
 from cse.lab.settings.user_values import RECORDED_AT, find_user_files
 from cse.lab.settings.values import Config, flattened
@@ -48,22 +56,23 @@ def composed(command: str, texts: Sequence[str]) -> DictConfig:
     return config
 
 
-def fill_in_environment(config: DictConfig) -> None:
-    """Fill in what the config reads from the environment, and `~` in paths.cache: parts refer to them when they are
-    built, in several processes.
+@contextmanager
+def explaining(texts: Sequence[str], command: str) -> Iterator[None]:
+    """Turn an error of Hydra, OmegaConf or YAML in the block into a UserError.
 
-    A variable that is set stays a reference, by which an error names it. One that cannot be read is refused with the
-    other settings, unless a run that is resumed has another value.
+    In the block, only paths and conf/ itself may read the environment. It runs nothing of the user's own, whose error
+    needs its traceback.
     """
-    written = flattened(cast("Config", OmegaConf.to_container(without_hydra(config))))
-    with guarded_environment():
-        for key, text in written.items():
-            if "${oc.env:" in str(text) and not set_variable(text):
-                with suppress(OmegaConfBaseException):
-                    OmegaConf.update(config, key, OmegaConf.select(config, key), merge=False)
-        cache = OmegaConf.select(config, "paths.cache")
-        if str(cache).startswith("~"):
-            config.paths.cache = str(Path(cache).expanduser())
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        with guarded_environment():
+            yield
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(explain(error, texts, command)) from error
+    except yaml.YAMLError as error:  # in a choice of the user's own
+        raise UserError(" ".join(str(error).split())) from error
 
 
 def without_hydra(config: DictConfig) -> DictConfig:
@@ -105,3 +114,60 @@ def names_choices(word: Word) -> bool:
     if isinstance(value, list):
         return word.key not in SINGLE and all(isinstance(one, str) for one in value)
     return isinstance(value, dict) or (isinstance(value, str) and value != "")
+
+
+# What a config reads from the environment
+
+
+def fill_in_environment(config: DictConfig) -> None:
+    """Fill in what the config reads from the environment, and `~` in paths.cache: parts refer to them when they are
+    built, in several processes.
+
+    A variable that is set stays a reference, by which an error names it. One that cannot be read is refused with the
+    other settings, unless a run that is resumed has another value.
+    """
+    written = flattened(cast("Config", OmegaConf.to_container(without_hydra(config))))
+    with guarded_environment():
+        for key, text in written.items():
+            if "${oc.env:" in str(text) and not set_variable(text):
+                with suppress(OmegaConfBaseException):
+                    OmegaConf.update(config, key, OmegaConf.select(config, key), merge=False)
+        cache = OmegaConf.select(config, "paths.cache")
+        if str(cache).startswith("~"):
+            config.paths.cache = str(Path(cache).expanduser())
+
+
+@contextmanager
+def guarded_environment() -> Iterator[None]:
+    """In the block, ${oc.env:NAME} is `from_environment`. After it, it is OmegaConf's own, for the configs of others in
+    this process: a notebook's, or a program's that imports cse."""
+    before = BaseContainer._resolvers["oc.env"]
+    OmegaConf.register_new_resolver("oc.env", from_environment, replace=True)
+    try:
+        yield
+    finally:
+        BaseContainer._resolvers["oc.env"] = before
+
+
+def from_environment(name: str, *default: str | None, _node_: Node, _root_: BaseContainer) -> str | None:
+    """${oc.env:NAME,DEFAULT}: OmegaConf's own, but refused if it could write a secret into a run's files, and an empty
+    variable is none, as in shells and container files that name each.
+
+    Values end up in results.json, train.log and every tracker. Configs that are not ours are left alone.
+    """
+    key = str(_node_._get_full_key(None))
+    ours = isinstance(_root_, DictConfig) and {"paths", "eval", "hydra"} & set(_root_)
+    if ours and not key.startswith("paths.") and name not in known_variables():
+        raise UserError(
+            f"{key} is written into a run's files, so it cannot read {name} from the environment: only paths.* can"
+        )
+    if name not in os.environ and not default:
+        raise KeyError(f"Environment variable '{name}' not found")
+    return os.environ.get(name) or (default[0] if default else None)
+
+
+@cache
+def known_variables() -> frozenset[str]:
+    """The environment variables that conf/ and sweeps/ read."""
+    files = [file for folder in (CONF_DIR, SWEEPS_DIR) for file in Path(folder).rglob("*.yaml")]
+    return frozenset(name for file in files for name in re.findall(r"oc\.env:(\w+)", file.read_text(encoding="utf-8")))

@@ -6,12 +6,8 @@ The files are read as text, since a YAML reader drops comments and the places of
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cse.errors import UserError
-
-if TYPE_CHECKING:
-    pass
 
 KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
 """A line of YAML: indentation, key, value, comment."""

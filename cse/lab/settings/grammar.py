@@ -93,9 +93,3 @@ def shell_line(*texts: str) -> str:
 def shell_word(text: str) -> str:
     """One word of a command for a shell."""
     return f'"{text}"' if "'" in text and not re.search(r'["$`\\!\n]', text) else shlex.quote(text)
-
-
-def line_to_resume(folder: Path, *more: str) -> str:
-    """The command that resumes the run in this folder."""
-    name = f"./{folder}" if str(folder) in ("null", "auto") or str(folder).startswith("~") else str(folder)
-    return shell_line("cse-train", spell_word("resume", name), *more)

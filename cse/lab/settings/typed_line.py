@@ -79,7 +79,7 @@ def read_typed_line(arguments: Sequence[str], command: str) -> TypedLine:
 
     Raises UserError for a word that cannot be read or has no effect.
     """
-    from cse.lab.settings.explaining import explaining  # imports omegaconf, for which --help would wait
+    from cse.lab.settings.compose import explaining  # imports omegaconf, for which --help would wait
 
     texts, flags = split_flags(arguments)
     with explaining(texts, command):

@@ -24,8 +24,7 @@ from cse.lab.run.build import rehearse
 from cse.lab.run.from_words import checked_config
 from cse.lab.run.instantiate import check_selection
 from cse.lab.run.job import steps_in_words
-from cse.lab.settings.compose import composed, is_group
-from cse.lab.settings.explaining import explaining
+from cse.lab.settings.compose import composed, explaining, is_group
 from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.words import Word, keys_of_person, texts_of

@@ -14,8 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from cse.errors import UserError, check_loads
 from cse.lab.run.resume import started_from
 from cse.lab.settings.check import validate_keys
-from cse.lab.settings.compose import composed
-from cse.lab.settings.explaining import explaining
+from cse.lab.settings.compose import composed, explaining
 from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.schema import Starting

@@ -4,8 +4,7 @@ from collections.abc import Hashable, Sequence
 
 from cse.errors import UserError
 from cse.lab.run.needs import needs_of
-from cse.lab.settings.compose import composed, is_group
-from cse.lab.settings.explaining import explaining
+from cse.lab.settings.compose import composed, explaining, is_group
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.typed_line import read_typed_line

@@ -23,8 +23,7 @@ from omegaconf import OmegaConf
 from cse.errors import UserError
 from cse.lab.folder.changes import Change, as_facts, changes
 from cse.lab.folder.runs import Run, Where
-from cse.lab.settings.compose import SINGLE, is_group, resolved, without_hydra
-from cse.lab.settings.explaining import explaining
+from cse.lab.settings.compose import SINGLE, explaining, is_group, resolved, without_hydra
 from cse.lab.settings.grammar import key_of
 from cse.lab.settings.groups import choices
 from cse.lab.settings.keys import role_of
