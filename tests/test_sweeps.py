@@ -131,13 +131,13 @@ PAPERS += [
 
 @pytest.mark.parametrize(("name", "case", "values"), PAPERS)
 def test_a_job_has_the_papers_value(name, case, values):
-    for job in [sweep(name).job([Word(case)])] if case else ends(name):
+    for job in [sweep(name).job([Word(case)], Path("runs"))] if case else ends(name):
         config = job.config
         assert {key: OmegaConf.select(config, key) for key in values} == values
 
 
 def test_pairs_have_two_columns_and_no_dropout_and_figure_3_has_its_noise():
-    paired = sweep("noncontrastive/table2").job([Word("case=roberta_barlow_nli")]).config
+    paired = sweep("noncontrastive/table2").job([Word("case=roberta_barlow_nli")], Path("runs")).config
     alone = composed("train", ["model=roberta", "objective=barlow", "augmentation=none", "data=nli"])
     assert len(paired.data.columns) == 2
     assert alone.augmentation.model_dropout == 0

@@ -129,7 +129,9 @@ def help_on_sweep(name: str) -> str:
     sweep = load_sweep(name)
     axes, is_grid = sweep.axes(), sweep.is_grid
     rows = combinations(axis for axis in axes if is_grid or axis.key in sweep.search_each)
-    count = f"{len({sweep.job(row).name for row in rows})} {'jobs' if is_grid else 'searches'}"
+    count = (
+        f"{len({sweep.job(row, sweep.folder_of_jobs(row)).name for row in rows})} {'jobs' if is_grid else 'searches'}"
+    )
     lines = [in_column(f"{name}: ", first_comment("sweep", name), WIDTH)]
     for axis in axes:
         wrapped = in_column(f"  {axis.key}=", axis.spelled.replace(",", ", "), WIDTH)

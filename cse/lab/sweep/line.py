@@ -21,7 +21,7 @@ from cse.lab.settings.schema import Starting
 from cse.lab.settings.typed_line import MULTIRUN, TypedLine
 from cse.lab.settings.words import RUN_ALONE, Word, merged, texts_of, values_of
 from cse.lab.sweep.job import PlannedJob
-from cse.lab.sweep.sweeps import AdHocSweep, AnySweep, axes_of, load_sweep
+from cse.lab.sweep.sweeps import AdHocSweep, AnySweep, axis_keys_of, load_sweep
 from cse.ranges import Mark
 
 LAUNCHERS = ("basic", "submitit_slurm")
@@ -60,7 +60,7 @@ class Line:
 
     def job(self, words: Sequence[Word]) -> PlannedJob:
         """The job of one combination of values, in the folder that has it already, if one does."""
-        return self.sweep.job(words, axes_of(self.given_for_jobs), self.folder)
+        return self.sweep.job(words, self.folder, axis_keys_of(self.given_for_jobs))
 
     def no_job(self) -> UserError:
         """The refusal of a command that starts nothing."""

@@ -27,9 +27,9 @@ SLUG = 80
 """The most characters of a folder's name before its hash."""
 
 
-def decisive(words: Iterable[Word], axes: Sequence[str]) -> list[Word]:
-    """The arguments that decide a job's numbers, and its command's axes. axes: their keys."""
-    return [word for word in words if role_of(word.key).names_a_job or word.key in axes]
+def decisive(words: Iterable[Word], axis_keys: Sequence[str]) -> list[Word]:
+    """The arguments that decide a job's numbers, and its command's axes."""
+    return [word for word in words if role_of(word.key).names_a_job or word.key in axis_keys]
 
 
 def name_in_sweep(case: str, shown: Sequence[Word], hashed: Iterable[str], order: Sequence[str]) -> str:
@@ -39,20 +39,20 @@ def name_in_sweep(case: str, shown: Sequence[Word], hashed: Iterable[str], order
     return short_name(shown, hashed, first=case)
 
 
-def name_without_sweep(program: str, words: Sequence[Word], axes: Sequence[str]) -> str:
+def name_without_sweep(program: str, words: Sequence[Word], axis_keys: Sequence[str]) -> str:
     """The name of a job of a command without a sweep. It shows the axes, or all that decides if there are none."""
-    hashed = decisive(words, axes)
-    of_axes = [word for word in words if word.key in axes]
-    of_axes.sort(key=lambda word: axes.index(word.key))
+    hashed = decisive(words, axis_keys)
+    of_axes = [word for word in words if word.key in axis_keys]
+    of_axes.sort(key=lambda word: axis_keys.index(word.key))
     return short_name(of_axes or hashed, [program, *texts_of(hashed)])
 
 
-def folder_without_sweep(program: str, words: Sequence[Word], axes: Sequence[str]) -> Path:
+def folder_without_sweep(program: str, words: Sequence[Word], axis_keys: Sequence[str]) -> Path:
     """The folder of the jobs of a command without a sweep, relative to the working directory. words: each key once."""
-    fixed = [word for word in words if word.key not in axes and role_of(word.key).names_a_job]
-    first = "+".join(key.split(".")[-1].split("/")[-1] for key in axes)
+    fixed = [word for word in words if word.key not in axis_keys and role_of(word.key).names_a_job]
+    first = "+".join(key.split(".")[-1].split("/")[-1] for key in axis_keys)
     shown = sorted(fixed, key=lambda word: word.key)
-    name = short_name(shown, [program, *axes, *texts_of(fixed)], first=first)
+    name = short_name(shown, [program, *axis_keys, *texts_of(fixed)], first=first)
     return Path("multirun", name_in(Path("multirun"), name))
 
 

@@ -15,12 +15,12 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
 What several tables of a paper share is in a file one folder deeper, which their `defaults` name.
 
 Read in this order: AnySweep, what both have in common; Case and Sweep, whose `job` is made of a case's arguments and a
-command's; AdHocSweep; load_sweep.
+command's (OfCase); AdHocSweep; load_sweep.
 cse.lab.sweep.names says what decides the name of a job's folder.
 """
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Protocol
 
@@ -35,7 +35,7 @@ from cse.lab.settings.keys import role_of
 from cse.lab.settings.schema import Evaluate, Train
 from cse.lab.settings.suggest import nearest
 from cse.lab.settings.values import SWITCH, Config
-from cse.lab.settings.words import RUN_ALONE, Word, merged, values_of
+from cse.lab.settings.words import RUN_ALONE, Word, merged, texts_of, values_of
 from cse.lab.sweep.job import PlannedJob, ScoredRun
 from cse.lab.sweep.names import decisive, folder_without_sweep, name_in, name_in_sweep, name_without_sweep
 
@@ -70,10 +70,10 @@ class AnySweep(Protocol):
     def folder_of_jobs(self, words: Sequence[Word]) -> Path:
         """The folder of its jobs, relative to the working directory. words: given for them."""
 
-    def job(self, words: Sequence[Word], axes: Sequence[str], folder: Path) -> PlannedJob:
+    def job(self, words: Sequence[Word], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
         """The job of one combination of values, with the name that `folder` has for it, if it has one.
 
-        axes: the keys of its command's axes, which name its folder whatever they decide. folder: of the command's jobs.
+        folder: of the command's jobs. axis_keys: of its command's axes, which name its folder whatever they decide.
         Raises UserError for an unknown case.
         """
 
@@ -168,22 +168,21 @@ class Sweep(BaseModel):
             raise UserError(f"case={name} is not a case of sweep={self.name}{near}; it has {has}")
         return Case() if name is None else self.cases[name]
 
-    def job(self, words: Sequence[Word], axes: Sequence[str] = (), folder: Path | None = None) -> PlannedJob:
-        """The job of one combination, as AnySweep says. folder: None for a job that no command runs."""
+    def job(self, words: Sequence[Word], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
+        """The job of one combination, as AnySweep says."""
         words = [word for word in words if word.key != "sweep"]
         case = self.case_of(words)
         if case.program == "cse-train":
-            job = self.training(case, words, axes)
+            made = self.training(case, words)
         elif case.of is None:
-            job = self.evaluation(case, words, axes)
+            made = self.evaluation(case, words)
         else:
-            job = self.scoring(case, self.scored_run(case.of, words, folder), words, axes)
-        if folder is None:
-            return job
-        return replace(job, name=name_in(folder, job.name, values_of(words).get("case", ""), self.cases))
+            made = self.scoring(case, self.scored_run(case.of, words, folder), words)
+        name = self.name_of_job(made, values_of(words).get("case", ""), folder, axis_keys)
+        return PlannedJob(name, case.program, in_order_of_givers(made.words), made.scores)
 
-    def training(self, case: Case, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
-        """The job of a case that trains."""
+    def training(self, case: Case, words: Sequence[Word]) -> "OfCase":
+        """What a case that trains makes."""
         given = values_of(words)
         own_variant = next((word for word in case.words if word.key == "variant"), None)
         if own_variant and "variant" in given:  # which would take its place
@@ -194,52 +193,77 @@ class Sweep(BaseModel):
         settings = merged([*case.words, *words])
         without = [Word(f"~{key}", by="sweep") for key in SWEEP_KEYS if key in self.model_fields_set]
         every = [Word(self.word, by="sweep"), *settings, *without, Word("resume=auto", by="sweep")]
-        return PlannedJob(self.name_of_job(words, settings, axes), "cse-train", in_order_of_givers(every))
+        return OfCase(every, shown=words, hashed=settings)
 
-    def evaluation(self, case: Case, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
-        """The job of a case that scores an encoder that no run made."""
-        own = [word for word in words if root_of(word) in SCORING]
+    def evaluation(self, case: Case, words: Sequence[Word]) -> "OfCase":
+        """What a case makes that scores an encoder that no run made."""
+        own = for_evaluation(words)
         settings = merged([*case.words, *own])
-        return PlannedJob(self.name_of_job(own, settings, axes), "cse-eval", in_order_of_givers(settings))
+        return OfCase(settings, shown=own, hashed=settings)
 
-    def scoring(self, case: Case, scored: ScoredRun, words: Sequence[Word], axes: Sequence[str]) -> PlannedJob:
-        """The job of a case that scores the run of a case, `scored`."""
-        own = [word for word in words if root_of(word) in SCORING and root_of(word) not in ("model", "checkpoint")]
-        settings = merged([*case.words, *own])
+    def scoring(self, case: Case, scored: ScoredRun, words: Sequence[Word]) -> "OfCase":
+        """What a case makes that scores the run of a case, `scored`. Its name shows the settings of that run, too."""
+        settings = merged([*case.words, *for_scoring(words)])
         checkpoint = Word(f"checkpoint={quoted(str(scored.folder))}", by="sweep")
-        run = Word(f"checkpoint=run:{scored.folder.name}")  # in the name: its folder may be moved
-        name = self.name_of_job(words, [run, *settings], axes)
-        return PlannedJob(name, "cse-eval", in_order_of_givers([checkpoint, *settings]), scored)
+        run = Word(f"checkpoint=run:{scored.folder.name}")  # in the hash: its folder may be moved
+        return OfCase([checkpoint, *settings], shown=words, hashed=[run, *settings], scores=scored)
 
-    def scored_run(self, of: str, words: Sequence[Word], folder: Path | None) -> ScoredRun:
+    def scored_run(self, of: str, words: Sequence[Word], folder: Path) -> ScoredRun:
         """The run of a case that a case of this sweep scores. of: PAPER/TABLE/CASE.
 
         words: of the command that scores it; its settings of training are the run's, too. folder: of the command's
         jobs, in which the run lies as well if both sweeps share a folder.
         """
         name, _, case = of.rpartition("/")
-        training = [word for word in words if root_of(word) not in SCORING - SHARED]
+        training = for_training(words)
         sweep = load_sweep(name)
         default = sweep.folder_of_jobs(training)
-        place = folder if folder is not None and sweep.folder == self.folder else default
+        place = folder if sweep.folder == self.folder else default
         elsewhere = [Word(spell_word("hydra.sweep.dir", str(place)), by="sweep")] if place != default else []
-        job = sweep.job([Word(f"case={case}", by="sweep"), *training, *elsewhere], folder=place)
+        job = sweep.job([Word(f"case={case}", by="sweep"), *training, *elsewhere], place)
         return ScoredRun(place.absolute() / job.name, job)
 
-    def name_of_job(self, shown: Sequence[Word], hashed: Sequence[Word], axes: Sequence[str]) -> str:
-        """The name of a job's folder: what of `shown` and `hashed` decides its numbers, without `case`, which stands
-        for the arguments of its own."""
-        case = values_of(shown).get("case", "")
-        shown = [word for word in decisive(shown, axes) if word.key != "case"]
-        texts = [word.text for word in decisive(hashed, axes) if word.key != "case"]
-        return name_in_sweep(case, shown, texts, order=list(dict.fromkeys([*self.params, "seed"])))
+    def name_of_job(self, made: "OfCase", case: str, folder: Path, axis_keys: Sequence[str]) -> str:
+        """The name of a job's folder. It has `case` once, which stands for the arguments of its own."""
+        shown = [word for word in decisive(made.shown, axis_keys) if word.key != "case"]
+        hashed = [word for word in decisive(made.hashed, axis_keys) if word.key != "case"]
+        name = name_in_sweep(case, shown, texts_of(hashed), order=list(dict.fromkeys([*self.params, "seed"])))
+        return name_in(folder, name, case, self.cases)
 
     def words_beside(self, words: Sequence[Word]) -> list[Word]:
         """The arguments of a run that change a table and that neither the axes nor its case contain."""
-        axes = {"case", "checkpoint", *self.params}
+        axis_keys = {"case", "checkpoint", *self.params}
         case = self.cases.get(values_of(words).get("case", ""), Case())
         rest = [word for word in words if not word.text.startswith("~") and word.text not in case.set]
-        return [word for word in rest if word.key not in axes and role_of(word.key).changes_a_table]
+        return [word for word in rest if word.key not in axis_keys and role_of(word.key).changes_a_table]
+
+
+@dataclass(frozen=True)
+class OfCase:
+    """What a case and a command's arguments make a job of. words: its arguments, in any order of givers.
+
+    shown, hashed: the arguments that its name shows and hashes, as far as they decide its numbers. scores: as of a job.
+    """
+
+    words: Sequence[Word]
+    shown: Sequence[Word]
+    hashed: Sequence[Word]
+    scores: ScoredRun | None = None
+
+
+def for_training(words: Sequence[Word]) -> list[Word]:
+    """The arguments of a command that the run of a case takes which trains."""
+    return [word for word in words if root_of(word) not in SCORING - SHARED]
+
+
+def for_evaluation(words: Sequence[Word]) -> list[Word]:
+    """The arguments of a command that a case takes which scores an encoder."""
+    return [word for word in words if root_of(word) in SCORING]
+
+
+def for_scoring(words: Sequence[Word]) -> list[Word]:
+    """The arguments of a command that a case takes which scores a run; this has an encoder of its own."""
+    return [word for word in for_evaluation(words) if root_of(word) not in ("model", "checkpoint")]
 
 
 @dataclass(frozen=True)
@@ -257,13 +281,13 @@ class AdHocSweep:
 
     def folder_of_jobs(self, words: Sequence[Word]) -> Path:
         """The folder of its jobs, relative to the working directory."""
-        return folder_without_sweep(self.name, merged(words), axes_of(words))
+        return folder_without_sweep(self.name, merged(words), axis_keys_of(words))
 
-    def job(self, words: Sequence[Word], axes: Sequence[str], folder: Path) -> PlannedJob:
+    def job(self, words: Sequence[Word], folder: Path, axis_keys: Sequence[str] = ()) -> PlannedJob:
         """The job of one combination, as AnySweep says."""
         words = merged(words)
         resume = [Word("resume=auto", by="sweep")] if self.name == "cse-train" else []
-        name = name_in(folder, name_without_sweep(self.name, words, axes))
+        name = name_in(folder, name_without_sweep(self.name, words, axis_keys))
         return PlannedJob(name, self.name, in_order_of_givers([*resume, *words]))
 
 
@@ -273,7 +297,7 @@ def in_order_of_givers(words: Sequence[Word]) -> list[Word]:
     return [*given, RUN_ALONE, *(word for word in words if word.by == "person")]
 
 
-def axes_of(words: Sequence[Word]) -> list[str]:
+def axis_keys_of(words: Sequence[Word]) -> list[str]:
     """The keys with several values, in order."""
     return list(dict.fromkeys(word.key for word in words if word.is_axis))
 

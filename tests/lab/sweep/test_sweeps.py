@@ -68,7 +68,7 @@ def test_a_setting_that_only_some_cases_have():
 
 def test_departures_are_the_decisive_overrides_beyond_the_sweep():
     table = sweeps.load_sweep("nonling/table3")
-    own = table.job([Word("case=visual_bert"), Word("seed=3")]).words
+    own = table.job([Word("case=visual_bert"), Word("seed=3")], Path("runs")).words
     assert table.words_beside(own) == []
     more = ["trainer.max_steps=60", "paths.cache=/x", "tracker=none", "trainer.lr=1", "seed=9", "jobs.parallel=2"]
     more += ["trainer.chunk=8", "eval=[stsb,sts,geometry]", "note=mine"]
@@ -78,8 +78,8 @@ def test_departures_are_the_decisive_overrides_beyond_the_sweep():
 def test_a_word_of_another_case_is_a_departure():
     table = sweeps.load_sweep("whitenedcse/table6")
     assert "objective.m=3" in table.cases["positives_3"].set
-    assert table.words_beside(table.job([Word("case=positives_3")]).words) == []
-    departing = table.job([Word("case=whitening"), Word("objective.m=3")]).words
+    assert table.words_beside(table.job([Word("case=positives_3")], Path("runs")).words) == []
+    departing = table.job([Word("case=whitening"), Word("objective.m=3")], Path("runs")).words
     assert texts_of(table.words_beside(departing)) == ["objective.m=3"]
 
 

@@ -152,7 +152,7 @@ def planned_settings(name: str, case: str | None, chosen: Sequence[str], seed: s
     None for a case that trains nothing, and for a choice that is gone.
     """
     sweep = load_sweep(name)
-    job = sweep.job([*([Word(f"case={case}")] if case else []), *map(Word, chosen)])
+    job = sweep.job([*([Word(f"case={case}")] if case else []), *map(Word, chosen)], sweep.folder_of_jobs([]))
     if job.program != "cse-train":
         return None
     try:
