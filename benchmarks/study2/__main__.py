@@ -53,17 +53,17 @@ def described(text: str, runs: pd.DataFrame) -> str:
     gain = {one: score[f"{one}_shuffle"] - score[f"{one}_dropout"] for one in THREE}
     above = {arm: abs(score[arm] - score[f"simcse_{arm.partition('_')[2]}"]) for arm in BLOCKS[0]}
     eda = {one: score[f"{one}_eda"] - score[f"{one}_dropout"] for one in THREE}
-    eda["simcse"] = compared(runs, "simcse_eda", "simcse_dropout").effect
+    eda["simcse"] = compared(runs, "simcse_eda", "simcse_dropout").size
     declutr, contrastive, mlm = BLOCKS[3]
     half, whitened, alone, over = (
-        compared(runs, *arms).effect
+        compared(runs, *arms).size
         for arms in (("simcse_dropout", "half"), ("whitenedcse_dropout", "simcse_dropout"), (contrastive, declutr),
                      (declutr, mlm))
     )  # fmt: skip
     start = finished(runs, "baseline").set_index(["arm", "weights"]).average.loc["untouched_mean"]
     harm = start[alike(runs, [mlm]).weights.unique()].mean() - score[mlm]
     loss = score["whitenedcse_dropout"] - score["whitenedcse_shuffle"]
-    beside = {arm: compared(runs, arm, "simcse_dropout").effect for arm in ("images", "sound")}
+    beside = {arm: compared(runs, arm, "simcse_dropout").size for arm in ("images", "sound")}
     by_seed = {arm: compared(runs, arm, "simcse_dropout", compare_pairs) for arm in beside}
     paired = {arm: difference_of(effect) for arm, effect in by_seed.items()}
     return text.format(
@@ -86,12 +86,12 @@ def row_of_arm(mine: pd.DataFrame) -> list[str]:
 
 def difference_of(found: Effect) -> str:
     """A difference with its interval; "" where nothing was compared."""
-    return "" if found.effect is None else "{:+.2f} [{:+.2f}, {:+.2f}]".format(*found[:3])
+    return "" if found.size is None else "{:+.2f} [{:+.2f}, {:+.2f}]".format(*found[:3])
 
 
 def numbers_of(claim: Judged) -> tuple[str, str]:
     """A claim's difference with its interval, and its p, raw and corrected; empty where nothing was compared."""
-    p = "" if claim.found.effect is None else f"{claim.found.p:.3g}, {claim.corrected:.3g}"
+    p = "" if claim.found.size is None else f"{claim.found.p:.3g}, {claim.corrected:.3g}"
     return difference_of(claim.found), p
 
 

@@ -65,9 +65,9 @@ class Judged(NamedTuple):
     @property
     def verdict(self) -> str:
         """The protocol's word."""
-        if self.found.effect is None:
+        if self.found.size is None:
             return "not complete"
-        return "NOT SEEN" if self.corrected > 0.05 else "HOLDS" if self.found.effect > 0 else "FAILS"
+        return "NOT SEEN" if self.corrected > 0.05 else "HOLDS" if self.found.size > 0 else "FAILS"
 
 
 @cache
@@ -152,7 +152,7 @@ def judged(runs: pd.DataFrame) -> list[Judged]:
     """The ten claims. One whose arms are not complete has no difference, and counts as p = 1."""
     there = set(complete(runs).arm)
     found = [compared(runs, more, less) if {more, less} <= there else Effect() for _, more, less in CLAIMS]
-    corrected = holm([1.0 if effect.effect is None else effect.p for effect in found])
+    corrected = holm([1.0 if effect.size is None else effect.p for effect in found])
     return [Judged(says, effect, p) for (says, *_), effect, p in zip(CLAIMS, found, corrected, strict=True)]
 
 

@@ -62,7 +62,7 @@ def test_both_sides_of_a_claim_start_from_the_same_weights_at_each_seed():
     assert [*there.arm.unique()] == study2.BLOCKS[0] + study2.BLOCKS[1]
     assert there[there.arm == "simcse_dropout"].average.max() < 80  # block 1's own
     assert claims["SimCSE with shuffle is better than SimCSE with dropout"].verdict == "NOT SEEN"
-    whitened = claims["WhitenedCSE is better than SimCSE"].found.effect
+    whitened = claims["WhitenedCSE is better than SimCSE"].found.size
     assert whitened is not None
     assert abs(whitened - (72 - 80)) < 1  # five of its ten SimCSE runs are 20 points higher
     without = {one.says: one.verdict for one in study2.judged(pd.concat([first, second]))}

@@ -27,13 +27,13 @@ def test_summary_and_t_interval_by_hand():
     assert mean_and_sd([1.0, 2.0, 6.0]) == Value(3.0, pytest.approx(math.sqrt((4 + 1 + 9) / 2)), 3)
     assert mean_and_sd([4.0]) == Value(4.0, None, 1)
     found = statistics.compare_seeds({"1": 1.0, "2": 2.0, "3": 6.0}, 1.5, 0.95)
-    assert (found.low + found.high) / 2 == pytest.approx(1.5) == found.effect
+    assert (found.low + found.high) / 2 == pytest.approx(1.5) == found.size
     assert (found.high - found.low) / 2 == pytest.approx(4.302653 * math.sqrt(7) / math.sqrt(3), rel=1e-6)  # t_2(.975)
 
 
 def test_values_that_do_not_vary_are_not_tested():
     found = statistics.compare_seeds({"1": 1.0, "2": 1.0}, {"3": 2.0, "4": 2.0}, 0.95)
-    assert (found.effect, found.low, math.isnan(found.p)) == (-1.0, None, True)
+    assert (found.size, found.low, math.isnan(found.p)) == (-1.0, None, True)
 
 
 def holm_by_closed_testing(p_values):
@@ -65,7 +65,7 @@ def test_seeds_are_two_samples_whether_they_are_shared_or_not():
     welch = stats.ttest_ind(list(ours.values()), list(theirs.values()), equal_var=False)
     low, high = welch.confidence_interval(0.9)
     assert (found.test, found.n, found.p) == ("Welch", "3 and 2 seeds", pytest.approx(welch.pvalue))
-    assert (found.effect, found.low, found.high) == pytest.approx((213.5 / 3 - 70.1, low, high))
+    assert (found.size, found.low, found.high) == pytest.approx((213.5 / 3 - 70.1, low, high))
     shifted = stats.ttest_ind([score - 0.5 for score in ours.values()], list(theirs.values()), equal_var=False)
     moved = statistics.compare_seeds(ours, theirs, 0.9, shift=0.5)
     assert (moved.p, moved.low, moved.high) == pytest.approx((shifted.pvalue, low, high))
@@ -74,7 +74,7 @@ def test_seeds_are_two_samples_whether_they_are_shared_or_not():
 def test_an_encoder_without_a_seed_is_one_number_on_either_side():
     seeds, one = {"0": 71.0, "1": 72.0, "2": 71.5}, 70.0
     above, below = statistics.compare_seeds(seeds, one, 0.95), statistics.compare_seeds(one, seeds, 0.95)
-    assert (above.effect, below.effect) == (1.5, -1.5)
+    assert (above.size, below.size) == (1.5, -1.5)
     assert above.test == below.test == "one-sample t"
     assert above.p == below.p == pytest.approx(stats.ttest_1samp([71.0, 72.0, 71.5], 70.0).pvalue)
 
@@ -128,7 +128,7 @@ def test_equal_differences_have_no_p_of_rounding():
     ours, theirs = {"1": 80.1, "2": 80.3, "3": 80.7}, {"1": 80.2, "2": 80.4, "3": 80.8}
     found = compare_pairs(ours, theirs, 0.95)
     assert math.isnan(found.p)
-    assert found.effect == pytest.approx(-0.1)
+    assert found.size == pytest.approx(-0.1)
     assert math.isnan(likeness(partial(compare_pairs, ours, theirs, 0.95), 0.2))
     third = {str(seed): (0.1 + 0.2) if seed else 0.3 for seed in range(3)}
     assert math.isnan(compare_seeds(third, {"1": 0.1, "2": 0.1}, 0.95).p)

@@ -47,7 +47,7 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     """{title: chart}, of those that have data."""
     colours = colours_of(comparison)
     charts: dict[str, go.Figure] = {}
-    scored = [name for name in comparison.scores.shown if any(name in one.means for one in comparison.settings)]
+    scored = [name for name in comparison.scores.shown if any(name in setting.means for setting in comparison.settings)]
     if scored:
         is_search = any(setting.trial for setting in comparison.settings)
         axes, categorical = sorted_keys(comparison, is_search)
@@ -173,10 +173,10 @@ def best_so_far(comparison: Comparison, score: str) -> list:
     best = min if comparison.lower_is_better(score) else max
     lines = []
     for search in sorted({trial.search for trial in trials}):
-        own = [trial for trial in trials if trial.search == search]
-        so_far = list(accumulate((trial.run.metrics[score] for trial in own), best))
+        of_search = [trial for trial in trials if trial.search == search]
+        so_far = list(accumulate((trial.run.metrics[score] for trial in of_search), best))
         steps = {"mode": "lines", "line": {"shape": "hv", "color": look.SETTINGS[0]}}
-        lines.append(go.Scatter(x=[trial.number for trial in own], y=so_far, **steps))
+        lines.append(go.Scatter(x=[trial.number for trial in of_search], y=so_far, **steps))
     return [go.Scatter(x=number, y=scores, mode="markers", marker={"color": look.GREY, "size": 8}), *lines]
 
 
@@ -193,8 +193,8 @@ def categories(texts: pd.Series) -> pd.Series:
 
 def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
     """A figure with a menu that chooses what it shows. traces: by their name in the menu."""
-    owners = [name for name, of in traces.items() for _ in of]
-    figure = go.Figure([trace for of in traces.values() for trace in of], go.Layout(template=TEMPLATE, **layout))
+    owners = [name for name, lines in traces.items() for _ in lines]
+    figure = go.Figure([trace for lines in traces.values() for trace in lines], go.Layout(template=TEMPLATE, **layout))
     for trace, owner in zip(figure.data, owners, strict=True):
         trace.visible = owner == owners[0]
     buttons = [
@@ -226,13 +226,13 @@ def boxes(scores: pd.DataFrame, key: str, colours: Colours) -> list[go.Box]:
     """A box for each value of a key: every seed, with quartiles, mean and deviation."""
     return [
         go.Box(
-            x=[escape(value) + of["mark"].max()] * len(of),
-            y=of["score"],
-            marker_color=colours[of["setting"].iloc[0]],
+            x=[escape(value) + points["mark"].max()] * len(points),
+            y=points["score"],
+            marker_color=colours[points["setting"].iloc[0]],
             boxmean="sd",
             boxpoints="all",
         )
-        for value, of in scores.groupby(key, observed=True)
+        for value, points in scores.groupby(key, observed=True)
     ]
 
 
@@ -294,16 +294,16 @@ def curve_lines(points: pd.DataFrame, comparison: Comparison, colours: Colours) 
     """
     lines = []
     metric = points["metric"].iloc[0]
-    for place, of in points.groupby("setting"):
+    for place, of_setting in points.groupby("setting"):
         setting = comparison.ranked[place]
-        several = of["seed"].nunique() > 1
+        several = of_setting["seed"].nunique() > 1
         shared = {"mode": "lines", "line_color": colours[setting], "legendgroup": str(place), "showlegend": False}
         thin = {"line_width": 1, "opacity": 0.45} if several else {"line_width": 2.5}
-        for _, own in of.groupby("seed"):
-            about = f"{own['run'].iloc[0]}<br>{escape(setting.label)}<br>%{{x}}: %{{y:.4g}}<extra></extra>"
-            lines.append(go.Scatter(x=own["step"], y=own["value"], hovertemplate=about, **thin, **shared))
+        for _, of_seed in of_setting.groupby("seed"):
+            about = f"{of_seed['run'].iloc[0]}<br>{escape(setting.label)}<br>%{{x}}: %{{y:.4g}}<extra></extra>"
+            lines.append(go.Scatter(x=of_seed["step"], y=of_seed["value"], hovertemplate=about, **thin, **shared))
         if several:
-            mean = of.groupby("step")["value"].mean()
+            mean = of_setting.groupby("step")["value"].mean()
             lines.append(go.Scatter(x=mean.index, y=mean, hoverinfo="skip", line_width=2.5, **shared))
         name = f"{place + 1}: {escape(folded(setting.label))}{marks(setting, metric)}"
         lines[-1].update(name=name, legendrank=place + 1, showlegend=place < NAMED)

@@ -58,18 +58,18 @@ class Tested:
     """A difference by one test. p_holm: its p, corrected by Holm over the settings; equivalent_p: that it is less than
     `within`, by two one-sided tests; equivalent_p_holm: the same, corrected."""
 
-    found: Effect
+    effect: Effect
     p_holm: float
     equivalent_p: float
     equivalent_p_holm: float
 
     def is_equivalent(self, within: float, level: float) -> str:
         """Whether both are equivalent: yes; no, as the whole interval is further off; not shown; "" without a test."""
-        if math.isnan(self.equivalent_p_holm) or self.found.low is None or self.found.high is None:
+        if math.isnan(self.equivalent_p_holm) or self.effect.low is None or self.effect.high is None:
             return ""
         if self.equivalent_p_holm < level:
             return "yes"
-        return "no" if self.found.low > within or self.found.high < -within else "not shown"
+        return "no" if self.effect.low > within or self.effect.high < -within else "not shown"
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ class Difference:
     @property
     def size(self) -> float:
         """The difference of the means."""
-        assert self.unpaired.found.effect is not None  # two settings with the score
-        return self.unpaired.found.effect
+        assert self.unpaired.effect.size is not None  # two settings with the score
+        return self.unpaired.effect.size
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def difference_from(
     is_significant = is_shown(unpaired.p_holm, level)
     needed = ""
     if not is_significant:
-        needed = seeds_to_tell(unpaired.found.effect, terms.spread.sd, terms.level, sides_with_seeds(base, group))
+        needed = seeds_to_tell(unpaired.effect.size, terms.spread.sd, terms.level, sides_with_seeds(base, group))
     return Difference(
         setting,
         group,
@@ -228,70 +228,70 @@ def sides_with_seeds(*sides: Group) -> int:
 
 def run_tests(tests: Sequence[Callable[..., Effect]], confidence: float, within: float | None) -> list[Tested]:
     """The result of each test, for a difference and for likeness, whose p are corrected by Holm over all of them."""
-    found = [test(confidence) for test in tests]
+    effects = [test(confidence) for test in tests]
     equivalent = [likeness(partial(test, confidence), within) for test in tests]
-    corrected = zip(found, holm([one.p for one in found]), equivalent, holm(equivalent), strict=True)
-    return [Tested(*one) for one in corrected]
+    corrected = zip(effects, holm([effect.p for effect in effects]), equivalent, holm(equivalent), strict=True)
+    return [Tested(*results) for results in corrected]
 
 
-def differences_section(found: Differences | None, label: str = "") -> Section | None:
+def differences_section(differences: Differences | None, label: str = "") -> Section | None:
     """The table of the differences; None if there are none. label: LaTeX's."""
-    if found is None:
+    if differences is None:
         return None
-    comparison, score = found.comparison, found.score
+    comparison, score = differences.comparison, differences.score
     best = "the best, " if score == comparison.scores.best_by else f"the best by {comparison.scores.best_by}, "
-    sides = [sides_with_seeds(found.base, line.group) for line in found.lines]
+    sides = [sides_with_seeds(differences.base, line.group) for line in differences.lines]
     notes = [
-        found.terms.spread.in_words(found.terms.level, max(1, *sides)),
-        f"No verdict: {found.few}." if found.few else "",
-        not_paired(comparison.seed, found.base, [line.group for line in found.lines]),
-        f"{found.lower} further settings, which rank lower, are not compared." if found.lower else "",
+        differences.terms.spread.in_words(differences.terms.level, max(1, *sides)),
+        f"No verdict: {differences.few}." if differences.few else "",
+        not_paired(comparison.seed, differences.base, [line.group for line in differences.lines]),
+        f"{differences.lower} further settings, which rank lower, are not compared." if differences.lower else "",
     ]
     return Section(
-        f"{score}: difference to {best if found.is_best else ''}{found.reference.label}",
-        differences_table(found),
+        f"{score}: difference to {best if differences.is_best else ''}{differences.reference.label}",
+        differences_table(differences),
         [note for note in notes if note],
-        about_tests(found),
+        about_tests(differences),
         words=len(comparison.shown_keys),
         label=label,
-        frame=differences_frame(found),
+        frame=differences_frame(differences),
     )
 
 
-def differences_table(found: Differences) -> pd.DataFrame:
+def differences_table(differences: Differences) -> pd.DataFrame:
     """A line for each compared setting, as text, without empty columns."""
-    lines, keys = found.lines, found.comparison.shown_keys
-    digits = digits_of(found.comparison.formats[found.score], [line.size for line in lines])
+    lines, keys = differences.lines, differences.comparison.shown_keys
+    digits = digits_of(differences.comparison.formats[differences.score], [line.size for line in lines])
     table = pd.DataFrame({name: [line.setting.values[key] for line in lines] for key, name in keys.items()})
     table["difference"] = [signed(line.size, digits) + (f" {TIED}" if line.tied else "") for line in lines]
     unpaired, paired = [line.unpaired for line in lines], [line.paired for line in lines]
     equivalent, paired_equivalent = [line.equivalent for line in lines], [line.paired_equivalent for line in lines]
     for kind, tests, words in (("", unpaired, equivalent), ("paired ", paired, paired_equivalent)):
         p = "p (Holm)" if number_of_tests(tests) > 1 else "p"
-        table[f"{kind}{found.terms.confidence:.0%} interval"] = [
-            bounds(one.found.low, one.found.high, digits) for one in tests
+        table[f"{kind}{differences.terms.confidence:.0%} interval"] = [
+            bounds(tested.effect.low, tested.effect.high, digits) for tested in tests
         ]
-        table[f"{kind}{p}"] = [probability(one.p_holm) for one in tests]
+        table[f"{kind}{p}"] = [probability(tested.p_holm) for tested in tests]
         answers = zip(words, tests, strict=True)
-        table[f"{kind}equivalent"] = [with_p(word, one.equivalent_p_holm) for word, one in answers]
-    table["of"] = [line.unpaired.found.n for line in lines]
+        table[f"{kind}equivalent"] = [with_p(word, tested.equivalent_p_holm) for word, tested in answers]
+    table["of"] = [line.unpaired.effect.n for line in lines]
     table["seeds to tell"] = [line.seeds_to_tell for line in lines]
     keep = [*keys.values(), "difference"]
     return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
 
 
-def differences_frame(found: Differences) -> pd.DataFrame:
+def differences_frame(differences: Differences) -> pd.DataFrame:
     """differences.csv: a row for each compared setting."""
     rows = []
-    for line in found.lines:
-        effect = line.unpaired.found
-        row: dict[str, object] = {key: line.setting.values[key] for key in found.comparison.keys}
-        row |= {"score": found.score, "reference": found.reference.label}
-        row |= {"difference": effect.effect, "of": effect.n, "test": effect.test}
-        for kind, one in (("", line.unpaired), ("paired_", line.paired)):
-            row |= {f"{kind}low": one.found.low, f"{kind}high": one.found.high}
-            row |= {f"{kind}p": one.found.p, f"{kind}p_holm": one.p_holm}
-            row |= {f"{kind}equivalent_p": one.equivalent_p, f"{kind}equivalent_p_holm": one.equivalent_p_holm}
+    for line in differences.lines:
+        effect = line.unpaired.effect
+        row: dict[str, object] = {key: line.setting.values[key] for key in differences.comparison.keys}
+        row |= {"score": differences.score, "reference": differences.reference.label}
+        row |= {"difference": effect.size, "of": effect.n, "test": effect.test}
+        for kind, tested in (("", line.unpaired), ("paired_", line.paired)):
+            row |= {f"{kind}low": tested.effect.low, f"{kind}high": tested.effect.high}
+            row |= {f"{kind}p": tested.effect.p, f"{kind}p_holm": tested.p_holm}
+            row |= {f"{kind}equivalent_p": tested.equivalent_p, f"{kind}equivalent_p_holm": tested.equivalent_p_holm}
         row |= {"equivalent": line.equivalent, "paired_equivalent": line.paired_equivalent}
         row["tied"] = "" if line.tied is None else line.tied
         row["seeds_to_tell"] = line.seeds_to_tell
@@ -306,7 +306,7 @@ def with_p(word: str, p: float) -> str:
 
 def number_of_tests(tests: Iterable[Tested]) -> int:
     """How many there are, as some settings have too few seeds to be tested."""
-    return sum(not math.isnan(one.p_holm) for one in tests)
+    return sum(not math.isnan(tested.p_holm) for tested in tests)
 
 
 def digits_of(form: str, sizes: Iterable[float]) -> int | None:
@@ -326,23 +326,23 @@ def not_paired(seed: str, base: Group, others: Sequence[Group]) -> str:
     return f"Not paired where the sides have other seeds: {same} compares those that two of them share."
 
 
-def about_tests(found: Differences) -> list[str]:
+def about_tests(differences: Differences) -> list[str]:
     """What the signs and the p values of a table mean."""
-    notes = [f"{TIED}: not significantly different from it."] if any(line.tied for line in found.lines) else []
-    tested = [line.unpaired for line in found.lines if not math.isnan(line.unpaired.p_holm)]
-    names = ", ".join(dict.fromkeys(one.found.test for one in tested))
+    notes = [f"{TIED}: not significantly different from it."] if any(line.tied for line in differences.lines) else []
+    tested = [line.unpaired for line in differences.lines if not math.isnan(line.unpaired.p_holm)]
+    names = ", ".join(dict.fromkeys(one.effect.test for one in tested))
     if len(tested) > 1:
         notes.append(
             f"p (Holm): by {names}, corrected by Holm over {len(tested)}; p in differences.csv and intervals are not."
         )
     elif tested:
         notes.append(f"p: by {names}.")
-    if any(line.unpaired.found.test == OVER_ITEMS for line in found.lines):
+    if any(line.unpaired.effect.test == OVER_ITEMS for line in differences.lines):
         notes.append(OF_CHECKPOINTS)
-    if number_of_tests(line.paired for line in found.lines):
+    if number_of_tests(line.paired for line in differences.lines):
         notes.append(PAIRED)
-    if not all(math.isnan(line.unpaired.equivalent_p) for line in found.lines):
-        notes.append(EQUIVALENT.format(found.terms.within))
+    if not all(math.isnan(line.unpaired.equivalent_p) for line in differences.lines):
+        notes.append(EQUIVALENT.format(differences.terms.within))
     return notes
 
 

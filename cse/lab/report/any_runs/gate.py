@@ -65,14 +65,14 @@ def judge_gate(comparison: Comparison, config: Config, named: Sequence[Path]) ->
     corrected = holm([effect.p for effect in found])
     lines, is_passed = {}, True
     for setting, effect, p in zip(others, found, corrected, strict=True):
-        assert effect.effect is not None
+        assert effect.size is not None
         why = why_not_compared(comparison, score, first, setting)
-        if not why and sign * effect.effect <= least:
+        if not why and sign * effect.size <= least:
             why = "not even these runs' means are"
         if not why and not is_shown(p, 1 - confidence):
             why = f"p {probability(p) or 'unknown'}"
         is_passed = is_passed and not why
-        gain = f"{signed(effect.effect, 2)} {bounds(effect.low, effect.high, 2)}".strip()
+        gain = f"{signed(effect.size, 2)} {bounds(effect.low, effect.high, 2)}".strip()
         result = f"not shown, {why}" if why else f"p {probability(p)}"
         lines[setting] = f"{first.label} against {setting.label}: {gain}, {least:g} better: {result}"
     return Gate(is_passed, score, first, lines)

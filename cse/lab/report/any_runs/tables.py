@@ -133,7 +133,11 @@ def best_cells(comparison: Comparison) -> list[tuple[int, int]]:
     cells = []
     for column, name in enumerate(comparison.scores.shown, 2 + len(comparison.shown_keys)):
         sign = 1 if comparison.lower_is_better(name) else -1
-        means = [(sign * of.means[name].mean, row) for row, of in enumerate(comparison.ranked) if name in of.means]
+        means = [
+            (sign * setting.means[name].mean, row)
+            for row, setting in enumerate(comparison.ranked)
+            if name in setting.means
+        ]
         if len(means) > 1:
             cells.append((min(means)[1], column))
     return cells
@@ -156,17 +160,17 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     """What a reader must know beside the numbers."""
     settings, scores = comparison.settings, comparison.scores
     every = [run for setting in settings for run in setting.included]
-    found = data_problems(comparison.runs)
-    found += evaluated(comparison.runs)
-    found += retrieved({setting.label: setting.included[-1] for setting in settings if setting.included})
-    found += [f"{setting.label}: {remark}" for setting in settings for remark in remarks_on(setting, comparison)]
-    found += unlike_in_all("settings", every, found)
+    notes = data_problems(comparison.runs)
+    notes += evaluated(comparison.runs)
+    notes += retrieved({setting.label: setting.included[-1] for setting in settings if setting.included})
+    notes += [f"{setting.label}: {remark}" for setting in settings for remark in remarks_on(setting, comparison)]
+    notes += unlike_in_all("settings", every, notes)
     if left := [name for key, name in comparison.keys.items() if key not in comparison.shown_keys]:
-        found.append(f"They also differ in {', '.join(left)}: settings.csv and report.html have these values.")
-    found += selected_otherwise(every, scores.best_by)
+        notes.append(f"They also differ in {', '.join(left)}: settings.csv and report.html have these values.")
+    notes += selected_otherwise(every, scores.best_by)
     if scores.leading and not scores.best_by:
-        found.append("No setting is marked as the best: there is no dev score, and a test score selects nothing.")
-    return found
+        notes.append("No setting is marked as the best: there is no dev score, and a test score selects nothing.")
+    return notes
 
 
 def sortable_settings(comparison: Comparison, frame: pd.DataFrame) -> Sortable:
@@ -190,10 +194,12 @@ def in_text(table: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
 
 def frame_of_all(comparison: Comparison, apart: Comparison | None, jobs: Sequence[Run]) -> pd.DataFrame:
     """runs.csv: every run, those apart and planned jobs after the others, each with its settings."""
-    both = [one for one in (comparison, apart) if one]
-    keys = dict.fromkeys([*(key for one in both for key in one.keys), comparison.seed])
-    scores = dict.fromkeys(score for one in both for score in (*one.scores.shown, *one.scores.all))
-    return runs_frame([*(run for one in both for run in one.runs), *jobs], list(keys), list(scores))
+    comparisons = [compared for compared in (comparison, apart) if compared]
+    keys = dict.fromkeys([*(key for compared in comparisons for key in compared.keys), comparison.seed])
+    scores = dict.fromkeys(
+        score for compared in comparisons for score in (*compared.scores.shown, *compared.scores.all)
+    )
+    return runs_frame([*(run for compared in comparisons for run in compared.runs), *jobs], list(keys), list(scores))
 
 
 def runs_section(comparison: Comparison) -> Section:

@@ -109,7 +109,7 @@ def group_of(runs: Sequence[Run], once: Sequence[Run], measure: Measure, seed: s
     group = Group(
         runs=measured,
         distinct=len(distinct),
-        seeds={name: measure.number_of_seed(of) for name, of in grouped(candidates, seed).items()},
+        seeds={name: measure.number_of_seed(of_seed) for name, of_seed in grouped(candidates, seed).items()},
         metric=measure.metric,
         aggregate=measure.aggregate,
         unscored=len(runs) - len(measured),
@@ -128,12 +128,17 @@ def once_each(runs: Sequence[Run], seed: str) -> list[Run]:
     So a copy, or a run that was made again, weighs no more than one run. seed: the key of seeds.
     """
     alike: dict[tuple[str, str], list[Run]] = {}
-    for name, of in grouped(runs, seed).items():
-        varying = every_key_that_varies(of, seed) if len(of) > 1 else []
+    for name, together in grouped(runs, seed).items():
+        varying = every_key_that_varies(together, seed) if len(together) > 1 else []
         keys = [key for key in varying if role_of(key).changes_a_table]
-        for run in of:
+        for run in together:
             alike.setdefault((name, repr([in_one_form(run.get(key)) for key in keys])), []).append(run)
-    return [of[0] if len(of) == 1 else replace(of[0], metrics=mean_scores(of)) for of in alike.values()]
+    return [one_run_of(copies) for copies in alike.values()]
+
+
+def one_run_of(copies: Sequence[Run]) -> Run:
+    """A run with the mean scores of its copies."""
+    return copies[0] if len(copies) == 1 else replace(copies[0], metrics=mean_scores(copies))
 
 
 def mean_scores(runs: Sequence[Run]) -> dict[str, float]:
@@ -156,14 +161,14 @@ def compare_groups(left: Group, right: Group, confidence: float, shift: float = 
 
     Two encoders that are only scored have no seeds. They are tested over test items, if their runs kept these.
     """
-    found = compare_seeds(left.side, right.side, confidence, shift)
+    over_seeds = compare_seeds(left.side, right.side, confidence, shift)
     if not (left.only_scored and right.only_scored and left.metric and right.metric):
-        return found
+        return over_seeds
     if not left.aggregate == right.aggregate == "mean":
-        return found
+        return over_seeds
     ours, theirs = {run.folder: left.metric for run in left.runs}, {run.folder: right.metric for run in right.runs}
     over_items = compare_items(ours, theirs, confidence, shift)
-    return found._replace(why=over_items.why) if over_items.why else over_items._replace(effect=found.effect)
+    return over_seeds._replace(why=over_items.why) if over_items.why else over_items._replace(size=over_seeds.size)
 
 
 def seed_spread(groups: Iterable[Group]) -> SeedSpread | None:
@@ -187,7 +192,7 @@ def partly_scored(runs: Sequence[Run], metrics: Sequence[str], seed: str) -> lis
     seeds = grouped(runs, seed).values()
     partly: dict[int, list[str]] = {}
     for metric in metrics:
-        number = sum(any(metric in run.metrics for run in of) for of in seeds)
+        number = sum(any(metric in run.metrics for run in of_seed) for of_seed in seeds)
         if 0 < number < len(seeds):
             partly.setdefault(number, []).append(metric)
-    return [f"only {number} of {len(seeds)} seeds have {first_few(of)}" for number, of in sorted(partly.items())]
+    return [f"only {number} of {len(seeds)} seeds have {first_few(names)}" for number, names in sorted(partly.items())]

@@ -29,11 +29,11 @@ def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
     If these are many, there is a line for each value of the first axis. A running job has its progress. The command of
     the sweep itself resumes a stopped one.
     """
-    own = [run for run in runs if not run.departures] or runs
+    planned = [run for run in runs if not run.departures] or runs
     if expected:
-        known = [(words_of_job(job), furthest_status(job, own)) for job in expected]
+        known = [(words_of_job(job), furthest_status(job, planned)) for job in expected]
     else:
-        known = [([run.folder.name], Status(run.state, run.why)) for run in own]
+        known = [([run.folder.name], Status(run.state, run.why)) for run in planned]
     missing = [(words, status) for words, status in known if status.state != State.DONE]
     if expected and len(missing) > SINGLY:
         groups = Counter((words[0], status.state) for words, status in missing)
@@ -78,41 +78,45 @@ def makes_unlike(key: str) -> bool:
 def remarks(runs: list[Run], seed: str) -> list[str]:
     """What a reader must know of the included runs of a setting. seed: the key of seeds."""
     seeds = grouped(runs, seed)
-    found = []
+    lines = []
     if all(run.get(seed) is not None for run in runs) and len(runs) > len(seeds):
         many = "1 seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
-        found.append(f"{len(runs)} runs of {many}, each of which counts once")
-    return found + unlike_in_one(runs, seed, settings=True) + no_better_remarks(runs) + seen_in_training(runs)
+        lines.append(f"{len(runs)} runs of {many}, each of which counts once")
+    return lines + unlike_in_one(runs, seed, settings=True) + no_better_remarks(runs) + seen_in_training(runs)
 
 
 def no_better_remarks(runs: list[Run]) -> list[str]:
     """A line if runs kept a step that is no better than their encoder before training."""
-    found = [in_short(run.untrained) for run in runs if run.no_better and run.untrained is not None]
-    said = f"{len(found)} of {len(runs)} runs are no better than untrained"
-    return [f"{said} ({', '.join(dict.fromkeys(found))}), by the score that selects"] if found else []
+    scores = [in_short(run.untrained) for run in runs if run.no_better and run.untrained is not None]
+    counted = f"{len(scores)} of {len(runs)} runs are no better than untrained"
+    return [f"{counted} ({', '.join(dict.fromkeys(scores))}), by the score that selects"] if scores else []
 
 
 def evaluated(runs: list[Run]) -> list[str]:
     """How many runs have the scores of evaluations (see `with_evaluations`), and which of these scores are not
     those that the run itself has."""
-    found = [run for run in runs if run.evaluations]
-    if not found:
+    with_scores = [run for run in runs if run.evaluations]
+    if not with_scores:
         return []
-    said = [f"{len(found)} of {len(runs)} runs have the scores of cse-evals of their best/ too, which runs.csv names."]
-    unlike = [f"{run.folder.name}: {line}" for run in found for line in run.evaluated_otherwise]
+    lines = [
+        f"{len(with_scores)} of {len(runs)} runs have the scores of cse-evals of their best/ too, which runs.csv names."
+    ]
+    unlike = [f"{run.folder.name}: {line}" for run in with_scores for line in run.evaluated_otherwise]
     if unlike:
         more = f"; {len(unlike) - 3} more" if len(unlike) > 3 else ""
-        said.append(f"Such a cse-eval found other numbers than its run's, in brackets: {'; '.join(unlike[:3])}{more}.")
-    return said
+        lines.append(f"Such a cse-eval found other numbers than its run's, in brackets: {'; '.join(unlike[:3])}{more}.")
+    return lines
 
 
 def seen_in_training(runs: list[Run]) -> list[str]:
     """A line if a hundredth of the texts that runs learned from, or more, are texts that they are scored on."""
     counts = [run.results.get("overlap") for run in runs]
-    known = [one for one in counts if isinstance(one, dict) and {"found", "texts"} <= one.keys()]  # older editions' not
-    found = [one for one in known if one["found"] * 100 >= max(1, one["texts"])]
-    said = dict.fromkeys(f"{one['found']:,} of {one['texts']:,}" for one in found)
-    return [f"{', '.join(said)} training texts occur in the evaluation sets"] if said else []
+    known = [
+        overlap for overlap in counts if isinstance(overlap, dict) and {"found", "texts"} <= overlap.keys()
+    ]  # older editions' not
+    large = [overlap for overlap in known if overlap["found"] * 100 >= max(1, overlap["texts"])]
+    shares = dict.fromkeys(f"{overlap['found']:,} of {overlap['texts']:,}" for overlap in large)
+    return [f"{', '.join(shares)} training texts occur in the evaluation sets"] if shares else []
 
 
 def changed_texts(runs: list[Run], settings: bool = False) -> list[str]:
@@ -120,11 +124,11 @@ def changed_texts(runs: list[Run], settings: bool = False) -> list[str]:
 
     settings: compare only runs whose settings name the same files. An axis over data.path names others.
     """
-    found: dict[tuple[str, str], set[str]] = {}
+    contents_of: dict[tuple[str, str], set[str]] = {}
     for run in runs:
         for name, named, contents in training_facts(run):
-            found.setdefault((name, named if settings else ""), set()).add(contents)
-    return list(dict.fromkeys(f"the files of {name}" for (name, _), sums in found.items() if len(sums) > 1))
+            contents_of.setdefault((name, named if settings else ""), set()).add(contents)
+    return list(dict.fromkeys(f"the files of {name}" for (name, _), sums in contents_of.items() if len(sums) > 1))
 
 
 def data_problems(runs: list[Run]) -> list[str]:
@@ -171,8 +175,8 @@ def selected_otherwise(runs: list[Run], ranking: str | None) -> list[str]:
     selecting = [run.get("trainer.select") for run in runs]
     counts = Counter(str(name) for name in selecting if name not in (None, ranking))
     others = ", ".join(f"{count} by {name}" for name, count in sorted(counts.items()))
-    found = f"All are ranked by {ranking}, though not all runs selected their step by it: {others}."
-    return [found] if ranking and others else []
+    line = f"All are ranked by {ranking}, though not all runs selected their step by it: {others}."
+    return [line] if ranking and others else []
 
 
 def scored_differently(runs: list[Run]) -> list[str]:
@@ -182,7 +186,7 @@ def scored_differently(runs: list[Run]) -> list[str]:
     for run in runs:
         for name, value in scoring_facts(run).items():
             values.setdefault(name, {})[value] = None
-    return [f"{name} ({' | '.join(found)})" for name, found in values.items() if len(found) > 1]
+    return [f"{name} ({' | '.join(different)})" for name, different in values.items() if len(different) > 1]
 
 
 def retrieved(runs: dict[str, Run]) -> list[str]:

@@ -41,11 +41,14 @@ class Value:
 class Effect(NamedTuple):
     """A difference, as columns of a table.
 
-    effect: its size; None: nothing was compared. low, high: its interval; None: there is none. n: what it is over.
-    test: the name of the test. why: the reason why it is no test.
+    size: None if nothing was compared.
+    low, high: its interval; None if there is none.
+    n: what it is over.
+    test: the name of the test.
+    why: the reason why it is no test.
     """
 
-    effect: float | None = None
+    size: float | None = None
     low: float | None = None
     high: float | None = None
     n: str = ""
@@ -159,10 +162,10 @@ def likeness(compared: Callable[[float], Effect], within: float | None) -> float
     if within is None:
         return math.nan
     above, below = compared(-within), compared(within)
-    if above.effect is None or below.effect is None:
+    if above.size is None or below.size is None:
         return math.nan
-    p_above = above.p / 2 if above.effect > -within else 1 - above.p / 2
-    p_below = below.p / 2 if below.effect < within else 1 - below.p / 2
+    p_above = above.p / 2 if above.size > -within else 1 - above.p / 2
+    p_below = below.p / 2 if below.size < within else 1 - below.p / 2
     return max(p_above, p_below)
 
 

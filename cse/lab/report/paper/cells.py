@@ -109,12 +109,12 @@ def scores_of_columns(groups: Groups, confidence: float) -> list[OneScore]:
     together: dict[tuple[str, str | None, str], dict[str, Group]] = {}
     for (row, column), group in groups.items():
         together.setdefault((column, group.metric, group.aggregate), {})[row] = group
-    found = []
+    by_score = []
     for (column, *_), by_row in together.items():
         spread = seed_spread(by_row.values())
         tied = ties(by_row, spread.sd if spread else None, confidence)
-        found.append(OneScore(column, by_row, spread, tied))
-    return found
+        by_score.append(OneScore(column, by_row, spread, tied))
+    return by_score
 
 
 def cells_of(
@@ -129,7 +129,7 @@ def cells_of(
 
     by_score: the groups by column and score (`scores_of_columns`). expected: every job's axes, as the sweep plans them.
     """
-    score_of = {(row, one.column): one for one in by_score for row in one.groups}
+    score_of = {(row, score.column): score for score in by_score for row in score.groups}
     p_values = table.p_values
     cells = {}
     for row, line in table.cells.items():
@@ -156,16 +156,18 @@ def verdict_without_runs(spec: Spec, table: PublishedTable, row: str) -> str:
     return "" if row in spec.rows else NOT_RUN
 
 
-def with_runs(cell: Cell, one: OneScore, spec: Spec, groups: Groups, expected: list[Where], confidence: float) -> Cell:
-    """A cell with our side of it. one: the cells of its column and score."""
-    group = one.groups[cell.row]
+def with_runs(
+    cell: Cell, score: OneScore, spec: Spec, groups: Groups, expected: list[Where], confidence: float
+) -> Cell:
+    """A cell with our side of it. score: the cells of its column and score."""
+    group = score.groups[cell.row]
     cell = replace(
         cell,
         metric=group.metric or "",
         aggregate=group.aggregate,
         runs=group.distinct,
         expected_runs=number_of_jobs({**spec.rows[cell.row].where, **spec.columns[cell.column].where}, expected),
-        verdict=judge(group, cell.published, cell.column, spec, one.seed_sd, confidence),
+        verdict=judge(group, cell.published, cell.column, spec, score.seed_sd, confidence),
     )
     if not group.values:
         return cell
@@ -180,7 +182,7 @@ def with_runs(cell: Cell, one: OneScore, spec: Spec, groups: Groups, expected: l
         difference=difference,
         gain=gain,
         p_student=p_student,
-        tied_with_best=cell.row in one.tied,
+        tied_with_best=cell.row in score.tied,
         data="partial" if group.altered else "whole",
         no_better=group.no_better,
     )
@@ -207,7 +209,7 @@ def gain_in(spec: Spec, groups: Groups, row: str, column: str, confidence: float
         return NO_EFFECT, math.nan
     gain = compare_seeds(group.side, base.side, confidence)
     if gain.test != "Welch":
-        return Effect(gain.effect), math.nan
+        return Effect(gain.size), math.nan
     return gain, float(stats.ttest_ind(group.values, base.values).pvalue)
 
 

@@ -56,15 +56,15 @@ ORDER = (BY_EYE, NOT_JUDGED, NOT_RUN, NOT_SEEN, HOLDS, CONTRADICTED)  # as the h
 class ClaimPart(NamedTuple):
     """One comparison of a claim.
 
-    sides: the groups of both cells. lacks: the cells without scores. published: the paper's left minus right. found:
-    ours; its p is NaN if it is no test, and its `why` says so.
+    sides: the groups of both cells. lacks: the cells without scores. published: the paper's left minus right.
+    effect: ours; its p is NaN if it is no test, and its `why` says so.
     """
 
     name: str
     sides: tuple[Group, Group]
     lacks: tuple[str, ...] = ()
     published: float | None = None
-    found: Effect = Effect()
+    effect: Effect = Effect()
 
 
 @dataclass(frozen=True)
@@ -77,24 +77,24 @@ class Evidence:
     @property
     def measured(self) -> list[ClaimPart]:
         """The parts whose cells have scores."""
-        return [part for part in self.parts if part.found.effect is not None]
+        return [part for part in self.parts if part.effect.size is not None]
 
     @property
     def judged(self) -> list[ClaimPart]:
         """The parts that are a test of the claim."""
-        return [part for part in self.measured if not part.found.why]
+        return [part for part in self.measured if not part.effect.why]
 
     @property
     def against(self) -> list[ClaimPart]:
         """The parts that speak against the claim."""
-        return [part for part in self.judged if not self.claim.is_borne_out(part.found.effect or 0.0)]
+        return [part for part in self.judged if not self.claim.is_borne_out(part.effect.size or 0.0)]
 
     @property
     def deciding(self) -> ClaimPart:
         """The part that decides: the surest one against the claim, or else the least sure one."""
         if self.against:
-            return min(self.against, key=lambda part: part.found.p)
-        return max(self.judged, key=lambda part: part.found.p, default=(self.measured or self.parts)[0])
+            return min(self.against, key=lambda part: part.effect.p)
+        return max(self.judged, key=lambda part: part.effect.p, default=(self.measured or self.parts)[0])
 
     @property
     def p(self) -> float:
@@ -102,7 +102,7 @@ class Evidence:
         if not self.parts:
             return math.nan
         times = len(self.judged) if self.against else 1
-        return min(1.0, self.deciding.found.p * times) if self.judged else math.nan
+        return min(1.0, self.deciding.effect.p * times) if self.judged else math.nan
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def judge_claims(spec: Spec, table: PublishedTable | None, groups: Groups, confi
     corrected = holm([evidence.p for evidence in gathered])
     holding = set()
     for evidence, p in zip(gathered, corrected, strict=True):
-        if evidence.parts and verdict_of(evidence.claim, evidence.deciding.found.effect, p, level) == HOLDS:
+        if evidence.parts and verdict_of(evidence.claim, evidence.deciding.effect.size, p, level) == HOLDS:
             holding.add(evidence.claim.says)
     tests = sum(not math.isnan(p) for p in corrected)
     return [
@@ -179,24 +179,24 @@ def judged_claim(evidence: Evidence, p: float, *, holding: set[str], tests: int,
     claim, parts = evidence.claim, evidence.parts
     if not parts:
         return JudgedClaim(claim.says, claim.source, quantity=claim.quantity)
-    why_not = "; ".join(dict.fromkeys(part.found.why for part in evidence.measured if part.found.why))
+    why_not = "; ".join(dict.fromkeys(part.effect.why for part in evidence.measured if part.effect.why))
     if claim.control and claim.control not in holding and not math.isnan(p):
         p, why_not = math.nan, f"its positive control was not seen to hold: {claim.control}"
-    one = evidence.deciding
-    verdict = verdict_of(claim, one.found.effect, p, level)
+    deciding = evidence.deciding
+    verdict = verdict_of(claim, deciding.effect.size, p, level)
     published = least_published(claim, parts)
     return JudgedClaim(
         claim=claim.says,
         source=claim.source,
         verdict=verdict,
-        effect=one.found.effect,
-        low=one.found.low,
-        high=one.found.high,
-        n=one.found.n,
-        test=one.found.test,
+        effect=deciding.effect.size,
+        low=deciding.effect.low,
+        high=deciding.effect.high,
+        n=deciding.effect.n,
+        test=deciding.effect.test,
         p=p,
         p_raw=evidence.p,
-        part=one.name if evidence.measured and len(parts) > 1 else "",
+        part=deciding.name if evidence.measured and len(parts) > 1 else "",
         parts_measured=len(evidence.judged or evidence.measured),
         parts=len(parts),
         missing="; ".join(dict.fromkeys(lack for part in parts for lack in part.lacks)),
@@ -225,9 +225,9 @@ def verdicts_of_parts(evidence: Evidence, verdict: str, tests: int, level: float
         return []
     measured = evidence.measured
     times = {HOLDS: 0, NOT_JUDGED: math.nan}.get(verdict, tests)
-    p_values = np.minimum(1, times * np.array(holm([part.found.p for part in measured])))
+    p_values = np.minimum(1, times * np.array(holm([part.effect.p for part in measured])))
     return [
-        f"{part.name}: {verdict_of(evidence.claim, part.found.effect, p, level)}"
+        f"{part.name}: {verdict_of(evidence.claim, part.effect.size, p, level)}"
         for part, p in zip(measured, p_values, strict=True)
     ]
 
@@ -304,9 +304,9 @@ def part_with_test(claim: Claim, part: ClaimPart, spec: Spec, confidence: float)
     """The part with its effect and p (NaN, with a reason, if it is no test)."""
     if part.lacks:
         return part
-    found = effect_between(claim, part.sides, confidence)
-    why = why_not(claim, part.sides, spec) or found.why
-    return part._replace(found=found._replace(p=math.nan, why=why) if why else found)
+    effect = effect_between(claim, part.sides, confidence)
+    why = why_not(claim, part.sides, spec) or effect.why
+    return part._replace(effect=effect._replace(p=math.nan, why=why) if why else effect)
 
 
 def effect_between(claim: Claim, sides: tuple[Group, Group], confidence: float) -> Effect:
@@ -315,16 +315,16 @@ def effect_between(claim: Claim, sides: tuple[Group, Group], confidence: float) 
     `alike` is two one-sided tests (Schuirmann): above -within and below within; what contradicts it is tested against
     the nearer bound, two-sided. `more` with a margin is tested against -within, two-sided.
     """
-    found = compare_groups(*sides, confidence)
+    effect = compare_groups(*sides, confidence)
     if not claim.within:
-        return found
+        return effect
     shifted = partial(compare_groups, *sides, confidence)
-    assert found.effect is not None
+    assert effect.size is not None
     if claim.alike is None:
-        return found._replace(p=shifted(-claim.within).p)
-    if claim.is_borne_out(found.effect):
-        return found._replace(p=likeness(shifted, claim.within))
-    return found._replace(p=shifted(math.copysign(claim.within, found.effect)).p)
+        return effect._replace(p=shifted(-claim.within).p)
+    if claim.is_borne_out(effect.size):
+        return effect._replace(p=likeness(shifted, claim.within))
+    return effect._replace(p=shifted(math.copysign(claim.within, effect.size)).p)
 
 
 def why_not(claim: Claim, sides: tuple[Group, Group], spec: Spec) -> str:

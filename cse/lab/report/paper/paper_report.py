@@ -29,58 +29,65 @@ def report_of_sweep(config: Config, folders: list[Path]) -> Report:
 
     folders: where the runs are; []: where `cse-train sweep=...` puts them.
     """
-    of = read_sweep_runs(config, folders)
-    claims = claims_section(judge_claims(of.spec, of.published, of.groups, config["confidence"]))
-    table = table_section(of, config["confidence"])
-    sections = [table, beside_each_other(of), smoke_section(of), claims if of.spec.claims else None]
-    paper = read_paper(of.spec.paper)
-    paper = {**paper, **paper["tables"].get(of.block.get("table"), {})}  # a table may have a paper and link of its own
-    states = counted([run.state for run in of.found]) if of.found else "No run"
+    sweep = read_sweep_runs(config, folders)
+    claims = claims_section(judge_claims(sweep.spec, sweep.published, sweep.groups, config["confidence"]))
+    table = table_section(sweep, config["confidence"])
+    sections = [table, beside_each_other(sweep), smoke_section(sweep), claims if sweep.spec.claims else None]
+    paper = read_paper(sweep.spec.paper)
+    paper = {
+        **paper,
+        **paper["tables"].get(sweep.block.get("table"), {}),
+    }  # a table may have a paper and link of its own
+    states = counted([run.state for run in sweep.found]) if sweep.found else "No run"
     return Report(
-        title=of.name,
-        subtitle=f"{paper['paper']}. {states} ({', '.join(map(str, of.places))}).",
+        title=sweep.name,
+        subtitle=f"{paper['paper']}. {states} ({', '.join(map(str, sweep.places))}).",
         sections=[section for section in sections if section is not None],
         csv={"report.csv": table.frame if table else None, "claims.csv": claims.frame},
-        pictures=[picture_of(plot, of.spec, of.runs) for plot in of.spec.figures],
-        log=log_of_runs(of.found),
+        pictures=[picture_of(plot, sweep.spec, sweep.runs) for plot in sweep.spec.figures],
+        log=log_of_runs(sweep.found),
         link=paper.get("link", ""),
-        start="" if any(run.is_done for run in of.found) else f"cse-train sweep={of.name}",
+        start="" if any(run.is_done for run in sweep.found) else f"cse-train sweep={sweep.name}",
     )
 
 
-def table_section(of: SweepRuns, confidence: float) -> Section | None:
+def table_section(sweep: SweepRuns, confidence: float) -> Section | None:
     """The runs beside the paper's table; None if the sweep draws figures only."""
-    if of.published is None:
+    if sweep.published is None:
         return None
-    section = paper_table(of.spec, of.published, of.groups, of.runs, of.expected, confidence)
-    return replace(section, label=of.name)
+    section = paper_table(sweep.spec, sweep.published, sweep.groups, sweep.runs, sweep.expected, confidence)
+    return replace(section, label=sweep.name)
 
 
-def beside_each_other(of: SweepRuns) -> Section | None:
+def beside_each_other(sweep: SweepRuns) -> Section | None:
     """A line for each setting of runs that fill no published cell, with the scores of the figures.
 
     None if there are no runs, or if they fill a cell.
     """
-    if not of.runs or any(group.values for group in of.groups.values()):
+    if not sweep.runs or any(group.values for group in sweep.groups.values()):
         return None
-    label, expected = (f"{of.name}-runs", []) if of.published else (of.name, of.expected)
-    begun = [run for run in of.runs if run.has_begun or run.state in (State.RUNNING, State.STOPPED)]
-    found = compare_runs(begun or of.runs, of.places, scores_of_figures(of.spec, of.runs), of.spec.seed)
-    said = notes_on_departures([run for run in of.runs if run.is_done], {})
+    label, expected = (f"{sweep.name}-runs", []) if sweep.published else (sweep.name, sweep.expected)
+    begun = [run for run in sweep.runs if run.has_begun or run.state in (State.RUNNING, State.STOPPED)]
+    comparison = compare_runs(
+        begun or sweep.runs, sweep.places, scores_of_figures(sweep.spec, sweep.runs), sweep.spec.seed
+    )
+    departures = notes_on_departures([run for run in sweep.runs if run.is_done], {})
     return replace(
-        settings_section(found, label),
-        title=counted([run.state for run in found.runs]),
-        notes=said + notes_on_settings(found),
-        missing=list(dict.fromkeys(missing_jobs(of.runs, expected))),
+        settings_section(comparison, label),
+        title=counted([run.state for run in comparison.runs]),
+        notes=departures + notes_on_settings(comparison),
+        missing=list(dict.fromkeys(missing_jobs(sweep.runs, expected))),
         sortable=None,
     )
 
 
-def smoke_section(of: SweepRuns) -> Section | None:
+def smoke_section(sweep: SweepRuns) -> Section | None:
     """The runs of tiny sizes beside each other; None without any."""
-    if not of.smoke:
+    if not sweep.smoke:
         return None
-    return unranked_section(compare_runs(of.smoke, of.places, scores_of_figures(of.spec, of.smoke), of.spec.seed))
+    return unranked_section(
+        compare_runs(sweep.smoke, sweep.places, scores_of_figures(sweep.spec, sweep.smoke), sweep.spec.seed)
+    )
 
 
 def scores_of_figures(spec: Spec, runs: list[Run]) -> list[str]:

@@ -80,7 +80,7 @@ def legend_of_cells(cells: Iterable[Cell], spec: Spec, confidence: float) -> lis
     lines = legend_of(signs)
     if bases := sorted(set(spec.baselines.values())):
         lines.append(f"gain and p: against our own runs of {', '.join(bases)}.")
-    if any(cell.ours and cell.ours.n == 1 and cell.difference.effect is not None for cell in cells):
+    if any(cell.ours and cell.ours.n == 1 and cell.difference.size is not None for cell in cells):
         lines.append(
             "A cell with one seed is judged by how much the seeds of its column's other cells of one score vary; if "
             "there are none, it is not (ONE SEED)."
@@ -160,9 +160,9 @@ def made_of(cell: Cell, seeds: int) -> str:
 TEXTS: dict[str, Callable[[Cell, int | None], str]] = {
     "published": published_number,
     "ours": our_number,
-    "difference": lambda cell, digits: signed(cell.difference.effect, digits),
+    "difference": lambda cell, digits: signed(cell.difference.size, digits),
     "interval": lambda cell, digits: bounds(cell.difference.low, cell.difference.high, digits),
-    "gain": lambda cell, digits: signed(cell.gain.effect, digits),
+    "gain": lambda cell, digits: signed(cell.gain.size, digits),
     "its interval": lambda cell, digits: bounds(cell.gain.low, cell.gain.high, digits),
     "published gain": lambda cell, digits: signed(cell.gain_published, digits),
     "published p": lambda cell, _: cell.p_published,
@@ -177,7 +177,7 @@ def as_in_paper(table: PublishedTable, cells: Cells) -> pd.DataFrame:
     lines: dict[str, list[tuple[str, str, str]]] = {row: [] for row in table.cells}
     for cell in cells.values():
         digits = table.digits(cell.column)
-        below = [published_number(cell, digits), signed(cell.difference.effect, digits)]
+        below = [published_number(cell, digits), signed(cell.difference.size, digits)]
         lines[cell.row].append((our_number(cell, digits), " · ".join(filter(None, below)), cell.verdict))
     return pd.DataFrame(list(lines.values()), index=list(lines), columns=table.columns, dtype=object)
 
@@ -219,10 +219,10 @@ def cells_frame(cells: Cells) -> pd.DataFrame:
                 "seeds": ours.n if ours else 0,
                 "runs": cell.runs,
                 "expected_runs": cell.expected_runs,
-                "difference": cell.difference.effect,
+                "difference": cell.difference.size,
                 "difference_low": cell.difference.low,
                 "difference_high": cell.difference.high,
-                "gain": cell.gain.effect,
+                "gain": cell.gain.size,
                 "gain_low": cell.gain.low,
                 "gain_high": cell.gain.high,
                 "gain_published": cell.gain_published,
