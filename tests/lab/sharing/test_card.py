@@ -1,4 +1,4 @@
-"""What best/ has to be shared as it is: the card, the adapter, mteb's results, and the scores of later evaluations."""
+"""What best/ has to be shared as it is: the card, the adapter, and the scores of later evaluations."""
 
 import json
 import shutil
@@ -132,17 +132,6 @@ def test_the_card_says_that_training_did_not_help(tmp_path, untrained, said):
     assert ("by dev/stsb/spearman is no better than the encoder before training" in about.text) == said
 
 
-def test_mteb_files_are_beside_the_encoder(tmp_path):
-    made(tmp_path)
-    kept = tmp_path / "cache" / "results" / "cse__encoder" / "abc"
-    kept.mkdir(parents=True)
-    (kept / "run_settings.jsonl").write_text('{"task": "STS13"}\n')
-    data = {"mteb": {"model": {"name": "cse/encoder", "revision": "abc"}, "problems": []}}
-    config = CONFIG | {"eval": {"mteb": {"cache": str(tmp_path / "cache")}}}
-    card.copy_mteb(tmp_path, {"config": config, "data": data})
-    assert (tmp_path / "mteb" / "run_settings.jsonl").read_text() == '{"task": "STS13"}\n'
-
-
 def test_a_run_leaves_all_that_is_shared(small_run, cse_train, senteval, tmp_path):
     """With an adapter, scored again: the card has what the run scored."""
     pytest.importorskip("peft", reason="needs peft (pip install -e '.[lora]')")
@@ -181,17 +170,6 @@ def test_a_resumed_run_keeps_the_licence_of_its_first_weights(small_run, cse_tra
     assert (about.license, about.language) == ("mit", None)
 
 
-@pytest.mark.parametrize(("data", "typed", "base", "said"), [
-    ("wiki1m", None, "de", ["en"]), ("wiki1m", None, "en", "en"), ("wiki1m", None, ["de", "en"], ["de", "en"]),
-    ("wikipedia", None, "en", ["de"]), ("text", None, "en", None), ("text", ["de"], "en", ["de"]),
-    ("wiki1m", ["fr"], "en", ["fr"]), ("wiki1m", None, None, ["en"]),
-])  # fmt: skip
-def test_the_card_has_the_languages_of_the_text(data, typed, base, said):
-    rows = {"rows": {"language": "de"}} if data == "wikipedia" else {}
-    config = {"data": {"name": data} | rows, "card": {"languages": typed}}
-    assert card.languages_of(config, base) == said
-
-
 def test_the_licence_of_ones_own_text_is_on_the_card(tmp_path):
     own = CONFIG | {
         "data": {"name": "text", "path": "a.txt"},
@@ -216,15 +194,3 @@ def test_the_card_says_how_vectors_are_made_and_compared(tmp_path):
 def test_the_mark_is_explained_only_where_it_stands(tmp_path):
     assert "†" not in made(tmp_path).text
     assert made(tmp_path, altered="STS12").text.count("†: ") == 1
-
-
-def test_leaderboards_see_each_task_by_its_name_and_no_score_of_training_rows():
-    scores = [
-        Score("test/transfer/TREC/accuracy", 90.0, items=None), Score("test/transfer/TREC/dev_accuracy", 91.0),
-        Score("test/transfer/average", 90.0, items=["test/transfer/TREC/accuracy"]),
-        Score("test/sts/average", 70.0, items=[["test/sts/STS12/spearman"]]),
-        Score("test/demo/recall@10", 70.0), Score("test/geometry/uniformity", -2.0),
-    ]  # fmt: skip
-    assert [one.task_type for one in card.index_of(scores)] == [
-        "text-classification", "text-classification", "sentence-similarity", "text-retrieval", "feature-extraction",
-    ]  # fmt: skip
