@@ -94,7 +94,7 @@ def changed_inputs(last: Json, inputs: Mapping[str, str], dev_data: Mapping[str,
     """What a run learns from, or selects its step by, that is not what a run's last/ records, by digest.
 
     last: what it holds beside tensors. inputs, dev_data: as cse.training.loop.Training has them now. Evaluators that
-    last/ and this line both have are compared by the files that last/ names.
+    last/ and this command both have are compared by the files that last/ names.
     """
     then, now = as_facts("data", last["inputs"]), as_facts("data", inputs)
     for name in sorted(last["dev_data"].keys() & dev_data.keys()):

@@ -1,11 +1,11 @@
 """What is in a run's folder, key by key, as it is on disk; and how the files that a report needs are read.
 
-    run.yaml                  RunFile: the settings and words that it was started with; there from the start on
-    results.json              Results: all that it tells of itself; rewritten as it goes on
+    run.yaml                  RunFile: the settings and arguments that it was started with; there from the start on
+    results.json              Results: all that it records of itself; rewritten while it works
     plots/cosines_WHEN.json   Cosines: of its pairs, before and after training
     metrics.jsonl             every event (cse.lab.folder.events); heartbeat.json: its lock (cse.lab.folder.heartbeat)
     items.npz                 the items behind its scores (cse.eval.items)
-    best/                     the encoder, its card and mteb's results (cse.model.export, cse.lab.sharing.card)
+    best/                     the encoder, its card, mteb's results (cse.model.export, cse.lab.sharing)
     last/                     what resume= needs (cse.training.checkpoint)
     scores.csv, .md, .tex     what cse-eval scored (cse.lab.sharing.score_tables)
     code.patch, .hydra/       how the checkout differs from its commit; Hydra's view of the settings
@@ -41,7 +41,7 @@ RUN = "run.yaml"
 
 
 class RunFile(TypedDict):
-    """run.yaml: the settings that a run uses, and the words of the line that started it."""
+    """run.yaml: the settings that a run uses, and the arguments of the command that started it."""
 
     config: Plain
     words: NotRequired[list[str]]
@@ -102,7 +102,7 @@ class Vectors(TypedDict):
 
 
 class Results(TypedDict, total=False):
-    """results.json: all that a run tells of itself. A run that has just begun, or one of an older edition, lacks some.
+    """results.json: all that a run records of itself. A run that has just begun, or of an older edition, lacks some.
 
     The status "broken" is never written: it stands for a file that cannot be read. None stands for what is not known.
     """
@@ -113,8 +113,8 @@ class Results(TypedDict, total=False):
 
     # what was asked for
     config: Config
-    command: str  # the line that started it
-    seed: int | None  # of cse-eval: that of the run that it scored
+    command: str  # that started it
+    seed: int | None  # of cse-eval: the scored run's
 
     # its scores, and what they rest on
     metrics: dict[str, float | None]  # every score of the best step by name, x100; None: NaN
@@ -151,7 +151,7 @@ class Results(TypedDict, total=False):
     # how far it came, and how long it took
     total_steps: int
     steps: int
-    best_step: int  # the one that is kept
+    best_step: int  # of the checkpoint in best/
     seconds: float  # of training
     tokens_per_second: float  # of training
     wall_seconds: float  # of the last start
@@ -181,8 +181,8 @@ RUN_FILE, CHECKED, COSINES = TypeAdapter(RunFile), TypeAdapter(Checked), TypeAda
 
 
 def read_results(folder: Path) -> Results:
-    """results.json; {"status": "broken"}, with a warning, if it cannot be read. A run that has none is yet to write it,
-    or was killed before its first line of work: {"status": "running"}."""
+    """results.json; {"status": "broken"}, with a warning, if it cannot be read. A run that has none has not written
+    it yet, or was killed before its work began: {"status": "running"}."""
     try:
         return cast("Results", read_checked(CHECKED, folder / "results.json"))
     except FileNotFoundError:

@@ -66,7 +66,7 @@ def code_by_name(results: Results) -> dict[str, object]:
 
 
 def code_in_short(run: Run) -> str:
-    """The first digits of the digests of a run's code, cse's and that of the user's own parts, for each stretch. "" for
+    """The first digits of the digests of a run's code, cse's and the user's own parts', for each stretch. "" for
     a run of an edition that kept none."""
     found = []
     for _, code in stretches_of_code(run.results):
@@ -112,7 +112,7 @@ def evaluator_data(run: Run) -> dict[str, str]:
 
 
 def data_digest(source: Source) -> str:
-    """One sha256 for all data of an evaluator: that of the sorted lines "<sha256>  <name>", as `sha256sum` prints them.
+    """One sha256 for all data of an evaluator, of the sorted lines "<sha256>  <name>", as `sha256sum` prints them.
 
     A dataset without files has a line with its revision. "" without any line.
     """

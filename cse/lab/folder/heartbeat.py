@@ -1,8 +1,8 @@
 """heartbeat.json: the lock of the process that works in a run's folder.
 
 The file names the process, which touches it every 30 seconds and removes it at the end. A killed process leaves it
-behind, and the next start takes the folder over. A machine knows whether its own processes are alive; whether another
-machine's process is, the age of the file tells.
+behind, and the next start takes the folder over. A machine knows whether its own processes are alive; the age of
+the file tells it of another machine's.
 """
 
 import contextlib

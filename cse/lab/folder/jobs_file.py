@@ -1,4 +1,4 @@
-"""What a line of many jobs was to run: jobs.jsonl in its folder, from the start on, and how jobs without a run ended.
+"""The jobs that a command planned: jobs.jsonl in its folder, from the start on, and how jobs without a run ended.
 
 A line {"job": name, "program": ..., "words": [...]} for each job that a start plans, with the "search" that asked for
 it, if one did; {"ended": name, "state": ..., "why": ...} for one that ended without success; {"search": name,
@@ -18,9 +18,8 @@ from cse.lab.folder.contents import RUN
 from cse.lab.folder.heartbeat import read_beat
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State, Status, at_work
-from cse.lab.settings.compose import is_group
-from cse.lab.settings.values import Config
-from cse.lab.settings.words import Word, recorded_words
+from cse.lab.settings.compose import settings_in_words
+from cse.lab.settings.words import recorded_words
 
 PLAN, LOG = "jobs.jsonl", "job.log"
 
@@ -43,7 +42,7 @@ def add_job_end(folder: Path, job: str, state: str, why: str) -> None:
 
 @dataclass(frozen=True)
 class Planned:
-    """A job as its folder's plan has it; without arguments, a job that no plan tells of.
+    """A job as its folder's plan has it; without arguments, a job that no plan records.
 
     search: the one that asked for it. ended, why: how it ended without success, in the words of cse.lab.folder.status.
     """
@@ -56,8 +55,8 @@ class Planned:
 
 
 def jobs_without_run(folders: Iterable[Path]) -> list[Run]:
-    """The planned jobs at or below the folders that have no run, or ended before their first line of work. Each is a
-    run with the settings that its words have; sorted by folder."""
+    """The planned jobs at or below the folders that have no run, or ended before their work began. Each is a run
+    with the settings that its arguments give; sorted by folder."""
     found: dict[Path, Run] = {}
     for place in folders:
         for folder, job in planned_below(place):
@@ -104,7 +103,7 @@ def planned_in(folder: Path) -> dict[Path, Planned]:
 
 
 def as_run(folder: Path, job: Planned) -> Run:
-    """A planned job as a run that has told nothing."""
+    """A planned job as a run that has recorded nothing."""
     words = recorded_words(job.words)
     config, choices = settings_in_words(words)
     status = status_of_job(folder, job)
@@ -122,14 +121,14 @@ def as_run(folder: Path, job: Planned) -> Run:
 
 
 def status_of_job(folder: Path, job: Planned) -> Status:
-    """The state of a job without a run: as its heartbeat tells, as its start recorded it, or as its log tells."""
+    """The state of a job without a run: by its heartbeat, by what its start recorded, or by its log."""
     beat = read_beat(folder)
     if beat is not None and beat.is_alive(time.time()):
         return at_work(folder, {}, beat)
     match job.ended:
         case State.FAILED:
             return Status(State.FAILED, job.why or "it does not say why")
-        case State.KILLED | State.INTERRUPTED:  # its next start goes on
+        case State.KILLED | State.INTERRUPTED:  # its next start continues it
             return Status(State.STOPPED, job.why)
         case "" if (folder / LOG).is_file():
             return status_in_log(folder / LOG)
@@ -137,7 +136,7 @@ def status_of_job(folder: Path, job: Planned) -> Status:
 
 
 def status_in_log(log: Path) -> Status:
-    """The state of a job that only its log tells of."""
+    """The state of a job by its log alone."""
     text = log.read_text(encoding="utf-8", errors="replace").strip()
     if not text:
         return Status(State.NOT_STARTED)
@@ -145,24 +144,3 @@ def status_in_log(log: Path) -> Status:
     if last.startswith(("cse-train: ", "cse-eval: ")) or "Traceback (most recent call last)" in text:
         return Status(State.FAILED, f"{last.partition(': ')[2] or last} ({log})")
     return Status(State.STOPPED, "killed before its first line of work")
-
-
-def settings_in_words(words: Sequence[Word]) -> tuple[Config, dict[str, str]]:
-    """(config, choices) of what the words themselves say."""
-    config: Config = {}
-    choices: dict[str, str] = {}
-    for word in words:
-        if word.text.startswith("~") or word.key.startswith("hydra"):
-            continue
-        value = word.parsed
-        if is_group(word.key) and isinstance(value, str):
-            choices[word.key] = value
-        *parents, last = word.key.split(".")
-        node = config
-        for parent in parents:
-            if not isinstance(node.get(parent), dict):
-                node[parent] = {}
-            node = node[parent]
-        if word.key not in choices:
-            node[last] = value
-    return config, choices

@@ -33,9 +33,9 @@ Where = Config
 
 @dataclass(frozen=True)
 class Run:
-    """A run as it was when it was read, or a planned job that only its line's plan tells of.
+    """A run as it was when it was read, or a planned job that only a plan records.
 
-    state, why: see cse.lab.folder.status. program: cse-train or cse-eval. words: the settings of its command line.
+    state, why: see cse.lab.folder.status. program: cse-train or cse-eval. words: the arguments of its command.
     A report adds the last three: departures are the settings that contradict its sweep; evaluations are the folders of
     cse-evals that gave it scores; evaluated_otherwise says where their numbers are not its own.
     """

@@ -20,7 +20,7 @@ class State(StrEnum):
     """The state of a run or of a planned job, in the words that are printed and recorded.
 
     The first five are what a folder tells, in the order in which reports name them. The others are how one start of a
-    line saw a job end: later its folder tells that the job is done, stopped, stopped or not started.
+    command saw a job end: later its folder tells that the job is done, stopped, stopped or not started.
     """
 
     RUNNING = "running"

@@ -91,6 +91,27 @@ def is_group(key: str) -> bool:
     return root == "sweep" or Path(CONF_DIR, root).is_dir()
 
 
+def settings_in_words(words: Sequence[Word]) -> tuple[Config, dict[str, str]]:
+    """(settings, choices by group) that the words themselves give, without conf/ and without Hydra's own."""
+    settings: Config = {}
+    chosen: dict[str, str] = {}
+    for word in words:
+        if word.text.startswith("~") or word.key.startswith("hydra"):
+            continue
+        value = word.parsed
+        if is_group(word.key) and isinstance(value, str):
+            chosen[word.key] = value
+            continue
+        *parents, last = word.key.split(".")
+        node = settings
+        for parent in parents:
+            if not isinstance(node.get(parent), dict):
+                node[parent] = {}
+            node = node[parent]
+        node[last] = value
+    return settings, chosen
+
+
 def refuse_words(texts: Sequence[str], command: str) -> None:
     """Raise Hydra's error for a word that it cannot read, and UserError for a setting without a key, a number in place
     of a choice, on which Hydra fails, and a recipe that does not exist, which Hydra ignores."""
