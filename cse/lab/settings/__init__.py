@@ -5,6 +5,7 @@ What there is     groups: the files of conf/ and of --config-dir; conf_files: th
 The config        compose: the words over these files; references: values that stand elsewhere;
                   user_values: which file of the user's gave a value
 Its meaning       keys: what each key is for, as schema and signatures declare it; values: which values are the same
-Its check         check: each node against the types of its part (part_class) or of the command (schema)
+Its check         check: each node against the types (pydantic_types) of its part or of the command (schema);
+                  part_contract: what a part's class must be
 A wrong word      mistakes: one sentence for it; suggest and lookup know what it may have meant
 """

@@ -1,9 +1,10 @@
 """Check every setting of a config against the signature of the part that takes it, before any work.
 
 `validate` walks a composed config. Pydantic checks each node with a `_target_`, nested ones too, against the
-annotations of that class's constructor, or of that function (cse.lab.settings.part_class). It checks the keys that no
-part takes against the types of the command (cse.lab.settings.schema). Nothing is built. One error has all violations,
-each with its key as typed and in pydantic's words:
+annotations of that class's constructor, or of that function (cse.lab.settings.pydantic_types). The class must be one
+that cse can use (cse.lab.settings.part_contract). The keys that no part takes are checked against the types of the
+command (cse.lab.settings.schema). Nothing is built. One error has all violations, each with its key as typed and in
+pydantic's words:
 
     trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
 
@@ -15,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from inspect import signature
+from itertools import chain
 from typing import NamedTuple, cast
 
 from hydra.utils import get_object
@@ -26,17 +28,8 @@ from cse.errors import UserError
 from cse.lab.settings.compose import resolved, without_hydra
 from cse.lab.settings.grammar import spell_value
 from cse.lab.settings.groups import file_of
-from cse.lab.settings.part_class import (
-    HYDRAS_OWN,
-    MISSING,
-    NESTED,
-    NOT_SET,
-    refusal_in_words,
-    types_of,
-    unmade,
-    unusable,
-    validator,
-)
+from cse.lab.settings.part_contract import unmade, unusable
+from cse.lab.settings.pydantic_types import MISSING, NOT_SET, refusal_in_words, types_of, validator, without_parts
 from cse.lab.settings.references import references, referred_key
 from cse.lab.settings.schema import COMMANDS, slot_of
 from cse.lab.settings.user_values import written_at
@@ -51,27 +44,6 @@ def validate(cfg: DictConfig, command: str) -> DictConfig:
     return validate_keys(cfg, COMMANDS[command])
 
 
-def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
-    """A copy of the config, checked, each value of the type that takes it.
-
-    keys: a TypedDict of the keys that no part takes. Raises one UserError for all violations, or OmegaConf's error for
-    a reference to a key that does not exist.
-    """
-    check = Check(deepcopy(cfg))
-    helpers = helper_keys(check.written, keys)
-    for key in sorted(OmegaConf.missing_keys(without_hydra(cfg))):
-        check.wrong.append(Violation(key, NOT_SET))
-    check.wrong += unread_keys(check.content, check.written, helpers)
-    ours = {key: value for key, value in check.content.items() if key not in helpers}
-    check.check_node("", ours, validator(keys), list(keys.__annotations__))
-    for key, node in nodes_in(check.content):
-        if key and isinstance(node, dict) and "_target_" in node:
-            check.check_part(key, node)
-    if check.wrong:
-        raise UserError("; ".join(sentences_of(check.wrong, cfg)))
-    return check.cfg
-
-
 class Violation(NamedTuple):
     """What is wrong with a setting. value: as typed, behind its =; "" if it is missing or its key alone is wrong."""
 
@@ -80,57 +52,83 @@ class Violation(NamedTuple):
     value: str = ""
 
 
-class Check:
-    """One config under check. What pydantic converts is written into it.
+class Checked(NamedTuple):
+    """What pydantic makes of the settings of a node.
 
-    content: its values, resolved. written: its values by dotted key, with their references.
+    converted: {dotted key: value} of each that it converts; None if it refuses one. wrong: what it refuses.
     """
 
-    def __init__(self, cfg: DictConfig) -> None:
-        ours = without_hydra(cfg)
-        self.cfg = cfg
-        self.content = resolved(ours)
-        self.written = flattened(cast("Config", OmegaConf.to_container(ours)))
-        self.wrong: list[Violation] = []
+    converted: Config | None
+    wrong: list[Violation]
 
-    def check_part(self, key: str, node: Config) -> None:
-        """Check the settings of the part at a key, and that it can be made of them."""
-        target, slot = str(node["_target_"]), slot_of(key)
-        try:
-            types = types_of(target, slot.beside)
-        except (ImportError, NameError, ValueError, TypeError) as error:  # NameError: of an annotation
-            self.wrong.append(Violation(f"{key}._target_", unusable(target, error), f"={target}"))
-            return
-        known = list(signature(get_object(target)).parameters)
-        is_right = self.check_node(f"{key}.", node, types, known)
-        if is_right and (why := unmade(slot, node)):
-            self.wrong.append(Violation(f"{key}._target_", why, f"={target}"))
 
-    def check_node(self, place: str, node: Config, types: SchemaValidator, known: Sequence[str]) -> bool:
-        """Convert the settings of a node to these types, or add what pydantic refuses to `wrong`. Returns whether it
-        refuses nothing.
+def validate_keys(cfg: DictConfig, keys: type) -> DictConfig:
+    """A copy of the config, checked, each value of the type that takes it.
 
-        place: the start of the node's keys, "trainer.", or "" at the top. known: the settings that there are.
-        """
-        settings = without_parts(node)
-        try:
-            converted = types.validate_python(settings, strict=True)
-        except ValidationError as refused:
-            for error in refused.errors():
-                if error["input"] != MISSING:
-                    key, value = setting_at(error, node)
-                    typed = referred_key(place + key, self.written)
-                    self.wrong.append(Violation(typed, refusal_in_words(error, known), value))
-            return False
-        self.write_converted(place, flattened(settings), flattened(converted))
-        return True
+    keys: a TypedDict of the keys that no part takes. Raises one UserError for all violations, or OmegaConf's error for
+    a reference to a key that does not exist.
+    """
+    ours = without_hydra(cfg)
+    content = resolved(ours)
+    written = flattened(cast("Config", OmegaConf.to_container(ours)))
+    helpers = helper_keys(written, keys)
+    top = {key: value for key, value in content.items() if key not in helpers}
+    nodes = [check_node("", top, validator(keys), list(keys.__annotations__), written)]
+    for key, node in nodes_in(content):
+        if key and isinstance(node, dict) and "_target_" in node:
+            nodes.append(check_part(key, node, written))
+    wrong = [Violation(key, NOT_SET) for key in sorted(OmegaConf.missing_keys(ours))]
+    wrong += unread_keys(content, written, helpers)
+    wrong += chain.from_iterable(node.wrong for node in nodes)
+    if wrong:
+        raise UserError("; ".join(sentences_of(wrong, cfg)))
+    checked = deepcopy(cfg)
+    for node in nodes:
+        for key, value in (node.converted or {}).items():
+            OmegaConf.update(checked, key, value)
+    return checked
 
-    def write_converted(self, place: str, before: Config, converted: Config) -> None:
-        """Write each value that pydantic converted into the config, where it was typed."""
-        for key, value in converted.items():
-            plain = list(value) if isinstance(value, tuple) else value
-            if plain != before[key]:
-                OmegaConf.update(self.cfg, referred_key(place + key, self.written), plain)
+
+def check_part(key: str, node: Config, written: Config) -> Checked:
+    """Check the settings of the part at a key, and that it can be made of them.
+
+    written: the config's values by dotted key, with their references.
+    """
+    target, slot = str(node["_target_"]), slot_of(key)
+    try:
+        types = types_of(target, slot.beside)
+    except (ImportError, NameError, ValueError, TypeError) as error:  # NameError: of an annotation
+        return Checked(None, [Violation(f"{key}._target_", unusable(target, error), f"={target}")])
+    checked = check_node(f"{key}.", node, types, list(signature(get_object(target)).parameters), written)
+    if checked.converted is None:
+        return checked
+    why = unmade(slot, node)
+    return Checked(None, [Violation(f"{key}._target_", why, f"={target}")]) if why else checked
+
+
+def check_node(place: str, node: Config, types: SchemaValidator, names: Sequence[str], written: Config) -> Checked:
+    """Check the settings of a node against these types. Each key in the result is where its value was typed.
+
+    place: the start of the node's keys, "trainer.", or "" at the top. names: the settings that there are. written: as
+    check_part takes it.
+    """
+    settings = without_parts(node)
+    try:
+        converted = flattened(types.validate_python(settings, strict=True))
+    except ValidationError as refused:
+        wrong = []
+        for error in refused.errors():
+            if error["input"] != MISSING:
+                key, value = setting_at(error, node)
+                wrong.append(Violation(referred_key(place + key, written), refusal_in_words(error, names), value))
+        return Checked(None, wrong)
+    before = flattened(settings)
+    changed: Config = {}
+    for key, value in converted.items():
+        plain = list(value) if isinstance(value, tuple) else value
+        if plain != before[key]:
+            changed[referred_key(place + key, written)] = plain
+    return Checked(changed, [])
 
 
 def helper_keys(written: Config, keys: type) -> set[str]:
@@ -149,18 +147,6 @@ def unread_keys(content: Config, written: Config, helpers: set[str]) -> Iterator
     for key in content.get("paths", ()):
         if key not in ours and f"paths.{key}" not in followed:
             yield Violation(f"paths.{key}", NOT_READ)
-
-
-def without_parts(node: Config) -> Config:
-    """The settings of a node, with NESTED in place of every part in them."""
-    return {key: mask_parts(value) for key, value in node.items() if key not in HYDRAS_OWN}
-
-
-def mask_parts(value: object) -> object:
-    """The value with NESTED in place of every part in it."""
-    if isinstance(value, dict):
-        return NESTED if "_target_" in value else {key: mask_parts(child) for key, child in value.items()}
-    return [mask_parts(child) for child in value] if isinstance(value, list) else value
 
 
 def sentences_of(wrong: Sequence[Violation], cfg: DictConfig) -> Iterator[str]:
