@@ -35,8 +35,7 @@ def test_libraries_data_and_settings_that_move_a_score_are_named_with_their_valu
     assert (torch, partial) == ("torch (2.11.0 | 2.10.0)", "eval.sts.allow_partial (false | true)")
     assert data.startswith("data of sts (")
     for settings in (True, False):
-        (line,) = unlike_in_one(runs(), "seed", settings)
-        assert torch in line
+        assert torch in unlike_in_one(runs(), "seed", also_settings=settings)
 
 
 @pytest.mark.parametrize(("named", "about"), [
@@ -47,8 +46,8 @@ def test_other_text_or_images_under_one_name_are_noticed(leave, runs, named, abo
     """Wherever they lie."""
     for seed, content in enumerate(("aa", "aa", "bb")):
         leave(str(seed), {"seed": seed}, {"dev/stsb/spearman": 1.0}, training_data=about(seed, content))
-    assert unlike_in_one(runs()[:2], "seed", settings=False) == []
-    (line,) = unlike_in_one(runs(), "seed", settings=False)
+    assert unlike_in_one(runs()[:2], "seed", also_settings=False) == []
+    (line,) = unlike_in_one(runs(), "seed", also_settings=False)
     assert named in line
 
 
@@ -59,8 +58,8 @@ def test_other_text_or_images_under_one_name_are_noticed(leave, runs, named, abo
 def test_settings_of_other_files_have_no_other_bytes_of_one_name(leave, runs, key, about):
     for number, (value, digest) in enumerate([(1, "x"), (2, "y"), (2, "z")]):
         leave(f"{number}", {"seed": 1, key: value}, training_data=about(digest))
-    assert changed_texts(runs()[:2], settings=True) == []
-    assert changed_texts(runs(), settings=True) == changed_texts(runs()[:2])
+    assert changed_texts(runs()[:2], same_file_names_only=True) == []
+    assert changed_texts(runs(), same_file_names_only=True) == changed_texts(runs()[:2])
 
 
 @pytest.mark.parametrize(("score", "other"), [("test/pairs/t/spearman", True), ("dev/pairs/dev/spearman", False)])
@@ -75,10 +74,11 @@ def test_a_difference_is_noted_once_and_hidden_by_no_longer_one(leave, runs):
     for name, torch in (("a", "2.1"), ("b", "2.2")):
         leave(name, {"seed": 1}, {"test/sts/average": 1.0}, versions={"torch": torch})
     (difference,) = scored_differently(runs())
-    noted = f"lr=1: {unlike_in_one(runs(), 'seed', settings=False)[0]}"
-    assert unlike_in_all("cells", runs(), [noted]) == []
-    longer = noted.replace(difference, f"py{difference}")
-    assert unlike_in_all("cells", runs(), [longer]) == [f"Not all cells were trained and scored alike: {difference}."]
+    assert unlike_in_one(runs(), "seed", also_settings=False) == [difference]
+    assert unlike_in_all("cells", runs(), {difference}) == []
+    assert unlike_in_all("cells", runs(), {f"py{difference}"}) == [
+        f"Not all cells were trained and scored alike: {difference}."
+    ]
 
 
 def test_what_all_runs_depart_in_is_one_line(leave, runs):

@@ -213,23 +213,23 @@ def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys
     since: a trial may have been picked for being lucky.
     """
     sign = 1 if lower_is_better else -1
-    own = {setting: math.inf for setting in settings}  # the less, the better; of those without the score no less
+    costs = {setting: math.inf for setting in settings}  # the less, the better; infinite without the score
     for setting in settings:
         if by in setting.means:
-            own[setting] = float(f"{sign * setting.means[by].mean:.12g}")  # rounding is no best
-    reached: dict[str, float] = {}  # by the seeds of a search that were trained since
-    for setting, cost in own.items():
+            costs[setting] = float(f"{sign * setting.means[by].mean:.12g}")  # without what floats round differently
+    best_costs: dict[str, float] = {}  # of each search, by its settings that have seeds trained since
+    for setting, cost in costs.items():
         if setting.trial and setting.is_trained_since:
-            reached[setting.trial.search] = min(cost, reached.get(setting.trial.search, math.inf))
+            best_costs[setting.trial.search] = min(cost, best_costs.get(setting.trial.search, math.inf))
 
     def limited_by_search(setting: Setting) -> float:
         if setting.trial is None or setting.is_trained_since:
-            return own[setting]
-        return max(own[setting], reached.get(setting.trial.search, own[setting]))
+            return costs[setting]
+        return max(costs[setting], best_costs.get(setting.trial.search, costs[setting]))
 
     def place(setting: Setting) -> tuple[float, bool, float, str]:
         named = repr([in_one_form(setting.runs[0].get(key)) for key in keys])
-        return limited_by_search(setting), not setting.is_trained_since, own[setting], named
+        return limited_by_search(setting), not setting.is_trained_since, costs[setting], named
 
     return sorted(settings, key=place)
 

@@ -105,7 +105,7 @@ def why_unlike(ours: Group, theirs: Group, score: str) -> str:
         return "its data are incomplete or modified"
     if any(len(set(map(code_in_short, side.runs))) > 1 for side in (ours, theirs)):
         return "the runs of a setting are of different code"
-    if changed_texts(ours.runs) or changed_texts(theirs.runs) or changed_texts(both, settings=True):
+    if changed_texts(ours.runs) or changed_texts(theirs.runs) or changed_texts(both, same_file_names_only=True):
         return "they were trained on different data of one name"
     return ""
 

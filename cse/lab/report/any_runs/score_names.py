@@ -55,7 +55,13 @@ def reported(metrics: Sequence[str], best_by: str | None) -> list[str]:
     A score that selected is no such one: it was picked for being high, at its step and among the settings.
     """
     tests = [name for name in metrics if name.startswith("test/")]
-    return [*averages(tests), *(name for name in tests if name[4:] == str(best_by)[3:]), *tests]
+    selecting = without_split(best_by or "")
+    return [*averages(tests), *(name for name in tests if without_split(name) == selecting), *tests]
+
+
+def without_split(name: str) -> str:
+    """The score's name without its split: stsb/spearman of dev/stsb/spearman."""
+    return name.partition("/")[2]
 
 
 def averages(metrics: Sequence[str]) -> list[str]:

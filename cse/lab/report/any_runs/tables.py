@@ -15,7 +15,15 @@ from cse.lab.report.any_runs.charts import colours_of
 from cse.lab.report.any_runs.comparison import Comparison, Setting, folder_below, folders_below, marks
 from cse.lab.report.any_runs.frame import format_settings, runs_frame
 from cse.lab.report.numbers.groups import partly_scored
-from cse.lab.report.numbers.notes import data_problems, evaluated, remarks, retrieved, selected_otherwise, unlike_in_all
+from cse.lab.report.numbers.notes import (
+    data_problems,
+    evaluated,
+    remarks,
+    retrieved,
+    selected_otherwise,
+    unlike_in_all,
+    unlike_in_one,
+)
 from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, format_of, legend_of
 from cse.lab.sections import Section, Sortable
 from cse.lab.sharing.score_tables import ALTERED
@@ -164,7 +172,10 @@ def notes_on_settings(comparison: Comparison) -> list[str]:
     notes += evaluated(comparison.runs)
     notes += retrieved({setting.label: setting.included[-1] for setting in settings if setting.included})
     notes += [f"{setting.label}: {remark}" for setting in settings for remark in remarks_on(setting, comparison)]
-    notes += unlike_in_all("settings", every, notes)
+    noted = {
+        word for setting in settings for word in unlike_in_one(setting.included, comparison.seed, also_settings=True)
+    }
+    notes += unlike_in_all("settings", every, noted)
     if left := [name for key, name in comparison.keys.items() if key not in comparison.shown_keys]:
         notes.append(f"They also differ in {', '.join(left)}: settings.csv and report.html have these values.")
     notes += selected_otherwise(every, scores.best_by)

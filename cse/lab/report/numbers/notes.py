@@ -18,7 +18,6 @@ from cse.lab.sharing.score_tables import problems_of
 from cse.score import in_short
 
 SINGLY = 12  # jobs, or problems, that are named one by one; of more jobs each group is counted
-JOINS = "joins runs that differ in "
 FURTHEST_FIRST = (State.DONE, State.RUNNING, State.STOPPED, State.FAILED, State.NOT_STARTED)
 """The state of a job with several runs is the first of these."""
 
@@ -56,17 +55,21 @@ def furthest_status(job: Where, runs: list[Run]) -> Status:
     return min(statuses, key=lambda status: FURTHEST_FIRST.index(status.state), default=Status(State.NOT_STARTED))
 
 
-def unlike_in_one(runs: list[Run], seed: str, settings: bool) -> list[str]:
-    """A line if runs that make one number are unlike each other.
+def unlike_in_one(runs: list[Run], seed: str, also_settings: bool) -> list[str]:
+    """In what runs that make one number are unlike each other.
 
-    They are, if they were scored differently, or trained on different files under one name. settings: also if they
+    They are, if they were scored differently, or trained on different files under one name. also_settings: also if they
     differ in a key of science besides their seed.
     """
     if len(runs) < 2:
         return []
-    keys = [key for key in keys_that_vary(runs, seed) if makes_unlike(key)] if settings else []
-    differing = [*keys, *changed_texts(runs), *scored_differently(runs)]
-    return [f"{JOINS}{'; '.join(differing)}"] if differing else []
+    keys = [key for key in keys_that_vary(runs, seed) if makes_unlike(key)] if also_settings else []
+    return [*keys, *changed_texts(runs), *scored_differently(runs)]
+
+
+def joins_unlike(differences: list[str]) -> list[str]:
+    """A line on a number that joins runs which are unlike in these (`unlike_in_one`); [] if there are none."""
+    return [f"joins runs that differ in {'; '.join(differences)}"] if differences else []
 
 
 def makes_unlike(key: str) -> bool:
@@ -82,7 +85,12 @@ def remarks(runs: list[Run], seed: str) -> list[str]:
     if all(run.get(seed) is not None for run in runs) and len(runs) > len(seeds):
         many = "1 seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
         lines.append(f"{len(runs)} runs of {many}, each of which counts once")
-    return lines + unlike_in_one(runs, seed, settings=True) + no_better_remarks(runs) + seen_in_training(runs)
+    return (
+        lines
+        + joins_unlike(unlike_in_one(runs, seed, also_settings=True))
+        + no_better_remarks(runs)
+        + seen_in_training(runs)
+    )
 
 
 def no_better_remarks(runs: list[Run]) -> list[str]:
@@ -119,15 +127,15 @@ def seen_in_training(runs: list[Run]) -> list[str]:
     return [f"{', '.join(shares)} training texts occur in the evaluation sets"] if shares else []
 
 
-def changed_texts(runs: list[Run], settings: bool = False) -> list[str]:
+def changed_texts(runs: list[Run], same_file_names_only: bool = False) -> list[str]:
     """The training data (text, images, sound) whose files were not the same in all runs, by name.
 
-    settings: compare only runs whose settings name the same files. An axis over data.path names others.
+    same_file_names_only: compare only runs whose settings name the same files. An axis over data.path names others.
     """
     contents_of: dict[tuple[str, str], set[str]] = {}
     for run in runs:
         for name, named, contents in training_facts(run):
-            contents_of.setdefault((name, named if settings else ""), set()).add(contents)
+            contents_of.setdefault((name, named if same_file_names_only else ""), set()).add(contents)
     return list(dict.fromkeys(f"the files of {name}" for (name, _), sums in contents_of.items() if len(sums) > 1))
 
 
@@ -158,16 +166,14 @@ def rest_on_other_data(runs: list[Run], score: str) -> bool:
     return any(map(differs, others))
 
 
-def unlike_in_all(what: str, runs: list[Run], notes: list[str]) -> list[str]:
+def unlike_in_all(what: str, runs: list[Run], noted: set[str]) -> list[str]:
     """A line for how the runs of all cells, or of all settings, are unlike: in training files or in scoring.
 
-    what: "cells" or "settings". notes: the lines on each cell or setting; what they have of `unlike_in_one` is left
-    out.
+    what: "cells" or "settings". noted: what the notes have already, of a single cell or setting (`unlike_in_one`).
     """
-    found = [*changed_texts(runs, settings=True), *scored_differently(runs)]
-    noted = {difference for line in notes for difference in line.partition(JOINS)[2].split("; ")}
-    differing = [difference for difference in found if difference not in noted]
-    return [f"Not all {what} were trained and scored alike: {'; '.join(differing)}."] if differing else []
+    differing = [*changed_texts(runs, same_file_names_only=True), *scored_differently(runs)]
+    further = [difference for difference in differing if difference not in noted]
+    return [f"Not all {what} were trained and scored alike: {'; '.join(further)}."] if further else []
 
 
 def selected_otherwise(runs: list[Run], ranking: str | None) -> list[str]:

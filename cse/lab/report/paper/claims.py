@@ -25,7 +25,6 @@ from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from cse.errors import UserError
@@ -223,13 +222,16 @@ def verdicts_of_parts(evidence: Evidence, verdict: str, tests: int, level: float
     the tests of all claims."""
     if len(evidence.parts) < 2:
         return []
-    measured = evidence.measured
-    times = {HOLDS: 0, NOT_JUDGED: math.nan}.get(verdict, tests)
-    p_values = np.minimum(1, times * np.array(holm([part.effect.p for part in measured])))
-    return [
-        f"{part.name}: {verdict_of(evidence.claim, part.effect.size, p, level)}"
-        for part, p in zip(measured, p_values, strict=True)
-    ]
+    lines = []
+    p_values = holm([part.effect.p for part in evidence.measured])
+    for part, p in zip(evidence.measured, p_values, strict=True):
+        word = verdict_of(evidence.claim, part.effect.size, min(1.0, tests * p), level)
+        if math.isnan(p) or verdict == NOT_JUDGED:
+            word = NOT_JUDGED
+        elif verdict == HOLDS:
+            word = HOLDS
+        lines.append(f"{part.name}: {word}")
+    return lines
 
 
 def least_published(claim: Claim, parts: Sequence[ClaimPart]) -> float | None:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from cse.lab.folder.runs import Run, Where
 from cse.lab.report.numbers.notes import (
+    joins_unlike,
     missing_jobs,
     no_better_remarks,
     retrieved,
@@ -104,10 +105,12 @@ def notes_on_cells(
     for row, own in by_row.items():
         lines += [f"{row}: {remark}" for remark in no_better_remarks(own) + seen_in_training(own)]
     lines += notes_on_seeds(by_score, len(spec.rows), level)
+    noted: set[str] = set()
     for (row, column), group in groups.items():
-        joined = unlike_in_one(group.runs, spec.seed, settings=group.aggregate == "mean")
-        lines += [f"{row}, {column}: {remark}" for remark in joined]
-    return lines + unlike_in_all("cells", every, lines)
+        differences = unlike_in_one(group.runs, spec.seed, also_settings=group.aggregate == "mean")
+        noted.update(differences)
+        lines += [f"{row}, {column}: {remark}" for remark in joins_unlike(differences)]
+    return lines + unlike_in_all("cells", every, noted)
 
 
 def notes_on_seeds(by_score: Sequence[OneScore], rows: int, level: float) -> list[str]:

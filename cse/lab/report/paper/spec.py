@@ -268,8 +268,8 @@ class Spec(BaseModel):
         return self.columns[column].metric or self.rows[row].metric or self.metric
 
 
-def parse(raw: Config, table: PublishedTable | None, where: str, tolerance: float) -> Spec:
-    """Check a block against its published table. Raises UserError, which begins with `where`, the file's name."""
+def parse(raw: Config, table: PublishedTable | None, file: str, tolerance: float) -> Spec:
+    """Check a block against its published table. Raises UserError, which begins with the file's name."""
     cells, columns = (list(table.cells), table.columns) if table else ([], [])
     block = {"columns": dict.fromkeys(columns), "tolerance": tolerance}
     block |= {key: value for key, value in raw.items() if value is not None}
@@ -282,9 +282,10 @@ def parse(raw: Config, table: PublishedTable | None, where: str, tolerance: floa
     except ValidationError as error:
         wrong = error.errors()[0]
         place = ".".join(str(part) for part in ("report", *wrong["loc"]))
-        raise UserError(f"{where}: {place}: {wrong['msg']}") from None
-    for mistake in mistakes_in(spec, cells, columns, table):
-        raise UserError(f"{where}: {mistake}")
+        raise UserError(f"{file}: {place}: {wrong['msg']}") from None
+    mistake = next(mistakes_in(spec, cells, columns, table), None)
+    if mistake:
+        raise UserError(f"{file}: {mistake}")
     in_order = {
         "rows": {name: spec.rows[name] for name in cells if name in spec.rows},
         "columns": {name: spec.columns[name] for name in columns if name in spec.columns},

@@ -56,9 +56,9 @@ class SweepRuns:
 def read_sweep_runs(config: Config, folders: list[Path]) -> SweepRuns:
     """Read a sweep's YAML, its runs and its paper's table."""
     name = config["sweep"]
-    sweep, block, where = read_sweep(name)
+    sweep, block, file = read_sweep(name)
     table = published_table(block["paper"], block["table"]) if block.get("table") else None
-    spec = parse(block, table, where, tolerance=config["tolerance"])
+    spec = parse(block, table, file, tolerance=config["tolerance"])
     places = folders or [sweep.folder_of_jobs([])]
     found = runs_of_sweep(sweep, places, must_exist=bool(config["runs"]))
     runs = mark_departures([run for run in found if not run.is_smoke], sweep.name, spec.seed)
