@@ -10,7 +10,8 @@ any_runs/           any runs beside each other
   comparison          runs that differ in their seed alone are a `Setting`; which one is best
     trials              which runs of a search are included
     score_names         which scores tables show, which one ranks, which one leads
-    frame               a row a run (runs.csv), and the command that repeats it
+    frame               a row a run (runs.csv)
+    commands            that repeat a run, or train more seeds of a setting
   tables              a line for each setting (settings.csv), and for each run
   differences         how far settings are apart (differences.csv)
   gate                whether one setting is shown to be better by so much
@@ -32,7 +33,8 @@ numbers/            what both reports compare by
 show/               how a report is shown (sections as text and LaTeX: cse.lab.sections)
   document            a `Report` as data, in which both reports end
   write               its files; page: the HTML; terminal: in short
-  look                colours, type, numbers as text, marks and verdicts
+  look                colours, type, marks and verdicts
+formats             numbers and names as text, in all of these
 
 The words, each for one thing:
 

@@ -7,10 +7,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from cse.lab.folder.runs import Run
-from cse.lab.report.any_runs.tables import log_of_runs
 from cse.lab.report.numbers.statistics import Effect, Value
 from cse.lab.report.paper.cells import Cell
 from cse.lab.report.paper.claims import JudgedClaim, claims_section
+from cse.lab.report.paper.paper_report import log_of_runs
 from cse.lab.report.paper.paper_table import as_section
 from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.show.document import Picture, Report

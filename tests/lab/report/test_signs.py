@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from cse.lab.report.show.look import format_of
+from cse.lab.report.formats import format_of
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
 from cse.lab.report.any_runs.comparison import Comparison, Setting, folder_below, marks
+from cse.lab.report.formats import first_few, folded
 from cse.lab.report.show import look
-from cse.lab.report.show.look import PLUS_MINUS, first_few, folded
+from cse.lab.report.show.look import PLUS_MINUS
 from cse.lab.settings.values import number_in
 
 NO_METRICS = ["event", "time", "train/step", "train/epoch"]

@@ -18,10 +18,11 @@ from cse.lab.folder.runs import Run, score_named
 from cse.lab.report.any_runs.frame import OWN, format_settings, in_label, runs_frame, short_names
 from cse.lab.report.any_runs.score_names import ScoreNames, pick_scores
 from cse.lab.report.any_runs.trials import Trial, first_trials, runs_included
+from cse.lab.report.formats import first_few, format_of
 from cse.lab.report.numbers.groups import Group, Measure, group_of, once_each
 from cse.lab.report.numbers.keys_that_differ import fewest_keys, keys_that_tell_settings_apart, value_in_words
 from cse.lab.report.numbers.statistics import Value, mean_and_sd
-from cse.lab.report.show.look import NO_BETTER, first_few, format_of
+from cse.lab.report.show.look import NO_BETTER
 from cse.lab.settings.values import in_one_form
 from cse.lab.sharing.score_tables import ALTERED
 

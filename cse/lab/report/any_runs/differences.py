@@ -25,6 +25,7 @@ import pandas as pd
 
 from cse.lab.report.any_runs.comparison import Comparison, Setting
 from cse.lab.report.any_runs.where import setting_named
+from cse.lab.report.formats import bounds, probability, signed
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds, seed_spread
 from cse.lab.report.numbers.resampling import OVER_ITEMS
 from cse.lab.report.numbers.statistics import (
@@ -37,7 +38,7 @@ from cse.lab.report.numbers.statistics import (
     seeds_for,
     smallest_difference,
 )
-from cse.lab.report.show.look import TIED, bounds, probability, signed
+from cse.lab.report.show.look import TIED
 from cse.lab.sections import Section
 
 MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see

@@ -4,18 +4,16 @@ To read: `runs_frame`; then the short names of keys (`short_names`) and their va
 """
 
 import re
-import shlex
 from collections.abc import Collection, Sequence
-from itertools import pairwise
 
 import pandas as pd
 
 from cse.lab.folder.runs import Run
+from cse.lab.report.any_runs.commands import repeat_command
 from cse.lab.report.numbers.keys_that_differ import NAMES
-from cse.lab.settings.grammar import quoted, shell_line
-from cse.lab.settings.keys import repeats_a_run, role_of
+from cse.lab.settings.grammar import quoted
+from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import format_value, in_one_form, number_in
-from cse.lab.settings.words import texts_of
 
 SPLITS = re.compile(r"[,=\[\]{}]|^['\"]")
 OWN = ("done", "runs", "folder", "partial", "remarks", "difference", "p", "equivalent", "of")
@@ -100,19 +98,3 @@ def runs_frame(runs: Sequence[Run], keys: list[str], metrics: list[str]) -> pd.D
     ]
     columns = ["folder", "state", "why", *keys, *metrics, "partial", "untrained", *FACTS, "evaluations", "command"]
     return pd.DataFrame(rows, columns=columns, dtype=object)
-
-
-def repeat_command(run: Run) -> str:
-    """The command that repeats the run elsewhere, quoted for a shell."""
-    return shell_line(run.program, *own_choices(run), *typed_words(run))
-
-
-def typed_words(run: Run, kept: Collection[str] = ()) -> list[str]:
-    """The words of a run's command line that repeat it elsewhere, and those of the keys `kept`."""
-    return texts_of(word for word in run.words if repeats_a_run(word.text) or word.key in kept)
-
-
-def own_choices(run: Run) -> list[str]:
-    """The --config-dir FOLDERs that the run was started with."""
-    line = pairwise(shlex.split(run.results.get("command") or ""))
-    return [word for flag, folder in line if flag == "--config-dir" for word in (flag, folder)]

@@ -3,9 +3,8 @@
 To read: `report_of_runs` reads the runs that were asked for, compares them, smoke runs apart, and makes the report.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import count, islice
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +13,7 @@ from cse.errors import UserError
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import STATES, counted
 from cse.lab.report.any_runs.charts import draw_charts
+from cse.lab.report.any_runs.commands import more_seeds_command
 from cse.lab.report.any_runs.comparison import Comparison, compare_runs, folder_below
 from cse.lab.report.any_runs.differences import (
     Differences,
@@ -22,7 +22,6 @@ from cse.lab.report.any_runs.differences import (
     differences_section,
     why_no_differences,
 )
-from cse.lab.report.any_runs.frame import own_choices, typed_words
 from cse.lab.report.any_runs.gate import Gate, judge_gate
 from cse.lab.report.any_runs.tables import (
     frame_of_all,
@@ -32,15 +31,10 @@ from cse.lab.report.any_runs.tables import (
     smoke_words,
     unranked_section,
 )
-from cse.lab.report.any_runs.trials import is_trial
 from cse.lab.report.any_runs.which_runs import Asked, asked_for
-from cse.lab.report.numbers.keys_that_differ import words_of_case
+from cse.lab.report.formats import first_few
 from cse.lab.report.show.document import Best, Report
-from cse.lab.report.show.look import first_few
-from cse.lab.run.resume import functions_in
-from cse.lab.settings.grammar import shell_line, spell_word
 from cse.lab.settings.values import Config, flattened
-from cse.lab.settings.words import values_of
 
 
 def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> Report:
@@ -139,35 +133,3 @@ def hidden_scores(comparison: Comparison) -> str:
         return ""
     suite = "/".join(hidden[0].split("/")[:-1][:2])
     return f"{len(hidden)} more scores: metrics=[{suite}/*], report.html and runs.csv"
-
-
-def more_seeds_command(
-    runs: Sequence[Run], key: str, seeds: Collection[object], folders: Sequence[Path], keys: Collection[str]
-) -> str:
-    """The command that trains a setting's runs with three more seeds, those of other settings first.
-
-    It is "" if the setting was not trained, or was scored by a function, or if the key of seeds holds anything but
-    whole numbers. key: of seeds. seeds: of all settings. folders: those that were named. keys: in which the settings
-    differ.
-    """
-    run = runs[-1]
-    if run.program != "cse-train" or functions_in(run.config):
-        return ""
-    whole = [seed for seed in seeds if isinstance(seed, int)]
-    if len(whole) < len(seeds):
-        return ""
-    begun = {one.get(key) for one in runs}
-    lacking = islice((seed for seed in count(min(whole, default=1)) if seed not in begun), 3)
-    given = values_of(run.words)
-    # with the words of its case its folder would not have the name that the sweep gives it
-    of_case = words_of_case(given.get("sweep", ""), given.get("case", ""))
-    repeated = [word for word in typed_words(run, keys) if not word.startswith(f"{key}=") and word not in of_case]
-    place = spell_word("hydra.sweep.dir", str(place_of_more_seeds(run, folders)))
-    return shell_line("cse-train", *own_choices(run), "-m", *repeated, f"{key}={','.join(map(str, lacking))}", place)
-
-
-def place_of_more_seeds(run: Run, folders: Sequence[Path]) -> Path:
-    """Where more seeds of a run go: beside it, into its folder if that is one of several named ones, or into `seeds`
-    beside a search's trial. folders: those that were named."""
-    place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
-    return place / "seeds" if is_trial(run) else place

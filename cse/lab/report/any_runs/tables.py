@@ -14,6 +14,7 @@ from cse.lab.folder.status import counted
 from cse.lab.report.any_runs.charts import colours_of
 from cse.lab.report.any_runs.comparison import Comparison, Setting, folder_below, folders_below, marks
 from cse.lab.report.any_runs.frame import format_settings, runs_frame
+from cse.lab.report.formats import format_of
 from cse.lab.report.numbers.groups import partly_scored
 from cse.lab.report.numbers.notes import (
     data_problems,
@@ -24,7 +25,7 @@ from cse.lab.report.numbers.notes import (
     unlike_in_all,
     unlike_in_one,
 )
-from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, format_of, legend_of
+from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, legend_of
 from cse.lab.sections import Section, Sortable
 from cse.lab.sharing.score_tables import ALTERED
 
@@ -223,10 +224,3 @@ def runs_section(comparison: Comparison) -> Section:
     hidden = [name for name in comparison.scores.all if name not in comparison.scores.shown]
     hidden += [key for key in comparison.keys if key not in comparison.shown_keys]
     return Section("Runs", texts, sortable=Sortable(texts, hidden))
-
-
-def log_of_runs(runs: Sequence[Run]) -> pd.DataFrame | None:
-    """What made the numbers: every run's command, commit and device; None without runs."""
-    frame = runs_frame(runs, ["seed"], [])
-    columns = ["folder", "state", "seed", "command", "git_commit", "code", "device"]
-    return frame[columns].fillna("").astype(str) if runs else None

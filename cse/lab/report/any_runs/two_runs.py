@@ -13,7 +13,7 @@ from cse.errors import UserError
 from cse.lab.folder.changes import Change, Kind, changes
 from cse.lab.folder.facts import facts
 from cse.lab.folder.runs import Run, newest_run, read_run
-from cse.lab.report.show.look import format_of
+from cse.lab.report.formats import format_of
 from cse.lab.sections import Section
 from cse.lab.settings.values import format_value
 

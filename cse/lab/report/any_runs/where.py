@@ -13,8 +13,8 @@ from cse.errors import UserError
 from cse.lab.folder.runs import Run
 from cse.lab.report.any_runs.comparison import Comparison, Setting
 from cse.lab.report.any_runs.frame import OWN, format_setting, short_names
+from cse.lab.report.formats import first_few
 from cse.lab.report.numbers.keys_that_differ import keys_that_tell_settings_apart
-from cse.lab.report.show.look import first_few
 from cse.lab.settings.grammar import value_in
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import same

@@ -28,24 +28,14 @@ from typing import NamedTuple
 import pandas as pd
 
 from cse.errors import UserError
+from cse.lab.report.formats import bounds, first_few, probability, signed
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds
 from cse.lab.report.numbers.statistics import Effect, holm, likeness
 from cse.lab.report.paper.departures import departures_in
 from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.spec import Claim, Spec, TablePlace, names_in
 from cse.lab.report.paper.sweep_runs import Groups
-from cse.lab.report.show.look import (
-    BY_EYE,
-    CONTRADICTED,
-    HOLDS,
-    NOT_JUDGED,
-    NOT_RUN,
-    NOT_SEEN,
-    bounds,
-    first_few,
-    probability,
-    signed,
-)
+from cse.lab.report.show.look import BY_EYE, CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN
 from cse.lab.sections import Finding, Section
 from cse.lab.sharing.score_tables import ALTERED, IS_ALTERED
 

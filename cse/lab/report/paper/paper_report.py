@@ -4,13 +4,17 @@ To read: `report_of_sweep`. Runs that fill no published cell stand beside each o
 runs of tiny sizes.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+
+import pandas as pd
 
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State, counted
 from cse.lab.report.any_runs.comparison import compare_runs
-from cse.lab.report.any_runs.tables import log_of_runs, notes_on_settings, settings_section, unranked_section
+from cse.lab.report.any_runs.frame import runs_frame
+from cse.lab.report.any_runs.tables import notes_on_settings, settings_section, unranked_section
 from cse.lab.report.numbers.notes import missing_jobs
 from cse.lab.report.paper import figures
 from cse.lab.report.paper.claims import claims_section, judge_claims
@@ -100,3 +104,10 @@ def picture_of(plot: Plot, spec: Spec, runs: list[Run]) -> Picture:
     """A figure, with the paper's claims about it."""
     published = figures.published_beside(plot, spec.paper)
     return Picture(plot.name, figures.draw_figure(plot, spec, runs), published.claims if published else [])
+
+
+def log_of_runs(runs: Sequence[Run]) -> pd.DataFrame | None:
+    """What made the numbers: every run's command, commit and device; None without runs."""
+    frame = runs_frame(runs, ["seed"], [])
+    columns = ["folder", "state", "seed", "command", "git_commit", "code", "device"]
+    return frame[columns].fillna("").astype(str) if runs else None

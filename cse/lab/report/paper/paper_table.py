@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cse.lab.folder.runs import Run, Where
+from cse.lab.report.formats import bounds, first_few, number, probability, signed
 from cse.lab.report.numbers.notes import (
     joins_unlike,
     missing_jobs,
@@ -27,17 +28,7 @@ from cse.lab.report.paper.departures import notes_on_departures
 from cse.lab.report.paper.published import PublishedTable
 from cse.lab.report.paper.spec import Spec
 from cse.lab.report.paper.sweep_runs import Groups
-from cse.lab.report.show.look import (
-    NO_BETTER,
-    PLUS_MINUS,
-    TIED,
-    bounds,
-    first_few,
-    legend_of,
-    number,
-    probability,
-    signed,
-)
+from cse.lab.report.show.look import NO_BETTER, PLUS_MINUS, TIED, legend_of
 from cse.lab.sections import Section
 from cse.lab.sharing.score_tables import ALTERED
 

@@ -35,8 +35,8 @@ from pydantic import BaseModel, BeforeValidator
 
 from cse.errors import UserError
 from cse.files import Json
+from cse.lab.report.formats import probability
 from cse.lab.report.numbers.statistics import Value
-from cse.lab.report.show.look import probability
 from cse.lab.settings.suggest import nearest
 
 FOLDER = Path(__file__).parent / "published"

@@ -1,11 +1,10 @@
-"""The look of a report, each value in one place: colours and type; numbers as text; the signs and verdicts beside them.
+"""The look of a report, each value in one place: colours and type; the signs and verdicts beside numbers.
 
 The page's style (templates/page.css), the charts and the terminal read this file. The layout of a page stands in its
-templates, that of LaTeX in cse.lab.sections. In a format, z drops the sign of a rounded zero.
+templates, that of LaTeX in cse.lab.sections.
 """
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from cse.lab.folder.status import State
@@ -52,8 +51,6 @@ OTHER = Tone("other", "magenta", PURPLE, 20)
 QUIET = Tone("quiet", "bright_black")
 TONES = (GOOD, UNSURE, BAD, OTHER, QUIET)
 
-LONG = 40  # characters of a name
-FEW = 4  # names in a list; further ones are counted
 PLUS_MINUS, TIED, NO_BETTER = "±", "≈", "‡"
 PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
 OTHER_SETTING, PUBLISHED_ONLY, NOT_RUN = "OTHER SETTING", "PUBLISHED ONLY", "NOT RUN"
@@ -98,48 +95,3 @@ TONE_OF: dict[str, Tone] = {
 def legend_of(signs: Mapping[str, object]) -> list[str]:
     """What the signs that stand in a table mean. signs: whether each does."""
     return [f"{sign}: {SIGNS[sign]}." for sign, stands in signs.items() if stands]
-
-
-def format_of(values: Iterable[float]) -> str:
-    """The one format of a column of scores: two decimals; four if all are below 1, or if two would show one as 0; an
-    exponent if four would show all as 0."""
-    sizes = [abs(value) for value in values if value and math.isfinite(value)]
-    shown = [size for size in sizes if size >= 0.00005]
-    if not shown:
-        return "z.2e" if sizes else "z.2f"
-    return "z.2f" if max(shown) >= 1 and min(shown) >= 0.005 else "z.4f"
-
-
-def number(value: float, digits: int | None) -> str:
-    """A number with so many decimals; None: as few as it needs."""
-    return f"{value:zg}" if digits is None else f"{value:z.{digits}f}"
-
-
-def signed(value: float | None, digits: int | None) -> str:
-    """A difference with its sign; "" for None."""
-    if value is None:
-        return ""
-    return f"{value:+zg}" if digits is None else f"{value:+z.{digits}f}"
-
-
-def bounds(low: float | None, high: float | None, digits: int | None) -> str:
-    """[low, high]; "" for None."""
-    return "" if low is None or high is None else f"[{signed(low, digits)}, {signed(high, digits)}]"
-
-
-def probability(p: float | None) -> str:
-    """A p value without its leading zero; "" for None and NaN."""
-    if p is None or math.isnan(p):
-        return ""
-    return "<.0001" if p < 1e-4 else f"{p:.4f}".lstrip("0")
-
-
-def first_few(words: Sequence[str]) -> str:
-    """The first few words, and how many more there are."""
-    shown = ", ".join(words[:FEW])
-    return f"{shown}, {len(words) - FEW} more" if len(words) > FEW else shown
-
-
-def folded(text: str) -> str:
-    """A long name without its middle."""
-    return text if len(text) <= LONG else f"{text[: LONG // 2 - 1]}…{text[-LONG // 2 :]}"

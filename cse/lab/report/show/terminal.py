@@ -11,8 +11,9 @@ import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
+from cse.lab.report.formats import folded
 from cse.lab.report.show.document import NOT_DRAWN, Best, Report
-from cse.lab.report.show.look import TONE_OF, folded
+from cse.lab.report.show.look import TONE_OF
 from cse.lab.sections import Section
 
 MANY = 10  # unfinished runs that are named one by one

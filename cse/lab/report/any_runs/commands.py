@@ -1,0 +1,62 @@
+"""The commands that a report advises: the one that repeats a run, and the one that trains more seeds of a setting."""
+
+import shlex
+from collections.abc import Collection, Sequence
+from itertools import count, islice, pairwise
+from pathlib import Path
+
+from cse.lab.folder.runs import Run
+from cse.lab.report.any_runs.trials import is_trial
+from cse.lab.report.numbers.keys_that_differ import words_of_case
+from cse.lab.run.resume import functions_in
+from cse.lab.settings.grammar import shell_line, spell_word
+from cse.lab.settings.keys import repeats_a_run
+from cse.lab.settings.words import texts_of, values_of
+
+
+def repeat_command(run: Run) -> str:
+    """The command that repeats the run elsewhere, quoted for a shell."""
+    return shell_line(run.program, *own_choices(run), *typed_words(run))
+
+
+def more_seeds_command(
+    runs: Sequence[Run], key: str, seeds: Collection[object], folders: Sequence[Path], keys: Collection[str]
+) -> str:
+    """The command that trains a setting's runs with three more seeds, those of other settings first.
+
+    It is "" if the setting was not trained, or was scored by a function, or if the key of seeds holds anything but
+    whole numbers. key: of seeds. seeds: of all settings. folders: those that were named. keys: in which the settings
+    differ.
+    """
+    run = runs[-1]
+    if run.program != "cse-train" or functions_in(run.config):
+        return ""
+    whole = [seed for seed in seeds if isinstance(seed, int)]
+    if len(whole) < len(seeds):
+        return ""
+    begun = {one.get(key) for one in runs}
+    lacking = islice((seed for seed in count(min(whole, default=1)) if seed not in begun), 3)
+    given = values_of(run.words)
+    # with the words of its case its folder would not have the name that the sweep gives it
+    of_case = words_of_case(given.get("sweep", ""), given.get("case", ""))
+    repeated = [word for word in typed_words(run, keys) if not word.startswith(f"{key}=") and word not in of_case]
+    place = spell_word("hydra.sweep.dir", str(place_of_more_seeds(run, folders)))
+    return shell_line("cse-train", *own_choices(run), "-m", *repeated, f"{key}={','.join(map(str, lacking))}", place)
+
+
+def place_of_more_seeds(run: Run, folders: Sequence[Path]) -> Path:
+    """Where more seeds of a run go: beside it, into its folder if that is one of several named ones, or into `seeds`
+    beside a search's trial. folders: those that were named."""
+    place = run.folder if len(folders) > 1 and run.folder in folders else run.folder.parent
+    return place / "seeds" if is_trial(run) else place
+
+
+def typed_words(run: Run, kept: Collection[str] = ()) -> list[str]:
+    """The words of a run's command line that repeat it elsewhere, and those of the keys `kept`."""
+    return texts_of(word for word in run.words if repeats_a_run(word.text) or word.key in kept)
+
+
+def own_choices(run: Run) -> list[str]:
+    """The --config-dir FOLDERs that the run was started with."""
+    line = pairwise(shlex.split(run.results.get("command") or ""))
+    return [word for flag, folder in line if flag == "--config-dir" for word in (flag, folder)]
