@@ -1,5 +1,6 @@
 """Run jobs on a cluster through submitit: each is a job of SLURM's that calls sweep.process.run_job on its node."""
 
+import copy
 import secrets
 import shlex
 import signal
@@ -63,22 +64,19 @@ class Cluster:
 
     def __init__(self, line: Line, jobs: Sequence[PlannedJob]):
         self.line, self.jobs = line, jobs
-        self.executor = executor_of(line, Described if line.options.dry_run else SlurmExecutor)
+        self.parameters = parameters_of(line)
+        self.executor = executor_of(line, self.parameters, WithoutSlurm if line.options.dry_run else SlurmExecutor)
 
     @property
     def submission(self) -> str:
         """What would be submitted: how many jobs on how many GPUs, advice, and the script that submitit writes."""
         count = len(self.jobs) if self.line.sweeper is None else 1  # a search submits few at a time
-        if count > 1:
-            self.executor.parameters["map_count"] = count
-        parameters = parameters_of(self.line)
-        of_job = requested(self.jobs, parameters)
+        of_job = requested(self.jobs, self.parameters)
         gpus = of_job.gpus if of_job.gpus_per_node else "none by gpus_per_node or gres"
-        asked = ", ".join(f"{key}={value}" for key, value in parameters.items() if value is not None)
+        asked = ", ".join(f"{key}={value}" for key, value in self.parameters.items() if value is not None)
         summary = f"\nSLURM: jobs {count}, GPUs a job {gpus}, processes of each {of_job.processes}; {asked}"
-        script = self.executor._make_submission_file_text(self.executor._submitit_command_str, "")
-        advice = [*advice_on_parameters(self.line, parameters), *advice_on_gpus(of_job)]
-        return "\n".join([summary, *advice, f"\n{script}"])
+        advice = [*advice_on_parameters(self.line, self.parameters), *advice_on_gpus(of_job)]
+        return "\n".join([summary, *advice, f"\n{script_of(self.executor, count)}"])
 
     def run(self, jobs: Sequence[PlannedJob], outcomes: Outcomes) -> list[Outcome]:
         """Submit the jobs that are not done, and wait for them. Returns the outcomes in the order of the jobs.
@@ -158,28 +156,35 @@ def number_at_end(value: object) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def executor_of(line: Line, kind: type[SlurmExecutor] = SlurmExecutor) -> SlurmExecutor:
-    """submitit's executor with the command's hydra.launcher.*. Raises UserError for an unknown key, or without SLURM.
+def executor_of(line: Line, parameters: Mapping[str, Any], kind: type[SlurmExecutor]) -> SlurmExecutor:
+    """submitit's executor with these parameters. Raises UserError for an unknown one, or without SLURM.
 
     hydra.launcher.python: the interpreter on the nodes, or a command that ends in one (a container's); this one's by
     default. submitit's files, among them pickles, are in a new folder with a random name, so nobody can have put a
     pickle there.
     """
-    parameters = parameters_of(line)
-    folder, restarts = line.folder / ".submitit" / secrets.token_hex(4) / "%j", parameters.pop("max_num_timeout")
-    python = parameters.pop("python", None)
-    if cores := parameters.get("cpus_per_task"):  # which srun of SLURM 22.05 and 23.02 does not take from sbatch
-        parameters["srun_args"] = [f"--cpus-per-task={cores}", *parameters.get("srun_args", [])]
+    given = dict(parameters)
+    folder, restarts = line.folder / ".submitit" / secrets.token_hex(4) / "%j", given.pop("max_num_timeout")
+    python = given.pop("python", None)
+    if cores := given.get("cpus_per_task"):  # which srun of SLURM 22.05 and 23.02 does not take from sbatch
+        given["srun_args"] = [f"--cpus-per-task={cores}", *given.get("srun_args", [])]
     try:
         words = None if python is None else shlex.join(shlex.split(str(python)))
         executor = kind(folder, max_num_timeout=restarts, python=words)
-        executor.update_parameters(**executor._convert_parameters(parameters))
+        executor.update_parameters(**executor._convert_parameters(given))
     except (RuntimeError, TypeError, ValueError) as error:  # submitit's own text
         raise UserError(f"hydra/launcher=submitit_slurm: {' '.join(str(error).split())}") from error
     return executor
 
 
-class Described(SlurmExecutor):
+def script_of(executor: SlurmExecutor, count: int) -> str:
+    """The script with which submitit would submit so many jobs."""
+    described = copy.copy(executor)
+    described.parameters = executor.parameters | ({"map_count": count} if count > 1 else {})
+    return described._make_submission_file_text(described._submitit_command_str, "")
+
+
+class WithoutSlurm(SlurmExecutor):
     """submitit's executor on a machine without SLURM: it can write sbatch's script, and is never asked to submit it."""
 
     @classmethod

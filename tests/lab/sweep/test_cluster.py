@@ -56,7 +56,7 @@ def handed(monkeypatch) -> list[Handed]:
         jobs[:] = [Handed(call, *words) for words in zip(*columns, strict=True)]
         return jobs
 
-    monkeypatch.setattr(cluster, "executor_of", lambda line, kind=None: SimpleNamespace(map_array=map_array))
+    monkeypatch.setattr(cluster, "executor_of", lambda line, parameters, kind: SimpleNamespace(map_array=map_array))
     monkeypatch.setattr(cluster, "POLL", 0)
     return jobs
 
@@ -65,7 +65,7 @@ def test_what_sbatch_refuses_is_one_sentence(many, monkeypatch):
     def refuse(*_):
         raise FailedJobError("sbatch: error: Invalid account\nBatch job submission failed")
 
-    monkeypatch.setattr(cluster, "executor_of", lambda line, kind=None: SimpleNamespace(map_array=refuse))
+    monkeypatch.setattr(cluster, "executor_of", lambda line, parameters, kind: SimpleNamespace(map_array=refuse))
     with pytest.raises(UserError, match=r"sbatch refused the jobs: .*Invalid account"):
         many(LINE)
 
@@ -156,13 +156,13 @@ def test_keys_of_hydra_launcher_reach_submitit(monkeypatch):
         "python='a;b py'",
         "wckey=lab",
     ]
-    executor = cluster.executor_of(line_of(*more))
+    executor = executor_for(*more)
     wanted = {"partition": "gpu,long", "gpus_per_node": 2, "time": 60, "job_name": "x y;z", "mem": "4GB",
               "wckey": "lab"}  # fmt: skip
     assert wanted.items() <= executor.parameters.items()
     assert (executor.max_num_timeout, executor.python, executor.folder.name) == (3, "'a;b' py", "%j")
     # a new folder, into which nobody can have put a pickle
-    assert executor.folder != cluster.executor_of(line_of(*more)).folder
+    assert executor.folder != executor_for(*more).folder
 
 
 @pytest.mark.parametrize("word", [
@@ -171,7 +171,7 @@ def test_keys_of_hydra_launcher_reach_submitit(monkeypatch):
 ])  # fmt: skip
 def test_what_submitit_does_not_take_is_one_sentence_and_no_value_adds_a_line(word):
     with pytest.raises(UserError, match=r"hydra.launcher") as caught:
-        cluster.executor_of(line_of(word), cluster.Described)
+        executor_for(word, kind=cluster.WithoutSlurm)
     assert "\n" not in str(caught.value)
 
 
@@ -180,6 +180,11 @@ def test_null_unsets_what_an_earlier_word_asked_for():
     found = cluster.parameters_of(line_of("gpus_per_node=2", "gres=gpu:2", *unset))
     assert found["gres"] == "gpu:2"
     assert "gpus_per_node" not in found
+
+
+def executor_for(*launch: str, kind=cluster.SlurmExecutor) -> cluster.SlurmExecutor:
+    read = line_of(*launch)
+    return cluster.executor_of(read, cluster.parameters_of(read), kind)
 
 
 def line_of(*launch: str) -> line.Line:
