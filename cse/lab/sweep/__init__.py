@@ -6,7 +6,7 @@
 3. engine.plan_line makes a Grid (grid.py). Its rows are every combination of the YAML's axes and seed=1,2. With
    hydra/sweeper=smac it would be Searches (search.py), whose points are remembered in memory.py.
 4. Sweep.job makes a PlannedJob (job.py) of each row: its arguments, and its name, a hash of the arguments that decide
-   its numbers (names.py). All are checked before any starts.
+   its numbers (names.py). All are checked before any starts (checks.py).
 5. engine.place_of says where they run: Machine (process.py), two at a time, or Cluster (cluster.py) with
    hydra/launcher=submitit_slurm.
 6. process.run_job starts a job as a process, in runs/PAPER/TABLE/NAME, unless it is done there. Outcomes (outcomes.py)

@@ -1,11 +1,10 @@
 """Several jobs by one command: cse-train sweep=PAPER/TABLE, cse-train -m KEY=A,B and cse-eval -m KEY=A,B.
 
-`run_line` is all of it. A command has a plan, which says what to run, and a place, which says where. Each job is a
-process of its own, in a folder named after what it runs.
+`run_line` is all of it. A command has a Plan, which says what to run, and a Place, which says where (both in
+outcomes.py). Each job is a process of its own, in a folder named after what it runs.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from cse.errors import UserError
 from cse.files import make_folder
@@ -14,36 +13,15 @@ from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import config_dirs
 from cse.lab.settings.typed_line import TypedLine
 from cse.lab.settings.words import texts_of
+from cse.lab.sweep.checks import refusals_of
 from cse.lab.sweep.grid import Grid
-from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each, refusals_of
+from cse.lab.sweep.job import PlannedJob, but_for_seed, one_of_each
 from cse.lab.sweep.line import Line, read_line
-from cse.lab.sweep.outcomes import Outcomes, Place
+from cse.lab.sweep.outcomes import Outcomes, Place, Plan
 from cse.lab.sweep.process import Machine
 from cse.lab.sweep.search import Searches
 from cse.lab.sweep.sweeps import asks_for_smoke
 from cse.training.signals import SignalForwarder
-
-
-class Plan(Protocol):
-    """Which jobs a command runs: all of a grid (grid.py), or the jobs that searches propose (search.py)."""
-
-    @property
-    def jobs(self) -> Sequence[PlannedJob]:
-        """The jobs that are known beforehand: all of a grid, or an example of each search."""
-
-    @property
-    def size(self) -> str:
-        """How many jobs or trials, as a start says it."""
-
-    @property
-    def summary(self) -> str:
-        """The same, as a dry run says it."""
-
-    def check(self) -> None:
-        """Raise UserError for a mistake in any job."""
-
-    def run(self, place: Place, outcomes: Outcomes) -> list[str]:
-        """Run the jobs there. Returns the names for the table at the end, also of jobs that did not start."""
 
 
 def run_line(typed: TypedLine) -> int:

@@ -8,13 +8,14 @@ from itertools import product
 from cse.errors import UserError
 from cse.lab.settings.grammar import parse_word
 from cse.lab.settings.words import Word, merged
-from cse.lab.sweep.job import PlannedJob, check_jobs
+from cse.lab.sweep.checks import check_jobs
+from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.line import Line
 from cse.lab.sweep.outcomes import Outcomes, Place
 
 
 class Grid:
-    """The plan of a command without a search (see cse.lab.sweep.engine). Raises UserError if it has no job."""
+    """The plan of a command without a search (see cse.lab.sweep.outcomes). Raises UserError if it has no job."""
 
     def __init__(self, line: Line):
         self.line = line

@@ -3,32 +3,30 @@
 A job is checked in this order:
 
 1. composed (`PlannedJob.config`): its keys and choices exist. A mistake refuses the command.
-2. checked (`PlannedJob.checked`): its values are valid. A mistake in every job refuses the command (`check_jobs`).
-3. rehearsed (`PlannedJob.rehearse`): it would reach its first step. Only a dry run asks (`refusals_of`).
+2. checked (`PlannedJob.checked`): its values are valid. A mistake in every job refuses the command.
+3. rehearsed (`PlannedJob.rehearse`): it would reach its first step. Only a dry run asks.
 4. In its own process, with its data and weights.
 
-To read: the fields of `PlannedJob`, then `config`. The functions below ask the jobs of a command together. Composing
-takes time, so where jobs are equivalent to a question one answers for all (`one_of_each`).
+checks.py asks this of all jobs of a command. Composing takes time, so where jobs are equivalent to a question one
+answers for all (`one_of_each`).
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
-from cse.errors import UserError
 from cse.lab.run.build import rehearse
 from cse.lab.run.from_words import checked_config
 from cse.lab.run.instantiate import check_selection
 from cse.lab.run.job import steps_in_words
-from cse.lab.settings.compose import composed, explaining, is_group
+from cse.lab.settings.compose import composed
 from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import PROGRAMS
 from cse.lab.settings.words import Word, keys_of_person, texts_of
-from cse.lab.tracking.wandb_offline import has_key
 
 COMMANDS = {program: command for command, program in PROGRAMS.items()}
 """The command, "train" or "evaluate", of each program."""
@@ -123,72 +121,3 @@ def but_for_seed(job: PlannedJob) -> Hashable:
     """What jobs have in common that differ in their seed alone. One of them tells how all end, and after how many
     steps."""
     return (job.program, *(word.text for word in job.words if word.key not in ("seed", "case")))
-
-
-def check_jobs(jobs: Sequence[PlannedJob]) -> None:
-    """Check the settings and the selection of the jobs before any starts.
-
-    Raises UserError for a key or a choice that does not exist in some job, or if no job has valid settings. A value
-    that is invalid only in some jobs makes those fail and lets the others run.
-    """
-    unlike = unlike_jobs(jobs)
-    for job in unlike:
-        try:
-            compose(job)
-        except UserError as error:
-            raise UserError(f"{error} (in the job {job.name})" if len(jobs) > 1 else str(error)) from error
-    refusals: list[UserError] = []
-    for job in unlike:
-        try:
-            with explaining(texts_of(job.words), job.command):
-                job.checked()
-        except UserError as error:
-            refusals.append(error)
-    if len(refusals) == len(unlike):
-        raise refusals[0]
-    check_wandb_id(jobs)
-
-
-def compose(job: PlannedJob) -> DictConfig:
-    """A job's config. Raises UserError for a key or a choice that does not exist."""
-    with explaining(texts_of(job.words), job.command):
-        return job.config
-
-
-def unlike_jobs(jobs: Sequence[PlannedJob]) -> list[PlannedJob]:
-    """The jobs with an argument, or a combination of choices, that no job before them has: checking these checks
-    all."""
-    before: set[object] = set()
-    found: list[PlannedJob] = []
-    for job in jobs:
-        texts = {word.text for word in job.words}
-        choices = frozenset(word.text for word in job.words if is_group(word.key))
-        if texts <= before and choices in before:
-            continue
-        before |= {choices, *texts}
-        found.append(job)
-    return found
-
-
-def check_wandb_id(jobs: Sequence[PlannedJob]) -> None:
-    """Raise UserError for one W&B id of several runs, which would log over each other."""
-    settings = OmegaConf.select(jobs[0].config, "tracker.wandb")
-    if len(jobs) == 1 or not settings or not settings.id:
-        return
-    if settings.mode == "disabled" or (settings.mode == "auto" and not has_key()):
-        return
-    raise UserError(
-        f"tracker.wandb.id={settings.id} (or WANDB_RUN_ID) is the id of one run, and this command starts {len(jobs)}: "
-        "leave it out"
-    )
-
-
-def refusals_of(jobs: Sequence[PlannedJob]) -> dict[str, UserError]:
-    """By name, the error with which a job would end before its first step."""
-    refused: dict[Hashable, UserError] = {}
-    for job in one_of_each(jobs, but_for_seed):
-        try:
-            job.rehearse()
-        except UserError as error:
-            refused[but_for_seed(job)] = error
-    return {job.name: refused[but_for_seed(job)] for job in jobs if but_for_seed(job) in refused}

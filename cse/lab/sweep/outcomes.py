@@ -1,6 +1,7 @@
 """What became of the jobs of one start: each outcome, printed as it comes, and a table of all at the end.
 
-To read: Outcome, of one job; Outcomes, of a start; Place, which runs jobs and records their outcomes.
+To read: Outcome, of one job; Outcomes, of a start; Place, which runs jobs and records their outcomes; Plan, which gives
+jobs to a place.
 """
 
 import time
@@ -145,3 +146,25 @@ class Place(Protocol):
 
     def run(self, jobs: Sequence[PlannedJob], outcomes: Outcomes) -> list[Outcome]:
         """Run jobs and record their outcomes. Returns these in the order of the jobs."""
+
+
+class Plan(Protocol):
+    """Which jobs a command runs: all of a grid (grid.py), or the jobs that searches propose (search.py)."""
+
+    @property
+    def jobs(self) -> Sequence[PlannedJob]:
+        """The jobs that are known beforehand: all of a grid, or an example of each search."""
+
+    @property
+    def size(self) -> str:
+        """How many jobs or trials, as a start says it."""
+
+    @property
+    def summary(self) -> str:
+        """The same, as a dry run says it."""
+
+    def check(self) -> None:
+        """Raise UserError for a mistake in any job."""
+
+    def run(self, place: Place, outcomes: Outcomes) -> list[str]:
+        """Run the jobs there. Returns the names for the table at the end, also of jobs that did not start."""

@@ -23,8 +23,9 @@ from cse.errors import UserError
 from cse.lab.settings.grammar import parse_word
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.words import Word, merged, texts_of
+from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.grid import combinations, one_by_one
-from cse.lab.sweep.job import PlannedJob, check_jobs
+from cse.lab.sweep.job import PlannedJob
 from cse.lab.sweep.line import Line
 from cse.lab.sweep.memory import Memory, Point
 from cse.lab.sweep.names import hash_of
@@ -39,7 +40,7 @@ UNEVEN = 3.1
 
 
 class Searches:
-    """The plan of a command with a search (see cse.lab.sweep.engine).
+    """The plan of a command with a search (see cse.lab.sweep.outcomes).
 
     It has a search for every combination of the axes in search_each. settings: the config hydra.sweeper. Raises
     UserError if there is nothing to search.

@@ -15,7 +15,8 @@ from cse.lab.folder.this_machine import code_digest, named_sums, weights_sum
 from cse.lab.settings.compose import composed, without_hydra
 from cse.lab.settings.words import Word
 from cse.lab.sweep import process
-from cse.lab.sweep.job import COMMANDS, PlannedJob, check_wandb_id
+from cse.lab.sweep.checks import check_wandb_id
+from cse.lab.sweep.job import COMMANDS, PlannedJob
 
 SCORE = {"average": 70.0}
 

@@ -9,7 +9,7 @@ from cse.errors import UserError
 from cse.lab.settings import groups
 from cse.lab.settings.words import Word, texts_of
 from cse.lab.sweep import names, sweeps
-from cse.lab.sweep.job import check_jobs
+from cse.lab.sweep.checks import check_jobs
 from cse.lab.sweep.reads import needs_named
 from cse.sources.fetch import DatasetNeed
 
