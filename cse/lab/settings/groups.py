@@ -94,13 +94,13 @@ def adopt_folders(arguments: Sequence[str]) -> list[str]:
     """
     rest: list[str] = []
     named = [str(folder) for folder in user_folders()]
-    words = iter(arguments)
-    for word in words:
-        flag, equals, value = word.partition("=")
+    remaining = iter(arguments)
+    for one in remaining:
+        flag, equals, value = one.partition("=")
         if flag not in ("--config-dir", "-cd"):
-            rest.append(word)
+            rest.append(one)
             continue
-        named.append(value if equals else next(words, ""))
+        named.append(value if equals else next(remaining, ""))
         if not named[-1]:
             raise UserError(f"{flag} lacks its value: type --config-dir FOLDER")
     folders = list(dict.fromkeys(Path(name).expanduser().absolute() for name in named))
@@ -124,7 +124,7 @@ def refuse_taken_names(folders: Sequence[Path]) -> None:
     """Raise UserError for a file that cse or an earlier folder has too, at any depth: only the first would be read."""
     owners = {path.relative_to(CONF_DIR): "cse" for path in Path(CONF_DIR).rglob("*.yaml")}
     owners |= {Path("sweep", path.relative_to(SWEEPS_DIR)): "cse" for path in Path(SWEEPS_DIR).rglob("*.yaml")}
-    for folder in folders:
+    for folder in {one.resolve(): one for one in folders}.values():  # a link and its folder are one
         for path in sorted(path for root in roots() for path in (folder / root).rglob("*.yaml")):
             name = path.relative_to(folder)
             owner = owners.setdefault(name, str(folder))

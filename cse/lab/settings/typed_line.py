@@ -1,21 +1,21 @@
 """A line of cse-train or cse-eval, or a call of Python's, read once: its words KEY=VALUE and its flags.
 
-Read `normalized`, which is done first, then `read_typed_line` and `read_words`, then what these do to a word.
+Read `normalized`, which is done first, then `read_typed_line` and `read_words`, then what these do to a word. How
+Python spells values is in cse.lab.settings.python_words.
 """
 
-import ast
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from numbers import Number
 from pathlib import Path
 
 from cse.errors import UserError
-from cse.lab.settings.grammar import key_of, parse_word, spell_word
+from cse.lab.settings.grammar import key_of, parse_word
 from cse.lab.settings.groups import EXTRAS, choices
+from cse.lab.settings.python_words import from_python
 from cse.lab.settings.words import Word, by_whom, values_of
 
 LOOKS = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help")
@@ -33,8 +33,6 @@ UNREAD = tuple(
 
 QUOTED = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""")
 """Text in quotes."""
-AS_TYPED = re.compile(r"\d+|null")
-"""Text that Python may give for a number, as seed="3", or for nothing."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +63,13 @@ def normalized(arguments: Sequence[str]) -> list[str]:
     """
     set_here = [value for name, value in os.environ.items() if name == "HOME" or name.startswith("CSE_")]
     check_letters([*arguments, os.getcwd(), *set_here])
-    meant: list[str] = []
+    texts: list[str] = []
     for text in arguments:
         if is_agents(text):
             text = text[2:]
         text = re.sub(r"^hydra\.(launcher|sweeper)=", r"hydra/\1=", text)
-        meant += [text] if text.startswith("hydra") else from_python(text)
-    return meant
+        texts += [text] if text.startswith("hydra") else from_python(text)
+    return texts
 
 
 def read_typed_line(arguments: Sequence[str], command: str) -> TypedLine:
@@ -87,18 +85,18 @@ def read_typed_line(arguments: Sequence[str], command: str) -> TypedLine:
 
 
 def split_flags(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(words, flags with their values), the order that Hydra's own parser needs."""
-    words: list[str] = []
+    """(texts of words, flags with their values), the order that Hydra's own parser needs."""
+    texts: list[str] = []
     flags: list[str] = []
     rest = iter(arguments)
     for one in rest:
         if not one.startswith("-") or is_agents(one):
-            words.append(one)
+            texts.append(one)
             continue
         flags.append(one)
         if one in WITH_VALUE:
             flags += islice(rest, 1)
-    return words, flags
+    return texts, flags
 
 
 def is_agents(text: str) -> bool:
@@ -109,11 +107,11 @@ def is_agents(text: str) -> bool:
 def read_words(texts: Sequence[str], command: str) -> list[Word]:
     """The words of a line without flags. Raises Hydra's error for one that it cannot read, UserError for one that has
     no effect."""
-    texts = name_evaluator([with_home(without_plus(text)) for text in texts])
-    for text in texts:
-        refuse_unread(text)
-        parse_word(text)
-    return replace_null(by_whom(texts), command)
+    at_home = [with_home(without_plus(text)) for text in texts]
+    named = name_evaluator(at_home)
+    for text in named:
+        check_word(text)
+    return replace_null(by_whom(named), command)
 
 
 def without_plus(text: str) -> str:
@@ -132,21 +130,23 @@ def with_home(text: str) -> str:
 
 def name_evaluator(texts: Sequence[str]) -> list[str]:
     """Read `eval=mteb eval.benchmark=NAME` as eval.mteb.benchmark, if a single evaluator is chosen."""
-    known = choices("eval")
+    evaluators = choices("eval")
     chosen = [text.partition("=")[2].strip("[]'\"") for text in texts if key_of(text) == "eval"]
-    if not chosen or chosen[-1] not in known:
+    if not chosen or chosen[-1] not in evaluators:
         return list(texts)
-    of_evaluator = re.compile(rf"^eval\.(?!({'|'.join(known)})[.=])")
+    of_evaluator = re.compile(rf"^eval\.(?!({'|'.join(evaluators)})[.=])")
     return [of_evaluator.sub(f"eval.{chosen[-1]}.", text) for text in texts]
 
 
-def refuse_unread(text: str) -> None:
-    """Raise UserError for a key of Hydra's own runs and logs, which nothing here reads."""
+def check_word(text: str) -> None:
+    """Raise UserError for a key of Hydra's own runs and logs, which nothing here reads, and Hydra's error for a word
+    that it cannot read."""
     if key_of(text).replace("/", ".").startswith(UNREAD):
         raise UserError(
             f"{text} has no effect: leave it out; a run logs to its train.log and metrics.jsonl (every step with "
             "trainer.log_every=1), in hydra.run.dir=FOLDER"
         )
+    parse_word(text)
 
 
 def replace_null(words: Sequence[Word], command: str) -> list[Word]:
@@ -173,35 +173,3 @@ def check_letters(names: Sequence[str]) -> None:
             raise UserError(f"{name!a} is not UTF-8: give the file or folder another name")
         if encoding != "utf-8" and not name.isascii():
             raise UserError(f"{name!a}: Python reads letters as {encoding} here: set PYTHONUTF8=1 in the environment")
-
-
-def from_python(text: str) -> list[str]:
-    """`model.prefix=None`, `model={'prefix': None}` and `data.columns=['a', None]` as words with null.
-
-    A group's mapping becomes a word for each of its keys, since the group's own value is a choice.
-    """
-    key, _, value = text.partition("=")
-    if value == "None":
-        return [f"{key}=null"]
-    if not (value.startswith("{") or (value.startswith("[") and "None" in value)):
-        return [text]
-    try:
-        python = ast.literal_eval(value)
-    except (ValueError, SyntaxError):  # Hydra's own lists and mappings have no quotes
-        return [text]
-    if isinstance(python, dict) and choices(key_of(text)):
-        return words_of_settings({f"{key}.{name}": one for name, one in python.items()})
-    return words_of_settings({key: python})
-
-
-def words_of_settings(settings: Mapping[str, object]) -> list[str]:
-    """Keyword arguments as text of words: seed=3, splits=[test], data.path='a,b.txt'. Raises UserError."""
-    texts = []
-    for key, value in settings.items():
-        if not (value is None or isinstance(value, str | Path | Number | list | tuple | Mapping)):
-            raise UserError(
-                f"{key}: give text, a number, a list or a mapping, not a {type(value).__name__}; what Python holds is "
-                "written to a file first (a table: to_csv)"
-            )
-        texts.append(f"{key}={value}" if AS_TYPED.fullmatch(str(value)) else spell_word(key, value))
-    return texts

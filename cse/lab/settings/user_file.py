@@ -66,13 +66,13 @@ def check_file(path: Path, group: str, package: str | None, content: Config) -> 
     if not isinstance(defaults, list):
         raise UserError(f"{line_of(path, ['defaults'])}: defaults is a list: below it, `  - {defaults}`")
     if package == "_global_":
-        known = {*groups("train"), "recipe"}
+        group_names = {*groups("train"), "recipe"}
         place = line_of(path, ["defaults"])
         for default in defaults:
             for name, choice in default.items() if isinstance(default, dict) else ():
                 check_hydras_choice(place, group, name, choice)
-                check_override(place, name, choice, known)
-        check_keys(path, group, content, known)
+                check_override(place, name, choice, group_names)
+        check_keys(path, group, content, group_names)
 
 
 def check_hydras_choice(place: str, group: str, name: str, choice: object) -> None:
@@ -81,17 +81,17 @@ def check_hydras_choice(place: str, group: str, name: str, choice: object) -> No
         raise UserError(f"{place}: {name}: {choice} has no effect in a file: type it on the line")
 
 
-def check_override(place: str, name: str, choice: object, known: set[str]) -> None:
+def check_override(place: str, name: str, choice: object, group_names: set[str]) -> None:
     """Raise UserError for a choice in a defaults list that Hydra would look for in the file's own group."""
     bare = name.removeprefix("override ").removeprefix("/").strip()
-    if bare in known and name != f"override /{bare}":
+    if bare in group_names and name != f"override /{bare}":
         raise UserError(f"{place}: `- {name}: {choice}` is written `- override /{bare}: {choice}`")
 
 
-def check_keys(path: Path, group: str, content: Config, known: set[str]) -> None:
+def check_keys(path: Path, group: str, content: Config, group_names: set[str]) -> None:
     """Raise UserError for a choice that is written as a setting, and for a key that is read where it is typed."""
     for key, value in content.items():
-        if key in known and isinstance(value, str | list):
+        if key in group_names and isinstance(value, str | list):
             choice = value if isinstance(value, str) else f"[{','.join(map(str, value))}]"
             raise UserError(
                 f"{line_of(path, [key])}: {key}: {choice} is a choice: write `defaults:`, and below it "

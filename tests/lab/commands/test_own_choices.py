@@ -73,7 +73,7 @@ def test_a_name_that_is_taken_is_refused_at_any_depth(own, file):
         groups.adopt_folders([f"--config-dir={own}", f"--config-dir={theirs}"])
     assert str(path) in str(refused.value)
     path.rename(path.with_stem("mine"))
-    groups.adopt_folders([f"--config-dir={own}", f"--config-dir={theirs}"])
+    groups.adopt_folders([f"--config-dir={own}", f"--config-dir={theirs}", f"--config-dir={theirs}/../conf"])
 
 
 @pytest.mark.parametrize("words", ["seed=1 --config-dir", "--config-dir= seed=1", "-cd"])
