@@ -36,7 +36,8 @@ BEYOND_LATIN = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2010-\u2026]")
 class Sortable(NamedTuple):
     """A section's table on a page, as text, where a reader sorts and filters it.
 
-    hidden: the columns that a reader may switch on. colours: of the lines, by which charts name them.
+    hidden: the columns that a reader may switch on.
+    colours: of the lines, by which charts name them.
     """
 
     table: "pd.DataFrame"
@@ -47,8 +48,9 @@ class Sortable(NamedTuple):
 class Finding(NamedTuple):
     """A line that is too long for a terminal or a page, which show it as a paragraph instead.
 
-    verdict: one word. verdict_in_words: the same, and what it rests on. facts: numbers as text, by name; "" where there
-    is none.
+    verdict: one word.
+    verdict_in_words: the same, and what it rests on.
+    facts: numbers as text, by name; "" where there is none.
     """
 
     verdict: str
@@ -62,12 +64,18 @@ class Finding(NamedTuple):
 class Section:
     """A table of text with its heading and what a reader must know beside it.
 
-    notes: what to know. legend: what the signs, p and intervals mean; LaTeX has it in the caption. words: how many
-    columns, the first ones, name a line. bold: the best cells, by row and column. missing: what has not run, and why.
-    caption: LaTeX's. label: what \\ref names, after "tab:"; "" for a table that no paper would print. shared: what
-    names of columns may begin with; LaTeX leaves it out, as the caption says it. frame: the same unrounded, as its
-    CSV. On a page a table may stand in another form: sortable; or grid, as a paper prints it, with (ours, published,
-    verdict) in each cell. findings: the lines, if these are too long for a terminal or a page.
+    notes: what to know.
+    legend: what the signs, p and intervals mean; LaTeX has it in the caption.
+    words: how many columns, the first ones, name a line.
+    bold: the best cells, by row and column.
+    missing: what has not run, and why.
+    caption: LaTeX's.
+    label: what \\ref names, after "tab:"; "" for a table that no paper would print.
+    shared: what names of columns may begin with; LaTeX leaves it out, as the caption says it.
+    frame: the same unrounded, as its CSV.
+    sortable: another form of the table, on a page.
+    grid: another form of it, as a paper prints it, with (ours, published, verdict) in each cell.
+    findings: the lines, if these are too long for a terminal or a page.
     """
 
     title: str

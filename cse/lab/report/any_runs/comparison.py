@@ -33,10 +33,14 @@ MANY_KEYS = 6  # columns of keys; of more, tables of text show a few
 class Setting:
     """Runs that differ in their seed alone.
 
-    runs: all of them. done: the finished ones. included: those whose scores the analysis uses (see `runs_included`).
-    values: of each key in which settings differ, as text, by dotted key. label: few of these, which no other setting
-    has, as `baseline=` reads them (lr=3e-05, model=bert); "all" if there are no keys. trial: a search's, of this
-    setting. groups: of each score, the included runs and their value for each seed.
+    runs: all of them.
+    done: the finished ones.
+    included: those whose scores the analysis uses (see `runs_included`).
+    values: of each key in which settings differ, as text, by dotted key.
+    label: few of these, which no other setting has, as `baseline=` reads them (lr=3e-05, model=bert); "all" if
+        there are no keys.
+    trial: a search's, of this setting.
+    groups: of each score, the included runs and their value for each seed.
     """
 
     runs: list[Run]
@@ -72,9 +76,13 @@ class Setting:
 class Comparison:
     """Settings beside each other.
 
-    folders: those that were searched. runs: all, in the order of `frame`, which is runs.csv. seed: the key of seeds.
-    keys: {dotted key in which settings differ: its short name}. label_keys: few of them; no two settings have the same
-    values there. settings: in the order in which they appear. ranked: the best first.
+    folders: those that were searched.
+    runs: all, in the order of `frame`, which is runs.csv.
+    seed: the key of seeds.
+    keys: {dotted key in which settings differ: its short name}.
+    label_keys: few of them; no two settings have the same values there.
+    settings: in the order in which they appear.
+    ranked: the best first.
     """
 
     folders: list[Path]

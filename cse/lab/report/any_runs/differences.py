@@ -77,8 +77,9 @@ class Tested:
 class Terms:
     """What all differences of a table are judged by.
 
-    within: a difference below it is none; None: that is not asked. level: of a single test, over all lines. spread: how
-    much seeds vary in all settings.
+    within: a difference below it is none; None: that is not asked.
+    level: of a single test, over all lines.
+    spread: how much seeds vary in all settings.
     """
 
     confidence: float

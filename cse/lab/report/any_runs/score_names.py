@@ -12,10 +12,11 @@ FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more 
 class ScoreNames(NamedTuple):
     """The scores of the runs of a comparison, by name.
 
-    all: every score of any finished run, in the order of the runs' results. shown: those that tables show. best_by: the
-    dev score that ranks the settings; None without one, as a test score selects nothing. leading: the score of the
-    differences and gates. It is one that tables show: a test score of all runs, else best_by, else any, averages first;
-    None without scores.
+    all: every score of any finished run, in the order of the runs' results.
+    shown: those that tables show.
+    best_by: the dev score that ranks the settings; None without one, as a test score selects nothing.
+    leading: the score of the differences and gates. It is one that tables show: a test score of all runs, else
+        best_by, else any, averages first; None without scores.
     """
 
     all: list[str]

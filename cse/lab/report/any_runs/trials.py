@@ -70,9 +70,9 @@ def is_of_search(run: Run, search: PastSearch) -> bool:
     """Whether a search asked for the run's point, with the run's other settings."""
     typed_here = values_of(run.words)
     fixed = values_of(recorded_words([f"{key}={value}" for key, value in (search.fixed or {}).items()]))
-    own = all(typed_here.get(key, value) == value for key, value in fixed.items())
-    asked = any(all(is_near(run.get(key), value) for key, value in point.items()) for point in search.points)
-    return own and asked and not (fixed and "seed" in typed_here.keys() - fixed.keys())
+    has_fixed = all(typed_here.get(key, value) == value for key, value in fixed.items())
+    has_point = any(all(is_near(run.get(key), value) for key, value in point.items()) for point in search.points)
+    return has_fixed and has_point and not (fixed and "seed" in typed_here.keys() - fixed.keys())
 
 
 def is_near(value: object, asked: object) -> bool:

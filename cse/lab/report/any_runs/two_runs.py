@@ -31,13 +31,13 @@ def section_of_two(folders: Sequence[Path]) -> Section:
     runs = [read_run(folder) for folder in folders]
     ours, theirs = map(facts, runs)
     both = ours.keys() & theirs.keys()
-    unlike = sorted(changes(ours, theirs), key=lambda one: (ORDER.index(one.kind), one.name))
+    unlike = sorted(changes(ours, theirs), key=lambda change: (ORDER.index(change.kind), change.name))
     if runs[0].program != runs[1].program:
-        unlike = [one for one in unlike if (one.kind, one.name) in both or one.kind == "scores"]
+        unlike = [change for change in unlike if (change.kind, change.name) in both or change.kind == "scores"]
     table = pd.DataFrame(
-        [[one.kind, one.name, *texts_of_change(one)] for one in unlike], columns=["kind", "what", "A", "B"]
+        [[change.kind, change.name, *texts_of_change(change)] for change in unlike], columns=["kind", "what", "A", "B"]
     )
-    kinds = {one.kind for one in unlike}
+    kinds = {change.kind for change in unlike}
     same = [kind for kind in ORDER if kind in {kind for kind, _ in both} - kinds]
     notes = [f"The same: {', '.join(same)}."] if same else []
     notes += weights_apart(runs) if "weights" in kinds else []

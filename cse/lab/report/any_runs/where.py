@@ -38,7 +38,11 @@ def setting_named(comparison: Comparison, name: str) -> Setting:
     if "=" in name:
         keys = {short: key for key, short in comparison.keys.items()}
         asked = [(keys.get(key, key), values) for key, values in named_settings(name).items()]
-        found = [one for one in comparison.settings if all(has(one.runs[0], key, values) for key, values in asked)]
+        found = [
+            setting
+            for setting in comparison.settings
+            if all(has(setting.runs[0], key, values) for key, values in asked)
+        ]
     return the_one(comparison, found or settings_below(comparison, [Path(name)]), f"baseline={name}")
 
 
@@ -73,7 +77,7 @@ def having(runs: Sequence[Run], where: str, seed: str) -> list[Run]:
     """
     keys = {name: key for key, name in short_names(keys_that_tell_settings_apart(runs, seed), taken=OWN).items()}
     asked = {keys.get(key, key): values for key, values in named_settings(where).items()}
-    found = [run for run in runs if all(has(run, *one) for one in asked.items())]
+    found = [run for run in runs if all(has(run, *condition) for condition in asked.items())]
     if not found:
         raise UserError(
             f"where={where}: none of the {len(runs)} runs has this; they differ in {', '.join([*keys, seed])}"

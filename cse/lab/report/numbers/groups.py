@@ -55,9 +55,11 @@ class Measure:
 class Group:
     """Runs, and the number that they make for each of their seeds.
 
-    distinct: how many runs these are, where a copy, or a run that was made again, is no further one. seeds: {seed:
-    value}. alone: the one value of an encoder that is only scored, and so has no seeds; None if it has seeds. metric:
-    None for values of a config key. unscored: how many finished runs lack the metric.
+    distinct: how many runs these are, where a copy, or a run that was made again, is no further one.
+    seeds: {seed: value}.
+    alone: the one value of an encoder that is only scored, and so has no seeds; None if it has seeds.
+    metric: None for values of a config key.
+    unscored: how many finished runs lack the number.
     """
 
     runs: list[Run]

@@ -45,7 +45,9 @@ ORDER = (BY_EYE, NOT_JUDGED, NOT_RUN, NOT_SEEN, HOLDS, CONTRADICTED)  # as the h
 class ClaimPart(NamedTuple):
     """One comparison of a claim.
 
-    sides: the groups of both cells. lacks: the cells without scores. published: the paper's left minus right.
+    sides: the groups of both cells.
+    lacks: the cells without scores.
+    published: the paper's left minus right.
     effect: ours; its p is NaN if it is no test, and its `why` says so.
     """
 
@@ -98,9 +100,13 @@ class Evidence:
 class JudgedClaim:
     """A line of claims.csv: a claim and what the runs say of it.
 
-    verdict: one word of cse.lab.report.show.look; `verdict_with_parts` says also how many parts it rests on. effect:
-    positive if as claimed; of likeness, the difference. p: by Holm; p_raw: before. part: the one that decided.
-    published_effect: the published one that supports the claim least. published_supports: None for none, or a tie.
+    verdict: one word of cse.lab.report.show.look; `verdict_with_parts` says also how many parts it rests on.
+    effect: positive if as claimed; of likeness, the difference.
+    p: corrected by Holm.
+    p_raw: before the correction.
+    part: the one that decided.
+    published_effect: the published one that supports the claim least.
+    published_supports: None for none, or a tie.
     data: whole, or partial if altered.
     """
 

@@ -92,9 +92,9 @@ def notes_on_cells(
     lines = notes_on_departures(every, spec.held_fixed)
     done = [run for run in runs if run.is_done]
     by_row = {row: [run for run in done if run.matches(line.where)] for row, line in spec.rows.items()}
-    lines += retrieved({row: own[-1] for row, own in by_row.items() if own})
-    for row, own in by_row.items():
-        lines += [f"{row}: {remark}" for remark in no_better_remarks(own) + seen_in_training(own)]
+    lines += retrieved({row: of_row[-1] for row, of_row in by_row.items() if of_row})
+    for row, of_row in by_row.items():
+        lines += [f"{row}: {remark}" for remark in no_better_remarks(of_row) + seen_in_training(of_row)]
     lines += notes_on_seeds(by_score, len(spec.rows), level)
     noted: set[str] = set()
     for (row, column), group in groups.items():
@@ -107,12 +107,12 @@ def notes_on_cells(
 def notes_on_seeds(by_score: Sequence[OneScore], rows: int, level: float) -> list[str]:
     """What seeds show, a line for each column and score that several rows have. rows: of the table that runs fill."""
     lines = []
-    for one in by_score:
-        said = one.spread.in_words(level) if one.spread else ""
-        if said and len(one.groups) == rows:
-            lines.append(f"{one.column}: {said}")
-        elif said and len(one.groups) > 1:
-            lines.append(f"{one.column} of {first_few(list(one.groups))}: {said}")
+    for score in by_score:
+        spread = score.spread.in_words(level) if score.spread else ""
+        if spread and len(score.groups) == rows:
+            lines.append(f"{score.column}: {spread}")
+        elif spread and len(score.groups) > 1:
+            lines.append(f"{score.column} of {first_few(list(score.groups))}: {spread}")
     return lines
 
 

@@ -30,8 +30,11 @@ class Picture:
 class Best:
     """The best setting.
 
-    by: the score that chose it. leading: the score that is shown of it. score: the value of that, as text. doubt: why
-    the setting has not won. again: the command that trains more seeds of it.
+    by: the score that chose it.
+    leading: the score that is shown of it.
+    score: the value of that, as text.
+    doubt: why the setting has not won.
+    again: the command that trains more seeds of it.
     """
 
     setting: str
@@ -46,11 +49,16 @@ class Best:
 class Report:
     """What a report shows.
 
-    sections: tables with notes, in every medium. csv: by file's name; None removes an earlier report's file. best,
-    pending, hint, charts: on the page, and in short on the terminal. pending: the state, the folder and the reason of
-    each run or planned job that is not done. all_runs, log: tables of all runs, on the page alone; the one sorts and
-    filters, the other has what made the numbers. link: the paper's address. start: the command that makes the runs, if
-    none is done. gate: what a gate says, in lines. is_passed: False if it fails the command.
+    sections: tables with notes, in every medium.
+    csv: by file's name; None removes an earlier report's file.
+    best, pending, hint, charts: on the page, and in short on the terminal.
+    pending: the state, the folder and the reason of each run or planned job that is not done.
+    all_runs: a table of all runs, on the page alone, which sorts and filters.
+    log: what made the numbers of all runs, on the page alone.
+    link: the paper's address.
+    start: the command that makes the runs, if none is done.
+    gate: what a gate says, in lines.
+    is_passed: False if it fails the command.
     """
 
     title: str
