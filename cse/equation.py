@@ -44,6 +44,11 @@ def at_least(least: int | str) -> Need:
     return need
 
 
+def multiple_of(letter: str) -> Need:
+    """Once the size of another letter, twice, or more often."""
+    return lambda size, known: "" if size and size % known[letter] == 0 else f"a multiple of {known[letter]}"
+
+
 def even(size: int, known: Known) -> str:
     """A size that has two halves."""
     return "even" if size % 2 else ""

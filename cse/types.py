@@ -48,12 +48,14 @@ class Tokens:
 class Batch:
     """All views of one step, joined in one padded block. The encoder reads the block at once.
 
-    sizes: the number of rows of each view; `tokens` has their sum. known: see Encoded.
+    sizes: the number of rows of each view; `tokens` has their sum. known: see Encoded. source: the name of the source
+    of the rows, in a mixture of several.
     """
 
     tokens: Tokens
     sizes: tuple[int, ...]
     known: dict[str, Tensor] = field(default_factory=dict)
+    source: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class Encoded:
     mlm_nll_B, mlm_count_B: for a view with labels, the sum of -log p(original token) over the masked tokens of a row,
     and the number of these tokens. targets_B: the score of a row from 0 to 1, for text with scores (data.scores).
     teacher_BE: vectors whose products are the cosines of the objective's `teachers`. momentum_BD: the row's vector by
-    the momentum encoder. rows_B: the numbers of the rows in the data, for an objective that reads them.
+    the momentum encoder. rows_B: the numbers of the rows in the data, for an objective that reads them. missing_B: for
+    text with missing negatives, whether the row has no text in this view's column; its vector is that of an empty text.
     """
 
     pooled_BD: Tensor
@@ -83,6 +86,12 @@ class Encoded:
         if "mlm_nll_B" not in self.known:
             raise ValueError("this view was not masked, so it has no language-model loss")
         return self.known["mlm_nll_B"].sum() / self.known["mlm_count_B"].sum().clamp(min=1)
+
+
+def missing_rows(views: list[Encoded]) -> Tensor | None:
+    """Which of the rows of these views are missing, (N,) bool; None if the data has them all."""
+    missing = [view.known["missing_B"] for view in views if "missing_B" in view.known]
+    return torch.cat(missing) if missing else None
 
 
 @dataclass(frozen=True)
@@ -109,8 +118,9 @@ class Objective(Part, nn.Module, ABC):
     """The smallest batch: 2 rows if the loss compares rows, or takes statistics over them."""
     averages_positives: bool = False
     """Whether view 1 may have several rows for each row of view 0. Their mean is the positive (DeCLUTR's spans)."""
-    third_is_negative: bool = False
-    """Whether view 2 is a hard negative, from its own column."""
+    further_are_negatives: bool = False
+    """Whether the views after the second are hard negatives. Each is from its own column, and a row may lack it
+    (missing_B)."""
     pairs_texts: bool = False
     """Whether its views are two different texts of a row, not one text twice. A guide or a score compares them."""
     reads_scores: bool = False
@@ -135,6 +145,14 @@ class Objective(Part, nn.Module, ABC):
 
     def __init__(self) -> None:
         """Do nothing: a subclass may omit super().__init__(), or call it after setting its own modules."""
+
+    def of(self, source: str | None) -> "Objective":
+        """The objective of a batch: itself, but in a mixture that of the batch's source."""
+        return self
+
+    def through_head(self, x_BD: Tensor) -> Tensor:
+        """(B, dim) -> what the loss reads: the head's output, or the embeddings themselves without a head."""
+        return x_BD if self.head is None else self.head(x_BD)
 
     @classmethod
     def views_of(cls, settings: Settings) -> int:

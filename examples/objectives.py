@@ -55,7 +55,7 @@ def projector(dim: int) -> Projector:
 
 OBJECTIVES = {
     "simcse": Recipe(lambda a, b: info_nce(a, b, temperature=0.05), MLPHead),
-    "simcse_sup": Recipe(lambda a, b, hard: info_nce(a, b, temperature=0.05, hard_negatives_BD=hard), MLPHead, views=3),
+    "simcse_sup": Recipe(lambda a, b, hard: info_nce(a, b, temperature=0.05, hard_negatives_ND=hard), MLPHead, views=3),
     "whitenedcse": Recipe(whitened, lambda dim: WhitenedHead(dim, num_groups=dim // 2), views=3),
     "declutr": Recipe(lambda a, b: nt_xent(a, b, temperature=0.05), lambda dim: nn.Identity()),
     "barlow": Recipe(lambda a, b: barlow_twins(a, b, lambd=5e-3).total, projector),

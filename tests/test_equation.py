@@ -31,7 +31,8 @@ LABELS = torch.tensor([0, 1, 1, 2])
 PAIR = {"anchors_BD": X, "positives_BD": Y, "temperature": 0.05}
 
 GOOD = {
-    info_nce: {**PAIR, "hard_negatives_BD": Z, "hard_negative_weight": 0.5},
+    info_nce: {**PAIR, "hard_negatives_ND": torch.cat([Z, X]), "hard_negative_weight": 0.5,
+               "missing_N": torch.arange(8) == 3},
     adnce: {**PAIR, "mu": 0.4, "sigma": 1.0, "weigh_positive": False},
     arccon: {**PAIR, "margin": 10.0},
     esimcse: {"anchors_BD": X, "positives_BD": Y, "queue_QD": Z[:3], "temperature": 0.05, "rows_B": torch.arange(4),
@@ -49,7 +50,8 @@ GOOD = {
     cosent: {"similarities_B": X[:, 0], "targets_B": LABELS, "temperature": 0.05},
     angle_similarity: {"x_BD": X, "y_BD": Y, "reading": "angle"},
     in_batch_negatives: {"x_BD": X, "y_BD": Y, "positive_B": LABELS > 0, "temperature": 0.05},
-    guided: {"views_BD": [X, Y], "guides_BE": [X[:, :5].double(), Y[:, :5].double()], "temperature": 0.05},
+    guided: {"views_BD": [X, Y, Z], "guides_BE": [x[:, :5].double() for x in (X, Y, Z)], "temperature": 0.05,
+             "missing_N": torch.arange(4) == 3},
     listnet: {"student_BB": S, "teacher_BB": S2, "temperature": 0.05, "teacher_temperature": 0.1},
     listmle: {"student_BB": S, "teacher_BB": S2.double(), "temperature": 0.05},
     consistency: {"similarities_BB": S, "temperature": 0.05},
@@ -93,9 +95,14 @@ BAD = {
 LEAST = {
     (adnce, "B"): 2, (dcl, "B"): 2, (barlow_twins, "B"): 2, (vicreg, "B"): 2, (listnet, "B"): 2, (uniformity, "B"): 2,
     (shuffled_group_whitening, "B"): 2, (esimcse, "Q"): 0, (nt_xent, "Q"): 0, (nt_xent_against_memory, "Q"): 4,
-    (multi_positive, "M"): 2, (guided, "M"): 2,
+    (multi_positive, "M"): 2, (guided, "M"): 2, (guided, "N"): 0, (info_nce, "N"): 4,
 }  # fmt: skip
-FEWER = {multi_positive: {"weights": None}, shuffled_group_whitening: {"num_groups": 8}, contrast: {"kind": "supcon"}}
+FEWER = {
+    guided: {"missing_N": None},
+    multi_positive: {"weights": None},
+    shuffled_group_whitening: {"num_groups": 8},
+    contrast: {"kind": "supcon"},
+}
 
 
 def letters_of(name: str, value: object) -> str:
@@ -105,6 +112,8 @@ def letters_of(name: str, value: object) -> str:
 
 def cut(letters: str, value: object, letter: str, size: int) -> object:
     """The tensor, or the list of them, with that size of the letter."""
+    if value is None:
+        return None
     if isinstance(value, list):
         value = value[:size] if letter == "M" else value
         return [cut(letters[1:], x, letter, size) for x in value]
@@ -173,7 +182,7 @@ def test_a_width_without_halves_is_refused():
 
 
 def test_a_call_with_a_wrong_signature_is_pythons_error():
-    for wrong in ((), (X,), (X, Y, 0.05, None, 0.0, 1)):
+    for wrong in ((), (X,), (X, Y, 0.05, None, 0.0, None, 1)):
         with pytest.raises(TypeError):
             info_nce(*wrong)
     with pytest.raises(TypeError):

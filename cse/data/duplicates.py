@@ -12,15 +12,25 @@ from cse.data.rows import TextRows
 
 
 def text_keys(text: TextRows) -> np.ndarray:
-    """(N, C) int64: equal numbers for equal texts of the rows in use. Each process has different numbers."""
+    """(N, C) int64: equal numbers for equal texts of the rows in use. Each process has different numbers. A missing
+    text equals no other."""
     keys = np.fromiter((hash(cell) for cell in text.cells()), np.int64)
-    return keys.reshape(text.num_columns, len(text)).T
+    return apart_if_missing(keys.reshape(text.num_columns, len(text)).T, text.missing_NC)
 
 
 def met(text: TextRows, rows_B: np.ndarray) -> int:
     """How many rows of a batch share a text with another row of the batch."""
     keys = [[hash(cell) for cell in text.texts_of(rows_B, column)] for column in range(text.num_columns)]
-    return int(sharing(np.array(keys).T).sum())
+    missing_BC = None if text.missing_NC is None else text.missing_NC[rows_B]
+    return int(sharing(apart_if_missing(np.array(keys).T, missing_BC)).sum())
+
+
+def apart_if_missing(keys_NC: np.ndarray, missing_NC: np.ndarray | None) -> np.ndarray:
+    """The keys, with another number for each text that is missing."""
+    if missing_NC is not None:
+        keys_NC = keys_NC.copy()
+        keys_NC[missing_NC] = np.arange(missing_NC.sum())
+    return keys_NC
 
 
 def sharing(keys_NC: np.ndarray) -> np.ndarray:

@@ -67,8 +67,34 @@ def check_even_split(batch_size: int, processes: int) -> None:
         )
 
 
-class Batches(Dataset[Batch]):
-    """The batches of a whole run, numbered by step from 0.
+class Steps(Dataset[Batch]):
+    """The batches of a whole run, numbered by step from 0: those of one text (Batches), or of several in turn."""
+
+    steps_per_epoch: int
+    seed: int
+
+    @property
+    def sources(self) -> dict[str, "Batches"]:
+        """The batches of each text, by its name."""
+        raise NotImplementedError
+
+    def provenance(self) -> dict[str, object]:
+        """What the run learns from, JSON-ready; see TextRows.provenance."""
+        raise NotImplementedError
+
+    def inputs(self) -> dict[str, str]:
+        """Digests of what the run learns from, by their names in messages."""
+        raise NotImplementedError
+
+    def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
+        """The batches of steps first..last-1, made ahead by `workers` processes (0: by this one)."""
+        if workers:  # the tokenizer's thread pool would not survive a fork
+            os.environ["TOKENIZERS_PARALLELISM"] = "false"
+        return prefetch(self, range(first, last), workers, pin)
+
+
+class Batches(Steps):
+    """The batches of one text, numbered by step from 0.
 
     text: prepared, and tokenised if the augmentation works on tokens. num_views, masking, reads_rows, min_rows: the
     objective's. mask: not called if masking is "none". batch_size: rows of the global batch; this process makes part
@@ -123,6 +149,19 @@ class Batches(Dataset[Batch]):
         self.keys_NC = text_keys(text) if no_duplicates else None
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
 
+    @property
+    def sources(self) -> dict[str, "Batches"]:
+        """See Steps."""
+        return {self.text.name: self}
+
+    def provenance(self) -> dict[str, object]:
+        """See Steps."""
+        return self.text.provenance()
+
+    def inputs(self) -> dict[str, str]:
+        """See Steps."""
+        return self.text.inputs() | ({} if self.teacher is None else self.teacher.inputs())
+
     def rows_of(self, step: int) -> np.ndarray:
         """The rows of a global batch. The last batch of an epoch may be smaller.
 
@@ -155,11 +194,14 @@ class Batches(Dataset[Batch]):
     def _known(self, sequences: View) -> dict[str, torch.Tensor]:
         """Further data of each sequence; see cse.types.Encoded."""
         rows_B = np.array([one.row for one in sequences])
+        columns_B = np.array([one.column for one in sequences])
         known = {"targets_B": self.text.targets_N[rows_B]} if self.text.scores else {}
+        if self.text.missing_NC is not None:
+            known["missing_B"] = self.text.missing_NC[rows_B, columns_B]
         if self.reads_rows:
             known["rows_B"] = rows_B
         if self.teacher is not None:
-            known["teacher_BE"] = self.teacher(rows_B, np.array([one.column for one in sequences]))
+            known["teacher_BE"] = self.teacher(rows_B, columns_B)
         return {name: torch.from_numpy(value) for name, value in known.items()}
 
     def views(self, rows_B: np.ndarray, epoch: int) -> list[View]:
@@ -177,7 +219,8 @@ class Batches(Dataset[Batch]):
         views: list[View] = [[] for _ in self.columns]
         for number, (view, column) in enumerate(zip(views, self.columns, strict=True)):
             for row, ids in zip(rows_B.tolist(), cells[column], strict=True):
-                made = ids if number < kept else self._augmented(ids, self._rng(epoch, row, number))
+                as_it_is = number < kept or self.text.lacks(row, column)
+                made = ids if as_it_is else self._augmented(ids, self._rng(epoch, row, number))
                 view.append(Sequence(row, column, made))
         return views
 
@@ -196,8 +239,11 @@ class Batches(Dataset[Batch]):
     def check_texts(self) -> None:
         """Raise UserError if a view is empty in all of the first rows: one empty text may be chance, all are a mistake.
         Log a warning for truncated views."""
-        made = [views for _, views in self._texts(self.rows[:FIRST], 0)]
-        if any(not "".join(chain.from_iterable(view)).strip() for view in zip(*made, strict=True)):
+        rows = self.rows[:FIRST]
+        made = [views for _, views in self._texts(rows, 0)]
+        empty = [not "".join(chain.from_iterable(view)).strip() for view in zip(*made, strict=True)]
+        missing = [all(self.text.lacks(row, column) for row in rows) for column in self.columns]
+        if any(is_empty and not is_missing for is_empty, is_missing in zip(empty, missing, strict=True)):
             raise UserError(f"{class_name(type(self.augmentation))}.views left no text in any of {len(made)} rows")
         texts = [text for views in made for view in views for text in view]
         cut = sum(len(ids) > self.max_length for ids in self.tokenizer(texts, MANY))
@@ -219,7 +265,10 @@ class Batches(Dataset[Batch]):
         if len(cells) == 1:
             views = self._made(cells[0], self.num_views, self._rng(epoch, row, 0))
         else:
-            views = [self._made(cells[c], 1, self._rng(epoch, row, c))[0] for c in self.columns]
+            views = [
+                [cells[c]] if self.text.lacks(row, c) else self._made(cells[c], 1, self._rng(epoch, row, c))[0]
+                for c in self.columns
+            ]
         return [[cells[0]], *views[1:]] if augmentation.keeps_first else views
 
     def _made(self, text: str, count: int, rng: np.random.Generator) -> list[list[str]]:
@@ -256,12 +305,6 @@ class Batches(Dataset[Batch]):
         if self.tokenizer.room is not None and len(row) > self.tokenizer.room:
             raise UserError(f"{says} return a row that the encoder can read: {self.tokenizer.room} tokens at most")
         return row
-
-    def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
-        """The batches of steps first..last-1, prefetched by `workers` processes (0: made by this process)."""
-        if workers:  # the tokenizer's thread pool would not survive a fork
-            os.environ["TOKENIZERS_PARALLELISM"] = "false"
-        return prefetch(self, range(first, last), workers, pin)
 
     def _masked(self, views: list[View], epoch: int) -> View:
         """Masked copies of all sequences of these views, row after row. The draws of a row are one stream."""

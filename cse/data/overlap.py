@@ -8,8 +8,8 @@ import hashlib
 import string
 import unicodedata
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Mapping, Sequence
+from typing import NotRequired, cast
 
 from typing_extensions import TypedDict
 
@@ -26,13 +26,14 @@ OTHER = bytes(byte for byte in range(128) if not chr(byte).isalnum())
 class Overlap(TypedDict):
     """texts: the number of training texts. found: how many of them occur in any evaluation set. sets: how many occur in
     each set. unread: evaluators with texts that are not known beforehand (MTEB's). duplicates: how many rows share a
-    text with another row."""
+    text with another row. sources: the counts of each source of a mixture."""
 
     texts: int
     found: int
     sets: dict[str, int]
     unread: list[str]
     duplicates: int
+    sources: NotRequired[dict[str, "Overlap"]]
 
 
 def overlap(text: TextRows, evaluators: Mapping[str, Evaluator]) -> Overlap:
@@ -47,6 +48,22 @@ def overlap(text: TextRows, evaluators: Mapping[str, Evaluator]) -> Overlap:
     found = count_overlap(text, sets)
     write_json(kept, found)
     return found
+
+
+def overlap_of_all(texts: Sequence[TextRows], evaluators: Mapping[str, Evaluator]) -> Overlap:
+    """The counts of several texts together, and those of each by its name; of one text, its own."""
+    each = {text.name: overlap(text, evaluators) for text in texts}
+    found = list(each.values())
+    if len(found) == 1:
+        return found[0]
+    return Overlap(
+        texts=sum(one["texts"] for one in found),
+        found=sum(one["found"] for one in found),
+        sets={name: sum(one["sets"][name] for one in found) for name in found[0]["sets"]},
+        unread=found[0]["unread"],
+        duplicates=sum(one["duplicates"] for one in found),
+        sources=each,
+    )
 
 
 def count_overlap(text: TextRows, sets: Mapping[str, set[bytes]]) -> Overlap:

@@ -34,8 +34,8 @@ class TextRows:
     cache: the folder of all texts. digest: a digest of the source, and the name of the rows' folder in the cache.
     content: the checksums of the files in that folder. checksums: SHA-256 of the local files.
     texts: all rows, by column. chosen: the numbers of the rows in use. left_out: the number of unusable rows.
-    targets_N: the numbers beside the rows in use. token_ids: the ids of all rows, by column, if `tokenized` has made
-    them.
+    targets_N: the numbers beside the rows in use. missing_NC: which cells of the rows in use have no text, if hard
+    negatives are missing. token_ids: the ids of all rows, by column, if `tokenized` has made them.
     """
 
     name: str
@@ -51,6 +51,7 @@ class TextRows:
     chosen: np.ndarray
     left_out: int
     targets_N: np.ndarray
+    missing_NC: np.ndarray | None = None
     token_ids: list[Ragged] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -73,6 +74,10 @@ class TextRows:
     def text(self, i: int, column: int = 0) -> str:
         """The text of row i in that column."""
         return self.texts[column][self.chosen[i]].tobytes().decode()
+
+    def lacks(self, i: int, column: int) -> bool:
+        """Whether row i has no text in that column."""
+        return self.missing_NC is not None and bool(self.missing_NC[i, column])
 
     def texts_of(self, rows_B: np.ndarray, column: int = 0) -> list[str]:
         """The texts of these rows in that column."""

@@ -52,9 +52,9 @@ class Stsb(Text):
             raise MissingResource(f"{file} is missing: `senteval` must be SentEval's downstream/ folder")
         return self.of_function(partial(self.pairs, file), copy=str(file))
 
-    def read(self, found: Found | None = None) -> TextRows:
+    def read(self, found: Found | None = None, required: int | None = None) -> TextRows:
         """See Text. Raises UserError if the number of pairs is not the official number."""
-        rows = super().read(found)
+        rows = super().read(found, required)
         number = len(rows.texts[0])
         if number != STSB_ROWS["train"] and not self.allow_partial:
             raise UserError(

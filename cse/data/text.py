@@ -5,6 +5,7 @@
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -34,7 +35,7 @@ from cse.data.readers import (
 )
 from cse.data.rows import TextRows
 from cse.data.score_column import ScoreColumn
-from cse.data.usable import Empty, Notes, note_faults, usable_rows
+from cse.data.usable import Empty, Notes, missing_rows, note_faults, usable_rows
 from cse.errors import RunError, UserError, class_name, in_short, naming
 from cse.files import sha256
 from cse.needs import FileNeed, Need, Part, Place, Settings
@@ -42,6 +43,8 @@ from cse.progress import showing, track
 from cse.ranges import Cache, Count, Encoding, Ends, File, Mark, Name, Natural, PositiveShare, Seed
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
+
+log = logging.getLogger(__name__)
 
 VERSION = 3  # a part of each cache's key: increase it if the result of the readers, `fault` or `tokenized` changes
 
@@ -167,8 +170,11 @@ class Text(Part):
             check_available(self.name)
         return found
 
-    def read(self, found: Found | None = None) -> TextRows:
+    def read(self, found: Found | None = None, required: int | None = None) -> TextRows:
         """Read the source that `find` opened, or its cache.
+
+        required: how many columns must have a text in each row; None: all. A row may lack a text in a later column
+        (TextRows.missing_NC), unless `empty` keeps what is there.
 
         Raises the errors of `find`. Raises UserError if the source cannot be read, changes while it is read (then no
         cache is left), has fewer than two rows, or has too many unusable rows (`empty`).
@@ -185,7 +191,8 @@ class Text(Part):
             kept = cache_columns(self.cache / found.digest, encoded, files, "uint8", notes)
         if "faults" not in kept.notes:
             raise UserError(f"{self.cache / found.digest} is a cache of an older version: delete it")
-        usable = usable_rows(kept.notes, self.empty, self.name)
+        optional = [] if required is None or self.empty == "keep" else self.column_names[required:]
+        usable = usable_rows(kept.notes, self.empty, self.name, optional)
         chosen = usable[chosen_rows(len(usable), self.limit, self.limit_seed)]
         if len(chosen) < 2:
             where = self.path or found.place or self.identity
@@ -212,7 +219,22 @@ class Text(Part):
             chosen=chosen,
             left_out=len(texts[0]) - len(usable),
             targets_N=targets_N,
+            missing_NC=self.missing(kept.notes, optional, chosen),
         )
+
+    def missing(self, notes: Notes, optional: Sequence[str], chosen: np.ndarray) -> np.ndarray | None:
+        """(N, C) bool: which cells of the chosen rows have no text, in the optional columns; None if all have one. Logs
+        how many."""
+        missing_NC = np.zeros((len(chosen), self.num_columns), bool)
+        for name in optional:
+            missing_N = np.isin(chosen, missing_rows(notes, name))
+            missing_NC[:, self.column_names.index(name)] = missing_N
+            if missing_N.all():
+                log.warning("data=%s: no row has a text in %s, which gives no negatives", self.name, name)
+            elif missing_N.any():
+                said = f"{missing_N.sum():,} of {len(chosen):,} rows have no text in {name}: one negative fewer"
+                log.info("data=%s: %s", self.name, said)
+        return missing_NC if missing_NC.any() else None
 
     def open_source(self) -> Found:
         """The opened source: its rows without noise, and their digest."""

@@ -58,13 +58,26 @@ def fault(cell: str) -> str | None:
     return None if VISIBLE.search(cell) else "is empty" if cell == " " else "has nothing visible"
 
 
-def usable_rows(notes: Notes, empty: Empty | None, where: str) -> np.ndarray:
+def missing_reasons(column: str) -> set[str]:
+    """The faults of a column's cell that say that there is no text. NUL is not among them: it shows a broken file."""
+    return {f"{column} {why}" for why in ("is empty", "has nothing visible", *(f"is {word}" for word in MISSING))}
+
+
+def missing_rows(notes: Notes, column: str) -> list[int]:
+    """The numbers of the rows that have no text in a column."""
+    faults = notes["faults"]
+    return [row for reason in missing_reasons(column) for row in faults.get(reason, [])]
+
+
+def usable_rows(notes: Notes, empty: Empty | None, where: str, optional: Sequence[str] = ()) -> np.ndarray:
     """The numbers of the rows to use, in order (int64). Logs how many are unusable, and why.
 
-    empty: data.empty, see conf/data/text.yaml. where: the name of the data. Raises UserError if there are more unusable
-    rows than `empty` allows. The error has the reasons and says what to do.
+    empty: data.empty, see conf/data/text.yaml. where: the name of the data. optional: the columns in which a row may
+    have no text. Raises UserError if there are more unusable rows than `empty` allows. The error has the reasons and
+    says what to do.
     """
-    total, faults = notes["rows"], notes["faults"]
+    total, allowed = notes["rows"], set().union(*map(missing_reasons, optional))
+    faults = {reason: rows for reason, rows in notes["faults"].items() if reason not in allowed}
     unusable = sorted(set().union(*faults.values()))
     if not unusable:
         return np.arange(total)

@@ -65,7 +65,7 @@ class ADNCE(Contrast):
     def __init__(
         self,
         dim: int,
-        head: Callable[[int], nn.Module],
+        head: Callable[[int], nn.Module] | None,
         temperature: Positive,
         mu: float,
         sigma: Positive,

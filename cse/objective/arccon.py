@@ -54,5 +54,5 @@ def arccon(anchors_BD: Tensor, positives_BD: Tensor, temperature: Positive, marg
 class ArcCon(Contrast):
     """ArcCon of two views. margin: degrees."""
 
-    def __init__(self, dim: int, head: Callable[[int], nn.Module], temperature: Positive, margin: Margin):
+    def __init__(self, dim: int, head: Callable[[int], nn.Module] | None, temperature: Positive, margin: Margin):
         super().__init__(dim, head, partial(arccon, temperature=temperature, margin=margin))

@@ -55,7 +55,7 @@ class Barlow(TwoViews):
     def __init__(
         self,
         dim: int,
-        head: Callable[[int], nn.Module],
+        head: Callable[[int], nn.Module] | None,
         lambd: NonNegative,
         eps: NonNegative,
         products: Precision = "fp32",

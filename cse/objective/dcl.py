@@ -46,7 +46,9 @@ def dcl(z1_BD: Tensor, z2_BD: Tensor, temperature: Positive, sigma: Positive | N
 class DCL(Contrast):
     """DCL of two views. Both views are anchors. With a sigma: DCLW."""
 
-    def __init__(self, dim: int, head: Callable[[int], nn.Module], temperature: Positive, sigma: Positive | None):
+    def __init__(
+        self, dim: int, head: Callable[[int], nn.Module] | None, temperature: Positive, sigma: Positive | None
+    ):
         super().__init__(dim, head, partial(dcl, temperature=temperature, sigma=sigma))
 
     def negatives(self, anchors: int) -> int:

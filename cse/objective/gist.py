@@ -5,31 +5,41 @@
 
 A negative is left out of K_i if the guide finds it more similar than the row's own pair: sim_guide > sim_guide(q_i,
 p_i).
-Equal similarities are kept, as in the paper: a positive of several rows is a negative of each. B is the number of rows
-in the global batch, D the width, and E the width of the guide's vectors.
+Equal similarities are kept, as in the paper: a positive of several rows is a negative of each. n are the hard
+negatives, any number of each row. B is the number of rows in the global batch, N that of all hard negatives, D the
+width, and E the width of the guide's vectors.
 """
 
 from typing import Annotated
 
 import torch
-from annotated_types import Ge, Le
+from annotated_types import Ge
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
-from cse.equation import at_least, equation
+from cse.equation import Known, at_least, equation, real
 from cse.objective.blockwise import blockwise
 from cse.ranges import AnyPooling, EncoderName, Positive
 from cse.tensors import full_precision
-from cse.types import Encoded, Loss, Objective
+from cse.types import Encoded, Loss, Objective, missing_rows
 
 TIE = 1e-6  # a larger difference of cosines is no tie; sums and matrix products round the same cosine differently
 
 
-@equation(M=at_least(2))
-def guided(views_BD: list[Tensor], guides_BE: list[Tensor], temperature: Positive) -> Tensor:
+def of_all_negatives(size: int, known: Known) -> str:
+    """As many as the rows of the views after the second."""
+    wanted = (known["M"] - 2) * known["B"]
+    return "" if size == wanted else f"{wanted}, of {known['M'] - 2} hard negatives a row"
+
+
+@equation(M=at_least(2), N=of_all_negatives, missing_N=real)
+def guided(
+    views_BD: list[Tensor], guides_BE: list[Tensor], temperature: Positive, missing_N: Tensor | None = None
+) -> Tensor:
     """The mean of l_i, a scalar.
 
     views_BD: queries, positives and, optionally, hard negatives. guides_BE: the guide's vectors of the same texts.
+    missing_N: which of the hard negatives, view after view, are missing.
 
     For example:
 
@@ -52,6 +62,8 @@ def guided(views_BD: list[Tensor], guides_BE: list[Tensor], temperature: Positiv
         of_positives_bB = positives_BD[some] @ positives_BD.T
         left_out_bC = guide_BE[some] @ guide_others_CE.T > most_B1[some]
         left_out_bB = guide_positives_BE[some] @ guide_positives_BE.T > most_B1[some]
+        if missing_N is not None:
+            left_out_bC[:, 2 * rows :] |= missing_N
         left_out_bC[:, start:].fill_diagonal_(False)  # the pair itself
         left_out_bC[:, rows + start :].fill_diagonal_(True)  # no row is its own negative
         left_out_bB[:, start:].fill_diagonal_(True)
@@ -63,33 +75,35 @@ def guided(views_BD: list[Tensor], guides_BE: list[Tensor], temperature: Positiv
 
 
 class Gist(Objective):
-    """GISTEmbed on the pooled embeddings of two views, or of three with hard negatives.
+    """GISTEmbed on the pooled embeddings of two views, or of more with hard negatives.
 
-    teacher: the guide, any checkpoint that model.name accepts. teacher_pooling: None for the pooling that it records.
+    num_views: anchor, positive and negatives; None: one view for each column of the data. teacher: the guide, any
+    checkpoint that model.name accepts. teacher_pooling: None for the pooling that it records.
     """
 
     min_rows = 2
-    third_is_negative = True
+    further_are_negatives = True
     pairs_texts = True
 
     def __init__(
         self,
         dim: int,
-        num_views: Annotated[int, Ge(2), Le(3)],
+        num_views: Annotated[int, Ge(2)] | None,
         temperature: Positive,
         teacher: EncoderName,
         teacher_pooling: AnyPooling | None,
     ):
         super().__init__()
-        self.num_views = num_views
+        self.num_views = num_views or 2
         self.temperature = temperature
         self.teachers, self.teacher_pooling = {teacher: 1.0}, teacher_pooling
 
     def forward(self, views: list[Encoded]) -> Loss:
         """The loss of one global batch."""
         guides_BE = [view.known["teacher_BE"] for view in views]
+        missing_N = missing_rows(views[2:])
         with full_precision(*(view.pooled_BD for view in views), *guides_BE) as exact:
-            return Loss(guided(list(exact[: len(views)]), list(exact[len(views) :]), self.temperature))
+            return Loss(guided(list(exact[: len(views)]), list(exact[len(views) :]), self.temperature, missing_N))
 
     def negatives(self, anchors: int) -> int:
         """The largest number: other positives, other queries, positives of the positive, and all hard negatives."""

@@ -1,37 +1,41 @@
 """SimCSE (arXiv:2104.08821), Eq. 4 (two dropout views of a sentence) and Eq. 5 (entailment pair and hard negative).
 
-    l_i = -log  exp(sim(h_i, h_i+) / t)  /  sum_j [ exp(sim(h_i, h_j+) / t) + a^[i=j] exp(sim(h_i, h_j-) / t) ]
+    l_i = -log  exp(sim(h_i, h_i+) / t)  /  sum_j [ exp(sim(h_i, h_j+) / t) + sum_k a^[i=j] exp(sim(h_i, h_jk-) / t) ]
 
-B is the number of rows in the global batch, D the width. sim is the cosine and t the temperature. log a is
-hard_negative_weight; the authors' code adds it to the logit. The loss is the mean of l_i, in one direction only: from
-anchors to positives.
+B is the number of rows in the global batch, D the width, K the number of hard negatives of a row (1 in the paper), and
+N = K B. sim is the cosine and t the temperature. log a is hard_negative_weight; the authors' code adds it to the logit.
+A missing negative adds nothing. The loss is the mean of l_i, in one direction only: from anchors to positives.
 """
 
 from collections.abc import Callable
 from typing import Annotated
 
 import torch
-from annotated_types import Ge, Le
+from annotated_types import Ge
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
-from cse.equation import equation
+from cse.equation import equation, multiple_of, real
 from cse.errors import UserError
 from cse.objective.blockwise import blockwise
 from cse.ranges import NonNegative, Positive
 from cse.tensors import full_precision
-from cse.types import Encoded, Loss, Objective
+from cse.types import Encoded, Loss, Objective, missing_rows
 
 
-@equation()
+@equation(N=multiple_of("B"), missing_N=real)
 def info_nce(
     anchors_BD: Tensor,
     positives_BD: Tensor,
     temperature: Positive,
-    hard_negatives_BD: Tensor | None = None,
+    hard_negatives_ND: Tensor | None = None,
     hard_negative_weight: float = 0.0,
+    missing_N: Tensor | None = None,
 ) -> Tensor:
-    """The mean of l_i over the batch, a scalar. Each hard negative is compared with all B anchors (Eq. 5).
+    """The mean of l_i over the batch, a scalar.
+
+    hard_negatives_ND: every row's first, then every row's second, and so on. Each is compared with all B anchors
+    (Eq. 5). missing_N: which of them are missing.
 
     For example:
 
@@ -42,65 +46,75 @@ def info_nce(
     """
     anchors_BD = normalize(anchors_BD, dim=1)
     others_CD = normalize(positives_BD, dim=1)
-    if hard_negatives_BD is not None:
-        others_CD = torch.cat([others_CD, normalize(hard_negatives_BD, dim=1)])
+    rows = len(anchors_BD)
+    if hard_negatives_ND is not None:
+        others_CD = torch.cat([others_CD, normalize(hard_negatives_ND, dim=1)])
 
     def losses(start: int, end: int) -> Tensor:
         logits_bC = anchors_BD[start:end] @ others_CD.T / temperature
-        if hard_negatives_BD is not None:
-            logits_bC[:, len(anchors_BD) + start :].diagonal().add_(hard_negative_weight)
+        for first in range(rows, len(others_CD), rows):  # each row's own first negative, own second, ...
+            logits_bC[:, first + start :].diagonal().add_(hard_negative_weight)
+        if missing_N is not None:
+            logits_bC[:, rows:].masked_fill_(missing_N, -torch.inf)
         return cross_entropy(logits_bC, torch.arange(start, end, device=logits_bC.device), reduction="none")
 
-    return blockwise(losses, len(anchors_BD), len(others_CD)).mean()
+    return blockwise(losses, rows, len(others_CD)).mean()
 
 
 class Simcse(Objective):
-    """SimCSE, unsupervised (two views) and supervised (pairs, or pairs with hard negatives).
+    """SimCSE, unsupervised (two views) and supervised (pairs, or pairs with any number of hard negatives).
 
-    head: a partial of a module; it is called with `dim`. keep_head: whether the head stays at test time (supervised) or
-    is dropped (unsupervised). mlm_weight: the weight of the masked-language-model loss on masked copies of all views; 0
-    for none.
+    num_views: anchor, positive and negatives; None: one view for each column of the data, two of plain text.
+    head: a partial of a module; it is called with `dim`. None: the loss reads the embeddings. keep_head: whether the
+    head stays at test time (supervised) or is dropped (unsupervised). mlm_weight: the weight of the
+    masked-language-model loss on masked copies of all views; 0 for none. symmetric: the loss is the mean of l and of
+    the same from positives to anchors, without the hard negatives (sentence-transformers'
+    MultipleNegativesSymmetricRankingLoss).
     """
 
     min_rows = 2
-    third_is_negative = True
+    further_are_negatives = True
 
     def __init__(
         self,
         dim: int,
-        num_views: Annotated[int, Ge(2), Le(3)],
+        num_views: Annotated[int, Ge(2)] | None,
         temperature: Positive,
-        head: Callable[[int], nn.Module],
+        head: Callable[[int], nn.Module] | None,
         keep_head: bool,
         hard_negative_weight: float,
         mlm_weight: NonNegative,
+        symmetric: bool = False,
     ):
         super().__init__()
-        self.num_views = num_views
+        self.num_views = num_views or 2
         self.masking = "copies" if mlm_weight else "none"
         self.temperature = temperature
-        self.head: nn.Module = head(dim)
+        self.head = None if head is None else head(dim)
         self.keep_head = keep_head
-        if hard_negative_weight and num_views < 3:
-            raise UserError("it needs `num_views`=3", key="hard_negative_weight", value=hard_negative_weight)
+        if hard_negative_weight and self.num_views < 3:
+            why = "it needs hard negatives, columns after the second (`num_views`=3)"
+            raise UserError(why, key="hard_negative_weight", value=hard_negative_weight)
         self.hard_negative_weight = hard_negative_weight
-        self.mlm_weight = mlm_weight
+        self.mlm_weight, self.symmetric = mlm_weight, symmetric
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """Eq. 4 for two views, Eq. 5 for three, plus the weighted MLM loss. The last view holds the masked copies."""
-        h_MBD = [self.head(view.pooled_BD) for view in views[: self.num_views]]
+        """Eq. 4 for two views, Eq. 5 for more, plus the weighted MLM loss. The last view holds the masked copies."""
+        missing_N = missing_rows(views[2 : self.num_views])
+        h_MBD = [self.through_head(view.pooled_BD) for view in views[: self.num_views]]
         with full_precision(*h_MBD) as (anchors_BD, positives_BD, *hard):
-            hard_negatives_BD = hard[0] if hard else None
-            contrastive = info_nce(
-                anchors_BD, positives_BD, self.temperature, hard_negatives_BD, self.hard_negative_weight
-            )
+            negatives_ND = torch.cat(hard) if hard else None
+            weight = self.hard_negative_weight
+            contrastive = info_nce(anchors_BD, positives_BD, self.temperature, negatives_ND, weight, missing_N)
+            if self.symmetric:
+                contrastive = (contrastive + info_nce(positives_BD, anchors_BD, self.temperature)) / 2
         if not self.mlm_weight:
             return Loss(contrastive, {"contrastive": contrastive})
         mlm = views[-1].mlm_loss()
         return Loss(contrastive + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
     def negatives(self, anchors: int) -> int:
-        """All rows of the other views except the anchor's own positive."""
+        """All rows of the other views except the anchor's own positive, if none is missing."""
         return (self.num_views - 1) * anchors - 1
 
     def test_head(self) -> nn.Module | None:

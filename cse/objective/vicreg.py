@@ -89,7 +89,7 @@ class Vicreg(TwoViews):
     def __init__(
         self,
         dim: int,
-        head: Callable[[int], nn.Module],
+        head: Callable[[int], nn.Module] | None,
         invariance: NonNegative,
         variance: NonNegative,
         covariance: NonNegative,

@@ -118,7 +118,7 @@ class Training:
     def _restore(self, tensors: dict[str, Tensor], about: Json, seed: int) -> None:
         """Load the content of last/. seed: for a process without a random state there."""
         checkpoint.restore(tensors, self.modules, self.update.plain_optimizers())
-        self.losses.sums, self.losses.steps = dict(self.state.loss_sums), self.state.summed_steps
+        self.losses.restore(self.state)
         if self.accelerator.scaler is not None and about["scaler"]:  # fp16
             self.accelerator.scaler.load_state_dict(about["scaler"])
         rank, saved = self.accelerator.process_index, len(about["python_random"])

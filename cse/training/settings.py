@@ -10,7 +10,7 @@ from zlib import crc32
 import torch
 from annotated_types import Ge, Gt, Lt
 
-from cse.data.loader import Batches
+from cse.data.loader import Steps
 from cse.errors import UserError
 from cse.model.encoder import Encoder
 from cse.ranges import BelowOne, Count, Mark, Name, Natural, NonNegative, Positive
@@ -75,21 +75,19 @@ class Parts:
     encoder: Encoder
     objective: Objective
     augmentation: Augmentation
-    batches: Batches
+    batches: Steps
     aux: AuxModality | None
     evaluators: dict[str, Evaluator]
 
     def provenance(self) -> dict[str, object]:
         """The training data, JSON-ready: the text and, under aux_modality, images or sound."""
-        about = self.batches.text.provenance()
+        about = self.batches.provenance()
         return about if self.aux is None else about | {"aux_modality": self.aux.provenance()}
 
     def inputs(self) -> dict[str, str]:
         """Digests of all inputs of the run, by their names in messages. WEIGHTS is over all weights. If some weights
         are frozen, it is only over these, because last/ does not hold them."""
-        found = self.batches.text.inputs() | self.augmentation.inputs()
-        for part in (self.aux, self.batches.teacher):
-            found |= {} if part is None else part.inputs()
+        found = self.batches.inputs() | self.augmentation.inputs() | (self.aux.inputs() if self.aux else {})
         words = repr(sorted(self.encoder.tokenizer.hf.get_vocab().items()))
         found["the vocabulary of model.name"] = f"{crc32(words.encode()):08x}"
         config = self.encoder.backbone.config
@@ -108,8 +106,8 @@ class State:
     """The progress of a run, and the best so far. last/ holds it as JSON.
 
     best_score: the score of trainer.select, at best_step. best_sum: the checksum of the exported weights, if known.
-    curve: (step, dev scores) of every evaluation. seconds, tokens: of training so far. loss_sums: sums over
-    summed_steps; their mean is not logged yet.
+    curve: (step, dev scores) of every evaluation. seconds, tokens: of training so far. loss_sums: sums over loss_counts
+    steps each; their means are not logged yet. summed_steps: the count of all sums, as an older edition saved it.
     """
 
     step: Natural = 0
@@ -120,6 +118,7 @@ class State:
     seconds: NonNegative = 0.0
     tokens: Natural = 0
     loss_sums: dict[str, float] = field(default_factory=dict)
+    loss_counts: dict[str, Natural] = field(default_factory=dict)
     summed_steps: Natural = 0
 
     @property

@@ -20,9 +20,9 @@ from cse.tensors import seeded
 from cse.training import optim
 from cse.training.distributed import average_gradients
 from cse.training.momentum import MomentumEncoder
-from cse.training.settings import Parts, Trainer, in_steps
+from cse.training.settings import Parts, State, Trainer, in_steps
 from cse.training.step import Chunks, chunked_step, plain_step
-from cse.types import AuxModality, Batch, Encoded
+from cse.types import AuxModality, Batch, Encoded, Loss
 
 Metrics = dict[str, Tensor | float]
 """The numbers of a step, by name. Tensors stay on their device: reading one would wait for the device."""
@@ -34,24 +34,32 @@ ANY_ENCODER = ("bias", *optim.NORMS)
 
 
 class MeanLosses:
-    """The mean of each loss over the steps since the last multiple of `every`, without waiting for the device."""
+    """The mean of each loss over the steps since the last multiple of `every`, without waiting for the device. A loss
+    of a mixture's source is not in every step."""
 
     def __init__(self, every: int):
-        self.every, self.steps = every, 0
+        self.every = every
         self.sums: Metrics = {}
+        self.counts: dict[str, int] = {}
 
     def add(self, step: int, values: Metrics) -> Metrics:
         """The means up to update number `step` (from 1). values: of that update; rates and norms are left out."""
         if (step - 1) % self.every == 0:
-            self.sums, self.steps = {}, 0
-        losses = {name: value for name, value in values.items() if not name.endswith(("lr", "grad_norm"))}
-        self.sums = {name: self.sums.get(name, 0.0) + value for name, value in losses.items()}
-        self.steps += 1
-        return {name: total / self.steps for name, total in self.sums.items()}
+            self.sums, self.counts = {}, {}
+        for name, value in values.items():
+            if not name.endswith(("lr", "grad_norm")):
+                self.sums[name] = self.sums.get(name, 0.0) + value
+                self.counts[name] = self.counts.get(name, 0) + 1
+        return {name: total / self.counts[name] for name, total in self.sums.items()}
 
     def saved(self) -> Json:
         """As the State of a checkpoint holds them."""
-        return {"loss_sums": {name: float(total) for name, total in self.sums.items()}, "summed_steps": self.steps}
+        return {"loss_sums": {name: float(total) for name, total in self.sums.items()}, "loss_counts": self.counts}
+
+    def restore(self, state: State) -> None:
+        """Continue from what a checkpoint holds; that of an older edition has one count for all."""
+        self.sums = dict(state.loss_sums)
+        self.counts = dict(state.loss_counts) or dict.fromkeys(self.sums, state.summed_steps)
 
 
 class Update:
@@ -98,18 +106,21 @@ class Update:
         momentum = cast(MomentumEncoder | None, self.modules.get("momentum"))
         if momentum is not None:
             momentum.follow(self.encoder)
+        losses: dict[str, list[Tensor]] = {}
         for _ in range(self.trainer.accumulate):
             batch = next(batches)
             with self.accelerator.autocast():
                 if momentum is not None:
                     momentum_BD = momentum(batch.tokens, self.chunks)
                     batch = replace(batch, known=batch.known | {"momentum_BD": momentum_BD})
-                loss, views = self.text_step(self.text_encoder, self.objective, batch, self.backward)
+                objective = self.objective.of(batch.source)
+                loss, views = self.text_step(self.text_encoder, objective, batch, self.backward)
             if self.trainer.compile and self.trainer.accumulate > 1:  # compiled code may overwrite its last gradients
                 for parameter in self.encoder.parameters():
                     parameter.grad = None if parameter.grad is None else parameter.grad.clone()
-            for name, part in {"loss": loss.total, **loss.parts}.items():
-                metrics[name] = metrics.get(name, 0.0) + part.detach() / self.trainer.accumulate
+            for name, part in by_name(loss, batch.source).items():
+                losses.setdefault(name, []).append(part.detach())
+        metrics |= {name: sum(part / len(parts) for part in parts) for name, parts in losses.items()}
         if self.joint and self.aux is not None:
             metrics |= self.aux_backward(self.aux, step, next(aux_batches))
         lr = optim.learning_rate(self.trainer.schedule, self.trainer.lr, step, self.steps, self.warmup)
@@ -171,6 +182,13 @@ class Update:
         return self.accelerator.prepare(
             optim.adamw(modules, how.lr, betas=how.betas, eps=how.eps, weight_decay=weight_decay, no_decay=no_decay)
         )
+
+
+def by_name(loss: Loss, source: str | None) -> dict[str, Tensor]:
+    """The numbers of a loss by the names that they are logged under; those of a source end in its name."""
+    if source is None:
+        return {"loss": loss.total, **loss.parts}
+    return {"loss": loss.total, **{f"{name}/{source}": x for name, x in {"loss": loss.total, **loss.parts}.items()}}
 
 
 def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> None:

@@ -288,3 +288,31 @@ def test_an_augmentation_that_leaves_no_text_is_refused(make):
     mine.share = 1.0
     with pytest.raises(UserError, match=r"Mine\.views left no text in any of 16 rows"):
         make(augmentation=mine).check_texts()
+
+
+class Backwards(Augmentation):
+    level = "text"
+
+    def views(self, text, num_views, rng):
+        return [" ".join(reversed(text.split()))] * num_views
+
+
+@pytest.mark.parametrize("augmentation", [Shuffle(1.0, "round", 2, "count", None), Backwards()])
+def test_a_missing_text_is_marked_and_not_augmented(make, augmentation):
+    batches = make(rows=12, columns=3, num_views=3, augmentation=augmentation)
+    missing_NC = np.zeros((12, 3), bool)
+    missing_NC[:, 2] = True
+    missing_NC[::3, 2] = False
+    batches.text = replace(batches.text, missing_NC=missing_NC)
+    if augmentation.level == "text":
+        batches.check_texts()
+    views = batches.views(np.arange(12), 0)
+    plain = [batches.text.ids_of(np.arange(12), column) for column in range(3)]
+    same = [
+        [np.array_equal(one.ids, ids) for one, ids in zip(*both, strict=True)]
+        for both in zip(views, plain, strict=True)
+    ]
+    assert set(np.flatnonzero(missing_NC[:, 2])) <= set(np.flatnonzero(same[2]))
+    assert not all(same[2])
+    batch, rows = batches[0], batches.rows_of(0)
+    assert batch.known["missing_B"].tolist() == missing_NC[rows].T.flatten().tolist()

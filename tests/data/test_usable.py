@@ -3,9 +3,11 @@
 import json
 import logging
 
+import numpy as np
 import pytest
 
 from cse.data import usable
+from cse.data.duplicates import met, sharing, text_keys
 from cse.data.rows import TextRows
 from cse.data.text import Text
 from cse.errors import UserError
@@ -66,3 +68,44 @@ def test_too_many_are_refused_with_their_places_and_the_setting_that_skips_them(
     with pytest.raises(UserError, match=rf"{untitled + 1} of 300 rows .*row 21.*empty=skip"):
         pairs(empty, untitled)
     assert len(pairs("skip", untitled)) == 299 - untitled
+
+
+@pytest.fixture
+def negatives(tmp_path):
+    """A function that prepares 40 rows with hard negatives: some rows lack the first, all lack the second."""
+
+    def text_of(required: int | None, **options) -> TextRows:
+        rows = [f"anchor {i},positive {i},{'' if i % 4 else f'negative {i}'},NULL" for i in range(40)]
+        path = tmp_path / "negatives.csv"
+        path.write_text("\n".join(["a,p,n1,n2", *rows]), encoding="utf-8")
+        columns = ["a", "p", "n1", "n2"]
+        return Text("text", str(tmp_path / "cache"), str(path), columns, empty=None, **options).read(None, required)
+
+    return text_of
+
+
+@pytest.mark.parametrize("start", ["first", "again"])
+def test_a_row_may_lack_what_is_not_required(negatives, caplog, start):
+    if start == "again":
+        negatives(2)
+    caplog.clear()
+    with caplog.at_level(logging.INFO):
+        text = negatives(2)
+    assert len(text) == 40
+    assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]  # a column without any text
+    assert "30 of 40 rows have no text in n1" in caplog.text
+    assert not text.missing_NC[:, :2].any()
+    assert text.missing_NC[:, 2].tolist() == [i % 4 != 0 for i in range(40)]
+    assert text.missing_NC[:, 3].all()
+    assert negatives(2, limit=3).missing_NC[:, 2].tolist() == [False, True, True]
+
+
+def test_other_objectives_need_a_text_in_each_column(negatives):
+    with pytest.raises(UserError, match="40 of 40 rows cannot be used"):
+        negatives(None)
+
+
+def test_missing_texts_are_no_shared_texts(negatives):
+    text = negatives(2)
+    assert not sharing(text_keys(text)).any()
+    assert met(text, np.arange(8)) == 0

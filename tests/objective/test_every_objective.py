@@ -46,8 +46,9 @@ SAID = {  # of 8 anchors: views, masking, negatives, and whether the head stays 
     "whitenedcse_shared": (1, "none", 7, False), "declutr": (2, "first", 14, False),
     "declutr_memory": (2, "first", 84, False), "mlm": (1, "first", 0, False), "dcl": (2, "none", 14, False),
     "adnce": (2, "none", 7, False), "arccon": (2, "none", 7, False), "gist": (3, "none", 29, False),
-    "gist_pairs": (2, "none", 21, False), "rankcse": (2, "none", 7, False), "angle": (2, "none", 14, False),
+    "gist_pairs": (2, "none", 21, False),  "rankcse": (2, "none", 7, False), "angle": (2, "none", 14, False),
     "cosent": (2, "none", 0, False), "cosine": (2, "none", 0, False), "simcse by width": (2, "none", 7, False),
+    "simcse_negatives": (5, "none", 31, False), "gist_negatives": (5, "none", 45, False),
 }  # fmt: skip
 
 

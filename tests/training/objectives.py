@@ -5,7 +5,10 @@ from torch import nn
 from toy_batches import DIM, built
 from toys import composed, objectives
 
-BY_WIDTH = {"simcse by width": ["objective=simcse"], "simcse_sup by width": ["objective=simcse_sup"]}
+BY_WIDTH = {
+    "simcse by width": ["objective=simcse"],
+    "simcse_sup by width": ["objective=simcse_sup", "objective.num_views=3"],
+}
 OBJECTIVES = objectives(DIM) | BY_WIDTH
 
 

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from toy_batches import DIM, ToyEncoder, batch_for
 
 from cse.errors import UserError
+from cse.training.settings import State
 from cse.training.step import split
-from cse.training.update import Update, check_names, geometry
+from cse.training.update import MeanLosses, Update, check_names, geometry
 from cse.types import AuxModality, Encoded, Loss
 
 UPDATES, WARMUP = 6, 2
@@ -138,3 +139,20 @@ def test_an_effective_rank_that_fails_leaves_the_other_metrics(monkeypatch):
     assert math.isnan(told["effective_rank"])
     assert math.isfinite(told["uniformity"])
     assert "uniformity" not in geometry([Encoded(torch.randn(1, 3))])  # one row has no pairs
+
+
+def test_a_mean_is_over_the_steps_that_have_the_loss_and_survives_a_checkpoint():
+    """A source of a mixture is not in every step; a checkpoint of an older edition has one count for all."""
+    values = [{"loss": 1.0, "loss/a": 1.0}, {"loss": 5.0, "loss/b": 5.0}, {"loss": 3.0, "loss/a": 3.0, "lr": 1.0}]
+    straight, paused = MeanLosses(3), MeanLosses(3)
+    found = [straight.add(step, one) for step, one in enumerate(values, 1)]
+    assert found[2] == {"loss": 3.0, "loss/a": 2.0, "loss/b": 5.0}
+    for step, one in enumerate(values[:2], 1):
+        paused.add(step, one)
+    resumed = MeanLosses(3)
+    resumed.restore(State(**paused.saved()))
+    assert resumed.add(3, values[2]) == found[2]
+    older = MeanLosses(3)
+    older.restore(State(loss_sums={"loss": 6.0}, summed_steps=2))
+    assert older.add(3, {"loss": 3.0}) == {"loss": 3.0}
+    assert resumed.add(4, {"loss": 7.0}) == {"loss": 7.0}

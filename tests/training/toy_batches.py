@@ -72,6 +72,9 @@ def known_of(objective: nn.Module, sizes: list[int], generator: torch.Generator)
     vectors_BE = nn.functional.normalize(torch.randn(total, DIM, generator=generator, dtype=torch.float64))
     known = {"targets_B": scores_B[rows_B]} if objective.reads_scores else {}
     known |= {"rows_B": rows_B} if objective.reads_rows else {}
+    if objective.further_are_negatives and objective.num_views > 3:  # a third of the negatives is missing
+        is_missing_B = torch.rand(total, generator=generator) < 1 / 3
+        known["missing_B"] = is_missing_B & (torch.arange(total) >= 2 * rows)
     if objective.teachers:
         known["teacher_BE"] = vectors_BE
     if objective.momentum is not None:

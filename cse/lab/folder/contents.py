@@ -71,7 +71,7 @@ class TrainedModality(TypedDict, total=False):
 class TrainingData(TypedDict, total=False):
     """The text that a run learned from; of a published corpus also what its catalogue says.
 
-    sha256: of each local file, or of the one published file.
+    sha256: of each local file, or of the one published file. sources: of a mixture, the same of each source.
     """
 
     name: str
@@ -80,6 +80,7 @@ class TrainingData(TypedDict, total=False):
     digest: str
     source: str
     sha256: dict[str, str] | str | None
+    sources: "dict[str, TrainingData]"
     aux_modality: TrainedModality
 
 

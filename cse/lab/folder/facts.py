@@ -124,8 +124,12 @@ def data_digest(source: Source) -> str:
 def training_facts(run: Run) -> Iterator[tuple[str, str, str]]:
     """The training data of a run: its name, the settings that name its files, and their checksums."""
     about = run.training_data
-    if contents := content_digests(about):
-        yield f"data={about.get('name')}", str(run.get("data.path")), contents
+    texts = {f"data={about.get('name')}": ("data.path", about)}
+    if sources := about.get("sources"):
+        texts = {f"data.sources.{name}": (f"data.sources.{name}.path", one) for name, one in sources.items()}
+    for name, (key, text) in texts.items():
+        if contents := content_digests(text):
+            yield name, str(run.get(key)), contents
     if second := about.get("aux_modality"):
         keys = [key for key in flattened(run.config) if key.startswith("aux_modality.data.")]
         places = [run.get(key) for key in keys if role_of(key, run.config).is_science]

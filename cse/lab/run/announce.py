@@ -10,7 +10,7 @@ Each `..._in_words` below `announce` is one of its lines; an empty line is not p
 
 import logging
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +19,8 @@ import torch
 from omegaconf import DictConfig
 
 from cse.data.duplicates import met
-from cse.data.loader import Batches
+from cse.data.loader import Batches, Steps
+from cse.data.mixture import MixedBatches
 from cse.data.overlap import Overlap, overlap_in_words
 from cse.data.rows import TextRows
 from cse.data.text import Text
@@ -29,6 +30,7 @@ from cse.eval.sts import ScoredPairs
 from cse.lab.folder.status import duration
 from cse.lab.run.instantiate import make
 from cse.lab.run.job import steps_in_words
+from cse.lab.run.sources import sources_of
 from cse.lab.settings.compose import resolved
 from cse.lab.settings.values import Config
 from cse.lab.sharing.score_tables import problems_of
@@ -42,6 +44,8 @@ from cse.types import Evaluator
 
 log = logging.getLogger("cse")
 
+NEXT_LINE = "\n" + 11 * " "  # of a field of several lines
+
 
 def announce(config: Config, training: Training, found: Overlap) -> None:
     """Log the run in a few lines: what, on what, how long, where. found: the texts of it that are scored too."""
@@ -49,11 +53,12 @@ def announce(config: Config, training: Training, found: Overlap) -> None:
     print_fields(
         **method_in_words(config),
         encoder=encoder_in_words(config["model"]["name"], parts.encoder),
-        data=data_in_words(parts.batches.text, len(parts.batches.rows)),
-        truncation=truncation_in_words(parts.batches),
-        views=views_in_words(parts.batches, config["choices"]["augmentation"]),
-        duplicates=duplicates_in_words(parts, found["duplicates"]),
-        overlap=overlap_in_words(found) if parts.evaluators else "",
+        data=NEXT_LINE.join(data_in_words(one.text, len(one.rows)) for one in parts.batches.sources.values()),
+        sources=sources_in_words(parts),
+        truncation=of_each(parts.batches, truncation_in_words),
+        views=of_each(parts.batches, lambda one: views_in_words(one, config["choices"]["augmentation"])),
+        duplicates=of_each(parts.batches, lambda one: duplicates_in_words(parts, one, found)),
+        overlap=of_each(parts.batches, lambda one: overlap_in_words(of_source(found, one))) if parts.evaluators else "",
         selection=selection_in_words(parts.trainer.select, parts.evaluators, parts.evaluators),
         partial=partial_in_words(parts.evaluators),
         schedule=schedule_in_words(f"{training.steps:,}", parts.trainer, training),
@@ -62,13 +67,35 @@ def announce(config: Config, training: Training, found: Overlap) -> None:
     )
 
 
+def of_each(batches: Steps, in_words: Callable[[Batches], str]) -> str:
+    """What there is to say of the text, or of each source of a mixture: a line each, after its name."""
+    said = {name: in_words(one) for name, one in batches.sources.items()}
+    if len(said) == 1:
+        return next(iter(said.values()))
+    return NEXT_LINE.join(f"{name}: {words}" for name, words in said.items() if words)
+
+
+def of_source(found: Overlap, batches: Batches) -> Overlap:
+    """The counts of one text, where a mixture has those of each."""
+    return found.get("sources", {}).get(batches.text.name, found)
+
+
+def sources_in_words(parts: Parts) -> str:
+    """Whose batches an epoch of a mixture has, and which objective learns from each; "" for one text."""
+    if not isinstance(parts.batches, MixedBatches):
+        return ""
+    shares = zip(parts.batches.names, parts.batches.shares, strict=True)
+    said = [f"{share} of {name} ({type(parts.objective.of(name)).__name__})" for name, share in shares]
+    return f"an epoch has {parts.batches.steps_per_epoch:,} batches: {', '.join(said)}"
+
+
 def method_in_words(config: Config) -> dict[str, str]:
     """The method, under the names that one types, and the recipes of its hyper-parameters, one a line."""
     choices = config["choices"]
     beside = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"
     return {
         "objective": f"{choices['objective']}{beside}, augmentation {choices['augmentation']}",
-        "recipe": ("\n" + 11 * " ").join(config["sources"]),
+        "recipe": NEXT_LINE.join(config["sources"]),
     }
 
 
@@ -127,11 +154,11 @@ def views_in_words(batches: Batches, choice: str) -> str:
     return views if several or count == 1 else f"{views}, with different dropout"
 
 
-def duplicates_in_words(parts: Parts, count: int) -> str:
-    """How many rows share a text with another row, in all (`count`) and in the first batch; "" for none, or without
+def duplicates_in_words(parts: Parts, batches: Batches, found: Overlap) -> str:
+    """How many rows share a text with another row, in all (of `found`) and in the first batch; "" for none, or without
     negatives."""
-    batches = parts.batches
-    if not (count and parts.objective.negatives(parts.trainer.batch_size)):
+    count = of_source(found, batches)["duplicates"]
+    if not (count and parts.objective.of(batches.text.name).negatives(parts.trainer.batch_size)):
         return ""
     rows_B = batches.rows_of(0)
     meet = met(batches.text, rows_B)
@@ -239,15 +266,21 @@ def print_plan(cfg: DictConfig, folder: Path) -> None:
     print_fields(
         **method_in_words(resolved(cfg)),
         encoder=cfg.model.name,
-        data=data_in_words(make(cfg.data)),
+        data=NEXT_LINE.join(data_in_words(source.text) for source in sources_of(cfg, make(cfg.data))),
         schedule=schedule_in_words(steps_in_words(cfg), make(cfg.trainer)),
         folder=folder,
     )
 
 
-def print_rows(batches: Batches, count: int, choice: str) -> None:
+def print_rows(batches: Steps, count: int, choice: str) -> None:
     """data.preview: log what the views are, the first rows that are trained on, and their views in the first epoch,
-    masked as they are read, as text and ids. choice: augmentation=."""
+    masked as they are read, as text and ids; of each source of a mixture. choice: augmentation=."""
+    for one in batches.sources.values():
+        print_rows_of_text(one, count, choice)
+
+
+def print_rows_of_text(batches: Batches, count: int, choice: str) -> None:
+    """See print_rows."""
     print_fields(data=data_in_words(batches.text, len(batches.rows)), views=views_in_words(batches, choice))
     decode = batches.tokenizer.hf.decode
     for row in map(int, batches.rows[:count]):

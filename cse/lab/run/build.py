@@ -26,15 +26,15 @@ from cse.lab.run.compatible import (
     check_with_encoder,
 )
 from cse.lab.run.instantiate import Attempts, build_evaluators, call, make
+from cse.lab.run.sources import Source, check_in_mixture, sources_of
 from cse.sources.hub import cache_only
 
 if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
     from accelerate import Accelerator
     from torch import nn
 
-    from cse.data.loader import Batches
+    from cse.data.loader import Batches, Mask, Steps
     from cse.data.rows import TextRows
-    from cse.data.text import Text
     from cse.model.encoder import Encoder
     from cse.training.settings import Parts, Trainer
     from cse.types import Augmentation, AuxModality, Objective
@@ -49,68 +49,85 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     from cse.training.settings import Parts
 
     attempt = Attempts()
-    trainer, augmentation, text = parts_before_encoder(cfg, attempt)
-    pair = attempt(lambda: encoder_and_objective(cfg, augmentation))
+    trainer, augmentation, sources = parts_before_encoder(cfg, attempt)
+    pair = attempt(lambda: encoder_and_objective(cfg, augmentation, sources))
     evaluators = attempt(lambda: build_evaluators(None if cfg.data.preview else cfg.get("eval")))
     aux = None
     if pair is not None:
-        check_with_encoder(cfg, *pair, augmentation, text=text)
+        check_with_encoder(cfg, *pair, augmentation, sources=sources)
         aux = attempt(lambda: build_aux(cfg, *pair))
-    found = attempt(lambda: call(cfg.data, text.find))
+    found = [attempt(partial(call, source.data, source.text.find)) for source in sources]
     attempt.check()
     assert pair is not None  # nor are the others: `check` has raised
     assert augmentation is not None
-    assert found is not None
     assert evaluators is not None
     encoder, objective = pair
-    rows = call(cfg.data, partial(text.read, found))  # a corpus may be many gigabytes
-    batches = make_batches(cfg, encoder, objective, augmentation, text=rows, accelerator=accelerator)
+    rows = []
+    for source, one in zip(sources, found, strict=True):  # a corpus may be many gigabytes
+        rows.append(call(source.data, partial(source.text.read, one, source.required)))
+    batches = make_batches(cfg, encoder, objective, augmentation, texts=rows, accelerator=accelerator)
     return Parts(trainer, encoder, objective, augmentation, batches, aux, evaluators)
 
 
-def parts_before_encoder(cfg: DictConfig, attempt: Attempts) -> tuple[Trainer, Augmentation | None, Text]:
+def parts_before_encoder(cfg: DictConfig, attempt: Attempts) -> tuple[Trainer, Augmentation | None, list[Source]]:
     """The parts that need no encoder, each with the others; None for an augmentation that is missing.
 
     Raises UserError before anything is downloaded or read.
     """
-    from hydra.utils import get_class
-
     check_combination(cfg)
     trainer: Trainer = make(cfg.trainer)
     augmentation: Augmentation | None = attempt(lambda: make(cfg.augmentation))
-    text: Text = make(cfg.data)
-    kind: type[Objective] = get_class(cfg.objective._target_)
-    check_rows(trainer.batch_size, kind)
-    check_score_column(text, kind)
-    if augmentation is not None:
-        check_views(augmentation, text, kind, cfg.objective)
-    return trainer, augmentation, text
+    sources = sources_of(cfg, make(cfg.data))
+    for source in sources:
+        check_rows(trainer.batch_size, source.kind)
+        check_score_column(source.text, source.kind, source.data._get_full_key(None))
+        if augmentation is not None:
+            check_views(augmentation, source.text, source.kind, source.objective)
+    return trainer, augmentation, sources
 
 
-def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) -> tuple[Encoder, Objective]:
+def encoder_and_objective(
+    cfg: DictConfig, augmentation: Augmentation | None, sources: list[Source]
+) -> tuple[Encoder, Objective]:
     """Make the two parts that need each other: the objective's width is the encoder's, and whether the encoder has a
     language-model head depends on the objective. If that masks, both are made again, the encoder now with its head.
     """
     dropout = None if augmentation is None else augmentation.model_dropout
-    encoder, objective = make_pair(cfg, dropout, mlm=False)
+    encoder, objective = make_pair(cfg, dropout, sources, mlm=False)
     if objective.masking != "none":
-        encoder, objective = make_pair(cfg, dropout, mlm=True)
+        encoder, objective = make_pair(cfg, dropout, sources, mlm=True)
     kept = objective.test_head()
     if kept is not None and kept is objective.head:
         take_over_head(encoder, kept)
     return encoder, objective
 
 
-def make_pair(cfg: DictConfig, dropout: float | None, mlm: bool) -> tuple[Encoder, Objective]:
-    """An encoder, and an objective for its width. dropout: of the encoder in training, None for its own. mlm: whether
-    it has its language-model head."""
+def make_pair(cfg: DictConfig, dropout: float | None, sources: list[Source], mlm: bool) -> tuple[Encoder, Objective]:
+    """An encoder, and an objective for its width. dropout: of the encoder in training, None for its own. sources: each
+    has an objective. mlm: whether the encoder has its language-model head."""
     from accelerate.utils import set_seed
 
     set_seed(cfg.seed)  # the same new weights (heads, projectors, patch embeddings) in every process
     encoder: Encoder = make(cfg.model, dropout=dropout, mlm=mlm, unrecorded=UNRECORDED)
-    objective = make_objective(cfg.objective, encoder.dim)
-    check_objective(objective, encoder, lm_head=bool(cfg.model.get("lm_head")))
+    objective = make_objectives(sources, encoder.dim)
+    for source in sources:
+        masks = objective.masking != "none"  # in a mixture, any
+        check_objective(objective.of(source.name), encoder, lm_head=bool(cfg.model.get("lm_head")) and not masks)
     return encoder, objective
+
+
+def make_objectives(sources: list[Source], dim: int) -> Objective:
+    """The objective of a run's text, or those of a mixture's sources, each with its own parameters."""
+    from cse.objective.by_source import BySource
+
+    made: dict[str, Objective] = {}
+    for source in sources:
+        objective = make_objective(source.objective, dim)
+        if source.name is None:
+            return objective
+        check_in_mixture(objective, source)
+        made[source.name] = objective
+    return BySource(made)
 
 
 def make_objective(node: DictConfig, dim: int) -> Objective:
@@ -165,22 +182,46 @@ def make_batches(
     objective: Objective,
     augmentation: Augmentation,
     *,
+    texts: list[TextRows],
+    accelerator: Accelerator,
+) -> Steps:
+    """Give the augmentation and the mask the encoder's tokenizer, and make this process's batches: of the text, or of
+    the texts of a mixture in turn."""
+    from cse.data.mixture import MixedBatches
+
+    mask = make(cfg.masking)
+    if objective.masking != "none":
+        mask.bind(encoder.tokenizer.hf)
+    augmentation.bind(encoder.tokenizer.hf)
+
+    def of_text(text: TextRows) -> Batches:
+        own = objective.of(text.name)
+        return batches_of(cfg, encoder, own, augmentation, mask=mask.masked, text=text, accelerator=accelerator)
+
+    if "sources" not in cfg.data:
+        return of_text(texts[0])
+    return MixedBatches({text.name: of_text(text) for text in texts}, cfg.data.weights)
+
+
+def batches_of(
+    cfg: DictConfig,
+    encoder: Encoder,
+    objective: Objective,
+    augmentation: Augmentation,
+    *,
+    mask: Mask,
     text: TextRows,
     accelerator: Accelerator,
 ) -> Batches:
-    """Give the augmentation and the mask the encoder's tokenizer, and make this process's batches."""
+    """This process's batches of one text. objective: the one that learns from it."""
     from cse.data.loader import Batches
     from cse.training.teacher import Teachers
 
     teacher = None
     if objective.teachers and not cfg.data.preview:  # before the encoder takes memory for its gradients
         teacher = Teachers(objective, text, accelerator.device, dry=cfg.dry_run)
-    mask = make(cfg.masking)
-    if objective.masking != "none":
-        mask.bind(encoder.tokenizer.hf)
     tokenizer = encoder.tokenizer
     max_length = cfg.trainer.max_length + tokenizer.template_length
-    augmentation.bind(tokenizer.hf)
     if augmentation.level == "tokens":
         text = text.tokenized(tokenizer, max_length)
     batches = Batches(
@@ -189,7 +230,7 @@ def make_batches(
         augmentation,
         num_views=objective.num_views,
         masking=objective.masking,
-        mask=mask.masked,
+        mask=mask,
         batch_size=accelerator.num_processes if cfg.data.preview else cfg.trainer.batch_size,  # which a preview lacks
         max_length=max_length,
         drop_last=cfg.trainer.drop_last,
@@ -217,9 +258,9 @@ def rehearse(cfg: DictConfig) -> None:
 
     from cse.model.load import width_of_checkpoint
 
-    parts_before_encoder(cfg, Attempts())
+    _, _, sources = parts_before_encoder(cfg, Attempts())
     with suppress(MissingResource), cache_only():
         width = width_of_checkpoint(cfg.model.name, cfg.model.pooling)
         with init_empty_weights():
-            make_objective(cfg.objective, width)
+            make_objectives(sources, width)
         check_scored_widths(cfg.get("eval"), width)

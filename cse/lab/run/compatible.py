@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from cse.data.loader import Batches
     from cse.data.text import Text
+    from cse.lab.run.sources import Source
     from cse.model.encoder import Encoder
     from cse.types import Augmentation, Objective, Settings
 
@@ -42,17 +43,18 @@ def check_rows(batch_size: int, objective: type[Objective]) -> None:
         raise UserError(f"trainer.batch_size={batch_size}: {objective.__name__} compares {objective.min_rows} or more")
 
 
-def check_score_column(text: Text, objective: type[Objective]) -> None:
-    """Refuse text without scores for an objective that learns from them, and scores for one that would ignore them."""
+def check_score_column(text: Text, objective: type[Objective], key: str = "data") -> None:
+    """Refuse text without scores for an objective that learns from them, and scores for one that would ignore them.
+    key: of the text's settings."""
     if not objective.reads_scores and text.scores is not None:
         raise UserError(
-            f"data.scores={text.scores.name}: {objective.__name__} reads no scores: every row would train alike; "
-            "objective=cosent, angle or cosine learn from them, data.scores=null leaves them unread"
+            f"{key}.scores={text.scores.name}: {objective.__name__} reads no scores: every row would train alike; "
+            f"objective=cosent, angle or cosine learn from them, {key}.scores=null leaves them unread"
         )
     if objective.reads_scores and text.scores is None:
         raise UserError(
-            f"{objective.__name__} learns from a number beside each row: data.scores=COLUMN names the column of "
-            f"data={text.name} that has it, data.score_range=[0,1] the ends of its scale"
+            f"{objective.__name__} learns from a number beside each row: {key}.scores=COLUMN names the column of "
+            f"data={text.name} that has it, {key}.score_range=[0,1] the ends of its scale"
         )
 
 
@@ -96,7 +98,7 @@ def check_text_columns(
         raise UserError(
             f"{views}, but data={text.name} has {text.num_columns} columns: use data with one or {wanted}{fewer}"
         )
-    if wanted > 2 and text.num_columns > 2 and text.name in DATASETS and not objective.third_is_negative:
+    if wanted > 2 and text.num_columns > 2 and text.name in DATASETS and not objective.further_are_negatives:
         raise UserError(
             f"{views}, all of them alike, but the third column of data={text.name} is a hard negative: use two views "
             f"of its first two columns, data.columns=[{','.join(text.column_names[:2])}]"
@@ -121,7 +123,7 @@ def needs_columns(augmentation: Augmentation, objective: type[Objective], wanted
     """(why each view must be a column of its own, what to use instead), both "" if one column will do."""
     if objective.pairs_texts:
         return "each another text", ""
-    if wanted > 2 and objective.third_is_negative:
+    if wanted > 2 and objective.further_are_negatives:
         return "the third a hard negative", "objective.num_views=2, or "
     if wanted > 1 and augmentation.needs_columns:
         return "and augmentation=none takes each from a column", "augmentation=dropout (as SimCSE does), or "
@@ -149,12 +151,13 @@ def check_objective(objective: Objective, encoder: Encoder, lm_head: bool) -> No
 
 
 def check_with_encoder(
-    cfg: DictConfig, encoder: Encoder, objective: Objective, augmentation: Augmentation | None, *, text: Text
+    cfg: DictConfig, encoder: Encoder, objective: Objective, augmentation: Augmentation | None, *, sources: list[Source]
 ) -> None:
     """Refuse what this encoder does not allow: a length, equal views, widths. augmentation: None if it is missing."""
     encoder.tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
     if augmentation is not None:
-        check_dropout(cfg.model.name, encoder, augmentation, text, objective)
+        for source in sources:
+            check_dropout(cfg.model.name, encoder, augmentation, source.text, objective.of(source.name))
     check_scored_widths(cfg.get("eval"), encoder.vector_length)
 
 

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from omegaconf import DictConfig
 
-from cse.data.overlap import Overlap, overlap, overlap_in_words
+from cse.data.overlap import Overlap, overlap_in_words, overlap_of_all
 from cse.data.readers import ending_of, files_of, is_on_hub, lines_of
 from cse.data.rows import TextRows
-from cse.data.text import Text
 from cse.device import default_device
 from cse.errors import MissingResource, UserError, naming
 from cse.eval.items import keep_cosines, keep_items
@@ -28,6 +27,7 @@ from cse.lab.run.job import Job
 from cse.lab.run.needs import encoder_folder
 from cse.lab.run.record import Record, begin_folder
 from cse.lab.run.resume import Origin, resumed
+from cse.lab.run.sources import sources_of
 from cse.lab.settings.check import validate
 from cse.lab.settings.compose import explaining, resolved
 from cse.lab.sharing import score_tables
@@ -139,25 +139,28 @@ def overlap_with_training(run: Path, evaluators: dict[str, Evaluator]) -> Overla
     try:
         with explaining([], "train"):
             cfg = validate(resumed(Origin("checkpoint", run), []), "train")
-        rows, selecting = texts_learned_from(run, cfg.data), evaluators_that_select(cfg)
+        rows, selecting = texts_learned_from(run, cfg), evaluators_that_select(cfg)
     except UserError as error:
         log.info("overlap    not known: %s", error)
         return None
-    found = overlap(rows, evaluators)
+    found = overlap_of_all(rows, evaluators)
     selection = selection_in_words(str(cfg.trainer.select), selecting, evaluators)
     print_fields(overlap=overlap_in_words(found), selection=selection)
     return found
 
 
-def texts_learned_from(run: Path, data: DictConfig) -> TextRows:
-    """The text that a run's data names, from the cache. Raises UserError, or MissingResource if it is not there."""
-    text: Text = make(data)
-    if text.path is not None and is_on_hub(text.path):  # which `find` may download
-        raise MissingResource(f"{run} learned from {text.path}, of the hub")
-    source = call(data, text.find)
-    if not (text.cache / source.digest).exists():
-        raise MissingResource(f"the text of {run} is not in {text.cache}")
-    return call(data, partial(text.read, source))
+def texts_learned_from(run: Path, cfg: DictConfig) -> list[TextRows]:
+    """The texts that a run learned from, from the cache. Raises UserError, or MissingResource if one is not there."""
+    found = []
+    for source in sources_of(cfg, make(cfg.data)):
+        text = source.text
+        if text.path is not None and is_on_hub(text.path):  # which `find` may download
+            raise MissingResource(f"{run} learned from {text.path}, of the hub")
+        rows = call(source.data, text.find)
+        if not (text.cache / rows.digest).exists():
+            raise MissingResource(f"the text of {run} is not in {text.cache}")
+        found.append(call(source.data, partial(text.read, rows, source.required)))
+    return found
 
 
 def evaluators_that_select(cfg: DictConfig) -> dict[str, Evaluator]:

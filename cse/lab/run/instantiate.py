@@ -32,8 +32,10 @@ def make(node: DictConfig, **more: object) -> Any:
     from hydra.utils import instantiate
 
     for key, value in node.items():
-        if isinstance(value, DictConfig) and "_target_" in value and not value.get("_partial_"):
+        if is_part(value):
             more[str(key)] = make(value)
+        elif isinstance(value, DictConfig) and value and all(map(is_part, value.values())):  # a mixture's sources
+            more[str(key)] = {name: make(one) for name, one in value.items()}
     with naming_user_keys(node):
         try:
             return instantiate(node, **more)
@@ -41,6 +43,11 @@ def make(node: DictConfig, **more: object) -> Any:
             if isinstance(error.__cause__, UserError):
                 raise error.__cause__ from None
             raise
+
+
+def is_part(value: object) -> bool:
+    """Whether a value is a part that is made at once, and not a function of what our code passes."""
+    return isinstance(value, DictConfig) and "_target_" in value and not value.get("_partial_")
 
 
 def call(node: DictConfig, method: Callable[[], T]) -> T:

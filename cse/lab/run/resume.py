@@ -29,6 +29,7 @@ from cse.lab.settings.conf_files import text_of
 from cse.lab.settings.grammar import shell_line
 from cse.lab.settings.groups import CONF_DIR, choices, groups, user_folders
 from cse.lab.settings.keys import keys_with
+from cse.lab.settings.mixture import complete_sources
 from cse.lab.settings.values import Config, flattened, nodes_in
 from cse.lab.settings.words import RUN_ALONE, Word, texts_of, values_of
 from cse.ranges import Mark
@@ -85,6 +86,7 @@ def resumed(origin: Origin, words: Sequence[Word]) -> DictConfig:
         elif origin.word == "resume":
             config.resume = "auto"
         override(config, given)
+        complete_sources(config)
         fill_in_environment(config)
     refuse_foreign_parts(str(origin), config, fresh, texts_of(words))
     return config
@@ -188,6 +190,10 @@ def whole_line(origin: Origin, words: Sequence[Word]) -> list[Word]:
 # Code
 
 
+OF_SOURCE = re.compile(r"data\.sources\.[^.]+\.objective")
+"""The objective of a mixture's source."""
+
+
 def refuse_foreign_parts(origin: str, config: DictConfig, fresh: DictConfig, words: Sequence[str]) -> None:
     """Raise UserError for a part that neither conf/ nor a --config-dir has, and that no word names.
 
@@ -199,6 +205,8 @@ def refuse_foreign_parts(origin: str, config: DictConfig, fresh: DictConfig, wor
     typed = re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(words))
     tree: Any = OmegaConf.to_container(without_hydra(config))
     for key, part in parts_in(tree):
+        if OF_SOURCE.fullmatch(key):  # which is made later, for the encoder's width
+            part = {name: value for name, value in part.items() if name != "_partial_"}
         if part in known or part.get("_target_") in typed:
             continue
         if part.get("_target_") == FUNCTION:

@@ -129,11 +129,13 @@ class Smoke:
 
         A corpus that is one file keeps its reader and its columns.
         """
+        if "sources" in self.cfg.data:  # a mixture's are all files of one's own
+            for name in self.cfg.data.sources:
+                self.cut_text(f"data.sources.{name}")
+            return
         named = (value_at(self.cfg, f"data.{key}") for key in ("path", "rows.file", "rows.folder"))
         if any(place is not None and place in self.typed.values() for place in named):
-            rows = max(self.sizes.rows, self.typed.get("trainer.batch_size", 0))
-            limit = self.cfg.data.limit
-            self.replace("data", limit=min(limit, rows) if isinstance(limit, int) else rows)
+            self.cut_text("data")
             return
         corpus = DATASETS.get(self.cfg.data.name)
         self.cfg.replaced["data.name"] = self.cfg.data.name
@@ -146,6 +148,11 @@ class Smoke:
         made = {"_target_": "cse.data.text.Text", "name": "smoke", "path": str(file), "score_range": None}
         kept = ("columns", "empty", "scores", "limit", "limit_seed", "noise", "cache_dir", "preview")
         self.cfg.data = made | {key: self.cfg.data.get(key) for key in kept}
+
+    def cut_text(self, key: str) -> None:
+        """Limit the rows of the text at a key."""
+        rows, limit = max(self.sizes.rows, self.typed.get("trainer.batch_size", 0)), value_at(self.cfg, f"{key}.limit")
+        self.replace(key, limit=min(limit, rows) if isinstance(limit, int) else rows)
 
     def shrink_trainer(self) -> None:
         """Two steps of small batches, and a selection by STS-B."""

@@ -23,7 +23,7 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from omegaconf import DictConfig
 
-from cse.data.overlap import Overlap, overlap
+from cse.data.overlap import Overlap, overlap_of_all
 from cse.device import device_name
 from cse.errors import Interrupted, MissingResource, UserError, combine
 from cse.lab.folder.contents import EarlierCode, Results, TrainingData
@@ -149,7 +149,7 @@ def prepare(job: Job, parts: Parts, accelerator: Accelerator) -> tuple[Training,
         return training, None
     if job.cfg.rerun is not None:
         check_repeats(Path(job.cfg.rerun), config, training)
-    found = overlap(parts.batches.text, parts.evaluators)
+    found = overlap_of_all([one.text for one in parts.batches.sources.values()], parts.evaluators)
     announce(config, training, found)
     return training, found
 

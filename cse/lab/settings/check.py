@@ -32,6 +32,7 @@ from cse.lab.settings.part_contract import unmade, unusable
 from cse.lab.settings.pydantic_types import MISSING, NOT_SET, refusal_in_words, types_of, validator, without_parts
 from cse.lab.settings.references import references, referred_key
 from cse.lab.settings.schema import COMMANDS, slot_of
+from cse.lab.settings.signatures import declared_by
 from cse.lab.settings.user_values import written_at
 from cse.lab.settings.values import Config, flattened, nodes_in
 
@@ -99,7 +100,8 @@ def check_part(key: str, node: Config, written: Config) -> Checked:
         types = types_of(target, slot.beside)
     except (ImportError, NameError, ValueError, TypeError) as error:  # NameError: of an annotation
         return Checked(None, [Violation(f"{key}._target_", unusable(target, error), f"={target}")])
-    checked = check_node(f"{key}.", node, types, list(signature(get_object(target)).parameters), written)
+    names = [*signature(get_object(target)).parameters, *declared_by(target)]
+    checked = check_node(f"{key}.", node, types, names, written)
     if checked.converted is None:
         return checked
     why = unmade(slot, node)

@@ -39,6 +39,8 @@ def composed(command: str, texts: Sequence[str]) -> DictConfig:
     from hydra.core.global_hydra import GlobalHydra
     from hydra.types import RunMode
 
+    from cse.lab.settings import mixture
+
     refuse_words(texts, command)
     outer = GlobalHydra.instance().hydra  # of a notebook or a test
     GlobalHydra.instance().clear()
@@ -52,6 +54,7 @@ def composed(command: str, texts: Sequence[str]) -> DictConfig:
                 OmegaConf.update(config, RECORDED_AT, files, force_add=True)
     finally:
         GlobalHydra.instance().hydra = outer
+    mixture.complete_sources(config)
     fill_in_environment(config)
     return config
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from inspect import Parameter, isclass, signature
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from hydra.utils import get_object
 from pydantic import BeforeValidator, ConfigDict, PydanticUserError, TypeAdapter, with_config
@@ -62,10 +62,17 @@ def fields_of(maker: Callable[..., object]) -> dict[str, object]:
     fields: dict[str, object] = {}
     for name, one in signature(maker).parameters.items():
         if one.kind is not Parameter.VAR_KEYWORD:
-            hint = checkable(hints.get(name, object))
-            is_nullable = type(None) in get_args(hint)
-            fields[name] = Annotated[hint, BeforeValidator(no_word_for_null)] if is_nullable else hint
+            fields[name] = checkable(hints.get(name, object))
+            kinds = get_args(fields[name])
+            if type(None) in kinds:
+                is_part = any(get_origin(kind) is Callable for kind in kinds)
+                fields[name] = Annotated[fields[name], BeforeValidator(null_for_none if is_part else no_word_for_null)]
     return fields
+
+
+def null_for_none(value: object) -> object:
+    """The value of a part that may be left out: null for the word none, by which groups name it."""
+    return None if value == "none" else value
 
 
 def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":

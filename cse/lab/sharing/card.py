@@ -197,13 +197,18 @@ def shareable(command: str) -> str:
     return shell_line(*(LOCAL.sub("", word) for word in shlex.split(command) if repeats_a_run(word)))
 
 
+def sources_named(config: Config) -> list[str]:
+    """The files or datasets of a mixture's sources."""
+    return [str(one.get("path")) for one in (config["data"].get("sources") or {}).values()]
+
+
 def trained_on_in_words(config: Config, trained: TrainingData) -> str:
     """What it was trained on, with the licence if that is a published corpus. trained: what the run recorded of it."""
     name = config["data"]["name"]
     if name in DATASETS:
         text = f"`{name}`: {DATASETS[name].about} ({DATASETS[name].licence})"
     else:
-        path = config["data"].get("path") or name
+        path = config["data"].get("path") or sources_named(config) or name
         paths = [path] if isinstance(path, str) else path
         files = ", ".join(f"`{Path(str(one)).name}`" for one in paths)
         licence = (config.get("card") or {}).get("data_licence") or "not given"

@@ -10,8 +10,11 @@ from toys import composed, toy_of
 from cse.errors import UserError
 from cse.lab.run.build import make_objective
 from cse.lab.run.compatible import check_score_column, check_views
+from cse.lab.run.sources import for_columns
 from cse.lab.settings.groups import choices
 from cse.sources.catalogue import DATASETS
+
+TEXTS = [name for name in choices("data") if name != "mixture"]  # whose sources are texts
 
 
 def columns_of(data: str) -> int:
@@ -28,20 +31,21 @@ def test_the_number_of_views_is_known_before_there_is_an_encoder(objective):
     assert kind.views_of(node) == make_objective(node, 32).num_views
 
 
-@pytest.mark.parametrize(("objective", "data"), list(product(choices("objective"), choices("data"))))
+@pytest.mark.parametrize(("objective", "data"), list(product(choices("objective"), TEXTS)))
 def test_a_corpus_with_too_few_columns_for_an_objective_is_refused(objective, data):
     cfg = composed(f"objective={objective}")
     of_data = composed(f"data={data}", *["data.path=x.txt"] * (data == "text"))
     text, augmentation = instantiate(of_data.data), instantiate(cfg.augmentation)
     kind, columns = get_class(cfg.objective._target_), columns_of(data)
     assert text.num_columns == columns
-    wanted = kind.views_of(cfg.objective)
+    settings = for_columns(cfg.objective, columns)
+    wanted = kind.views_of(settings)
     own_columns = cfg.hydra.runtime.choices.augmentation == "none"  # each view is a column
-    own_columns |= kind.third_is_negative and wanted > 2
+    own_columns |= kind.further_are_negatives and wanted > 2
     too_few = own_columns if columns == 1 else augmentation.positives > 1 or columns < wanted
-    negative = columns == wanted == 3 and not kind.third_is_negative  # among views that are all positives
+    negative = columns == wanted == 3 and not kind.further_are_negatives  # among views that are all positives
     with pytest.raises(UserError, match=f"data={data}") if too_few or negative else nullcontext():
-        check_views(augmentation, text, kind, cfg.objective)
+        check_views(augmentation, text, kind, settings)
 
 
 @pytest.mark.parametrize(("words", "named"), [
@@ -78,8 +82,9 @@ def test_a_loss_that_reads_scores_needs_a_column_of_them_and_no_other_may_have_o
 
 
 @pytest.mark.parametrize(("line", "named"), [
-    ("model=bert objective=simcse_sup data=wikiauto", "data=wikiauto has 2 columns"),
-    ("objective=simcse_sup augmentation=dropout data=wiki1m", "use objective.num_views=2, or data with 3 columns"),
+    ("model=bert objective=simcse_sup objective.num_views=3 data=wikiauto", "data=wikiauto has 2 columns"),
+    ("objective=simcse_sup objective.num_views=3 augmentation=dropout data=wiki1m",
+     "use objective.num_views=2, or data with 3 columns"),
 ])  # fmt: skip
 def test_nothing_is_downloaded_before_the_refusal(toy_hub, tiny, small_run, cse_train, tmp_path, capsys, line, named):
     kept = [word for word in small_run if not word.startswith(("model", "data"))]

@@ -1,0 +1,123 @@
+"""Several texts in one run: each is a source with its own columns, its own batches and, where it needs one, its own
+objective. A batch is of one source.
+
+`Mixture` has the settings, and each of its sources is a Text. `MixedBatches` says whose batch is next.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import torch
+from annotated_types import MinLen
+
+from cse.data.loader import Batches, Steps
+from cse.data.text import Text, key_of_parts
+from cse.errors import UserError
+from cse.needs import Part
+from cse.ranges import Cache, Mark, Name, Natural, Positive
+from cse.sources.catalogue import DATASETS
+from cse.tensors import seeded
+from cse.types import Batch, Objective
+
+ORDER_STREAM = 3  # beside those of cse.training.update: shares no draws with the order of a source's rows
+
+
+class Source(Text):
+    """A text of a mixture. objective: of its own, called with the encoder's width; None: the run's. settings: those of
+    Text, but for its name, its cache and its preview, which are the mixture's."""
+
+    def __init__(self, objective: Callable[[int], Objective] | None = None, **settings):
+        super().__init__(name="source", cache_dir="", **settings)
+        self.objective = objective
+
+
+class Mixture(Part):
+    """The settings of a mixture; conf/data/mixture.yaml explains each.
+
+    Raises UserError for a weight of no source, a source without a weight, and a source with a corpus's name.
+    """
+
+    def __init__(
+        self,
+        name: Name,
+        sources: Annotated[dict[str, Text], MinLen(1)],
+        weights: dict[str, Positive] | None,
+        cache_dir: Cache,
+        preview: Annotated[Natural, Mark.LOGGING, Mark.ONCE] = 0,
+    ):
+        if weights is not None and weights.keys() != sources.keys():
+            raise UserError(f"`weights` has {', '.join(weights)}: it needs a number for each of {', '.join(sources)}")
+        if published := [one for one in sources if one in DATASETS]:
+            why = f"`sources`.{published[0]}: it is a published corpus: give this source another name"
+            raise UserError(why)
+        self.name, self.sources, self.weights = name, sources, weights
+        for source, text in sources.items():
+            text.name, text.cache = source, Path(cache_dir) / "text"
+
+
+class MixedBatches(Steps):
+    """The batches of several sources, one after the other in an order of each epoch's own, keyed by (seed, epoch).
+
+    In an epoch each source has as many batches as it has in an epoch of its own. With weights the epoch is as long, and
+    they share it: a source then begins its own next epoch earlier or later than the run. Nothing depends on the number
+    of workers or processes, or on where a run was resumed. Raises UserError for a weight that gives a source no batch.
+    """
+
+    def __init__(self, sources: dict[str, Batches], weights: Mapping[str, float] | None = None):
+        self.names, self.batches = list(sources), list(sources.values())
+        self.seed = self.batches[0].seed
+        self.shares = np.array([one.steps_per_epoch for one in self.batches])
+        self.steps_per_epoch = int(self.shares.sum())
+        if weights is not None:
+            ends = np.cumsum([weights[name] for name in self.names])
+            self.shares = np.diff(np.rint(ends / ends[-1] * self.steps_per_epoch).astype(int), prepend=0)
+            for name, share in zip(self.names, self.shares, strict=True):
+                if share == 0:
+                    raise UserError(
+                        f"data.weights.{name}={weights[name]:g} gives it none of {self.steps_per_epoch} batches"
+                    )
+        self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
+
+    @property
+    def sources(self) -> dict[str, Batches]:
+        """See Steps."""
+        return dict(zip(self.names, self.batches, strict=True))
+
+    def place_of(self, step: int) -> tuple[int, int]:
+        """(the number of the source whose batch this step has, the number of the batch there)."""
+        epoch, place = divmod(step, self.steps_per_epoch)
+        order = self._order_of(epoch)
+        source = int(order[place])
+        return source, int(epoch * self.shares[source] + (order[:place] == source).sum())
+
+    def __getitem__(self, step: int) -> Batch:
+        source, number = self.place_of(step)
+        return replace(self.batches[source][number], source=self.names[source])
+
+    def provenance(self) -> dict[str, object]:
+        """See Steps: of all sources together, and of each."""
+        each = {name: one.text.provenance() for name, one in self.sources.items()}
+        texts = [one.text for one in self.batches]
+        return {
+            "name": "mixture",
+            "rows": sum(map(len, texts)),
+            "left_out": sum(text.left_out for text in texts),
+            "digest": key_of_parts(*(text.digest for text in texts)),
+            "sha256": {file: digest for text in texts for file, digest in text.checksums.items()},
+            "sources": each,
+        }
+
+    def inputs(self) -> dict[str, str]:
+        """See Steps."""
+        return {name: digest for one in self.batches for name, digest in one.inputs().items()}
+
+    def _order_of(self, epoch: int) -> np.ndarray:
+        """The number of the source of each batch of an epoch."""
+        if self._order[0] != epoch:
+            in_turn = np.repeat(np.arange(len(self.shares)), self.shares)
+            shuffled = torch.randperm(len(in_turn), generator=seeded(self.seed, ORDER_STREAM, epoch)).numpy()
+            self._order = (epoch, in_turn[shuffled])
+        return self._order[1]

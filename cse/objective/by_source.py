@@ -1,0 +1,34 @@
+"""The objectives of a mixture's sources: a batch is of one source, whose own objective has it."""
+
+from collections.abc import Mapping
+
+from torch import nn
+
+from cse.types import Encoded, Loss, Objective
+
+
+class BySource(Objective):
+    """The objective of each source, by the source's name, with parameters of its own. None has a head at test time:
+    all train one embedding."""
+
+    def __init__(self, objectives: Mapping[str, Objective]):
+        super().__init__()
+        self.names = list(objectives)
+        self.objectives = nn.ModuleList(objectives.values())
+        self.masking = "none" if all(one.masking == "none" for one in objectives.values()) else "some"
+
+    def of(self, source: str | None) -> Objective:
+        """See Objective."""
+        if source is None:
+            raise ValueError("a batch of a mixture names its source")
+        found = self.objectives[self.names.index(source)]
+        assert isinstance(found, Objective)
+        return found
+
+    def forward(self, views: list[Encoded]) -> Loss:
+        """None: `of` has the objective that reads the views."""
+        raise NotImplementedError("the views of a batch are read by its source's objective: of(source)")
+
+    def negatives(self, anchors: int) -> int:
+        """The most that a source's objective has."""
+        return max(self.of(name).negatives(anchors) for name in self.names)
