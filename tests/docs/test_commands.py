@@ -207,11 +207,10 @@ def smaller(program: str, words: list[str], folder: Path) -> list[str]:
     if any(word.startswith("resume=") and word != "resume=auto" for word in words):
         return []  # the run in FOLDER was a small one
     keys = {word.partition("=")[0] for word in words}
-    return [
-        "smoke=true",
-        *(["tracker=none"] if "tracker" not in keys else []),
-        *([f"hydra.run.dir={folder}/run"] if "hydra.run.dir" not in keys else []),
-    ]
+    place = [f"hydra.run.dir={folder}/run"] if "hydra.run.dir" not in keys else []
+    if "rerun" in keys:
+        return place  # it has the run's own size and tracker
+    return ["smoke=true", *(["tracker=none"] if "tracker" not in keys else []), *place]
 
 
 @pytest.mark.nightly
