@@ -82,9 +82,9 @@ def report_name(folders: list[Path], where: str | None) -> str:
     from cse.lab.settings.words import recorded_words
     from cse.lab.sweep.names import short_name
 
-    names = short_names([str(folder.resolve()) for folder in folders], os.sep).values()
-    plain = (re.sub(r"[*?]", "", name).strip(os.sep).replace(os.sep, "_") for name in names)
-    name = "+".join(plain)[:200]  # a name may have 255
+    paths = [str(Path(re.sub(r"[*?]", "", str(folder.resolve())))) for folder in folders]
+    names = short_names(paths, os.sep).values()
+    name = "+".join(one.strip(os.sep).replace(os.sep, "_") for one in names)[:200]  # a name may have 255
     if not where:
         return name
     words = [f"{key}={','.join(values)}" for key, values in named_settings(where).items()]

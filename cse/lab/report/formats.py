@@ -17,6 +17,13 @@ def format_of(values: Iterable[float]) -> str:
     return "z.2f" if max(shown) >= 1 and min(shown) >= 0.005 else "z.4f"
 
 
+def digits_of(form: str, sizes: Iterable[float]) -> int | None:
+    """The decimals of differences of a score that is shown in this format; None: as few as each needs."""
+    if form == "z.2e":
+        return None
+    return 4 if form == "z.4f" or max(map(abs, sizes)) < 0.1 else 2
+
+
 def number(value: float, digits: int | None) -> str:
     """A number with so many decimals; None: as few as it needs."""
     return f"{value:zg}" if digits is None else f"{value:z.{digits}f}"

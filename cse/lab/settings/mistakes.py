@@ -200,7 +200,7 @@ def choices_on_line(texts: Sequence[str], command: str) -> set[str]:
     typed, found = values_of(recorded_words(texts)), {""}
     has_extras = not typed.keys().isdisjoint(EXTRAS)
     for group, (default, _) in groups(command).items():
-        named = re.findall(r"[\w/]+", typed.get(group) or default)
+        named = re.findall(r"[\w./-]+", typed.get(group) or default)
         if has_extras and group not in typed:
             named = choices(group)
         found |= {f"{group}={one}" for one in named}

@@ -53,6 +53,8 @@ def written_at(config: DictConfig, key: str, value: object) -> str:
     for one in reversed(user_files(config)):
         if one.package and f"{one.package}.".startswith(f"{key}."):
             return f" ({one.path})"
+        if one.package and not key.startswith(f"{one.package}."):
+            continue
         inside = key.removeprefix(f"{one.package}.") if one.package else key
         written: object = one.content
         for step in inside.split("."):

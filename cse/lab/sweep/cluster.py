@@ -125,9 +125,9 @@ class Cluster:
 
 
 def outcome_of(name: str, handed: Handed) -> Outcome:
-    """The outcome that a finished job returned; a job that returned none was killed."""
+    """The outcome that a finished job returned, of several tasks the first; a job that returned none was killed."""
     try:
-        return handed.result()
+        return handed.results()[0]
     except (FailedJobError, UncompletedJobError):
         what = f"job {handed.job_id} ended without a result ({handed.state}, {handed.paths.stderr})"
         what += "; run the same command again to continue from its last checkpoint"

@@ -43,6 +43,19 @@ def test_a_choice_of_ones_own_may_include_a_file_of_ours(own, capsys):
     assert "did you mean model.pooling?" in capsys.readouterr().err
 
 
+def test_a_choice_with_a_hyphen_has_its_own_keys(own, capsys):
+    (own / "model").mkdir()
+    (own / "model" / "my-model.yaml").write_text("# Mine.\ndefaults:\n  - minilm\n")
+    assert exit_code("cse-train", "--config-dir", str(own), "model=my-model", "model.poling=mean") == 2
+    assert "did you mean model.pooling?" in capsys.readouterr().err
+
+
+def test_a_value_is_in_a_file_only_if_the_file_gives_that_key(own, capsys):
+    (own / "objective" / "same.yaml").write_text("# Same.\ndefaults: [simcse]\nbatch_size: 0\n")
+    assert exit_code("cse-train", "--config-dir", str(own), "objective=same", "trainer.batch_size=0") == 2
+    assert "trainer.batch_size=0 (" not in capsys.readouterr().err
+
+
 def test_a_choice_in_another_encoding_is_one_sentence_with_its_line(own, capsys):
     (own / "objective" / "nearby.yaml").write_bytes(b"# M\xfcller\n_target_: nearby_loss.Nearby\n")
     for words in (["objective=nearby"], ["--help", "objective=nearby"]):

@@ -58,6 +58,8 @@ def test_a_report_is_named_by_all_that_it_compares(three_runs):
     assert cse_report("runs=[B,A]") == 0
     assert (three_runs / "reports/B+A/runs.csv").exists()
     assert (three_runs / "reports/B/runs.csv").read_bytes() == alone
+    assert cse_report("runs=runs/*") == 0  # a glob has the name of the folder that it begins with
+    assert (three_runs / "reports/runs/runs.csv").exists()
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,14 @@ def test_a_gate_passes_no_setting_whose_code_changed_between_its_runs(leave, cap
     assert (" code (" in printed) is ("b" in codes)
 
 
+def test_a_gate_has_the_decimals_of_its_score(leave, capsys):
+    for name, value in (("a", 0.704), ("b", 0.7)):
+        for seed in range(3):
+            leave(f"{name}/{seed}", {"seed": seed}, {"dev/stsb/spearman": value + seed / 10000})
+    cse_report("runs=[runs/a,runs/b]", "gate=0.001", "out=out")
+    assert "+0.0040 [+0.00" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize(
     ("contents", "path", "passed"),
     [("xxx", "1.txt", True), ("xxy", "1.txt", False), ("yyy", "1.txt", False), ("yyy", "2.txt", True)],

@@ -37,11 +37,12 @@ class Handed:
             signal.raise_signal(signal.SIGUSR1)
         return not self.waits
 
-    def result(self) -> process.Outcome:
+    def results(self) -> list[process.Outcome]:
+        """A value for each task, as submitit has them: its `result` refuses jobs of several tasks."""
         if self.lost:
             raise UncompletedJobError
         call, *words = self.call
-        return call(*words)
+        return [call(*words)]
 
     def cancel(self) -> None:
         self.cancelled = True
@@ -84,16 +85,16 @@ def test_a_job_without_a_result_was_killed(many, handed, monkeypatch, capsys):
 
 
 def test_after_a_failure_jobs_that_have_not_started_are_cancelled(many, handed, monkeypatch):
-    result = Handed.result
+    results = Handed.results
     monkeypatch.setattr(Handed, "done", lambda self: self in handed[:1] or self.is_over)
 
-    def first_result(self) -> process.Outcome:
+    def first_results(self) -> list[process.Outcome]:
         handed[1].is_over = True
         handed[1].paths.stdout.parent.mkdir(exist_ok=True)
         handed[1].paths.stdout.touch()
-        return result(self)
+        return results(self)
 
-    monkeypatch.setattr(Handed, "result", first_result)
+    monkeypatch.setattr(Handed, "results", first_results)
     states = {"seed_1": "failed", "seed_2": "done", "seed_3": "not run"}
     assert many(f"{LINE} jobs.fail_fast=true", "fail seed_1") == (1, states)
     assert [one.cancelled for one in handed] == [False, False, True]

@@ -25,7 +25,7 @@ import pandas as pd
 
 from cse.lab.report.any_runs.comparison import Comparison, Setting
 from cse.lab.report.any_runs.where import setting_named
-from cse.lab.report.formats import bounds, probability, signed
+from cse.lab.report.formats import bounds, digits_of, probability, signed
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds, seed_spread
 from cse.lab.report.numbers.resampling import OVER_ITEMS
 from cse.lab.report.numbers.statistics import (
@@ -309,13 +309,6 @@ def with_p(word: str, p: float) -> str:
 def number_of_tests(tests: Iterable[Tested]) -> int:
     """How many there are, as some settings have too few seeds to be tested."""
     return sum(not math.isnan(tested.p_holm) for tested in tests)
-
-
-def digits_of(form: str, sizes: Iterable[float]) -> int | None:
-    """The decimals of differences of a score that is shown in this format; None: as few as each needs."""
-    if form == "z.2e":
-        return None
-    return 4 if form == "z.4f" or max(map(abs, sizes)) < 0.1 else 2
 
 
 def not_paired(seed: str, base: Group, others: Sequence[Group]) -> str:

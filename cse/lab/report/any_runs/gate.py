@@ -12,7 +12,7 @@ from cse.lab.folder.facts import code_in_short
 from cse.lab.folder.runs import grouped
 from cse.lab.report.any_runs.comparison import Comparison, Setting
 from cse.lab.report.any_runs.where import setting_named, settings_below, the_one
-from cse.lab.report.formats import bounds, first_few, probability, signed
+from cse.lab.report.formats import bounds, digits_of, first_few, probability, signed
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds
 from cse.lab.report.numbers.notes import changed_texts, rest_on_other_data
 from cse.lab.report.numbers.statistics import holm, is_shown
@@ -63,6 +63,7 @@ def judge_gate(comparison: Comparison, config: Config, named: Sequence[Path]) ->
     ours = comparison.group_of(first, score)
     found = [compare_groups(ours, comparison.group_of(one, score), confidence, sign * least) for one in others]
     corrected = holm([effect.p for effect in found])
+    digits = digits_of(comparison.formats[score], [effect.size for effect in found if effect.size is not None])
     lines, is_passed = {}, True
     for setting, effect, p in zip(others, found, corrected, strict=True):
         assert effect.size is not None
@@ -72,7 +73,7 @@ def judge_gate(comparison: Comparison, config: Config, named: Sequence[Path]) ->
         if not why and not is_shown(p, 1 - confidence):
             why = f"p {probability(p) or 'unknown'}"
         is_passed = is_passed and not why
-        gain = f"{signed(effect.size, 2)} {bounds(effect.low, effect.high, 2)}".strip()
+        gain = f"{signed(effect.size, digits)} {bounds(effect.low, effect.high, digits)}".strip()
         result = f"not shown, {why}" if why else f"p {probability(p)}"
         lines[setting] = f"{first.label} against {setting.label}: {gain}, {least:g} better: {result}"
     return Gate(is_passed, score, first, lines)

@@ -218,7 +218,7 @@ def scatter_figure(drawing: Drawing) -> Figure | None:
         for name, (x, y) in points.iterrows():
             number = names.index(name) + 1
             color = f"C{(number - 1) % 10}"
-            label = f"{number}  {name}" if points is ours or name not in drawing.series else None
+            label = f"{number}  {name}" if points is ours or name not in ours.index else None
             axes.plot(x, y, marker, color=color, markersize=size, label=label)
             axes.annotate(str(number), (x, y), xytext=(5, 4), textcoords="offset points", fontsize=7, color=color)
     axes.margins(0.1)
@@ -231,11 +231,13 @@ def path_figure(drawing: Drawing) -> Figure | None:
     plot = drawing.plot
     figure, axes = new_figure()
     for color, (name, runs) in enumerate(drawing.series.items()):
-        for number, run in enumerate(runs):
+        label: str | None = name
+        for run in runs:
             points = pd.DataFrame(run.events()).reindex(columns=[plot.x, plot.y]).dropna()
             if len(points):
                 x, y = points[plot.x], points[plot.y]
-                axes.plot(x, y, marker=".", color=f"C{color}", label=name if number == 0 else None, alpha=0.7)
+                axes.plot(x, y, marker=".", color=f"C{color}", label=label, alpha=0.7)
+                label = None  # one entry of the legend a series
                 axes.scatter(x[:1], y[:1], facecolors="none", edgecolors=f"C{color}", s=60)
     name_axes(figure, drawing, legend="a ring: where training starts")
     return figure if axes.lines else None
