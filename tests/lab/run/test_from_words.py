@@ -30,7 +30,8 @@ SIMCSE = {
     "trainer.select": "dev/stsb/spearman", "seed": 42,
     "masking.probability": 0.15, "masking.mask_share": 0.8, "masking.random_share": 0.1, "augmentation.p": None,
 }  # fmt: skip
-SUPERVISED = {"objective.keep_head": True, "objective.num_views": 3, "objective.hard_negative_weight": 0,
+# num_views=None: a view for each of the three columns of NLI
+SUPERVISED = {"objective.keep_head": True, "objective.num_views": None, "objective.hard_negative_weight": 0,
               "trainer.batch_size": 512, "trainer.epochs": 3, "objective.temperature": 0.05}  # fmt: skip
 WHITENED = {
     "objective.m": 3, "objective.temperature": 0.05, "objective.pooler": "cls_before_mlp", "objective.loss": "L1",
