@@ -51,7 +51,7 @@ def overlap(text: TextRows, evaluators: Mapping[str, Evaluator]) -> Overlap:
 
 
 def overlap_of_all(texts: Sequence[TextRows], evaluators: Mapping[str, Evaluator]) -> Overlap:
-    """The counts of several texts together, and those of each by its name; of one text, its own."""
+    """The counts of several texts together, and the counts of each by its name; of one text, its own."""
     each = {text.name: overlap(text, evaluators) for text in texts}
     found = list(each.values())
     if len(found) == 1:

@@ -185,7 +185,7 @@ class Update:
 
 
 def by_name(loss: Loss, source: str | None) -> dict[str, Tensor]:
-    """The numbers of a loss by the names that they are logged under; those of a source end in its name."""
+    """The numbers of a loss by the names that they are logged under; for a source the names end in its name."""
     if source is None:
         return {"loss": loss.total, **loss.parts}
     return {"loss": loss.total, **{f"{name}/{source}": x for name, x in {"loss": loss.total, **loss.parts}.items()}}

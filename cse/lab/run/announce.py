@@ -76,7 +76,7 @@ def of_each(batches: Steps, in_words: Callable[[Batches], str]) -> str:
 
 
 def of_source(found: Overlap, batches: Batches) -> Overlap:
-    """The counts of one text, where a mixture has those of each."""
+    """The counts of one text. A mixture has the counts of each."""
     return found.get("sources", {}).get(batches.text.name, found)
 
 

@@ -67,7 +67,6 @@ def explaining(texts: Sequence[str], command: str) -> Iterator[None]:
     needs its traceback.
     """
     from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
 
     try:
         with guarded_environment():

@@ -22,7 +22,7 @@ def repeat_command(run: Run) -> str:
 def more_seeds_command(
     runs: Sequence[Run], key: str, seeds: Collection[object], folders: Sequence[Path], keys: Collection[str]
 ) -> str:
-    """The command that trains a setting's runs with three more seeds, those of other settings first.
+    """The command that trains a setting's runs with three more seeds. Seeds of other settings come first.
 
     It is "" if the setting was not trained, or was scored by a function, or if the key of seeds holds anything but
     whole numbers. key: of seeds. seeds: of all settings. folders: those that were named. keys: in which the settings
@@ -52,7 +52,7 @@ def place_of_more_seeds(run: Run, folders: Sequence[Path]) -> Path:
 
 
 def typed_words(run: Run, kept: Collection[str] = ()) -> list[str]:
-    """The words of a run's command line that repeat it elsewhere, and those of the keys `kept`."""
+    """The words of a run's command line that repeat it elsewhere, and the words of the keys `kept`."""
     return texts_of(word for word in run.words if repeats_a_run(word.text) or word.key in kept)
 
 

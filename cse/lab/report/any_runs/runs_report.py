@@ -98,7 +98,7 @@ def check_asked(asked: Asked, config: Config) -> None:
 
 
 def check_metrics(comparison: Comparison, asked: Asked, config: Config) -> None:
-    """Refuse metrics= of which no run has a score."""
+    """Refuse metrics= if no run has one of these scores."""
     if config["metrics"] and not comparison.scores.shown:
         have = first_few(sorted({score for run in asked.runs for score in run.scored})) or "none"
         raise UserError(

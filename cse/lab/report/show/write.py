@@ -25,7 +25,7 @@ def write_report(report: Report, out: Path) -> str:
 
 
 def draw(picture: Picture, out: Path) -> None:
-    """Write a figure's files, or remove those of an earlier report."""
+    """Write a figure's files, or remove the files of an earlier report."""
     path = out / picture.file
     if picture.figure is not None:
         save_figure(picture.figure, path)
