@@ -192,8 +192,7 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     """
     from cse.lab.folder.jobs_file import jobs_without_run
     from cse.lab.folder.runs import read_runs
-    from cse.lab.report.any_runs.evaluations import with_evaluations
-    from cse.lab.report.any_runs.frame import runs_frame
+    from cse.lab.report.any_runs.which_runs import runs_frame, with_evaluations
     from cse.lab.report.numbers.keys_that_differ import keys_that_tell_settings_apart
 
     places = [Path(folder) for folder in folders]

@@ -77,8 +77,7 @@ def report_name(folders: list[Path], where: str | None) -> str:
 
     With where=, it goes on as a run's folder is named: A+B-lr_1e-5-0a1b2c3d.
     """
-    from cse.lab.report.any_runs.frame import short_names
-    from cse.lab.report.any_runs.where import named_settings
+    from cse.lab.report.any_runs.settings_in_words import named_settings, short_names
     from cse.lab.settings.words import recorded_words
     from cse.lab.sweep.names import short_name
 

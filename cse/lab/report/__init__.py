@@ -5,13 +5,12 @@ LaTeX, CSV and a page. To read, each line before the files that it needs:
 
 any_runs/           any runs beside each other
   runs_report         the report
-  which_runs          the runs that a user asks for; evaluations: with the scores of later cse-evals of them
-  where               the settings that a user's words name
+  which_runs          the runs that a user asks for, with the scores of later cse-evals; a row a run (runs.csv)
+    settings_in_words   settings as tables write them, and as a user names them
+    commands            that repeat a run, or train more seeds of a setting
   comparison          runs that differ in their seed alone are a `Setting`; which one is best
     trials              which runs of a search are included
     score_names         which scores tables show, which one ranks, which one leads
-    frame               a row a run (runs.csv)
-    commands            that repeat a run, or train more seeds of a setting
   tables              a line for each setting (settings.csv), and for each run
   differences         how far settings are apart (differences.csv)
   gate                whether one setting is shown to be better by so much

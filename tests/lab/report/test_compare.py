@@ -13,9 +13,15 @@ from rich.console import Console
 from cse.errors import UserError
 from cse.lab.folder.runs import read_runs
 from cse.lab.report.any_runs.differences import compare_settings, differences_section
-from cse.lab.report.any_runs.frame import format_setting
 from cse.lab.report.any_runs.runs_report import best_of
-from cse.lab.report.any_runs.tables import notes_on_settings, score_text, settings_frame, settings_section
+from cse.lab.report.any_runs.settings_in_words import format_setting
+from cse.lab.report.any_runs.tables import (
+    frame_of_runs,
+    notes_on_settings,
+    score_text,
+    settings_frame,
+    settings_section,
+)
 from cse.lab.report.any_runs.which_runs import having, places, with_origin
 from cse.lab.report.show.terminal import show_report
 
@@ -232,7 +238,7 @@ def test_altered_data_is_marked(leave, compared):
     assert table.loc[("", "1e-05"), "dev/stsb/spearman"] == "70.00 †"
     assert table.loc[("", "1e-05"), "test/stsb/spearman"] == "60.00"
     assert table.loc[("b", ""), "dev/stsb/spearman"] == "70.00"
-    assert list(comparison.frame["partial"]) == ["", "", "dev/stsb/spearman"]
+    assert list(frame_of_runs([comparison])["partial"]) == ["", "", "dev/stsb/spearman"]
     assert "partial: stsb: 12 of 1,500 rows" in notes_on_settings(comparison)
 
 

@@ -5,9 +5,8 @@ from run_folders import change_results
 
 from cse.lab.folder.runs import read_runs
 from cse.lab.report.any_runs.comparison import compare_runs
-from cse.lab.report.any_runs.evaluations import with_evaluations
-from cse.lab.report.any_runs.tables import notes_on_settings, score_text
-from cse.lab.report.any_runs.which_runs import with_origin
+from cse.lab.report.any_runs.tables import frame_of_runs, notes_on_settings, score_text
+from cse.lab.report.any_runs.which_runs import with_evaluations, with_origin
 
 DEV, TRANSFER = "dev/stsb/spearman", "test/transfer/average"
 
@@ -54,8 +53,9 @@ def test_the_scores_of_an_evaluation_are_those_of_its_run(trained, evaluate, joi
     assert list(found.keys.values()) == ["lr"]  # neither the folder nor the checkpoint
     assert [setting.means[TRANSFER].mean for setting in found.ranked] == [82.5, 80.5]
     assert found.scores.leading == TRANSFER
-    assert found.frame["state"].tolist() == ["done"] * 4
-    assert found.frame["evaluations"].str.rpartition("/")[2].tolist() == ["0", "1", "2", "3"]
+    frame = frame_of_runs([found])
+    assert frame["state"].tolist() == ["done"] * 4
+    assert frame["evaluations"].str.rpartition("/")[2].tolist() == ["0", "1", "2", "3"]
     means = [setting.means[DEV].mean for setting in found.ranked]
     assert means == [72.0, 71.0]  # their own, not those of the evaluations
     assert [note for note in notes_on_settings(found) if f"2-1: {DEV} 71.00 (72.00)" in note]
@@ -89,20 +89,20 @@ def test_an_evaluation_that_changes_the_encoder_stays_by_itself(trained, evaluat
 def test_an_evaluation_of_other_weights_or_one_that_failed_is_not_its_runs(trained, evaluate, joined):
     evaluate("before it was trained again", "1-1", weights_sum="00")
     evaluate("failed", "1-2", status="failed")
-    assert len(joined().frame) == 4 + 2
+    assert len(joined().runs) == 4 + 2
 
 
 def test_a_run_in_a_folder_that_was_moved_is_known_by_its_weights(trained, evaluate, joined, tmp_path):
     folder = evaluate("0", "1-1")
     change_results(folder, config={"checkpoint": "elsewhere/1-1"})
-    assert len(joined().frame) == 4
+    assert len(joined().runs) == 4
     change_results(folder, weights_sum=None)  # as an older edition left it
-    assert len(joined().frame) == 5
+    assert len(joined().runs) == 5
 
 
 def test_an_odd_evaluation_harms_no_report(trained, evaluate, joined):
     evaluate("0", "1-1", {"eval": [1]})
-    assert len(joined().frame) == 4
+    assert len(joined().runs) == 4
 
 
 def test_altered_data_of_an_evaluation_marks_its_scores_alone(trained, evaluate, joined):

@@ -2,11 +2,11 @@
 
 To read: `compare_runs` makes a `Comparison`, which has a `Setting` for each group of such runs. `pick_scores` says
 which score ranks, and which one leads. `runs_included` says which runs of a search are included. `best_first` ranks.
-The names and the order of folders decide nothing.
+`setting_named` finds the setting that a user names. The names and the order of folders decide nothing.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -14,9 +14,18 @@ from pathlib import Path
 
 import pandas as pd
 
+from cse.errors import UserError
 from cse.lab.folder.runs import Run, score_named
-from cse.lab.report.any_runs.frame import OWN, format_settings, in_label, runs_frame, short_names
 from cse.lab.report.any_runs.score_names import ScoreNames, pick_scores
+from cse.lab.report.any_runs.settings_in_words import (
+    OWN_COLUMNS,
+    format_settings,
+    has_value,
+    in_shell,
+    label_of,
+    named_settings,
+    short_names,
+)
 from cse.lab.report.any_runs.trials import Trial, first_trials, runs_included
 from cse.lab.report.formats import first_few, format_of
 from cse.lab.report.numbers.groups import Group, Measure, group_of, once_each
@@ -34,8 +43,7 @@ class Setting:
     """Runs that differ in their seed alone.
 
     runs: all of them.
-    done: the finished ones.
-    included: those whose scores the analysis uses (see `runs_included`).
+    included: the finished ones whose scores the analysis uses (see `runs_included`).
     values: of each key in which settings differ, as text, by dotted key.
     label: few of these, which no other setting has, as `baseline=` reads them (lr=3e-05, model=bert); "all" if
         there are no keys.
@@ -44,12 +52,21 @@ class Setting:
     """
 
     runs: list[Run]
-    done: list[Run]
     included: list[Run]
     values: dict[str, str]
     label: str
     trial: Trial | None
     groups: dict[str, Group]
+
+    @cached_property
+    def done(self) -> list[Run]:
+        """The finished runs."""
+        return [run for run in self.runs if run.is_done]
+
+    @property
+    def expected(self) -> int:
+        """How many runs are included once all are finished."""
+        return len(self.runs) - len(self.done) + len(self.included)
 
     @cached_property
     def means(self) -> dict[str, Value]:
@@ -77,7 +94,7 @@ class Comparison:
     """Settings beside each other.
 
     folders: those that were searched.
-    runs: all, in the order of `frame`, which is runs.csv.
+    runs: all, in the order of runs.csv.
     seed: the key of seeds.
     keys: {dotted key in which settings differ: its short name}.
     label_keys: few of them; no two settings have the same values there.
@@ -87,7 +104,6 @@ class Comparison:
 
     folders: list[Path]
     runs: list[Run]
-    frame: pd.DataFrame
     seed: str
     keys: dict[str, str]
     label_keys: list[str]
@@ -115,11 +131,10 @@ class Comparison:
     @cached_property
     def formats(self) -> dict[str, str]:
         """The format of each score and its deviation in every table, as a column has one."""
-        known = {
-            name: [setting.means[name] for setting in self.settings if name in setting.means]
-            for name in self.scores.all
-        }
-        return {name: format_of(score.mean for score in of) for name, of in known.items()}
+        formats = {}
+        for score in self.scores.all:
+            formats[score] = format_of(setting.means[score].mean for setting in self.settings if score in setting.means)
+        return formats
 
     @cached_property
     def of_encoders(self) -> bool:
@@ -143,24 +158,21 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     """Compare runs. patterns: the scores that tables show (test/sts/*); []: all if they are few, else the averages."""
     begun = [run for run in runs if run.has_begun] or list(runs)  # the others have not said anything yet
     scores = pick_scores([run for run in runs if run.is_done], patterns)
-    keys = short_names(keys_that_tell_settings_apart(begun, seed), taken=OWN)
-    columns = list(dict.fromkeys([*scores.shown, *scores.all]))
-    frame = runs_frame(runs, list(dict.fromkeys([*keys, seed])), columns)
+    keys = short_names(keys_that_tell_settings_apart(begun, seed), taken=OWN_COLUMNS)
     by_setting = runs_by_setting(runs, list(keys))
-    values = values_as_text([own[0] for own in by_setting], list(keys))
+    values = values_as_text([alike[0] for alike in by_setting], list(keys))
     label_keys = fewest_keys(values)
-    labels = [
-        label_of(own[0], {key: keys[key] for key in label_keys}, texts)
-        for own, texts in zip(by_setting, values.to_dict("records"), strict=True)
-    ]
-    settings = as_settings(by_setting, values, labels, scores.all, seed)
+    label_names = {key: keys[key] for key in label_keys}
+    settings = []
+    for alike, texts, trial in zip(by_setting, values.to_dict("records"), first_trials(by_setting), strict=True):
+        label = label_of(alike[0], label_names, texts)
+        settings.append(setting_of(alike, texts, label, trial, scores=scores.all, seed=seed))
     by = scores.best_by or scores.leading
     lower_is_better = score_named(runs, by).lower_is_better
     ranked = list(settings) if by is None else best_first(settings, by, lower_is_better, list(keys))
     return Comparison(
         folders=list(folders),
         runs=list(runs),
-        frame=frame,
         seed=seed,
         keys=keys,
         label_keys=label_keys,
@@ -170,29 +182,12 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
     )
 
 
-def as_settings(
-    by_setting: Sequence[list[Run]], values: pd.DataFrame, labels: Sequence[str], scores: Sequence[str], seed: str
-) -> list[Setting]:
-    """The settings. by_setting: the runs of each. values, labels: of each. seed: the key of seeds."""
-    done = [[run for run in own if run.is_done] for own in by_setting]
-    trials = first_trials(done)
-    settings = []
-    for own, finished, trial, texts, label in zip(
-        by_setting, done, trials, values.to_dict("records"), labels, strict=True
-    ):
-        included = runs_included(finished, trial, seed)
-        settings.append(
-            Setting(
-                runs=own,
-                done=finished,
-                included=included,
-                values=texts,
-                label=label,
-                trial=trial,
-                groups=groups_of_scores(included, scores, seed),
-            )
-        )
-    return settings
+def setting_of(
+    runs: list[Run], values: dict[str, str], label: str, trial: Trial | None, *, scores: Sequence[str], seed: str
+) -> Setting:
+    """The setting of these runs. scores: of any run. seed: the key of seeds."""
+    included = runs_included([run for run in runs if run.is_done], trial, seed)
+    return Setting(runs, included, values, label, trial, groups_of_scores(included, scores, seed))
 
 
 def groups_of_scores(runs: Sequence[Run], scores: Sequence[str], seed: str) -> dict[str, Group]:
@@ -243,11 +238,43 @@ def best_first(settings: Sequence[Setting], by: str, lower_is_better: bool, keys
     return sorted(settings, key=place)
 
 
-def label_of(run: Run, keys: Mapping[str, str], texts: Mapping[str, str]) -> str:
-    """A setting by its values: lr=3e-05, model=bert. run: one of its own; keys: {dotted key: its short name}; texts: by
-    dotted key, "" where it has none."""
-    words = [f"{name}={in_label(run.get(key), texts[key])}" for key, name in keys.items() if texts[key] != ""]
-    return ", ".join(words) or "all"
+def setting_named(comparison: Comparison, name: str) -> Setting:
+    """The setting that `baseline=KEY=VALUE,...` names. If none has these values, it is that of the runs at or below
+    this folder.
+
+    Raises UserError if there is none, or several.
+    """
+    labelled = [setting for setting in comparison.settings if setting.label == name]
+    if labelled:
+        return the_one(comparison, labelled, f"baseline={name}")
+    having_values: list[Setting] = []
+    if "=" in name:
+        keys = {short: key for key, short in comparison.keys.items()}
+        conditions = [(keys.get(key, key), values) for key, values in named_settings(name).items()]
+        having_values = [
+            setting
+            for setting in comparison.settings
+            if all(has_value(setting.runs[0], key, values) for key, values in conditions)
+        ]
+    return the_one(comparison, having_values or settings_below(comparison, [Path(name)]), f"baseline={name}")
+
+
+def settings_below(comparison: Comparison, places: Sequence[Path]) -> list[Setting]:
+    """The settings of the runs at or below these places."""
+    resolved = [place.resolve() for place in places]
+    return [
+        setting
+        for setting in comparison.settings
+        if any(run.folder.resolve().is_relative_to(place) for run in setting.runs for place in resolved)
+    ]
+
+
+def the_one(comparison: Comparison, candidates: Sequence[Setting], named: str) -> Setting:
+    """The only candidate. Raises UserError if there is none, or several. named: what named it."""
+    if len(candidates) == 1:
+        return candidates[0]
+    labels = first_few([in_shell(setting.label) for setting in candidates or comparison.settings])
+    raise UserError(f"{named} names {len(candidates)} settings instead of one; type one of these after =: {labels}")
 
 
 def marks(setting: Setting, name: str) -> str:
@@ -258,7 +285,8 @@ def marks(setting: Setting, name: str) -> str:
 
 def innermost_folder(run: Run, folders: Iterable[Path]) -> Path:
     """The innermost of these folders that holds the run."""
-    return max((one for one in folders if run.folder.is_relative_to(one)), key=lambda folder: len(folder.parts))
+    above = [folder for folder in folders if run.folder.is_relative_to(folder)]
+    return max(above, key=lambda folder: len(folder.parts))
 
 
 def folder_below(run: Run, folders: Iterable[Path]) -> str:

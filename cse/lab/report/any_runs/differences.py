@@ -13,7 +13,7 @@ paired_        the test seed by seed
 equivalent     whether the difference is less than `within`, by equivalent_p_holm
 
 To read: `compare_settings` makes the `Differences`, with a `Difference` for each setting. `differences_section` is
-their table; `differences_frame` is its CSV. cse.lab.report.any_runs.where finds the baseline.
+their table; `differences_frame` is its CSV. `setting_named` finds the baseline.
 """
 
 import math
@@ -23,8 +23,7 @@ from functools import partial
 
 import pandas as pd
 
-from cse.lab.report.any_runs.comparison import Comparison, Setting
-from cse.lab.report.any_runs.where import setting_named
+from cse.lab.report.any_runs.comparison import Comparison, Setting, setting_named
 from cse.lab.report.formats import bounds, digits_of, probability, signed
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds, seed_spread
 from cse.lab.report.numbers.resampling import OVER_ITEMS

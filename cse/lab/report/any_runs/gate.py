@@ -10,8 +10,7 @@ from typing import NamedTuple
 from cse.errors import UserError
 from cse.lab.folder.facts import code_in_short
 from cse.lab.folder.runs import grouped
-from cse.lab.report.any_runs.comparison import Comparison, Setting
-from cse.lab.report.any_runs.where import setting_named, settings_below, the_one
+from cse.lab.report.any_runs.comparison import Comparison, Setting, setting_named, settings_below, the_one
 from cse.lab.report.formats import bounds, digits_of, first_few, probability, signed
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds
 from cse.lab.report.numbers.notes import changed_texts, rest_on_other_data

@@ -24,7 +24,7 @@ from cse.lab.report.any_runs.differences import (
 )
 from cse.lab.report.any_runs.gate import Gate, judge_gate
 from cse.lab.report.any_runs.tables import (
-    frame_of_all,
+    frame_of_runs,
     runs_section,
     score_text,
     settings_section,
@@ -63,7 +63,7 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> Report
         subtitle=f"{counted([run.state for run in [*comparison.runs, *asked.jobs]])}.",
         sections=[section for section in (settings, gaps, smoke) if section is not None],
         csv={
-            "runs.csv": frame_of_all(comparison, apart, asked.jobs),
+            "runs.csv": frame_of_runs([comparison, apart] if apart else [comparison], asked.jobs),
             "settings.csv": settings.frame,
             "differences.csv": frame_with_gate(differences, gate) if differences else None,
         },

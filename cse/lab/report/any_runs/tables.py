@@ -13,7 +13,8 @@ from cse.lab.folder.runs import Run
 from cse.lab.folder.status import counted
 from cse.lab.report.any_runs.charts import colours_of
 from cse.lab.report.any_runs.comparison import Comparison, Setting, folder_below, folders_below, marks
-from cse.lab.report.any_runs.frame import format_settings, runs_frame
+from cse.lab.report.any_runs.settings_in_words import format_settings
+from cse.lab.report.any_runs.which_runs import runs_frame
 from cse.lab.report.formats import format_of
 from cse.lab.report.numbers.groups import partly_scored
 from cse.lab.report.numbers.notes import (
@@ -40,7 +41,7 @@ def settings_section(comparison: Comparison, label: str) -> Section:
     frame = settings_frame(comparison)
     return Section(
         "Settings, the best first" if comparison.best else "Settings",
-        settings_table(comparison, frame),
+        settings_table(comparison),
         notes_on_settings(comparison),
         legend_of_settings(comparison),
         words=1 + len(comparison.shown_keys),
@@ -77,12 +78,12 @@ def smoke_words(comparison: Comparison) -> str:
     return SMOKE if all(run.is_smoke for run in comparison.runs) else ""
 
 
-def settings_table(comparison: Comparison, frame: pd.DataFrame) -> pd.DataFrame:
-    """The settings as text, the best first. frame: settings.csv."""
+def settings_table(comparison: Comparison) -> pd.DataFrame:
+    """The settings as text, the best first."""
     rows = []
-    for setting, done, runs, folder in zip(
-        comparison.ranked, frame["done"], frame["runs"], frame["folder"], strict=True
-    ):
+    for setting in comparison.ranked:
+        done, runs = len(setting.included), setting.expected
+        folder = folders_below(setting.runs, comparison.folders)
         star = "*" if setting is comparison.best else ""
         values = [setting.values[key] for key in comparison.shown_keys]
         scores = [score_text(comparison, setting, name) for name in comparison.scores.shown]
@@ -100,7 +101,6 @@ def settings_frame(comparison: Comparison) -> pd.DataFrame:
     names = list(dict.fromkeys([*comparison.scores.shown, *comparison.scores.all]))
     rows = []
     for setting in comparison.ranked:
-        left_out = len(setting.done) - len(setting.included)
         scores: list[float | None] = []
         for name in names:
             score = setting.means.get(name)
@@ -109,7 +109,7 @@ def settings_frame(comparison: Comparison) -> pd.DataFrame:
             [
                 *(setting.values[key] for key in comparison.keys),
                 len(setting.included),
-                len(setting.runs) - left_out,
+                setting.expected,
                 *scores,
                 folders_below(setting.runs, comparison.folders),
                 " ".join(name for name in comparison.scores.all if name in setting.altered),
@@ -204,19 +204,19 @@ def in_text(table: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
     return texts
 
 
-def frame_of_all(comparison: Comparison, apart: Comparison | None, jobs: Sequence[Run]) -> pd.DataFrame:
-    """runs.csv: every run, those apart and planned jobs after the others, each with its settings."""
-    comparisons = [compared for compared in (comparison, apart) if compared]
-    keys = dict.fromkeys([*(key for compared in comparisons for key in compared.keys), comparison.seed])
+def frame_of_runs(comparisons: Sequence[Comparison], jobs: Sequence[Run] = ()) -> pd.DataFrame:
+    """runs.csv: every run of the comparisons, each with its settings, and then the planned jobs."""
+    keys = dict.fromkeys(key for compared in comparisons for key in compared.keys)
     scores = dict.fromkeys(
         score for compared in comparisons for score in (*compared.scores.shown, *compared.scores.all)
     )
-    return runs_frame([*(run for compared in comparisons for run in compared.runs), *jobs], list(keys), list(scores))
+    runs = [run for compared in comparisons for run in compared.runs]
+    return runs_frame([*runs, *jobs], [*keys, comparisons[0].seed], list(scores))
 
 
 def runs_section(comparison: Comparison) -> Section:
     """Every run for the page."""
-    texts = in_text(comparison.frame.drop(columns="folder"), comparison)
+    texts = in_text(frame_of_runs([comparison]).drop(columns="folder"), comparison)
     for key in (*comparison.keys, comparison.seed):
         texts[key] = format_settings(comparison.runs, key)
     folders = [folder_below(run, comparison.folders) for run in comparison.runs]

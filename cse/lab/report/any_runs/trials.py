@@ -6,6 +6,7 @@ To read: `first_trials` finds the trial of each setting. `runs_included` says wh
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
@@ -27,20 +28,21 @@ class Trial(NamedTuple):
     number: int
 
 
-def first_trials(settings: Sequence[Sequence[Run]]) -> list[Trial | None]:
-    """The trial of each setting; None for a setting of no search. settings: the finished runs of each."""
-    found: dict[int, Run] = {}
-    for place, done in enumerate(settings):
+def first_trials(by_setting: Sequence[Sequence[Run]]) -> list[Trial | None]:
+    """The trial of each setting; None for a setting of no search. by_setting: the runs of each."""
+    first: dict[int, Run] = {}
+    for place, runs in enumerate(by_setting):
+        done = [run for run in runs if run.is_done]
         trials = [run for run in done if is_trial(run)]
         if trials:
-            found[place] = min(trials, key=lambda run: run.begun)
+            first[place] = min(trials, key=lambda run: run.begun)
     numbered: dict[int, Trial] = {}
-    numbers: dict[str, int] = {}
-    for place, run in sorted(found.items(), key=lambda one: one[1].begun):
-        search = search_of(run)
-        numbers[search] = numbers.get(search, 0) + 1
-        numbered[place] = Trial(run, search, numbers[search])
-    return [numbered.get(place) for place in range(len(settings))]
+    trials_of: Counter[str] = Counter()
+    for place in sorted(first, key=lambda place: first[place].begun):
+        search = search_of(first[place])
+        trials_of[search] += 1
+        numbered[place] = Trial(first[place], search, trials_of[search])
+    return [numbered.get(place) for place in range(len(by_setting))]
 
 
 def runs_included(done: Sequence[Run], trial: Trial | None, seed: str) -> list[Run]:
@@ -68,11 +70,11 @@ def is_trial(run: Run) -> bool:
 
 def is_of_search(run: Run, search: PastSearch) -> bool:
     """Whether a search asked for the run's point, with the run's other settings."""
-    typed_here = values_of(run.words)
+    typed = values_of(run.words)
     fixed = values_of(recorded_words([f"{key}={value}" for key, value in (search.fixed or {}).items()]))
-    has_fixed = all(typed_here.get(key, value) == value for key, value in fixed.items())
+    has_fixed = all(typed.get(key, value) == value for key, value in fixed.items())
     has_point = any(all(is_near(run.get(key), value) for key, value in point.items()) for point in search.points)
-    return has_fixed and has_point and not (fixed and "seed" in typed_here.keys() - fixed.keys())
+    return has_fixed and has_point and not (fixed and "seed" in typed.keys() - fixed.keys())
 
 
 def is_near(value: object, asked: object) -> bool:
@@ -86,8 +88,8 @@ def is_near(value: object, asked: object) -> bool:
 def search_of(trial: Run) -> str:
     """The search of a trial, as text: its folder, and the values for each of which its sweep has a search."""
     name = values_of(trial.words).get("sweep")
-    each = searched_each(name) if name in choices("sweep") else ()
-    return repr([str(trial.folder.parent), *map(trial.get, each)])
+    keys = searched_each(name) if name in choices("sweep") else ()
+    return repr([str(trial.folder.parent), *map(trial.get, keys)])
 
 
 @cache  # a folder may have hundreds of trials of one sweep

@@ -1,20 +1,33 @@
-"""Which runs a report shows: the runs in folders or globs that have the settings of `where=`.
+"""The runs of a report: those that a user asks for, each with the scores of later cse-evals, and all as a frame.
 
-To read: `asked_for`. A glob names several places (`places`).
+To read: `asked_for` reads the folders or globs (`places`) and keeps the runs that have the settings of `where=`.
+`with_evaluations` gives a training the scores of the evaluations of its best/. `runs_frame` has a row for each run.
 """
 
 import glob
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
+import pandas as pd
+
+from cse.errors import UserError
 from cse.lab.folder.jobs_file import jobs_without_run
 from cse.lab.folder.runs import Run, read_runs
+from cse.lab.report.any_runs.commands import repeat_command
 from cse.lab.report.any_runs.comparison import innermost_folder
-from cse.lab.report.any_runs.evaluations import with_evaluations
-from cse.lab.report.any_runs.where import having
+from cse.lab.report.any_runs.settings_in_words import OWN_COLUMNS, has_value, named_settings, short_names
+from cse.lab.report.numbers.keys_that_differ import keys_that_tell_settings_apart
+from cse.score import in_short
+
+CHANGING = ("pooling", "max_length", "whitening.kind", "lowercase")
+"""The settings of cse-eval that make another encoder of a checkpoint."""
+
+FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
+"""Keys of results.json that are columns of runs.csv."""
 
 
 class Asked(NamedTuple):
@@ -36,7 +49,7 @@ def asked_for(folders: Sequence[Path], where: str | None, seed: str) -> Asked:
     Raises UserError for a folder that does not exist, and if none of the runs has these settings.
     """
     named = {str(folder): places(folder) for folder in folders}
-    searched = [place for of in named.values() for place in of]
+    searched = [place for its_places in named.values() for place in its_places]
     runs = with_evaluations(with_origin(read_runs(searched), named))
     jobs = with_origin(jobs_without_run(searched), named)
     if where and (runs or jobs):
@@ -53,8 +66,8 @@ def places(folder: Path) -> list[Path]:
 
     A glob names files too, such as the jobs.jsonl of a command of several jobs: these are left out.
     """
-    named = [] if folder.exists() else sorted(map(Path, glob.glob(str(folder))))
-    return [place for place in named if place.is_dir()] or [folder]
+    paths = [] if folder.exists() else sorted(map(Path, glob.glob(str(folder))))
+    return [path for path in paths if path.is_dir()] or [folder]
 
 
 def folder_above(folder: Path) -> Path:
@@ -74,3 +87,106 @@ def with_origin(runs: Sequence[Run], named: Mapping[str, Sequence[Path]]) -> lis
     if len(named) < 2:
         return list(runs)
     return [replace(run, config={"origin": names[innermost_folder(run, names)], **run.config}) for run in runs]
+
+
+def having(runs: Sequence[Run], where: str, seed: str) -> list[Run]:
+    """The runs that have all settings of KEY=VALUE,... A key may have the short name that it has in a table.
+
+    seed: the key of seeds. Raises UserError if there are none.
+    """
+    names = short_names(keys_that_tell_settings_apart(runs, seed), taken=OWN_COLUMNS)
+    key_named = {name: key for key, name in names.items()}
+    conditions = [(key_named.get(key, key), values) for key, values in named_settings(where).items()]
+    chosen = [run for run in runs if all(has_value(run, key, values) for key, values in conditions)]
+    if not chosen:
+        differing = ", ".join([*key_named, seed])
+        raise UserError(f"where={where}: none of the {len(runs)} runs has this; they differ in {differing}")
+    return chosen
+
+
+def with_evaluations(runs: Sequence[Run]) -> list[Run]:
+    """The runs; each takes the scores that it lacks from the finished cse-evals of its best/.
+
+    Such an evaluation has no line of its own: `evaluations` of its run names it. An evaluation that changes the encoder
+    stays by itself: whitened, another pooling or dtype, other lengths.
+    """
+    trained = [run for run in runs if run.is_done and not run.get("checkpoint")]
+    evaluations: dict[Path, list[Run]] = {}
+    joined = set()
+    for evaluation in runs:
+        scored = scored_by(evaluation, trained)
+        if scored:
+            evaluations.setdefault(scored.folder, []).append(evaluation)
+            joined.add(evaluation.folder)
+    others = [run for run in runs if run.folder not in joined]
+    return [reduce(with_scores, evaluations.get(run.folder, []), run) for run in others]
+
+
+def scored_by(evaluation: Run, trained: Sequence[Run]) -> Run | None:
+    """The run whose best/ an evaluation scored without changing the encoder; None if there is none.
+
+    It is the run at the evaluation's path, unless its weights have changed since. Without a run there, it is one with
+    the same weights, as a folder may have been moved.
+    """
+    checkpoint, weights = str(evaluation.get("checkpoint") or ""), evaluation.results.get("weights_sum")
+    is_unchanged = evaluation.get("dtype") in (None, "fp32") and not any(map(evaluation.get, CHANGING))
+    if not (checkpoint and is_unchanged and evaluation.is_done):
+        return None
+    sums = {run.folder: run.results.get("weights_sum") for run in trained}
+    place = Path(checkpoint.removesuffix("/best")).expanduser().resolve()
+    at_place = [run for run in trained if run.folder.resolve() == place]
+    candidates = at_place or [run for run in trained if weights and sums[run.folder] == weights]
+    scored = next((run for run in candidates if run.is_smoke == evaluation.is_smoke), None)
+    return scored if scored and (not weights or sums[scored.folder] in (None, weights)) else None
+
+
+def with_scores(run: Run, evaluation: Run) -> Run:
+    """A run that takes the scores that it lacks from an evaluation, with the data and settings behind them."""
+    data = dict(run.data)
+    for name, source in evaluation.data.items():
+        own_source = data.get(name, source)
+        data[name] = source | own_source
+        data[name]["files"] = source.get("files", {}) | own_source.get("files", {})
+    unlike = []
+    for name, value in evaluation.metrics.items():
+        ours, evaluated = in_short(run.metrics.get(name, value)), in_short(value)
+        if ours != evaluated:
+            unlike.append(f"{name} {evaluated} ({ours})")
+    results = run.results.copy()
+    results["scores"] = evaluation.results.get("scores", {}) | run.results.get("scores", {})
+    results["data"] = data
+    config, of_run, of_evaluation = run.config, run.config.get("eval", {}), evaluation.config.get("eval", {})
+    if isinstance(of_run, dict) and isinstance(of_evaluation, dict):  # a damaged file may hold anything
+        config = config | {"eval": of_evaluation | of_run}
+    return replace(
+        run,
+        config=config,
+        metrics=evaluation.metrics | run.metrics,
+        results=results,
+        evaluations=(*run.evaluations, evaluation.folder),
+        evaluated_otherwise=(*run.evaluated_otherwise, *unlike),
+    )
+
+
+def runs_frame(runs: Sequence[Run], keys: Sequence[str], metrics: Sequence[str]) -> pd.DataFrame:
+    """A row for each run: its state, settings, unrounded scores, and the facts and the command behind it.
+
+    `cse.runs` returns it, and runs.csv has it.
+    """
+    rows = [
+        {
+            "folder": str(run.folder),
+            "state": str(run.state),
+            "why": run.why,
+            **{key: run.get(key) for key in keys},
+            **{metric: run.metrics.get(metric) for metric in metrics},
+            "partial": " ".join(sorted(run.altered)),
+            "untrained": run.untrained,
+            **{fact: run.results.get(fact) for fact in FACTS},
+            "evaluations": "; ".join(map(str, run.evaluations)) or None,
+            "command": repeat_command(run),
+        }
+        for run in runs
+    ]
+    columns = ["folder", "state", "why", *keys, *metrics, "partial", "untrained", *FACTS, "evaluations", "command"]
+    return pd.DataFrame(rows, columns=columns, dtype=object)

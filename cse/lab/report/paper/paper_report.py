@@ -13,8 +13,8 @@ import pandas as pd
 from cse.lab.folder.runs import Run
 from cse.lab.folder.status import State, counted
 from cse.lab.report.any_runs.comparison import compare_runs
-from cse.lab.report.any_runs.frame import runs_frame
 from cse.lab.report.any_runs.tables import notes_on_settings, settings_section, unranked_section
+from cse.lab.report.any_runs.which_runs import runs_frame
 from cse.lab.report.numbers.notes import missing_jobs
 from cse.lab.report.paper import figures
 from cse.lab.report.paper.claims import claims_section, judge_claims
