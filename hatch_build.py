@@ -12,7 +12,7 @@ class CommitHook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict) -> None:
         """Before a build: write the file outside the tree, and name it among the files to include."""
-        of_code = runpy.run_path(str(Path(self.root, "cse/lab/folder/commit.py")))
+        of_code = runpy.run_path(str(Path(self.root, "cse/lab/run/commit.py")))
         commit = of_code["git_commit"]()
         if version == "editable" or commit is None or Path(self.root, of_code["BUILT"]).exists():
             return

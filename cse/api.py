@@ -59,7 +59,18 @@ class TrainingRun(Run):
     """
 
     def __init__(self, folder: str | Path):
-        super().__init__(**vars(read_run(Path(folder))))
+        run = read_run(Path(folder))
+        super().__init__(
+            folder=run.folder,
+            state=run.state,
+            why=run.why,
+            program=run.program,
+            words=run.words,
+            config=run.config,
+            choices=run.choices,
+            metrics=run.metrics,
+            results=run.results,
+        )
 
     def __repr__(self) -> str:
         """The folder, and of a finished run the score that chose its step."""
@@ -79,8 +90,12 @@ class TrainingRun(Run):
     def curve(self) -> list[tuple[int, dict[str, float]]]:
         """(step, dev scores) during training."""
         self._check_finished()
-        curve = [(event["step"], {k: v for k, v in event.items() if k.startswith("dev/")}) for event in self.events()]
-        return [(step, scores) for step, scores in curve if scores]
+        curve = []
+        for event in self.events():
+            scores = {name: value for name, value in event.items() if name.startswith("dev/")}
+            if scores:
+                curve.append((event["step"], scores))
+        return curve
 
     @property
     def best(self) -> Path:
@@ -123,8 +138,8 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     UserError before any work and before a file is written, or RunError if the run cannot go on. Several jobs (-m,
     sweep=) need the command line.
 
-    eval={"mine": function} adds the function's scores, of which higher is better, to those of the line's evaluators, on
-    both splits; with "trainer.select=dev/mine/NAME" one of them selects the step.
+    eval={"mine": function} adds the scores of the function to the scores of the line's evaluators, on both splits. A
+    higher score of the function is better. With "trainer.select=dev/mine/NAME" one of them selects the step.
     """
     with startup.alone(), _reading("train", words, settings) as given:
         return TrainingRun(start_training(given, folder))
@@ -157,10 +172,10 @@ def evaluate(
     """Every score of an encoder, by name (`test/sts/average`, x100), as `cse-eval` computes it. Writes nothing.
 
     encoder: what `load` takes, a run, anything with an `encode` (a sentence-transformers model), or a function from n
-    texts to (n, D). words, settings: those of cse-eval that are the evaluators', such as splits=["test"] or
-    "paths.senteval=FOLDER"; the first word may be the value of `eval`: "stsb", {name: function}, each a function
-    (encode, split) -> {name: number}, or a list of both, ["stsb", "sts", {"mine": function}]. Raises UserError, for
-    others too, or one MissingResource that names all missing data.
+    texts to (n, D). words, settings: the evaluators' settings of cse-eval, such as splits=["test"] or
+    "paths.senteval=FOLDER". The first word may be the value of `eval`: "stsb", {name: function}, or a list of both,
+    ["stsb", "sts", {"mine": function}]. A function is (encode, split) -> {name: number}. Raises UserError, also for any
+    other setting, or one MissingResource that names all missing data.
     """
     from cse.eval.scoring import MemoizedEncode, check_encode, score
     from cse.score import values
@@ -172,13 +187,13 @@ def evaluate(
         part = load(encoder) if isinstance(encoder, str | Path | TrainingRun) else encoder
         memoized = MemoizedEncode(check_encode(part.encode if isinstance(part, Encodes) else part))
         try:
-            found = score(evaluators, memoized, level=logging.DEBUG)
+            scores = score(evaluators, memoized, level=logging.DEBUG)
         except UserError:
             memoized.check_varied()  # which would be the reason
             raise
         memoized.check_varied()
         memoized.warn_of_zeros()
-        return values(found.values())
+        return values(scores.values())
 
 
 def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
@@ -196,11 +211,11 @@ def runs(*folders: str | Path, seed: str = "seed") -> pd.DataFrame:
     from cse.lab.report.numbers.keys_that_differ import keys_that_tell_settings_apart
 
     places = [Path(folder) for folder in folders]
-    found = with_evaluations(read_runs(places))
-    every = [*found, *jobs_without_run(places)]
-    keys = [*keys_that_tell_settings_apart(found, seed), seed] if found else []
-    scores = list(dict.fromkeys(name for run in found for name in run.metrics))
-    return runs_frame(sorted(every, key=lambda run: run.folder), keys, scores)
+    begun = with_evaluations(read_runs(places))
+    keys = [*keys_that_tell_settings_apart(begun, seed), seed] if begun else []
+    scores = list(dict.fromkeys(name for run in begun for name in run.metrics))
+    runs_and_jobs = [*begun, *jobs_without_run(places)]
+    return runs_frame(sorted(runs_and_jobs, key=lambda run: run.folder), keys, scores)
 
 
 @contextmanager
@@ -260,8 +275,7 @@ def _check_scoring(words: Sequence[Word]) -> None:
 
 
 def _read(command: str, words: Sequence[object], settings: Mapping[str, object]) -> list[Word]:
-    """The words and keywords, as those of a line of one job. Raises UserError for several jobs, and for what is no
-    word."""
+    """The words and keywords as a line of one job. Raises UserError for several jobs, and for what is no word."""
     if wrong := [word for word in words if not isinstance(word, str)]:
         raise UserError(f'{wrong[0]!r:.60}: give words, "trainer.lr=1e-4", or keywords, seed=3, trainer={{"lr": 1e-4}}')
     texts = [*map(str, words), *words_of_settings(flattened(settings))]

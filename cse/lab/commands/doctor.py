@@ -141,7 +141,7 @@ def packages() -> Iterator[tuple[str, Finding]]:
 
     from packaging.requirements import Requirement
 
-    from cse.lab.folder.commit import installed
+    from cse.lab.run.commit import installed
 
     extras = [name for name in metadata("cse-lab").get_all("Provides-Extra") or [] if name not in FOR_DEVELOPERS]
     for one in map(Requirement, requires("cse-lab") or []):

@@ -6,7 +6,6 @@ heartbeat      the lock of the process that works in the folder
 status         the state of a run: running, failed, stopped, not started or done
 runs           a run read back: its settings, its choices, its scores
 jobs_file      jobs.jsonl: the jobs that a command planned
-commit         the commit of this code, and the versions of packages
 this_machine   the digests of this machine's code, files and encoders
 changes        facts of runs and of this machine, compared: what has changed
 facts          what a run was made of, as facts

@@ -12,9 +12,10 @@ From settings to parts
     instantiate  make one part, and say what is wrong by the keys that the user types; the evaluators of a config
     build        all parts of a training. compatible: refuse those that do not fit together
 The work
-    train        the phases of a training. evaluation: those of a scoring
+    train        the phases of a training. evaluation: the phases of a scoring
     announce     what a run says before it starts, or instead of starting
     record       results.json and the trackers. best: the encoder, and all that is left at the end
+    commit       the commit of this code and the versions of packages, which a record has
 The processes
     launch       one process for each device. startup: what is around a process. slurm: its scheduler
     logs         where lines go

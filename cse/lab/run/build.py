@@ -26,7 +26,7 @@ from cse.lab.run.compatible import (
     check_with_encoder,
 )
 from cse.lab.run.instantiate import Attempts, build_evaluators, call, make
-from cse.lab.run.sources import Source, check_in_mixture, sources_of
+from cse.lab.run.sources import TextWithObjective, check_in_mixture, sources_of
 from cse.sources.hub import cache_only
 
 if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
@@ -62,14 +62,16 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     assert augmentation is not None
     assert evaluators is not None
     encoder, objective = pair
-    rows = []
-    for source, one in zip(sources, found, strict=True):  # a corpus may be many gigabytes
-        rows.append(call(source.data, partial(source.text.read, one, source.required)))
-    batches = make_batches(cfg, encoder, objective, augmentation, texts=rows, accelerator=accelerator)
+    texts = []
+    for source, opened in zip(sources, found, strict=True):  # a corpus may be many gigabytes
+        texts.append(call(source.data, partial(source.text.read, opened, source.required)))
+    batches = make_batches(cfg, encoder, objective, augmentation, texts=texts, accelerator=accelerator)
     return Parts(trainer, encoder, objective, augmentation, batches, aux, evaluators)
 
 
-def parts_before_encoder(cfg: DictConfig, attempt: Attempts) -> tuple[Trainer, Augmentation | None, list[Source]]:
+def parts_before_encoder(
+    cfg: DictConfig, attempt: Attempts
+) -> tuple[Trainer, Augmentation | None, list[TextWithObjective]]:
     """The parts that need no encoder, each with the others; None for an augmentation that is missing.
 
     Raises UserError before anything is downloaded or read.
@@ -87,7 +89,7 @@ def parts_before_encoder(cfg: DictConfig, attempt: Attempts) -> tuple[Trainer, A
 
 
 def encoder_and_objective(
-    cfg: DictConfig, augmentation: Augmentation | None, sources: list[Source]
+    cfg: DictConfig, augmentation: Augmentation | None, sources: list[TextWithObjective]
 ) -> tuple[Encoder, Objective]:
     """Make the two parts that need each other: the objective's width is the encoder's, and whether the encoder has a
     language-model head depends on the objective. If that masks, both are made again, the encoder now with its head.
@@ -102,7 +104,9 @@ def encoder_and_objective(
     return encoder, objective
 
 
-def make_pair(cfg: DictConfig, dropout: float | None, sources: list[Source], mlm: bool) -> tuple[Encoder, Objective]:
+def make_pair(
+    cfg: DictConfig, dropout: float | None, sources: list[TextWithObjective], mlm: bool
+) -> tuple[Encoder, Objective]:
     """An encoder, and an objective for its width. dropout: of the encoder in training, None for its own. sources: each
     has an objective. mlm: whether the encoder has its language-model head."""
     from accelerate.utils import set_seed
@@ -116,8 +120,8 @@ def make_pair(cfg: DictConfig, dropout: float | None, sources: list[Source], mlm
     return encoder, objective
 
 
-def make_objectives(sources: list[Source], dim: int) -> Objective:
-    """The objective of a run's text, or those of a mixture's sources, each with its own parameters."""
+def make_objectives(sources: list[TextWithObjective], dim: int) -> Objective:
+    """The objective of a run's text, or one for each source of a mixture, with parameters of its own."""
     from cse.objective.by_source import BySource
 
     made: dict[str, Objective] = {}

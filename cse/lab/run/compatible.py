@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from cse.data.loader import Batches
     from cse.data.text import Text
-    from cse.lab.run.sources import Source
+    from cse.lab.run.sources import TextWithObjective
     from cse.model.encoder import Encoder
     from cse.types import Augmentation, Objective, Settings
 
@@ -151,7 +151,12 @@ def check_objective(objective: Objective, encoder: Encoder, lm_head: bool) -> No
 
 
 def check_with_encoder(
-    cfg: DictConfig, encoder: Encoder, objective: Objective, augmentation: Augmentation | None, *, sources: list[Source]
+    cfg: DictConfig,
+    encoder: Encoder,
+    objective: Objective,
+    augmentation: Augmentation | None,
+    *,
+    sources: list[TextWithObjective],
 ) -> None:
     """Refuse what this encoder does not allow: a length, equal views, widths. augmentation: None if it is missing."""
     encoder.tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)

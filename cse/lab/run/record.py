@@ -16,9 +16,9 @@ import yaml
 from omegaconf import OmegaConf
 
 from cse.files import make_folder, write_json, write_text
-from cse.lab.folder.commit import git_commit, git_patch, versions_of
 from cse.lab.folder.contents import RUN, Results, RunFile
 from cse.lab.folder.this_machine import code_digest, named_sums, own_code
+from cse.lab.run.commit import git_commit, git_patch, versions_of
 from cse.lab.run.job import Job
 from cse.lab.run.logs import begin_log_files
 from cse.lab.settings.compose import resolved

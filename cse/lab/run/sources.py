@@ -16,10 +16,11 @@ if TYPE_CHECKING:  # importing torch is slow
 
 
 @dataclass(frozen=True)
-class Source:
-    """A text, and the settings of both: data, its own, and objective, of what learns from it.
+class TextWithObjective:
+    """A text, and the objective that learns from it, by its settings.
 
-    name: of a source of a mixture; None for a run's only text. key: of the objective's settings, as one types it.
+    name: of a source of a mixture; None for a run's only text. data, objective: the settings of the two. key: of the
+    objective's settings, as a user types it.
     """
 
     name: str | None
@@ -41,25 +42,25 @@ class Source:
         return 2 if self.kind.further_are_negatives else None
 
 
-def sources_of(cfg: DictConfig, data: Text | Mixture) -> list[Source]:
-    """The sources of a run whose data is made: its text, or those of a mixture, each with its own objective or the
-    run's."""
+def sources_of(cfg: DictConfig, data: Text | Mixture) -> list[TextWithObjective]:
+    """The text of a run whose data is made, or each text of a mixture. A source without an objective has the run's."""
     from cse.data.mixture import Mixture
 
     if not isinstance(data, Mixture):
-        return [Source(None, data, cfg.data, for_columns(cfg.objective, data.num_columns), "objective")]
-    found = []
+        return [TextWithObjective(None, data, cfg.data, for_columns(cfg.objective, data.num_columns), "objective")]
+    sources = []
     for name, text in data.sources.items():
         node = cfg.data.sources[name]
-        own, key = node.objective, f"data.sources.{name}.objective"
-        if own is None:
-            own, key = cfg.objective, "objective"
-        settings = for_columns(own, text.num_columns)
+        chosen, key = node.objective, f"data.sources.{name}.objective"
+        if chosen is None:
+            chosen, key = cfg.objective, "objective"
+        settings = for_columns(chosen, text.num_columns)
         with read_write(settings), open_dict(settings):
             settings.pop("_partial_", None)
-            settings.update({one: cfg.objective.get(one) for one in ("widths", "width_weights")})  # of the embedding
-        found.append(Source(name, text, node, settings, key))
-    return found
+            for setting in ("widths", "width_weights"):  # of the embedding, which all sources share
+                settings[setting] = cfg.objective.get(setting)
+        sources.append(TextWithObjective(name, text, node, settings, key))
+    return sources
 
 
 def for_columns(objective: DictConfig, columns: int) -> DictConfig:
@@ -71,7 +72,7 @@ def for_columns(objective: DictConfig, columns: int) -> DictConfig:
     return own
 
 
-def check_in_mixture(objective: Objective, source: Source) -> None:
+def check_in_mixture(objective: Objective, source: TextWithObjective) -> None:
     """Refuse what a mixture cannot have: a head that stays, as there is one embedding, and a second encoder."""
     if objective.test_head() is not None:
         raise UserError(

@@ -74,7 +74,7 @@ def test_text_of_another_name_is_named_unless_it_is_a_copy(cse_train, tmp_path, 
 
 
 def test_changes_of_the_code_are_kept_and_other_code_is_warned_of(cse_train, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("cse.lab.folder.commit.git", lambda *words: "a patch\n" if words[0] == "diff" else "")
+    monkeypatch.setattr("cse.lab.run.commit.git", lambda *words: "a patch\n" if words[0] == "diff" else "")
     monkeypatch.setattr("cse.lab.folder.changes.code_digest", lambda: "another")
     assert cse_train("rerun=first", "hydra.run.dir=second") == 0
     assert (tmp_path / "second" / "code.patch").read_text() == "a patch\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cse.lab.folder import commit
+from cse.lab.run import commit
 
 
 def git(folder: Path, *words: str) -> str:
@@ -49,7 +49,7 @@ def tree(tmp_path) -> Path:
     root = Path(commit.__file__).parents[3]
     here = tmp_path / "tree"
     for name in ("pyproject.toml", "README.md", "LICENSE", "CITATION.cff", "hatch_build.py", "cse/__init__.py",
-                 "cse/lab/folder/__init__.py", "cse/lab/folder/commit.py"):  # fmt: skip
+                 "cse/lab/run/__init__.py", "cse/lab/run/commit.py"):  # fmt: skip
         (here / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(root / name, here / name)
     for name in ("conf", "sweeps", "hydra_plugins"):
