@@ -20,8 +20,8 @@ def reported(folder):
     """(settings, differences, the best) of the runs in a folder, without what names the folders."""
     found = compare_runs(read_runs([folder]), [folder], [], "seed")
     means = settings_frame(found).drop(columns=["folder", "remarks", "runs", "done"]).reset_index(drop=True)
-    section = differences_section(compare_settings(found, None, 0.95))
-    differ = section.frame if section else pd.DataFrame()
+    differences = compare_settings(found, None, 0.95)
+    differ = differences_section(differences).frame if differences.lines else pd.DataFrame()
     return means, differ.reset_index(drop=True), None if found.best is None else found.best.label
 
 

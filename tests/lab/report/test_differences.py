@@ -88,6 +88,22 @@ def test_a_best_setting_without_the_score_of_the_differences_says_so(leave, caps
     assert "(no verdict: it has no test/y, by which settings are compared)" in shown
 
 
+@pytest.mark.parametrize(
+    ("scores", "why", "is_told"),
+    [
+        ((70.0,), "no other setting has dev/x", False),  # a single setting: nobody looks for a difference
+        ((70.0, None), "no other setting has dev/x", True),
+        ((None, None), "no finished run has a score", False),
+    ],
+)
+def test_without_differences_the_reason_is_known(leave, compared, scores, why, is_told):
+    for lr, score in enumerate(scores, 1):
+        leave(f"{lr}", {"trainer.lr": lr, "seed": 1}, {} if score is None else {"dev/x": score})
+    differences = compare_settings(compared(), None, 0.95)
+    assert (differences.lines, differences.why_none) == ([], why)
+    assert differences.why_missing == (why if is_told else "")
+
+
 @pytest.mark.parametrize("baseline", ["lr=1e-5", "trainer.lr=0.00001", "runs/low"])
 def test_a_baseline_is_named_by_its_values_or_its_folder(three_rates, compared, baseline):
     found = by_rate(differences_section(compare_settings(compared(), baseline, 0.95)))

@@ -17,7 +17,7 @@ their table; `differences_frame` is its CSV. `setting_named` finds the baseline.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -116,17 +116,28 @@ class Difference:
 class Differences:
     """Each setting against a reference, which is the best if no baseline was named (is_best).
 
-    base: the reference's runs. lower: how many settings rank too low to be compared.
+    score: of the differences; "" if no run has one. why_none: why there are no lines; "" with lines. lower: how many
+    settings rank too low to be compared.
     """
 
     comparison: Comparison
     score: str
     reference: Setting
     is_best: bool
-    base: Group
+    why_none: str
     lines: list[Difference]
     lower: int
     terms: Terms
+
+    @property
+    def base(self) -> Group:
+        """The reference's runs."""
+        return self.comparison.group_of(self.reference, self.score)
+
+    @property
+    def why_missing(self) -> str:
+        """Why there are no lines, where a reader would look for some: among several settings with scores."""
+        return self.why_none if self.score and len(self.comparison.settings) > 1 else ""
 
     @property
     def few(self) -> str:
@@ -146,58 +157,55 @@ class Differences:
         """Why the best has not won; "" if it has."""
         if not self.is_best:
             return ""
-        if self.few:
-            return f"no verdict: {self.few}"
+        if self.why_missing or self.few:
+            return f"no verdict: {self.why_missing or self.few}"
         tied = [line for line in self.lines if line.tied]
         return f"not significantly better than {len(tied)} of the others" if tied else ""
 
 
 def compare_settings(
-    comparison: Comparison,
-    baseline: str | None,
-    confidence: float,
-    within: float | None = None,
-) -> Differences | None:
-    """Compare each setting with the first, which is the best, or the baseline; None if fewer than two have the score.
+    comparison: Comparison, baseline: str | None, confidence: float, within: float | None = None
+) -> Differences:
+    """Compare each setting with the baseline; without one, with the first, which is the best.
 
     Raises UserError for a baseline that names no setting, or several.
     """
-    score = comparison.scores.leading
-    if score is None:
-        return None
+    score = comparison.scores.leading or ""
     reference = comparison.ranked[0] if baseline is None else setting_named(comparison, baseline)
     ranked = [setting for setting in comparison.ranked if score in setting.means]
     others = [setting for setting in ranked[:MOST] if setting is not reference]
-    if reference not in ranked or not others:
-        return None
+    is_best = reference is comparison.best and baseline is None
+    why_none = why_no_differences(score, reference, others)
+    if why_none:
+        terms = Terms(confidence, within, 1 - confidence, SeedSpread(0.0, 0))
+        return Differences(comparison, score, reference, is_best, why_none, lines=[], lower=0, terms=terms)
     base = comparison.group_of(reference, score)
-    compared = [comparison.group_of(setting, score) for setting in others]
-    spread = seed_spread([base, *compared]) or SeedSpread(0.0, 0)
+    groups = {setting: comparison.group_of(setting, score) for setting in others}
+    spread = seed_spread([base, *groups.values()]) or SeedSpread(0.0, 0)
     terms = Terms(confidence, within, (1 - confidence) / len(others), spread)
-    unpaired = run_tests([partial(compare_groups, group, base) for group in compared], confidence, within)
-    paired = run_tests([partial(compare_pairs, group.side, base.side) for group in compared], confidence, within)
-    lines = []
-    for setting, group, by_means, by_seed in zip(others, compared, unpaired, paired, strict=True):
-        lines.append(difference_from(base, setting, group, unpaired=by_means, paired=by_seed, terms=terms))
-    return Differences(
-        comparison,
-        score,
-        reference,
-        is_best=reference is comparison.best and baseline is None,
-        base=base,
-        lines=lines,
-        lower=len(ranked) - len(others) - 1,
-        terms=terms,
-    )
+    lines, lower = lines_between(base, groups, terms), len(ranked) - len(others) - 1
+    return Differences(comparison, score, reference, is_best, why_none, lines, lower, terms)
 
 
-def why_no_differences(comparison: Comparison, baseline: str | None) -> str:
-    """Why nothing is compared with the reference, which lacks the leading score itself; "" if it has that."""
-    score = comparison.scores.leading
-    reference = comparison.ranked[0] if baseline is None else setting_named(comparison, baseline)
-    if score is None or score in reference.means:
-        return ""
-    return f"it has no {score}, by which settings are compared"
+def why_no_differences(score: str, reference: Setting, others: Sequence[Setting]) -> str:
+    """Why nothing is compared with the reference; "" if something is. others: the settings that have the score."""
+    if not score:
+        return "no finished run has a score"
+    if score not in reference.means:
+        return f"it has no {score}, by which settings are compared"
+    return "" if others else f"no other setting has {score}"
+
+
+def lines_between(base: Group, groups: Mapping[Setting, Group], terms: Terms) -> list[Difference]:
+    """The difference of each setting from the reference, whose runs are `base`. groups: the settings' runs."""
+    confidence, within = terms.confidence, terms.within
+    unpaired = run_tests([partial(compare_groups, group, base) for group in groups.values()], confidence, within)
+    pairs = [partial(compare_pairs, group.side, base.side) for group in groups.values()]
+    paired = run_tests(pairs, confidence, within)
+    return [
+        difference_from(base, setting, group, unpaired=by_means, paired=by_seed, terms=terms)
+        for (setting, group), by_means, by_seed in zip(groups.items(), unpaired, paired, strict=True)
+    ]
 
 
 def difference_from(
@@ -235,10 +243,8 @@ def run_tests(tests: Sequence[Callable[..., Effect]], confidence: float, within:
     return [Tested(*results) for results in corrected]
 
 
-def differences_section(differences: Differences | None, label: str = "") -> Section | None:
-    """The table of the differences; None if there are none. label: LaTeX's."""
-    if differences is None:
-        return None
+def differences_section(differences: Differences, label: str = "") -> Section:
+    """The table of the differences. label: LaTeX's."""
     comparison, score = differences.comparison, differences.score
     best = "the best, " if score == comparison.scores.best_by else f"the best by {comparison.scores.best_by}, "
     sides = [sides_with_seeds(differences.base, line.group) for line in differences.lines]
@@ -324,7 +330,7 @@ def about_tests(differences: Differences) -> list[str]:
     """What the signs and the p values of a table mean."""
     notes = [f"{TIED}: not significantly different from it."] if any(line.tied for line in differences.lines) else []
     tested = [line.unpaired for line in differences.lines if not math.isnan(line.unpaired.p_holm)]
-    names = ", ".join(dict.fromkeys(one.effect.test for one in tested))
+    names = ", ".join(dict.fromkeys(test.effect.test for test in tested))
     if len(tested) > 1:
         notes.append(
             f"p (Holm): by {names}, corrected by Holm over {len(tested)}; p in differences.csv and intervals are not."

@@ -49,10 +49,10 @@ def judge_gate(comparison: Comparison, config: Config, named: Sequence[Path]) ->
     least, baseline, confidence = config["gate"], config["baseline"], config["confidence"]
     score = comparison.scores.leading
     first = first_setting(comparison, least, baseline, named)
-    known = [setting_named(comparison, baseline)] if baseline else comparison.settings
-    if known == [first] and not named and len(comparison.settings) > 1:
+    candidates = [setting_named(comparison, baseline)] if baseline else comparison.settings
+    if candidates == [first] and not named and len(comparison.settings) > 1:
         return Gate(False, score, first, {first: f"the best is the baseline itself: {first.label}"})
-    others = [setting for setting in known if setting is not first]
+    others = [setting for setting in candidates if setting is not first]
     if score is None or not others:
         raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
     if not all(score in setting.means for setting in (first, *others)):
@@ -60,11 +60,12 @@ def judge_gate(comparison: Comparison, config: Config, named: Sequence[Path]) ->
 
     sign = -1 if comparison.lower_is_better(score) else 1
     ours = comparison.group_of(first, score)
-    found = [compare_groups(ours, comparison.group_of(one, score), confidence, sign * least) for one in others]
-    corrected = holm([effect.p for effect in found])
-    digits = digits_of(comparison.formats[score], [effect.size for effect in found if effect.size is not None])
+    groups = [comparison.group_of(setting, score) for setting in others]
+    effects = [compare_groups(ours, group, confidence, sign * least) for group in groups]
+    corrected = holm([effect.p for effect in effects])
+    digits = digits_of(comparison.formats[score], [effect.size for effect in effects if effect.size is not None])
     lines, is_passed = {}, True
-    for setting, effect, p in zip(others, found, corrected, strict=True):
+    for setting, effect, p in zip(others, effects, corrected, strict=True):
         assert effect.size is not None
         why = why_not_compared(comparison, score, first, setting)
         if not why and sign * effect.size <= least:
@@ -92,8 +93,8 @@ def first_setting(comparison: Comparison, least: float, baseline: str | None, na
 def why_not_compared(comparison: Comparison, score: str, first: Setting, other: Setting) -> str:
     """Why no difference of two settings passes a gate: unlike runs, seeds without the score, or too few seeds."""
     ours, theirs = (comparison.group_of(setting, score) for setting in (first, other))
-    lost = [without_score(setting, score, comparison.seed) for setting in (first, other)]
-    return why_unlike(ours, theirs, score) or "; ".join(filter(None, lost)) or few_seeds([ours, theirs])
+    lacking = [without_score(setting, score, comparison.seed) for setting in (first, other)]
+    return why_unlike(ours, theirs, score) or "; ".join(filter(None, lacking)) or few_seeds([ours, theirs])
 
 
 def why_unlike(ours: Group, theirs: Group, score: str) -> str:
@@ -114,10 +115,12 @@ def without_score(setting: Setting, score: str, key: str) -> str:
     """A line for the seeds of a setting that have no such score, as they failed, diverged or are not done: what the
     others score is not what the setting does. "" if all have it. key: of seeds."""
     seeds = grouped(setting.runs, key)
-    lost = {
-        seed: ", ".join(dict.fromkeys(run.state for run in of))
-        for seed, of in seeds.items()
-        if not any(score in run.metrics for run in of if run.is_done)
-    }
-    named = first_few([f"seed {seed} ({state})" for seed, state in lost.items()])
-    return f"{len(lost)} of {len(seeds)} seeds of {setting.label} have no {score}: {named}" if lost else ""
+    lacking = []
+    for seed, runs in seeds.items():
+        done = [run for run in runs if run.is_done]
+        if not any(score in run.metrics for run in done):
+            states = ", ".join(dict.fromkeys(run.state for run in runs))
+            lacking.append(f"seed {seed} ({states})")
+    if not lacking:
+        return ""
+    return f"{len(lacking)} of {len(seeds)} seeds of {setting.label} have no {score}: {first_few(lacking)}"

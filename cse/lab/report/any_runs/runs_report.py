@@ -20,7 +20,6 @@ from cse.lab.report.any_runs.differences import (
     compare_settings,
     differences_frame,
     differences_section,
-    why_no_differences,
 )
 from cse.lab.report.any_runs.gate import Gate, judge_gate
 from cse.lab.report.any_runs.tables import (
@@ -50,26 +49,24 @@ def report_of_runs(config: Config, folders: Sequence[Path], name: str) -> Report
     differences = compare_settings(comparison, config["baseline"], config["confidence"], config["within"])
 
     settings = settings_section(comparison, name)
-    doubt = differences.doubt if differences else ""
-    why_none = why_no_differences(comparison, config["baseline"])
-    if why_none:
-        reference = config["baseline"] or comparison.ranked[0].label
-        settings = replace(settings, notes=[*settings.notes, f"No differences to {reference}: {why_none}."])
-        doubt = "" if config["baseline"] else f"no verdict: {why_none}"
-    gaps = differences_section(differences, f"{name}-differences")
-    smoke = unranked_section(apart) if apart else None
+    if differences.why_missing:
+        why_missing = f"No differences to {differences.reference.label}: {differences.why_missing}."
+        settings = replace(settings, notes=[*settings.notes, why_missing])
+    sections = [settings]
+    sections += [differences_section(differences, f"{name}-differences")] if differences.lines else []
+    sections += [unranked_section(apart)] if apart else []
     return Report(
         title=", ".join(map(str, comparison.folders)) + smoke_words(comparison),
         subtitle=f"{counted([run.state for run in [*comparison.runs, *asked.jobs]])}.",
-        sections=[section for section in (settings, gaps, smoke) if section is not None],
+        sections=sections,
         csv={
             "runs.csv": frame_of_runs([comparison, apart] if apart else [comparison], asked.jobs),
             "settings.csv": settings.frame,
-            "differences.csv": frame_with_gate(differences, gate) if differences else None,
+            "differences.csv": frame_with_gate(differences, gate) if differences.lines else None,
         },
         best=best_of(
             comparison,
-            doubt,
+            differences.doubt,
             is_part=config["where"] is not None,  # which may lack some of its seeds
         ),
         pending=unfinished(comparison, asked.jobs),
