@@ -128,7 +128,7 @@ def check_node(place: str, node: Config, types: SchemaValidator, names: Sequence
     changed: Config = {}
     for key, value in converted.items():
         plain = list(value) if isinstance(value, tuple) else value
-        if plain != before[key]:
+        if repr(plain) != repr(before[key]):  # 1 for 1.0 is equal, and of another type
             changed[referred_key(place + key, written)] = plain
     return Checked(changed, [])
 

@@ -1,13 +1,19 @@
 """A YAML file of conf/, of sweeps/ or of the user's own as text: its comments, its defaults list, its lines.
 
-The files are read as text, since a YAML reader drops comments and the places of keys. Nothing slow is imported.
+A YAML reader drops comments, so the lines of a file are read as text. PyYAML says where its defaults list is.
 """
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from cse.errors import UserError
+
+if TYPE_CHECKING:  # --help without a choice needs no YAML
+    import yaml
 
 KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
 """A line of YAML: indentation, key, value, comment."""
@@ -20,10 +26,10 @@ PACKAGE = re.compile(r"^\s*#\s*@package[:\s]+(\S+)\s*$", re.MULTILINE)
 
 
 def text_of(file: Path) -> str:
-    """A file's text. Raises UserError, with the line, for one in another encoding than UTF-8."""
+    """A file's text, each line ended by \\n. Raises UserError, with the line, for another encoding than UTF-8."""
     content = file.read_bytes()
     try:
-        return content.decode("utf-8-sig")
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise UserError(f"{file}:{line} is not UTF-8: save the file as UTF-8") from None
@@ -35,15 +41,62 @@ def package_said(file: Path) -> str | None:
     return said[1] if said else None
 
 
-def groups_listed(file: Path) -> dict[str, tuple[str, str]]:
-    """{group: (choice, comment)} of the defaults list of conf/train.yaml or conf/evaluate.yaml."""
-    found = re.findall(r"^  - (\w+): ([^#\n]*?) *# (.*)$", text_of(file), re.MULTILINE)
-    return {group: (default, comment) for group, default, comment in found}
+class DefaultsList(NamedTuple):
+    """The defaults list of a file. lines: where it stands, counted from 0, without the end."""
+
+    entries: "Sequence[yaml.Node]" = ()
+    lines: range = range(0)
+
+
+@cache
+def defaults_in(text: str) -> DefaultsList:
+    """The defaults list of a file's text; empty where there is none, or no YAML, which composing the file says."""
+    import yaml
+
+    try:
+        pair = pair_of(yaml.compose(text) if "defaults" in text else None, "defaults")
+    except yaml.YAMLError:
+        return DefaultsList()
+    if pair is None:
+        return DefaultsList()
+    key, listed = pair
+    entries = listed.value if isinstance(listed, yaml.SequenceNode) else ()
+    return DefaultsList(entries, range(key.start_mark.line, last_line(listed) + 1))
+
+
+def last_line(node: "yaml.Node") -> int:
+    """The line that a node's text ends in. The mark of a block's end is behind the comments that follow it."""
+    if isinstance(node.value, str) or node.flow_style or not node.value:
+        return int(node.end_mark.line)
+    last = node.value[-1]
+    return last_line(last[1] if isinstance(last, tuple) else last)
+
+
+def pair_of(node: "yaml.Node | None", key: str) -> "tuple[yaml.Node, yaml.Node] | None":
+    """A key of a mapping and its value; None for another node, and without the key."""
+    if node is None or node.id != "mapping":
+        return None
+    return next((pair for pair in node.value if pair[0].value == key), None)
+
+
+def groups_listed(file: Path) -> dict[str, tuple[list[str], str]]:
+    """{group: (choices, comment)} of the defaults list of conf/train.yaml or conf/evaluate.yaml."""
+    text = text_of(file)
+    lines = text.splitlines()
+    found: dict[str, tuple[list[str], str]] = {}
+    for entry in defaults_in(text).entries:
+        if entry.id == "mapping":
+            group, chosen = entry.value[0]
+            names = [name.value for name in chosen.value] if chosen.id == "sequence" else [chosen.value]
+            comment = lines[chosen.end_mark.line][chosen.end_mark.column :]
+            if group.value.isidentifier():  # and not `optional recipe`
+                found[group.value] = (names, comment.strip(" #"))
+    return found
 
 
 def names_listed(file: Path) -> list[str]:
-    """The choices of its own group that a choice's defaults list names."""
-    return re.findall(r"^  - (\w+)$", text_of(file), re.MULTILINE)
+    """The choices of its own group that a choice's defaults list names, and `_self_` for its own settings."""
+    return [entry.value for entry in defaults_in(text_of(file)).entries if entry.id == "scalar"]
 
 
 def opening_sentence(file: Path) -> str:
@@ -60,8 +113,10 @@ def opening_sentence(file: Path) -> str:
 def body(file: Path, comment: bool = False) -> list[str]:
     """A file's lines without its defaults list. comment: keep the comment that it opens with."""
     text = text_of(file)
-    text = text if comment else re.sub(r"\A(#.*\n)+", "", text)
-    return re.sub(r"^defaults:\n(?:  .*\n)+", "", text, flags=re.MULTILINE).splitlines()
+    lines = text.splitlines()
+    opening = list(takewhile(lambda line: line.startswith("#"), lines))
+    dropped = {*defaults_in(text).lines, *range(0 if comment else len(opening))}
+    return [line for number, line in enumerate(lines) if number not in dropped]
 
 
 def keys_of_text(text: str) -> Iterator[tuple[str, str, str]]:
@@ -90,11 +145,10 @@ def line_of(file: Path, keys: Sequence[str]) -> str:
     import yaml
 
     node: yaml.Node | None = yaml.compose(text_of(file))
-    line = None
+    place = f"{file}"
     for key in keys:
-        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-        found = next(((name, value) for name, value in pairs if name.value == key), None)
-        if found is None:
+        pair = pair_of(node, key)
+        if pair is None:
             break
-        line, node = found[0].start_mark.line + 1, found[1]
-    return f"{file}:{line}" if line else f"{file}"
+        place, node = f"{file}:{pair[0].start_mark.line + 1}", pair[1]
+    return place

@@ -1,4 +1,4 @@
-"""The config groups and their choices, in conf/ and in the user's own folders. Standard library only, so that --help
+"""The config groups and their choices, in conf/ and in the user's own folders. Nothing slow is imported, so that --help
 answers at once.
 """
 
@@ -34,9 +34,9 @@ PROVIDER = "own"
 """Hydra's name for these folders, in the files that it records."""
 
 
-def groups(command: str) -> dict[str, tuple[str, str]]:
-    """The groups of a command in the order of its defaults list: what a line chooses unless it says otherwise (a
-    choice, a list of them, or null), and the comment there."""
+def groups(command: str) -> dict[str, tuple[list[str], str]]:
+    """The groups of a command in the order of its defaults list: the choices of a line that says nothing of the group
+    (["null"] for none), and the comment there."""
     return groups_listed(Path(CONF_DIR, f"{command}.yaml"))
 
 
@@ -60,10 +60,17 @@ def section_of(group: str, file: Path) -> list[str]:
 
 
 def included(file: Path) -> list[Path]:
-    """The files of its group, which is its folder's name, that a choice's defaults list names, then its own."""
-    places = [folder / f"{name}.yaml" for name in names_listed(file) for folder in folders_of(file.parent.name)]
-    before = [path for path in places if path.is_file()]
-    return [*(one for path in before for one in included(path)), file]
+    """A choice's file, after the files of its group that its defaults list names, or where the list has `_self_`."""
+    listed = names_listed(file)
+    files: list[Path] = []
+    for name in listed if "_self_" in listed else [*listed, "_self_"]:
+        if name == "_self_":
+            files.append(file)
+            continue
+        places = [folder / f"{name}.yaml" for folder in folders_of(file.parent.name)]  # a group is its folder's name
+        for path in filter(Path.is_file, places):
+            files += included(path)
+    return files
 
 
 def first_comment(group: str, choice: str) -> str:

@@ -12,7 +12,7 @@ from cse.lab.settings.grammar import shell_word, spell_word
 from cse.lab.settings.groups import EXTRAS, choices, file_of, groups, user_folders
 from cse.lab.settings.lookup import keys_of_command
 from cse.lab.settings.suggest import first_answer, last_part, meant, nearest, topic
-from cse.lab.settings.words import recorded_words, values_of
+from cse.lab.settings.words import recorded_words
 
 INSTEAD = {
     "train": {
@@ -197,13 +197,16 @@ KEY_HINTS = (
 
 def choices_on_line(texts: Sequence[str], command: str) -> set[str]:
     """The GROUP=CHOICEs of a line, and "" for what every line has; all of a group that its experiment may choose."""
-    typed, found = values_of(recorded_words(texts)), {""}
+    typed = {word.key: word.parsed for word in recorded_words(texts)}
     has_extras = not typed.keys().isdisjoint(EXTRAS)
-    for group, (default, _) in groups(command).items():
-        named = re.findall(r"[\w./-]+", typed.get(group) or default)
-        if has_extras and group not in typed:
-            named = choices(group)
-        found |= {f"{group}={one}" for one in named}
+    found = {""}
+    for group, (names, _) in groups(command).items():
+        if group in typed:
+            value = typed[group]
+            names = [str(name) for name in value] if isinstance(value, list) else [str(value)]
+        elif has_extras:
+            names = choices(group)
+        found |= {f"{group}={name}" for name in names}
     return found
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from omegaconf import DictConfig, OmegaConf
 
 from cse.lab.settings.conf_files import line_of
 from cse.lab.settings.groups import CONF_DIR, SWEEP_KEYS, user_folders
-from cse.lab.settings.values import Config, flattened
+from cse.lab.settings.values import Config, flattened, same
 
 if TYPE_CHECKING:  # hydra is imported only to compose
     from hydra.core.default_element import ResultDefault
@@ -66,14 +66,16 @@ def written_at(config: DictConfig, key: str, value: object) -> str:
 
 def overridden(config: DictConfig, files: Sequence[UserFile], typed: Collection[str]) -> list[str]:
     """A sentence for each value of the files that a later file of ours replaces. typed: the line's keys."""
+    settings = flattened(cast("Config", OmegaConf.to_container(config, resolve=True)))
     told: dict[str, str] = {}
     for one in files:
         for inside, value in flattened(one.content).items():
             key = f"{one.package}.{inside}".lstrip(".")
-            now = OmegaConf.select(config, key)
+            now = settings.get(key)
+            written = [value] if isinstance(now, list) and not isinstance(value, list) else value
             told.pop(key, None)
             if inside.split(".")[0] in ("defaults", "hydra", *SWEEP_KEYS) or key in typed or "${" in str(value):
                 continue
-            if str(now) not in (str(value), f"[{value}]", f"['{value}']"):
+            if not same(written, now):
                 told[key] = f"but {key}={now} by a later file, not {value} ({line_of(one.path, inside.split('.'))})"
     return list(told.values())

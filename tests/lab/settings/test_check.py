@@ -98,7 +98,8 @@ def test_a_value_that_has_to_be_given_is_named():
 @pytest.mark.parametrize(
     ("chosen", "word", "key", "value"),
     [
-        ("", "trainer.lr=1", "trainer.lr", 1),
+        ("", "trainer.lr=1", "trainer.lr", 1.0),
+        ("", "trainer.betas=[0,0.9]", "trainer.betas", [0.0, 0.9]),
         ("", "trainer.watch=geometry", "trainer.watch", ["geometry"]),
         ("data=nli", "data.columns=sent0", "data.columns", ["sent0"]),
         ("eval=transfer", "eval.transfer.tasks=TREC", "eval.transfer.tasks", ["TREC"]),
@@ -116,7 +117,9 @@ def test_a_value_that_has_to_be_given_is_named():
     ],
 )
 def test_values_that_are_converted_or_kept(chosen, word, key, value):
-    assert OmegaConf.select(validated(chosen, word), key) == value
+    found = OmegaConf.select(validated(chosen, word), key)
+    assert found == value
+    assert repr(found) == repr(value)  # 1 and 1.0 are equal
 
 
 GROUPS = ("model", "data", "augmentation", "aux_modality", "eval", "tracker", "objective", "experiment")

@@ -5,7 +5,8 @@ from omegaconf import OmegaConf
 
 from cse.errors import UserError
 from cse.lab.settings.compose import composed, without_hydra
-from cse.lab.settings.groups import choices, groups
+from cse.lab.settings.conf_files import body
+from cse.lab.settings.groups import FOLDERS_VARIABLE, choices, groups
 from cse.lab.settings.lookup import find, keys_of_command, settings_of_command
 from cse.lab.settings.suggest import answer_to, trainers
 from cse.lab.settings.values import flattened
@@ -77,3 +78,32 @@ def test_a_word_finds_its_settings(word, first, about):
     assert max(map(len, lines.splitlines())) <= 120
     with pytest.raises(UserError, match=f"{word}qqqq"):
         find("train", f"{word}qqqq", 120)
+
+
+LISTS = [
+    "defaults:\n  - minilm\n", "defaults: [minilm]\n", "defaults: [\n  minilm,\n]\n", "defaults:\n- minilm\n",
+    "defaults:\r\n  - minilm\r\n", "defaults:  # of\n  # ours\n  - minilm  # a small one\n", "defaults: ['minilm']\n",
+    '"defaults":\n    - minilm\n',
+]  # fmt: skip
+"""Ways to write a defaults list."""
+
+
+@pytest.mark.parametrize("written", LISTS)
+def test_a_choice_has_the_keys_of_the_file_that_it_includes(tmp_path, monkeypatch, written):
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
+    (tmp_path / "model").mkdir()
+    file = tmp_path / "model" / "mine.yaml"
+    file.write_bytes(f"# Mine.\n{written}max_length: 8\n".encode())
+    assert composed("train", ["model=mine"]).model.max_length == 8
+    found = {one.key: one.value for one in settings_of_command("train") if one.choice == "model=mine"}
+    theirs = {one.key: one.value for one in settings_of_command("train") if one.choice == "model=minilm"}
+    assert found == theirs | {"model.max_length": "8"}
+    assert body(file) == ["max_length: 8"]
+
+
+def test_a_file_whose_list_puts_itself_first_is_overridden(tmp_path, monkeypatch):
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "mine.yaml").write_text("defaults: [_self_, minilm]\nname: x\n")
+    names = [one.value for one in settings_of_command("train") if (one.key, one.choice) == ("model.name", "model=mine")]
+    assert names == [composed("train", ["model=mine"]).model.name]

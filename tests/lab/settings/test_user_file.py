@@ -7,10 +7,10 @@ import pytest
 
 import cse
 from cse.errors import UserError
-from cse.lab.run.from_words import fitted
+from cse.lab.run.from_words import checked_config, fitted
 from cse.lab.settings import groups
 from cse.lab.settings.compose import composed
-from cse.lab.settings.words import Word
+from cse.lab.settings.words import Word, texts_of
 
 
 @pytest.fixture
@@ -99,6 +99,14 @@ def test_a_value_that_a_later_file_replaces_is_told(written):
     (told,) = [one for one in config.sources if one.startswith("but ")]
     assert "trainer.lr=3e-05" in told
     assert f"not 0.001 ({file}:2)" in told
+
+
+def test_a_value_that_its_part_takes_in_another_form_is_not_replaced(written):
+    written("trainer", "defaults: [default]\nclip: 1\nwatch: geometry\nbetas: [0, 0.9]\nno_decay: [bias]\n")
+    words = [Word("trainer=mine"), Word("trainer.lr=1")]
+    config = fitted(checked_config(composed("train", texts_of(words)), "train"), "train", words)
+    assert (config.trainer.clip, list(config.trainer.watch)) == (1.0, ["geometry"])
+    assert [one for one in config.sources if one.startswith("but ")] == []
 
 
 def test_other_programs_that_use_hydra_are_left_alone(tmp_path):
