@@ -1,10 +1,10 @@
-"""Several texts in one run: each is a source with its own columns, its own batches and, where it needs one, its own
-objective. A batch is of one source.
+"""Several texts in one run. Each is a source, with its own columns and batches. A batch is of one source.
 
-`Mixture` has the settings, and each of its sources is a Text. `MixedBatches` says whose batch is next.
+Source is the text of a source, which may have an objective of its own. Mixture has the settings of all sources.
+MixedBatches says whose batch is next.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -22,12 +22,14 @@ from cse.sources.catalogue import DATASETS
 from cse.tensors import seeded
 from cse.types import Batch, Objective
 
-ORDER_STREAM = 3  # beside those of cse.training.update: shares no draws with the order of a source's rows
+ORDER_STREAM = 3  # beside the streams of cse.training.update: shares no draws with the order of a source's rows
 
 
 class Source(Text):
-    """A text of a mixture. objective: of its own, called with the encoder's width; None: the run's. settings: those of
-    Text, but for its name, its cache and its preview, which are the mixture's."""
+    """A text of a mixture. Its name, its cache and its preview are the mixture's.
+
+    objective: makes its own objective from the encoder's width; None: it has the run's. settings: all others of Text.
+    """
 
     def __init__(self, objective: Callable[[int], Objective] | None = None, **settings):
         super().__init__(name="source", cache_dir="", **settings)
@@ -50,35 +52,36 @@ class Mixture(Part):
     ):
         if weights is not None and weights.keys() != sources.keys():
             raise UserError(f"`weights` has {', '.join(weights)}: it needs a number for each of {', '.join(sources)}")
-        if published := [one for one in sources if one in DATASETS]:
-            why = f"`sources`.{published[0]}: it is a published corpus: give this source another name"
-            raise UserError(why)
+        for source in sources:
+            if source in DATASETS:
+                raise UserError(f"`sources`.{source}: it is a published corpus: give this source another name")
         self.name, self.sources, self.weights = name, sources, weights
         for source, text in sources.items():
             text.name, text.cache = source, Path(cache_dir) / "text"
 
 
 class MixedBatches(Steps):
-    """The batches of several sources, one after the other in an order of each epoch's own, keyed by (seed, epoch).
+    """The batches of several sources, in an order of each epoch's own, keyed by (seed, epoch).
 
-    In an epoch each source has as many batches as it has in an epoch of its own. With weights the epoch is as long, and
-    they share it: a source then begins its own next epoch earlier or later than the run. Nothing depends on the number
-    of workers or processes, or on where a run was resumed. Raises UserError for a weight that gives a source no batch.
+    An epoch has each batch that each source has in an epoch of its own. With weights an epoch is as long, but the
+    sources share its batches by weight. A source then begins its own next epoch earlier or later than the run. Nothing
+    depends on the number of workers or processes, or on where a run was resumed.
+
+    names, batches, shares: of each source its name, its batches, and their number in an epoch. Raises UserError for a
+    weight that gives a source no batch.
     """
 
     def __init__(self, sources: dict[str, Batches], weights: Mapping[str, float] | None = None):
         self.names, self.batches = list(sources), list(sources.values())
         self.seed = self.batches[0].seed
-        self.shares = np.array([one.steps_per_epoch for one in self.batches])
+        self.shares = np.array([batches.steps_per_epoch for batches in self.batches])
         self.steps_per_epoch = int(self.shares.sum())
         if weights is not None:
-            ends = np.cumsum([weights[name] for name in self.names])
-            self.shares = np.diff(np.rint(ends / ends[-1] * self.steps_per_epoch).astype(int), prepend=0)
+            self.shares = shares_by_weight([weights[name] for name in self.names], self.steps_per_epoch)
             for name, share in zip(self.names, self.shares, strict=True):
                 if share == 0:
-                    raise UserError(
-                        f"data.weights.{name}={weights[name]:g} gives it none of {self.steps_per_epoch} batches"
-                    )
+                    none = f"none of {self.steps_per_epoch} batches"
+                    raise UserError(f"data.weights.{name}={weights[name]:g} gives it {none}")
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
 
     @property
@@ -99,20 +102,19 @@ class MixedBatches(Steps):
 
     def provenance(self) -> dict[str, object]:
         """See Steps: of all sources together, and of each."""
-        each = {name: one.text.provenance() for name, one in self.sources.items()}
-        texts = [one.text for one in self.batches]
+        texts = [batches.text for batches in self.batches]
         return {
             "name": "mixture",
             "rows": sum(map(len, texts)),
             "left_out": sum(text.left_out for text in texts),
             "digest": key_of_parts(*(text.digest for text in texts)),
             "sha256": {file: digest for text in texts for file, digest in text.checksums.items()},
-            "sources": each,
+            "sources": {name: text.provenance() for name, text in zip(self.names, texts, strict=True)},
         }
 
     def inputs(self) -> dict[str, str]:
         """See Steps."""
-        return {name: digest for one in self.batches for name, digest in one.inputs().items()}
+        return {name: digest for batches in self.batches for name, digest in batches.inputs().items()}
 
     def _order_of(self, epoch: int) -> np.ndarray:
         """The number of the source of each batch of an epoch."""
@@ -121,3 +123,13 @@ class MixedBatches(Steps):
             shuffled = torch.randperm(len(in_turn), generator=seeded(self.seed, ORDER_STREAM, epoch)).numpy()
             self._order = (epoch, in_turn[shuffled])
         return self._order[1]
+
+
+def shares_by_weight(weights: Sequence[float], batches: int) -> np.ndarray:
+    """How many of so many batches each weight gives; the sum is exact.
+
+    >>> shares_by_weight([1, 3], 8).tolist()
+    [2, 6]
+    """
+    ends = np.cumsum(weights)
+    return np.diff(np.rint(ends / ends[-1] * batches).astype(int), prepend=0)

@@ -55,12 +55,12 @@ def check_teachers(objective: Objective) -> None:
     """Raise MissingResource for a teacher that is missing, UserError for one whose pooling is not known."""
     for name in objective.teachers:
         if recorded_modules(teacher_folder(name)) is None and objective.teacher_pooling is None:
-            raise UserError(f"objective.teacher={name} records no pooling: give objective.teacher_pooling=mean, or cls")
+            raise UserError(f"`teacher`={name} records no pooling: give `teacher_pooling`=mean, or cls")
 
 
 def teacher_folder(name: str) -> Path:
     """A teacher's folder; a hub's is downloaded. Raises MissingResource."""
-    with naming(name="objective.teacher"):
+    with naming(name="teacher"):
         return Path(local_folder(name))
 
 
@@ -86,7 +86,7 @@ def teacher_table(
 
     def vectors() -> Iterator[tuple[np.ndarray, ...]]:
         log.info("teacher    %s reads %s texts, once (kept in %s)", name, f"{math.prod(shape):,}", folder)
-        with naming(name="objective.teacher", pooling="objective.teacher_pooling"):
+        with naming(name="teacher", pooling="teacher_pooling"):
             encoder = load_encoder(name, pooling).to(device)  # type: ignore[arg-type]
         encoder.unit_length = True
         for column in range(text.num_columns):
@@ -94,9 +94,7 @@ def teacher_table(
                 block = range(start, min(start + TEXTS_PER_CALL, len(text)))
                 yield from zip(encoder.encode([text.text(row, column) for row in block]), strict=True)
         if identity_of(name, pooling) != identity:
-            raise UserError(
-                f"objective.teacher={name} changed while it was read: run again once its files no longer change"
-            )
+            raise UserError(f"`teacher`={name} changed while it was read: run again once its files no longer change")
 
     with showing(f"vectors of {text.name} by {name}"):
         (table,) = cache_columns(folder, vectors(), ["vectors"], "float32").columns

@@ -83,6 +83,63 @@ def test_a_resumed_mixture_ends_with_the_same_bits_and_logs_each_source(mixture,
     assert [*results["training_data"]["sources"]] == [*results["overlap"]["sources"]] == ["pairs", "three", "scored"]
 
 
+def with_own(mixture: list[str], objective: str) -> list[str]:
+    """The words of a run whose pairs have an objective of their own; the triplets have SimCSE's, without its head."""
+    sources = mixture[-1].replace("[sent0,sent1]}", f"[sent0,sent1],objective:{objective}}}", 1)
+    return [*mixture[:-1], sources, "objective=simcse_sup", "objective.keep_head=false", "eval=[]",
+            "trainer.select=null", "trainer.lr=1e-3"]  # fmt: skip
+
+
+def test_a_source_learns_from_a_teacher_of_its_own(mixture, tiny_roberta, tmp_path, cse_train, capsys):
+    """It is resumed to the same bits. The card names each objective, and a rerun may pool the teacher otherwise."""
+    gist = f"choice:gist,teacher:{tiny_roberta}"
+    assert cse_train(with_own(mixture, f"{{{gist}}}")) == 2
+    said = capsys.readouterr().err
+    assert f"data.sources.pairs.objective.teacher={tiny_roberta} records no pooling" in said
+    assert "data.sources.pairs.objective.teacher_pooling=mean" in said
+    line = with_own(mixture, f"{{{gist},teacher_pooling:mean}}")
+    straight = train_to(cse_train, line, tmp_path / "straight", 8)
+    assert_same_run(straight, train_to(cse_train, line, tmp_path / "paused", 4, 8))
+    assert logged_of(straight, "train/loss/pairs")
+    card = (straight / "best/README.md").read_text()
+    assert "# GISTEmbed + Supervised SimCSE + CoSENT from " in card
+    assert "data.sources.pairs.objective.temperature: 0.01" in card
+    assert "(150 rows, " in card
+    assert card.count("`triplets.csv`") == 1
+    again = [f"rerun={straight}", "data.sources.pairs.objective.teacher_pooling=cls", "trainer.max_steps=1"]
+    assert cse_train([*again, f"hydra.run.dir={tmp_path}/again"]) == 0
+
+
+def test_a_source_masks_and_the_others_do_not(mixture, tmp_path, cse_train):
+    line = with_own(mixture, "{choice:simcse_sup,keep_head:false,mlm_weight:0.1}")
+    straight = train_to(cse_train, line, tmp_path / "straight", 8)
+    assert_same_run(straight, train_to(cse_train, line, tmp_path / "paused", 4, 8))
+    assert logged_of(straight, "train/mlm/pairs")
+    assert not logged_of(straight, "train/mlm/three")
+
+
+@pytest.mark.parametrize("modality", ["images", "sounds"])
+def test_a_mixture_beside_images_or_sound(modality, mixture, tmp_path, cse_train, request):
+    aux = [*request.getfixturevalue(modality), "aux_modality.head_mode=own"]
+    line = [*with_own(mixture, "null"), *aux]
+    straight = train_to(cse_train, line, tmp_path / "straight", 6)
+    assert_same_run(straight, train_to(cse_train, line, tmp_path / "paused", 2, 6))
+    assert logged_of(straight, "train/aux/loss")
+    learned = results_of(straight)["training_data"]
+    assert [*learned["sources"]] == ["pairs", "three", "scored"]
+    assert learned["aux_modality"]["items"] == 16
+
+
+def test_a_smoke_test_makes_each_source_and_its_objective_small(mixture, cse_train, tmp_path):
+    """The teacher that the source's objective names by default is on the hub alone."""
+    line = with_own(mixture, "gist")
+    assert cse_train([*line, "smoke=true", f"hydra.run.dir={tmp_path}/run"]) == 0
+    config = results_of(tmp_path / "run")["config"]
+    pairs = config["data"]["sources"]["pairs"]
+    assert pairs["limit"] == 64
+    assert config["replaced"]["data.sources.pairs.objective.teacher"] == "WhereIsAI/UAE-Large-V1"
+
+
 def test_a_run_says_each_source(mixture, cse_train, capsys):
     assert cse_train([*mixture, "objective=simcse_sup", "objective.keep_head=false", "eval=[]", "dry_run=true"]) == 0
     said = "".join(capsys.readouterr())

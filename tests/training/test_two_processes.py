@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from run_folders import results_of
+from run_folders import logged_of, results_of
 from safetensors.torch import load_file
 from toys import run_of
 
@@ -36,6 +36,32 @@ def test_both_processes_call_the_same_collectives_in_order(name, way, small_run,
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2))
     assert first == second
     assert len(first) > 20
+
+
+@pytest.mark.nightly
+def test_a_mixture_on_two_processes_ends_where_it_does_on_one(small_run, triplets, tmp_path):
+    """Without dropout; its sources have objectives and heads of their own, and uneven last batches."""
+    pairs = f"pairs:{{path:{triplets},columns:[sent0,sent1]}}"
+    three = f"three:{{path:{triplets},columns:[sent0,sent1,hard_neg],limit:30,objective:barlow}}"
+    scored = f"scored:{{path:{triplets},columns:[sent0,sent1],scores:score,score_range:[0,5],objective:cosent}}"
+    kept = [word for word in small_run if not word.startswith("data")]
+    line = [*kept, "data=mixture", f"data.sources={{{pairs},{three},{scored}}}", "objective=simcse_sup",
+            "objective.keep_head=false", "augmentation=none", "augmentation.model_dropout=0.0", "trainer.epochs=1",
+            "trainer.max_steps=null", "trainer.drop_last=false", "trainer.stop_on_collapse=false"]  # fmt: skip
+    ends, events = [], []
+    for processes in (1, 2):
+        folder = tmp_path / str(processes)
+        ended = start(folder, [*line, f"hydra.run.dir={folder}/run"], processes=processes)
+        assert ended.returncode == 0, ended.stderr
+        ends.append(load_file(folder / "run/last/state.safetensors"))
+        events.append({name: logged_of(folder / "run", f"train/loss/{name}") for name in ("pairs", "three", "scored")})
+    one, two = events
+    for name, losses in one.items():
+        assert [step for step, _ in losses] == [step for step, _ in two[name]] != []
+    first, second = (json.loads((tmp_path / "2" / f"{rank}.json").read_text()) for rank in range(2))
+    assert first == second
+    for name in (name for name in ends[0] if name.startswith(("encoder/", "objective/"))):
+        assert ends[0][name].allclose(ends[1][name], rtol=1e-3, atol=1e-4), name
 
 
 @pytest.mark.nightly

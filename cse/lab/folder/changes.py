@@ -120,12 +120,18 @@ def changed_encoders(run: Run) -> list[Change]:
 
 
 def changed_list_of_texts(run: Run) -> list[Change]:
-    """Its folder of training text, if it has other files now."""
-    folder, sums = Path(str(run.get("data.path"))).expanduser(), sums_of_texts(run)
-    if not sums or not folder.is_dir():
-        return []
-    files = sorted(map(str, files_of(folder, tell=False)))
-    return [Change("data", f"data.path={folder}", sorted(sums), files)] if files != sorted(sums) else []
+    """Its folders of training text that have other files now."""
+    sources = run.training_data.get("sources") or {}
+    texts = {f"data.sources.{name}.path": text for name, text in sources.items()} or {"data.path": run.training_data}
+    found = []
+    for key, text in texts.items():
+        folder, sums = Path(str(run.get(key))).expanduser(), text.get("sha256")
+        if not isinstance(sums, dict) or not sums or not folder.is_dir():
+            continue
+        files = sorted(map(str, files_of(folder, tell=False)))
+        if files != sorted(sums):
+            found.append(Change("data", f"{key}={folder}", sorted(sums), files))
+    return found
 
 
 def changed_contents(run: Run) -> list[Change]:

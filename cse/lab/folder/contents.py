@@ -48,7 +48,7 @@ class RunFile(TypedDict):
 
 
 class EarlierCode(TypedDict, total=False):
-    """The code of a run before it was resumed by other code; the keys are those of Results."""
+    """The code of a run before it was resumed by other code. Results has the same keys for its code now."""
 
     until_step: int
     git_commit: str | None

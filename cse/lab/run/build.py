@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from omegaconf import DictConfig, open_dict, read_write
 
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, within
 from cse.lab.run.compatible import (
     check_aux,
     check_combination,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # importing torch is slow, and --help does not need it
     from cse.data.rows import TextRows
     from cse.model.encoder import Encoder
     from cse.training.settings import Parts, Trainer
+    from cse.training.teacher import Teachers
     from cse.types import Augmentation, AuxModality, Objective
 
 log = logging.getLogger(__name__)
@@ -65,7 +66,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     texts = []
     for source, opened in zip(sources, found, strict=True):  # a corpus may be many gigabytes
         texts.append(call(source.data, partial(source.text.read, opened, source.required)))
-    batches = make_batches(cfg, encoder, objective, augmentation, texts=texts, accelerator=accelerator)
+    batches = make_batches(cfg, encoder, objective, augmentation, sources=sources, texts=texts, accelerator=accelerator)
     return Parts(trainer, encoder, objective, augmentation, batches, aux, evaluators)
 
 
@@ -114,9 +115,10 @@ def make_pair(
     set_seed(cfg.seed)  # the same new weights (heads, projectors, patch embeddings) in every process
     encoder: Encoder = make(cfg.model, dropout=dropout, mlm=mlm, unrecorded=UNRECORDED)
     objective = make_objectives(sources, encoder.dim)
+    is_idle = bool(cfg.model.get("lm_head")) and objective.masking == "none"  # in a mixture, no source masks
     for source in sources:
-        masks = objective.masking != "none"  # in a mixture, any
-        check_objective(objective.of(source.name), encoder, lm_head=bool(cfg.model.get("lm_head")) and not masks)
+        with within(source.key):
+            check_objective(objective.of(source.name), encoder, lm_head=is_idle)
     return encoder, objective
 
 
@@ -186,25 +188,31 @@ def make_batches(
     objective: Objective,
     augmentation: Augmentation,
     *,
+    sources: list[TextWithObjective],
     texts: list[TextRows],
     accelerator: Accelerator,
 ) -> Steps:
-    """Give the augmentation and the mask the encoder's tokenizer, and make this process's batches: of the text, or of
-    the texts of a mixture in turn."""
+    """This process's batches: of the text, or of the texts of a mixture in turn. texts: the rows of each source.
+
+    The augmentation and the mask first get the encoder's tokenizer.
+    """
     from cse.data.mixture import MixedBatches
+    from cse.training.teacher import Teachers
 
     mask = make(cfg.masking)
     if objective.masking != "none":
         mask.bind(encoder.tokenizer.hf)
     augmentation.bind(encoder.tokenizer.hf)
-
-    def of_text(text: TextRows) -> Batches:
-        own = objective.of(text.name)
-        return batches_of(cfg, encoder, own, augmentation, mask=mask.masked, text=text, accelerator=accelerator)
-
-    if "sources" not in cfg.data:
-        return of_text(texts[0])
-    return MixedBatches({text.name: of_text(text) for text in texts}, cfg.data.weights)
+    batches = {}
+    for source, text in zip(sources, texts, strict=True):
+        learner, teacher = objective.of(source.name), None
+        if learner.teachers and not cfg.data.preview:  # before the encoder takes memory for its gradients
+            with within(source.key):
+                teacher = Teachers(learner, text, accelerator.device, dry=cfg.dry_run)
+        batches[text.name] = batches_of(
+            cfg, encoder, learner, augmentation, mask=mask.masked, text=text, teacher=teacher, accelerator=accelerator
+        )
+    return MixedBatches(batches, cfg.data.weights) if "sources" in cfg.data else batches[texts[0].name]
 
 
 def batches_of(
@@ -215,15 +223,12 @@ def batches_of(
     *,
     mask: Mask,
     text: TextRows,
+    teacher: Teachers | None,
     accelerator: Accelerator,
 ) -> Batches:
-    """This process's batches of one text. objective: the one that learns from it."""
+    """This process's batches of one text. objective: the one that learns from it. teacher: the objective's, if any."""
     from cse.data.loader import Batches
-    from cse.training.teacher import Teachers
 
-    teacher = None
-    if objective.teachers and not cfg.data.preview:  # before the encoder takes memory for its gradients
-        teacher = Teachers(objective, text, accelerator.device, dry=cfg.dry_run)
     tokenizer = encoder.tokenizer
     max_length = cfg.trainer.max_length + tokenizer.template_length
     if augmentation.level == "tokens":

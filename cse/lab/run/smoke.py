@@ -48,7 +48,7 @@ def fit(cfg: DictConfig, typed: Iterable[str] = ()) -> None:
         if "trainer" in cfg:
             smoke.shrink_text()
             smoke.shrink_trainer()
-            smoke.shrink_objective()
+            smoke.shrink_objectives()
             smoke.shrink_aux()
         else:
             smoke.shrink_evaluation()
@@ -163,16 +163,25 @@ class Smoke:
             epochs = max(1, steps)  # of a step or more each: enough for what is typed
         self.replace("trainer", **{**self.sizes.trainer, **limits, "select": select, "epochs": epochs})
 
-    def shrink_objective(self) -> None:
-        """Made-up teachers, a narrow projector, and short spans."""
-        if "teacher" in self.cfg.objective and "objective.teacher" not in self.typed:
-            self.replace("objective", teacher=made_up.encoder(self.world, "minilm"), teacher_pooling="mean")
-        if "second_teacher" in self.cfg.objective:
-            self.replace("objective", second_teacher=None)
-        if value_at(self.cfg, "objective.head.hidden"):
-            self.replace("objective.head", hidden=self.sizes.projector, out=self.sizes.projector)
+    def shrink_objectives(self) -> None:
+        """Made-up teachers and a narrow projector, for the run's objective and each source's own; short spans."""
+        self.shrink_objective("objective", keeps_teacher="objective.teacher" in self.typed)
+        for name, source in (self.cfg.data.get("sources") or {}).items():
+            if source.objective is not None:
+                teacher = source.objective.get("teacher")
+                self.shrink_objective(f"data.sources.{name}.objective", keeps_teacher=is_here(teacher))
         if "min_length" in self.cfg.augmentation:  # DeCLUTR's spans
             self.replace("augmentation", min_length=self.sizes.span[0], max_length=self.sizes.span[1])
+
+    def shrink_objective(self, key: str, keeps_teacher: bool) -> None:
+        """Make the objective at a key small."""
+        objective = OmegaConf.select(self.cfg, key)
+        if "teacher" in objective and not keeps_teacher:
+            self.replace(key, teacher=made_up.encoder(self.world, "minilm"), teacher_pooling="mean")
+        if "second_teacher" in objective:
+            self.replace(key, second_teacher=None)
+        if value_at(self.cfg, f"{key}.head.hidden"):
+            self.replace(f"{key}.head", hidden=self.sizes.projector, out=self.sizes.projector)
 
     def shrink_aux(self) -> None:
         """Shrink images or sound, which are made up unless their folder is typed."""
@@ -215,6 +224,8 @@ class Smoke:
             return value_at(self.cfg, key)
         if key == "aux_modality.init" and self.cfg.aux_modality.weights is None:
             return "random"
+        if holds_sources(key, value):
+            return value_at(self.cfg, key)  # whose texts and objectives are small now
         if key == "trainer.watch":
             return [name for name in value if name in self.cfg.eval]
         if key == "trainer.select" and value:
@@ -230,6 +241,11 @@ def value_at(cfg: DictConfig, key: str) -> Any:
     return OmegaConf.to_container(found) if OmegaConf.is_config(found) else found
 
 
+def holds_sources(key: str, value: object) -> bool:
+    """Whether a value is a mapping of, or in, a mixture's sources. `replaced` has each key of it that was changed."""
+    return key.startswith("data.sources") and isinstance(value, dict)
+
+
 def is_here(name: object) -> bool:
     """Whether weights of that name lie on this machine, in a folder or a package; null needs none."""
     return name is None or str(name).startswith("package://") or Path(str(name)).expanduser().exists()
@@ -241,6 +257,6 @@ def tell_replaced(cfg: DictConfig, asked: Mapping[str, Any]) -> None:
         now = value_at(cfg, key)
         if now == value:
             cfg.replaced.pop(key, None)
-        else:
-            said = (key, *(spell_value(one, quotes=False) for one in (value, now)))
-            log.info("smoke      %s=%s needs real weights or data; with what is made up it is %s", *said)
+        elif not holds_sources(key, value):
+            before, after = spell_value(value, quotes=False), spell_value(now, quotes=False)
+            log.info("smoke      %s=%s needs real weights or data; with what is made up it is %s", key, before, after)

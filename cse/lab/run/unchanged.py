@@ -14,7 +14,7 @@ from cse.files import Json
 from cse.lab.folder.changes import Change, as_facts, changed_code, changed_inputs, changes, changes_in_words
 from cse.lab.folder.contents import Results
 from cse.lab.folder.runs import read_run
-from cse.lab.run.resume import Origin, settings_of
+from cse.lab.run.resume import OF_SOURCE, Origin, settings_of
 from cse.lab.settings.keys import role_of
 from cse.lab.settings.values import Config, flattened
 
@@ -97,7 +97,12 @@ def undamaged_last(folder: Path) -> Json:
 def changed_groups(before: Config, now: Config) -> set[str]:
     """The groups in which two configs have other settings that decide what is learned and scored."""
     then, here = (as_facts("science", science_in(config)) for config in (before, now))
-    return {change.name.partition(".")[0] for change in changes(then, here)}
+    return {group_of_setting(change.name) for change in changes(then, here)}
+
+
+def group_of_setting(key: str) -> str:
+    """The group of a setting. The objective of a mixture's source is an objective."""
+    return "objective" if OF_SOURCE.match(key) else key.partition(".")[0]
 
 
 def science_in(config: Config) -> Config:

@@ -156,10 +156,17 @@ def doubt_about_selection(record: Results, scores: Collection[Score]) -> str:
 
 def hyper_parameters(config: Config) -> Config:
     """The settings that decide what was learned, by dotted key, without nulls and paths."""
-    groups = ("objective", "trainer", "augmentation", "masking", "aux_modality", "model")
+    groups = ["objective", "trainer", "augmentation", "masking", "aux_modality", "model"]
+    sources = config["data"].get("sources") or {}
+    if sources and all(source.get("objective") for source in sources.values()):
+        groups.remove("objective")  # from which no source learns
+    settings = {name: config[name] for name in groups if isinstance(config.get(name), dict)}
+    if sources:
+        objectives = {name: {"objective": source.get("objective")} for name, source in sources.items()}
+        settings["data"] = {"weights": config["data"].get("weights"), "sources": objectives}
     found: Config = {}
-    for key, value in flattened({name: config[name] for name in groups if isinstance(config.get(name), dict)}).items():
-        role, is_plain = role_of(key), value is not None and "._" not in key
+    for key, value in flattened(settings).items():
+        role, is_plain = role_of(key, config), value is not None and "._" not in key
         if role.changes_a_table and not role.is_verbatim and is_plain:
             found[key] = value
     return found
@@ -198,8 +205,8 @@ def shareable(command: str) -> str:
 
 
 def sources_named(config: Config) -> list[str]:
-    """The files or datasets of a mixture's sources."""
-    return [str(one.get("path")) for one in (config["data"].get("sources") or {}).values()]
+    """The files or datasets of a mixture's sources, each once."""
+    return list(dict.fromkeys(str(source.get("path")) for source in (config["data"].get("sources") or {}).values()))
 
 
 def trained_on_in_words(config: Config, trained: TrainingData) -> str:

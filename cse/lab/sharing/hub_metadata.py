@@ -54,9 +54,22 @@ def hub_metadata(record: Results, scores: Collection[Score], title: str) -> str:
 
 
 def methods_of(config: Config) -> list[str]:
-    """The chosen objective and second modality, if there is one: simcse, visual, ..."""
-    chosen = [config["choices"].get(group) for group in ("objective", "aux_modality")]
-    return [one for one in chosen if one not in (None, "none")]
+    """The objectives that learn and the second modality, if there is one: simcse, visual, ..."""
+    chosen = config["choices"].get("objective")
+    sources = (config["data"].get("sources") or {}).values()
+    objectives = [objective_of(source) or chosen for source in sources] or [chosen]
+    methods = dict.fromkeys([*objectives, config["choices"].get("aux_modality")])
+    return [method for method in methods if method not in (None, "none")]
+
+
+def objective_of(source: Config) -> str:
+    """The choice of a mixture's source for its own objective; "" for the run's. The class of each choice has its name,
+    but for SimCSE, whose supervised form has a view for each column."""
+    own = source.get("objective")
+    if not own:
+        return ""
+    name = str(own["_target_"]).rpartition(".")[2].lower()
+    return "simcse_sup" if name == "simcse" and own.get("num_views") is None else name
 
 
 def base_model(config: Config) -> str | None:

@@ -1,6 +1,11 @@
 """What has changed: code, settings that decide, inputs; and in which words a change is told."""
 
+from pathlib import Path
+
+from cse.files import sha256
 from cse.lab.folder import changes
+from cse.lab.folder.runs import Run
+from cse.lab.folder.status import State
 
 
 def test_changes_are_told_in_the_same_words_by_kind():
@@ -35,3 +40,22 @@ def test_inputs_changed_if_a_digest_did_or_one_of_them_is_gone():
         "dev.csv of eval=stsb, which is not there now",
         "d.txt, which was not there",
     ]
+
+
+def test_a_folder_of_text_changed_if_it_has_another_file_also_as_a_source_of_a_mixture(tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text("a\n")
+    learned = {"rows": 1, "sha256": {f"{folder}/a.txt": sha256(folder / "a.txt")}}
+    one = run_on({"path": str(folder)}, learned)
+    several = run_on({"sources": {"mine": {"path": str(folder)}}}, learned | {"sources": {"mine": learned}})
+    assert changes.changed_files(one) == changes.changed_files(several) == []
+    (folder / "b.txt").write_text("b\n")
+    for run, key in ((one, "data.path"), (several, "data.sources.mine.path")):
+        (change,) = changes.changed_files(run)
+        assert change.name == f"{key}={folder}"
+
+
+def run_on(data: dict, learned: dict) -> Run:
+    """A finished run with these settings of its text, and what it recorded of it."""
+    return Run(Path("nowhere"), State.DONE, {"data": data}, {}, {}, {"status": "done", "training_data": learned})
