@@ -1,7 +1,7 @@
 """Unsupervised SimCSE (arXiv:2104.08821) from text to scores on one page:
 python -m examples.simcse_by_hand ENCODER SENTENCES PAIRS FOLDER
 
-Its losses, dev scores and vectors equal those of this command, to the last digit
+This command has the same losses, dev scores and vectors, to the last digit
 (tests/examples/test_simcse_by_hand.py):
 cse-train objective=simcse model.name=ENCODER model.pooling=cls trainer.precision=fp32 \
     data=text data.path=SENTENCES eval=pairs eval.pairs.dev=PAIRS trainer.select=dev/PAIRS_NAME/spearman

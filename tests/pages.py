@@ -50,7 +50,7 @@ def every_setting() -> str:
 def settings_page(file: Path, anchors: set[str]) -> Iterator[str]:
     """What a file of conf/ says of itself, and a table of its keys; the file itself, if its keys are not typed so.
 
-    anchors: those of the page so far, where a key that several choices have is linked to the first.
+    anchors: the page's so far. A key that several choices have is linked to the first.
     """
     text, (*group, _) = text_of(file), file.relative_to(CONF_DIR).parts
     if len(group) != 1 and file.stem not in ("train", "evaluate"):

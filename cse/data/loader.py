@@ -68,7 +68,7 @@ def check_even_split(batch_size: int, processes: int) -> None:
 
 
 class Steps(Dataset[Batch]):
-    """The batches of a whole run, numbered by step from 0: those of one text (Batches), or of several in turn."""
+    """The batches of a whole run, numbered by step from 0. They are of one text (Batches), or of several in turn."""
 
     steps_per_epoch: int
     seed: int

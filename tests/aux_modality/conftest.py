@@ -1,4 +1,4 @@
-"""Made-up batches with the fields of those of cse.data.images and cse.data.audio."""
+"""Made-up batches with the fields that the batches of cse.data.images and cse.data.audio have."""
 
 from types import SimpleNamespace
 

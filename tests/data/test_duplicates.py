@@ -19,7 +19,7 @@ def sharing_pairs(text: Text, batches: list[np.ndarray]) -> int:
 
 @pytest.fixture
 def pairs(tmp_path):
-    """A function that prepares queries with answers, of which there are fewer."""
+    """A function that prepares queries with fewer answers than queries."""
 
     def prepared(rows: int, answers: int) -> TextRows:
         with open(tmp_path / "a.csv", "w", newline="") as file:

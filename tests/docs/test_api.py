@@ -1,4 +1,4 @@
-"""The signatures that docs/api.md shows are those of the functions, which check their arguments; its example runs."""
+"""docs/api.md shows the signatures that the functions have, and they check their arguments. Its example runs."""
 
 import re
 from importlib import import_module

@@ -53,7 +53,7 @@ def test_three_libraries_give_the_same_vectors(tiny, tmp_path, kind):
 
 @pytest.mark.parametrize("kind", BIDIRECTIONAL)
 def test_the_language_model_head_gives_the_librarys_logits(tiny, kind):
-    """Logits of backbone and head against those of AutoModelForMaskedLM."""
+    """Logits of backbone and head against the logits of AutoModelForMaskedLM."""
     from transformers import AutoModelForMaskedLM
 
     encoder = load_encoder(tiny(kind), "mean", mlm=True).eval()

@@ -1,4 +1,4 @@
-"""Token ids composed of those of words equal the tokenizer's own, for every kind of tokenizer."""
+"""Token ids that are composed of the words' ids equal the tokenizer's own, for every kind of tokenizer."""
 
 import pytest
 from hypothesis import given, settings

@@ -60,7 +60,7 @@ def read(folder: Path) -> SentenceTransformer:
 
 
 def assert_drop_in(folder: Path, best: Path, **settings: object) -> SentenceTransformer:
-    """Export, and check that everybody's vectors are those of the folder. Returns the export."""
+    """Export, and check that everybody makes the folder's vectors. Returns the export."""
     encoder, before = load_encoder(str(folder), None, **settings).eval(), read(folder)
     save_encoder(encoder, best)
     after = read(best)

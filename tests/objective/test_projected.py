@@ -33,7 +33,7 @@ def encoded(dtype=torch.float32):
 
 @both
 def test_each_view_is_projected_by_itself(name):
-    """BatchNorm's statistics are those of one view, so scaling one view's projections cannot reach the other's."""
+    """BatchNorm takes its statistics over one view. So scaling one view's projections cannot reach the other's."""
     module, views = objective(name).double(), encoded(torch.float64)
     loss = module(views)
     z1_BP, z2_BP = (objective(name).double().head(view.pooled_BD) for view in views)

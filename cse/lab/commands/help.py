@@ -102,7 +102,7 @@ def help_on(command: str, word: str) -> str:
 
 
 def help_on_choice(group: str, choice: str) -> str:
-    """A choice's lines, and those of the files that it includes, below the full name of its keys."""
+    """The lines of a choice's file and of the files that it includes, below the full name of its keys."""
     file = file_of(group, choice)
     if group in EXTRAS:
         how = "trainer.lr=VALUE"

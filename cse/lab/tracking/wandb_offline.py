@@ -44,5 +44,5 @@ def unsent(folder: Path, id: str) -> list[Path]:
 
 
 def upload_command(pieces: Sequence[Path]) -> str:
-    """The command that uploads these pieces, those of one run under its one id."""
+    """The command that uploads these pieces. W&B joins the pieces that have one id."""
     return shlex.join(["wandb", "sync", *map(str, pieces)])

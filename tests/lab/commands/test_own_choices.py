@@ -1,4 +1,4 @@
-"""--config-dir: the user's own choices beside those of conf/. tests/docs/test_adding.py trains with one."""
+"""--config-dir: the user's own choices beside the choices of conf/. tests/docs/test_adding.py trains with one."""
 
 import os
 import re

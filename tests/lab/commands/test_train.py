@@ -181,7 +181,7 @@ def test_what_needs_no_work_to_be_seen_is_refused_before_torch_is_imported(tmp_p
     (["objective.keep_head=true", "model=modernbert", "model.pooling=null"], ["Dense"]), (["model.pooling=cls"], []),
 ])  # fmt: skip
 def test_a_run_goes_on_where_another_ended(small_run, cse_train, capsys, tmp_path, more, ends):
-    """Its pooling, its prefix and its head are those of the folder; a typed pooling drops the head, and says so."""
+    """It has the folder's pooling, prefix and head. A typed pooling drops the head, and says so."""
     still = ["trainer.max_steps=1", "trainer.eval_every=1", "trainer.lr=1e-12"]
     first = ["objective.keep_head=true", "model.pooling=mean", "model.prefix=perzu", "trainer.max_steps=2"]
     assert cse_train([*small_run, *first, f"hydra.run.dir={tmp_path}/first"]) == 0

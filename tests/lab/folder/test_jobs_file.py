@@ -10,7 +10,7 @@ from cse.lab.folder.status import counted
 
 @pytest.fixture
 def sweep(tmp_path):
-    """A sweep of five jobs, of which one is done, one failed, one was killed, one failed without a word in the plan."""
+    """A sweep of five jobs: one is done, one failed, one was killed, one failed without a word in the plan."""
     folder = tmp_path / "runs"
     for name in "abcd":
         (folder / name).mkdir(parents=True)

@@ -70,7 +70,7 @@ def test_two_tasks_of_srun_train_as_one_into_one_folder(still, cse_train, tmp_pa
 
 
 def test_a_log_file_is_continued_by_another_process(tmp_path):
-    """It has the lines from before there was a folder, once and in order, and then those of both processes."""
+    """It has the lines from before there was a folder, once and in order. Then come the lines of both processes."""
     with logging_to(tmp_path / "train.log"):
         logging.error("from %s", tmp_path)
         handed = pickle.loads(pickle.dumps(take_lines()))

@@ -109,7 +109,7 @@ from cse.lab.run import slurm
 received = []
 signal.signal(signal.SIGUSR1, lambda number, _: received.append(number))
 slurm.hold()
-import numpy  # which starts threads, any of which may be handed a signal
+import numpy  # starts threads; the system may hand a signal to any of them
 os.kill(os.getpid(), signal.SIGUSR1)
 assert received == []
 slurm.release()
