@@ -94,19 +94,19 @@ class Section:
     findings: Sequence[Finding] = ()
 
     @property
-    def said(self) -> list[str]:
-        """The legend and the notes."""
+    def legend_and_notes(self) -> list[str]:
+        """What stands below the table on a page, which lists apart what is missing."""
         return [*self.legend, *self.notes]
 
     @property
-    def remarks(self) -> list[str]:
-        """The legend, the notes, and a line for each thing that is missing."""
-        return [*self.said, *(f"Missing: {line}" for line in self.missing)]
+    def lines_below(self) -> list[str]:
+        """What stands below the table: the legend, the notes, and a line for each thing that is missing."""
+        return [*self.legend_and_notes, *(f"Missing: {line}" for line in self.missing)]
 
     def markdown(self) -> str:
-        """The table and the remarks, below the title if it has one."""
+        """The table and the lines below it; above it, its title if it has one."""
         heading = f"## {' '.join(self.title.split())}\n\n" if self.title else ""
-        listed = "".join(f"- {' '.join(line.split())}\n" for line in self.remarks)
+        listed = "".join(f"- {' '.join(line.split())}\n" for line in self.lines_below)
         return f"{heading}{to_markdown(self.table)}\n" + (f"\n{listed}" if listed else "")
 
     def latex(self) -> str:
@@ -124,7 +124,7 @@ class Section:
             caption=caption.translate(LATEX),
             label="tab:" + re.sub(r"[^\w.]+", "-", self.label).strip("-"),
         ).replace("\\begin{table}\n", "\\begin{table}\n\\centering\n", 1)
-        comments = [r"needs \usepackage{booktabs}", *self.remarks[len(self.legend) :]]
+        comments = [r"needs \usepackage{booktabs}", *self.lines_below[len(self.legend) :]]
         others = "".join(dict.fromkeys(BEYOND_LATIN.findall(latex)))
         if others:
             comments.insert(1, f"compile it with LuaLaTeX or XeLaTeX, and a font that has {others}")
@@ -138,12 +138,12 @@ def latex_cell(text: str) -> str:
 
 def markdown(title: str, sections: Sequence[Section]) -> str:
     """report.md. title: of the report, with what follows it."""
-    return "\n".join([f"# {title}\n", *(one.markdown() for one in sections)])
+    return "\n".join([f"# {title}\n", *(section.markdown() for section in sections)])
 
 
 def latex(sections: Sequence[Section]) -> str:
     """report.tex, of the sections that have a label."""
-    return "\n".join(one.latex() for one in sections if one.label)
+    return "\n".join(section.latex() for section in sections if section.label)
 
 
 def to_markdown(table: "pd.DataFrame") -> str:

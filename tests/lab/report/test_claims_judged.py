@@ -112,6 +112,13 @@ def test_a_claim_that_rests_on_altered_scores_is_marked(judged, leave):
     assert claims["data"].tolist().count("partial") == 3
 
 
+@pytest.mark.parametrize(("scale", "ours"), [(1.0, "+2.30"), (0.01, "+0.0230")])
+def test_differences_have_the_decimals_of_their_scores(judged, scale, ours):
+    scores = {m: [scale * score for score in of_m] for m, of_m in SCORES.items()}
+    claim = judged(scores=scores)["three beats two"]
+    assert claim_facts(claim)["ours"] == ours
+
+
 @pytest.mark.parametrize(
     ("form", "left", "right", "within", "verdict"),
     [

@@ -119,11 +119,11 @@ def draw_curves(comparison: Comparison, colours: Colours) -> dict[str, go.Figure
             lines = curve_lines(curves.pop(name), comparison, colours)
             charts[title] = go.Figure(lines, go.Layout(template=TEMPLATE, xaxis_title="step"))
     first = [name for name in (comparison.scores.best_by, comparison.scores.leading) if name in curves]
-    rest = {name: curve_lines(curves[name], comparison, colours) for name in dict.fromkeys([*first, *curves])}
-    if rest:
+    by_metric = {name: curve_lines(curves[name], comparison, colours) for name in dict.fromkeys([*first, *curves])}
+    if by_metric:
         many = len(comparison.runs)
         title = "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, those of the best settings"
-        charts[title] = with_menu(rest, xaxis_title="step", showlegend=True, legend=LEGEND)
+        charts[title] = with_menu(by_metric, xaxis_title="step", showlegend=True, legend=LEGEND)
     return charts
 
 

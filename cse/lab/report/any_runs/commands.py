@@ -34,14 +34,14 @@ def more_seeds_command(
     whole = [seed for seed in seeds if isinstance(seed, int)]
     if len(whole) < len(seeds):
         return ""
-    begun = {one.get(key) for one in runs}
-    lacking = islice((seed for seed in count(min(whole, default=1)) if seed not in begun), 3)
+    begun = {run.get(key) for run in runs}
+    further = islice((seed for seed in count(min(whole, default=1)) if seed not in begun), 3)
     given = values_of(run.words)
     # with the words of its case its folder would not have the name that the sweep gives it
     of_case = words_of_case(given.get("sweep", ""), given.get("case", ""))
     repeated = [word for word in typed_words(run, keys) if not word.startswith(f"{key}=") and word not in of_case]
     place = spell_word("hydra.sweep.dir", str(place_of_more_seeds(run, folders)))
-    return shell_line("cse-train", *own_choices(run), "-m", *repeated, f"{key}={','.join(map(str, lacking))}", place)
+    return shell_line("cse-train", *own_choices(run), "-m", *repeated, f"{key}={','.join(map(str, further))}", place)
 
 
 def place_of_more_seeds(run: Run, folders: Sequence[Path]) -> Path:

@@ -193,8 +193,8 @@ def setting_of(
 def groups_of_scores(runs: Sequence[Run], scores: Sequence[str], seed: str) -> dict[str, Group]:
     """The group of each score that a run has. seed: the key of seeds."""
     once = once_each(runs, seed)
-    known = [score for score in scores if any(score in run.metrics for run in runs)]
-    return {score: group_of(runs, once, Measure(score), seed) for score in known}
+    scored = [score for score in scores if any(score in run.metrics for run in runs)]
+    return {score: group_of(runs, once, Measure(score), seed) for score in scored}
 
 
 def runs_by_setting(runs: Sequence[Run], keys: Sequence[str]) -> list[list[Run]]:

@@ -74,11 +74,13 @@ def weights_apart(runs: Sequence[Run]) -> list[str]:
     from safetensors.torch import load_file
 
     try:
-        one, two = (load_file(run.folder / "best" / "model.safetensors") for run in runs)
+        weights, others = (load_file(run.folder / "best" / "model.safetensors") for run in runs)
     except (OSError, SafetensorError):
         return []
-    if {name: weight.shape for name, weight in one.items()} != {name: weight.shape for name, weight in two.items()}:
+    if {name: weight.shape for name, weight in weights.items()} != {
+        name: weight.shape for name, weight in others.items()
+    }:
         return []
-    apart = max(float((one[name].double() - two[name].double()).abs().max()) for name in one)
-    largest = max(float(weight.abs().max()) for weight in one.values())
+    apart = max(float((weights[name].double() - others[name].double()).abs().max()) for name in weights)
+    largest = max(float(weight.abs().max()) for weight in weights.values())
     return [f"The weights: {apart:.2g} apart at most; the largest is {largest:.2g}."]

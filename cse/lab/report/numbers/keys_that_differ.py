@@ -32,8 +32,8 @@ def keys_that_vary(runs: Sequence[Run], seed: str) -> list[str]:
 
 def every_key_that_varies(runs: Sequence[Run], seed: str) -> list[str]:
     """The keys in which the runs differ, except the seed: choices of groups, and the values that they stand for too."""
-    known = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
-    return [key for key in known if key != seed and key_varies(runs, key)]
+    keys = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
+    return [key for key in keys if key != seed and key_varies(runs, key)]
 
 
 def keys_that_tell_settings_apart(runs: Sequence[Run], seed: str) -> list[str]:
@@ -55,7 +55,7 @@ def keys_that_tell_settings_apart(runs: Sequence[Run], seed: str) -> list[str]:
             return key_varies(runs, key)
         if key == "checkpoint" and cases:  # it names the run of each seed
             return key_varies(runs, key, within=[*cases, seed])
-        return key_varies(runs, key, within=[one for one in cases if one != key])
+        return key_varies(runs, key, within=[other for other in cases if other != key])
 
     return [key for key in typed if tells_apart(key)]
 
@@ -76,8 +76,9 @@ def key_varies(runs: Sequence[Run], key: str, within: Sequence[str] = ()) -> boo
     """Whether a key has several values among runs that have the same values of the keys `within`."""
     values: dict[tuple[str, ...], set[str]] = {}
     for run in runs:
-        values.setdefault(tuple(value_in_words(run, one) for one in within), set()).add(value_in_words(run, key))
-    return any(len(found) > 1 for found in values.values())
+        place = tuple(value_in_words(run, other) for other in within)
+        values.setdefault(place, set()).add(value_in_words(run, key))
+    return any(len(several) > 1 for several in values.values())
 
 
 def value_in_words(run: Run, key: str) -> str:
@@ -87,23 +88,23 @@ def value_in_words(run: Run, key: str) -> str:
 
 def typed_beside_cases(runs: Sequence[Run]) -> set[str]:
     """The keys that were typed for runs of a sweep's cases, which their case does not set."""
-    found: set[str] = set()
-    words_of, known = cache(words_of_case), choices("sweep")
+    keys: set[str] = set()
+    words_of, sweeps = cache(words_of_case), choices("sweep")
     for run in runs:
-        given = values_of(run.words)
+        typed = values_of(run.words)
         if RUN_ALONE in run.words:
-            found |= {*keys_of_person(run.words)}
-        elif given.get("sweep") in known:
-            found |= given.keys() - map(key_of, words_of(given["sweep"], given.get("case", "")))
-    return found
+            keys |= {*keys_of_person(run.words)}
+        elif typed.get("sweep") in sweeps:
+            keys |= typed.keys() - map(key_of, words_of(typed["sweep"], typed.get("case", "")))
+    return keys
 
 
 def words_of_case(sweep: str, case: str) -> list[str]:
     """The words that a case of a sweep sets; [] if there is no such sweep or case."""
     if sweep not in choices("sweep"):
         return []
-    found = load_sweep(sweep).cases.get(case)
-    return found.set if found else []
+    its_case = load_sweep(sweep).cases.get(case)
+    return its_case.set if its_case else []
 
 
 def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
@@ -114,11 +115,11 @@ def axes_of_no_number(runs: Sequence[Run]) -> set[str]:
     folders: dict[Path, list[dict[str, str]]] = {}
     for run in runs:
         folders.setdefault(run.folder.parent, []).append(values_of(run.words))
-    found: set[str] = set()
+    axes: set[str] = set()
     for lines in folders.values():
         of_all = set(lines[0]).intersection(*lines)
-        found |= {key for key in of_all if len({line[key] for line in lines}) > 1}
-    of_no_number = {key for key in found if role_of(key).purpose in ("machine", "logging")}
+        axes |= {key for key in of_all if len({line[key] for line in lines}) > 1}
+    of_no_number = {key for key in axes if role_of(key).purpose in ("machine", "logging")}
     return {key for key in of_no_number if not key.startswith(("hydra", "tracker.", "note"))}
 
 
@@ -129,7 +130,7 @@ def fewest_keys(values: pd.DataFrame) -> list[str]:
     """
     kept = list(values)
     for key in sorted(reversed(kept), key=lambda key: (key != "origin", is_group(key))):
-        rest = values[[one for one in kept if one != key]]
-        if not rest.duplicated().any() and (rest != "").any(axis=1).all():
-            kept = list(rest)
+        fewer = values[[other for other in kept if other != key]]
+        if not fewer.duplicated().any() and (fewer != "").any(axis=1).all():
+            kept = list(fewer)
     return kept

@@ -30,10 +30,10 @@ def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
     """
     planned = [run for run in runs if not run.departures] or runs
     if expected:
-        known = [(words_of_job(job), furthest_status(job, planned)) for job in expected]
+        jobs = [(words_of_job(job), furthest_status(job, planned)) for job in expected]
     else:
-        known = [([run.folder.name], Status(run.state, run.why)) for run in planned]
-    missing = [(words, status) for words, status in known if status.state != State.DONE]
+        jobs = [([run.folder.name], Status(run.state, run.why)) for run in planned]
+    missing = [(words, status) for words, status in jobs if status.state != State.DONE]
     if expected and len(missing) > SINGLY:
         groups = Counter((words[0], status.state) for words, status in missing)
         return [f"{first}: {count} jobs {state}" for (first, state), count in groups.items()]
@@ -119,10 +119,10 @@ def evaluated(runs: list[Run]) -> list[str]:
 def seen_in_training(runs: list[Run]) -> list[str]:
     """A line if a hundredth of the texts that runs learned from, or more, are texts that they are scored on."""
     counts = [run.results.get("overlap") for run in runs]
-    known = [
+    overlaps = [
         overlap for overlap in counts if isinstance(overlap, dict) and {"found", "texts"} <= overlap.keys()
     ]  # older editions' not
-    large = [overlap for overlap in known if overlap["found"] * 100 >= max(1, overlap["texts"])]
+    large = [overlap for overlap in overlaps if overlap["found"] * 100 >= max(1, overlap["texts"])]
     shares = dict.fromkeys(f"{overlap['found']:,} of {overlap['texts']:,}" for overlap in large)
     return [f"{', '.join(shares)} training texts occur in the evaluation sets"] if shares else []
 
@@ -180,9 +180,10 @@ def selected_otherwise(runs: list[Run], ranking: str | None) -> list[str]:
     """A line if some runs selected their step by another score than the one that ranks them (None: there is none)."""
     selecting = [run.get("trainer.select") for run in runs]
     counts = Counter(str(name) for name in selecting if name not in (None, ranking))
+    if not (ranking and counts):
+        return []
     others = ", ".join(f"{count} by {name}" for name, count in sorted(counts.items()))
-    line = f"All are ranked by {ranking}, though not all runs selected their step by it: {others}."
-    return [line] if ranking and others else []
+    return [f"All are ranked by {ranking}, though not all runs selected their step by it: {others}."]
 
 
 def scored_differently(runs: list[Run]) -> list[str]:

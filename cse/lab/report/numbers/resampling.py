@@ -37,22 +37,22 @@ def compare_items(left: Mapping[Path, str], right: Mapping[Path, str], confidenc
         sides = [[resampled(folder, score) for folder, score in side.items()] for side in (left, right)]
     except KeyError:
         return Effect(why="encoders that are only scored need their test items")
-    every = [one for side in sides for one in side]
-    if why := why_items_differ(every):
+    scores = [score for side in sides for score in side]
+    if why := why_items_differ(scores):
         return Effect(why=why)
-    left_R, right_R = (np.mean([one.scores_R for one in side], axis=0) for side in sides)
+    left_R, right_R = (np.mean([score.scores_R for score in side], axis=0) for side in sides)
     low, high = np.quantile(left_R - right_R, ((1 - confidence) / 2, (1 + confidence) / 2))
-    n = f"{every[0].items:,} items"
+    n = f"{scores[0].items:,} items"
     return Effect(low=float(low), high=float(high), n=n, test=OVER_ITEMS, p=p_of_resamples(left_R - right_R, shift))
 
 
-def why_items_differ(every: Sequence["Resampled"]) -> str:
+def why_items_differ(scores: Sequence["Resampled"]) -> str:
     """Why these scores are not known to be over the same items; "" if they are."""
-    truths = {one.truth for one in every}
-    texts = {one.texts for one in every} - {""}
+    truths = {score.truth for score in scores}
+    texts = {score.texts for score in scores} - {""}
     if len(truths) > 1 or len(texts) > 1:
         return "their test items are not the same"
-    if not all(one.texts or one.varied for one in every):
+    if not all(score.texts or score.varied for score in scores):
         return "one side does not say of which texts its test items are: score it again"
     return ""
 
@@ -86,13 +86,13 @@ def resampled(folder: Path, score: str) -> Resampled:
         gold_N, units_UN = behind.gold_N, behind.units_UN
         truth = checksum_of(gold_N) if units_UN is None else hash((checksum_of(gold_N), units_UN.tobytes()))
         return Resampled(scores_R, len(gold_N), truth, len(np.unique(gold_N)) > 1, behind.digest)
-    parts = [resampled(folder, str(one)) for one in behind]
-    texts = [one.texts for one in parts]
+    parts = [resampled(folder, str(name)) for name in behind]
+    texts = [part.texts for part in parts]
     return Resampled(
-        np.mean([one.scores_R for one in parts], axis=0),
-        sum(one.items for one in parts),
-        hash(tuple(one.truth for one in parts)),
-        all(one.varied for one in parts),
+        np.mean([part.scores_R for part in parts], axis=0),
+        sum(part.items for part in parts),
+        hash(tuple(part.truth for part in parts)),
+        all(part.varied for part in parts),
         digest_of(texts) if all(texts) else "",
     )
 
@@ -136,5 +136,5 @@ def score_on(items: Items, drawn: np.ndarray) -> float:
         return 100 * float(x @ y) / spread if spread else 0.0
     if items.kind == "accuracy":
         return 100 * float((values == gold).mean())
-    found, wrong = ((values == gold) & (gold == 1)).sum(), (values != gold).sum()
-    return 100 * 2 * float(found) / max(1, 2 * found + wrong)
+    hits, misses = ((values == gold) & (gold == 1)).sum(), (values != gold).sum()
+    return 100 * 2 * float(hits) / max(1, 2 * hits + misses)

@@ -232,6 +232,6 @@ class SeedSpread(NamedTuple):
             return ""
         least = smallest_difference(self.sd, self.seeds, level, sides)
         needs = f"{least / 2:.2g} needs {seeds_for(least / 2, self.sd, level, sides)}"
-        of = "a side" if sides == 2 else "seeds"
+        unit = "a side" if sides == 2 else "seeds"
         pooled = f" (pooled; {min(self.each):.2g} to {max(self.each):.2g})" if len(self.each) > 1 else ""
-        return f"a seed's sd is {self.sd:.2g}{pooled}: {self.seeds} {of} show {least:.2g} with 80% power, {needs}."
+        return f"a seed's sd is {self.sd:.2g}{pooled}: {self.seeds} {unit} show {least:.2g} with 80% power, {needs}."

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from cse.errors import UserError
-from cse.lab.report.formats import bounds, first_few, probability, signed
+from cse.lab.report.formats import bounds, digits_of, first_few, format_of, probability, signed
 from cse.lab.report.numbers.groups import Group, compare_groups, few_seeds
 from cse.lab.report.numbers.statistics import Effect, holm, likeness
 from cse.lab.report.paper.departures import departures_in
@@ -98,7 +98,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A line of claims.csv: a claim and what the runs say of it.
+    """A claim and what the runs say of it: a line of claims.csv, but for `digits`.
 
     verdict: one word of cse.lab.report.show.look; `verdict_with_parts` says also how many parts it rests on.
     effect: positive if as claimed; of likeness, the difference.
@@ -108,6 +108,7 @@ class JudgedClaim:
     published_effect: the published one that supports the claim least.
     published_supports: None for none, or a tie.
     data: whole, or partial if altered.
+    digits: the decimals of differences as text; None: as few as each needs.
     """
 
     claim: str
@@ -130,6 +131,7 @@ class JudgedClaim:
     by_part: str = ""
     quantity: str = ""
     data: str = ""
+    digits: int | None = 2
 
     @property
     def verdict_with_parts(self) -> str:
@@ -142,16 +144,16 @@ class JudgedClaim:
 def judge_claims(spec: Spec, table: PublishedTable | None, groups: Groups, confidence: float) -> list[JudgedClaim]:
     """What the runs say of each claim. table: None, and groups empty, if the report has figures only."""
     level = 1 - confidence
-    gathered = [gather_evidence(claim, spec, table, groups, confidence) for claim in spec.claims]
-    corrected = holm([evidence.p for evidence in gathered])
+    evidences = [gather_evidence(claim, spec, table, groups, confidence) for claim in spec.claims]
+    corrected = holm([evidence.p for evidence in evidences])
     holding = set()
-    for evidence, p in zip(gathered, corrected, strict=True):
+    for evidence, p in zip(evidences, corrected, strict=True):
         if evidence.parts and verdict_of(evidence.claim, evidence.deciding.effect.size, p, level) == HOLDS:
             holding.add(evidence.claim.says)
     tests = sum(not math.isnan(p) for p in corrected)
     return [
         judged_claim(evidence, p, holding=holding, tests=tests, level=level)
-        for evidence, p in zip(gathered, corrected, strict=True)
+        for evidence, p in zip(evidences, corrected, strict=True)
     ]
 
 
@@ -201,6 +203,7 @@ def judged_claim(evidence: Evidence, p: float, *, holding: set[str], tests: int,
         by_part="; ".join(verdicts_of_parts(evidence, verdict, tests, level)),
         quantity=claim.quantity or first_few(scores_of(parts)),
         data=data_of(evidence.measured),
+        digits=digits_of_claim(parts, deciding.effect.size, published),
     )
 
 
@@ -255,6 +258,13 @@ def data_of(measured: Sequence[ClaimPart]) -> str:
     if not measured:
         return ""
     return "partial" if any(side.altered for part in measured for side in part.sides) else "whole"
+
+
+def digits_of_claim(parts: Sequence[ClaimPart], ours: float | None, published: float | None) -> int | None:
+    """The decimals of our difference and the published one, as of scores in any table; None: as few as each needs."""
+    values = [value for part in parts for side in part.sides for value in side.values]
+    sizes = [size for size in (ours, published) if size]
+    return digits_of(format_of(values), sizes or [1.0])
 
 
 def claim_parts(claim: Claim, spec: Spec, table: PublishedTable, groups: Groups) -> list[ClaimPart]:
@@ -332,70 +342,74 @@ def why_not(claim: Claim, sides: tuple[Group, Group], spec: Spec) -> str:
         return f"the paper measured {claim.quantity}, and {instead} is another score"
     if claim.within and not claim.control:
         return "the claim names no positive control: without one, runs may be alike because they learnt nothing"
-    if others := departures_in([run for side in sides for run in side.runs], spec.held_fixed):
-        return f"another setting than the paper's: {first_few(others)}"
+    departures = departures_in([run for side in sides for run in side.runs], spec.held_fixed)
+    if departures:
+        return f"another setting than the paper's: {first_few(departures)}"
     return few_seeds(sides)
 
 
-def claims_frame(found: Iterable[JudgedClaim]) -> pd.DataFrame:
-    """claims.csv."""
+def claims_frame(claims: Iterable[JudgedClaim]) -> pd.DataFrame:
+    """claims.csv, unrounded."""
+    rows = [asdict(claim) | {"verdict": claim.verdict_with_parts} for claim in claims]
     columns = [field.name for field in fields(JudgedClaim)]
-    rows = [asdict(one) | {"verdict": one.verdict_with_parts} for one in found]
-    return pd.DataFrame(rows, columns=columns, dtype=object)
+    return pd.DataFrame(rows, columns=columns, dtype=object).drop(columns="digits")
 
 
-def headline(found: Sequence[JudgedClaim]) -> str:
+def headline(claims: Sequence[JudgedClaim]) -> str:
     """How many claims have each verdict, and what the mark of modified data means."""
-    counts = Counter(one.verdict for one in found)
-    parts = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
-    said = f"{len(found)} claims: {', '.join(parts)}."
-    return f"{said} {IS_ALTERED}" if any(one.data == "partial" for one in found) else said
+    counts = Counter(claim.verdict for claim in claims)
+    counted = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
+    line = f"{len(claims)} claims: {', '.join(counted)}."
+    return f"{line} {IS_ALTERED}" if any(claim.data == "partial" for claim in claims) else line
 
 
-def claims_section(found: Sequence[JudgedClaim]) -> Section:
+def claims_section(claims: Sequence[JudgedClaim]) -> Section:
     """The claims as a table of text, without empty columns; on a terminal and a page as findings."""
-    lines = [
-        {"claim": one.claim, "source": one.source, "verdict": one.verdict_with_parts, **claim_facts(one)}
-        for one in found
+    findings = [
+        Finding(claim.verdict, claim.verdict_with_parts, claim.claim, claim.source, claim_facts(claim))
+        for claim in claims
     ]
-    table = pd.DataFrame(lines, dtype=object)
-    findings = [Finding(one.verdict, one.verdict_with_parts, one.claim, one.source, claim_facts(one)) for one in found]
+    rows = [
+        {"claim": finding.claim, "source": finding.source, "verdict": finding.verdict_in_words, **finding.facts}
+        for finding in findings
+    ]
+    table = pd.DataFrame(rows, dtype=object)
     return Section(
         "What the paper claims",
         table.loc[:, (table != "").any()],
-        [headline(found)],
-        frame=claims_frame(found),
+        [headline(claims)],
+        frame=claims_frame(claims),
         findings=findings,
     )
 
 
-def claim_facts(one: JudgedClaim) -> dict[str, str]:
+def claim_facts(claim: JudgedClaim) -> dict[str, str]:
     """The numbers behind a claim's verdict, as text; "" for what is not known."""
     return {
-        "published": signed(one.published_effect, 2),
-        "published as claimed": published_as_claimed(one),
-        "ours": our_difference(one),
-        "interval": bounds(one.low, one.high, 2),
-        "p": probability(one.p),
-        "n": f"{one.n}, {one.parts_measured} parts" if one.parts_measured > 1 else one.n,
-        "test": one.test,
-        "missing": one.missing,
-        "not judged": one.why_not_judged,
-        "by part": one.by_part,
-        "quantity": one.quantity,
+        "published": signed(claim.published_effect, claim.digits),
+        "published as claimed": published_as_claimed(claim),
+        "ours": our_difference(claim),
+        "interval": bounds(claim.low, claim.high, claim.digits),
+        "p": probability(claim.p),
+        "n": f"{claim.n}, {claim.parts_measured} parts" if claim.parts_measured > 1 else claim.n,
+        "test": claim.test,
+        "missing": claim.missing,
+        "not judged": claim.why_not_judged,
+        "by part": claim.by_part,
+        "quantity": claim.quantity,
     }
 
 
-def published_as_claimed(finding: JudgedClaim) -> str:
+def published_as_claimed(claim: JudgedClaim) -> str:
     """Whether the published numbers are as claimed."""
-    if finding.published_effect is None:
+    if claim.published_effect is None:
         return ""
-    return {True: "yes", False: "NO", None: "a tie"}[finding.published_supports]
+    return {True: "yes", False: "NO", None: "a tie"}[claim.published_supports]
 
 
-def our_difference(finding: JudgedClaim) -> str:
+def our_difference(claim: JudgedClaim) -> str:
     """Our effect, with the part that decided, marked if it rests on modified data."""
-    words = [signed(finding.effect, 2)]
-    words += [f"({finding.part})"] if finding.part else []
-    words += [ALTERED] if finding.data == "partial" else []
+    words = [signed(claim.effect, claim.digits)]
+    words += [f"({claim.part})"] if claim.part else []
+    words += [ALTERED] if claim.data == "partial" else []
     return " ".join(words)

@@ -39,11 +39,11 @@ GROUPS = (*SINGLE, "data")
 
 def departures_of(run: Run, held_fixed: Where) -> dict[str, str]:
     """The departures of a run from its sweep, and from what the paper held fixed: {KEY=VALUE: from what}."""
-    found = dict.fromkeys(run.departures, "(not in the sweep)")
+    departures = dict.fromkeys(run.departures, "(not in the sweep)")
     for key, value in held_fixed.items():
         if not same(run.get(key), value):
-            found[f"{key}={format_value(run.get(key))}"] = f"(paper: {format_value(value)})"
-    return found
+            departures[f"{key}={format_value(run.get(key))}"] = f"(paper: {format_value(value)})"
+    return departures
 
 
 def departures_in(runs: Iterable[Run], held_fixed: Where) -> list[str]:
@@ -62,8 +62,8 @@ def notes_on_departures(runs: list[Run], held_fixed: Where) -> list[str]:
     One line has what all runs have in common. Each other departure has a line, the most frequent first.
     """
     unique = list({run.folder: run for run in runs}.values())
-    found = [departures_of(run, held_fixed) for run in unique]
-    counts = Counter(f"{words} {of}" for one in found for words, of in one.items())
+    departures = [departures_of(run, held_fixed) for run in unique]
+    counts = Counter(f"{words} {planned}" for of_run in departures for words, planned in of_run.items())
     shared = ", ".join(sorted(words for words, count in counts.items() if count == len(unique)))
     some = sorted((-count, words) for words, count in counts.items() if count < len(unique))
     lines = [shared, *(f"{-count} of {len(unique)} runs: {words}" for count, words in some)]
@@ -112,11 +112,11 @@ def departures_from_sweep(run: Run, name: str, plans: PlanOf, seed: str) -> tupl
         return (*outside, *typed)
     keys = set(map(key_of, typed))
     by_hand = {key: run.choices[key] for key in GROUPS if key in keys and key in run.choices}
-    others = {key: choice for key, choice in by_hand.items() if plan.choices.get(key, choice) != choice}
-    if others:  # a choice stands for all its values: the job with this choice is compared
+    other_choices = {key: choice for key, choice in by_hand.items() if plan.choices.get(key, choice) != choice}
+    if other_choices:  # a choice stands for all its values: the job with this choice is compared
         plan = plans(name, case, as_words(chosen | by_hand)) or plan
     changed = [f"{change.name}={format_value(change.now)}" for change in changes_to_plan(run, plan, keys)]
-    return (*outside, *as_words(others), *changed)
+    return (*outside, *as_words(other_choices), *changed)
 
 
 def as_words(chosen: dict[str, str]) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ def is_on_axis(values: str, value: object) -> bool:
     if interval is not None:
         number = in_one_form(value)
         return isinstance(number, float) and interval.start - 1e-9 <= number <= interval.end + 1e-9
-    return any(same(value, one.parsed) for one in one_by_one(axis))
+    return any(same(value, word.parsed) for word in one_by_one(axis))
 
 
 def planned_settings(name: str, case: str | None, chosen: Sequence[str], seed: str) -> Plan | None:
@@ -178,18 +178,21 @@ def changes_to_plan(run: Run, plan: Plan, typed: set[str]) -> list[Change]:
     typed: the keys of the words typed beside the plan. A choice stands for its values. A value that nobody typed says
     nothing if it follows from other values, or is a folder of a machine.
     """
-    known: Config = {**plan.choices, **plan.settings}
-    said = [key for key in known if run.has(key) and "${" not in str(run.get(key))]
-    told = [key for key in said if key in typed or not (key in plan.derived or names_a_place(key, run, known))]
-    more = [key for key in sorted(typed) if not is_group(key) and run.get(key) is not None]
-    more = [key for key in more if not any(f"{one}.".startswith(f"{key}.") for one in known)]
-    planned = as_facts("science", {key: known[key] for key in told})
-    ours = as_facts("science", {key: run.get(key) for key in (*told, *more)})
-    changed = changes(planned, ours)
+    planned: Config = {**plan.choices, **plan.settings}
+    written = [key for key in planned if run.has(key) and "${" not in str(run.get(key))]
+    compared = [key for key in written if key in typed or not follows(key, run, plan)]
+    beside = [key for key in sorted(typed) if not is_group(key) and run.get(key) is not None]
+    beside = [key for key in beside if not any(f"{other}.".startswith(f"{key}.") for other in planned)]
+    expected = as_facts("science", {key: planned[key] for key in compared})
+    ours = as_facts("science", {key: run.get(key) for key in (*compared, *beside)})
+    changed = changes(expected, ours)
     inside = tuple(f"{change.name}." for change in changed)
     return [change for change in changed if not change.name.startswith(inside)]
 
 
-def names_a_place(key: str, run: Run, known: Config) -> bool:
-    """Whether a key's value is a folder or file of a machine, in the run or as planned."""
-    return role_of(key).is_verbatim and any(str(value).startswith(("/", "~")) for value in (run.get(key), known[key]))
+def follows(key: str, run: Run, plan: Plan) -> bool:
+    """Whether a key's value follows from other values, or is a folder or file of a machine, in the run or the plan."""
+    if key in plan.derived:
+        return True
+    values = (run.get(key), plan.settings.get(key))
+    return role_of(key).is_verbatim and any(str(value).startswith(("/", "~")) for value in values)

@@ -65,15 +65,16 @@ def draw_figure(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
     if published:
         plot.check_split(published.split)
     done = [run for run in runs if run.is_done and run.matches(plot.where)]
-    series = {name: as_planned(of, spec.held_fixed) for name, of in series_of(plot, spec, done).items() if of}
-    if not series:
+    by_name = {name: its_runs for name, its_runs in series_of(plot, spec, done).items() if its_runs}
+    if not by_name:
         return None
-    once = {name: once_each(of, spec.seed) for name, of in series.items()}
+    series = {name: as_planned(its_runs, spec.held_fixed) for name, its_runs in by_name.items()}
+    once = {name: once_each(planned, spec.seed) for name, planned in series.items()}
     figure = FIGURES[plot.kind](Drawing(plot, once, published, spec.seed))
     if figure is None:
         return None
     title = plot.title or (published.title if published else plot.name)
-    altered = any(plot.shows(score) for of in series.values() for run in of for score in run.altered)
+    altered = any(plot.shows(score) for planned in series.values() for run in planned for score in run.altered)
     figure.suptitle(f"{title}\n{IS_ALTERED}" if altered else title)
     return figure
 
@@ -306,7 +307,7 @@ def name_axes(figure: Figure, drawing: Drawing, legend: str = "", words: str = "
     legend: its title, if not the key of the series. spread: what follows the name of y.
     """
     plot, axes = drawing.plot, figure.axes[0]
-    runs = [run for of in drawing.series.values() for run in of]
+    runs = [run for of_series in drawing.series.values() for run in of_series]
     x, y = [score_named(runs, plot.x).unit, words, plot.x], [score_named(runs, plot.y).unit, plot.y + spread]
     axes.set(xlabel="\n".join(filter(None, x)), ylabel="\n".join(filter(None, y)))
     style: Config = {"title": legend or plot.series_key, "fontsize": 7, "title_fontsize": 7}

@@ -38,20 +38,17 @@ def report_of_sweep(config: Config, folders: list[Path]) -> Report:
     table = table_section(sweep, config["confidence"])
     sections = [table, beside_each_other(sweep), smoke_section(sweep), claims if sweep.spec.claims else None]
     paper = read_paper(sweep.spec.paper)
-    paper = {
-        **paper,
-        **paper["tables"].get(sweep.block.get("table"), {}),
-    }  # a table may have a paper and link of its own
-    states = counted([run.state for run in sweep.found]) if sweep.found else "No run"
+    source = paper | paper["tables"].get(sweep.block.get("table"), {})  # a table may have a paper and link of its own
+    states = counted([run.state for run in sweep.every_run]) if sweep.every_run else "No run"
     return Report(
         title=sweep.name,
-        subtitle=f"{paper['paper']}. {states} ({', '.join(map(str, sweep.places))}).",
+        subtitle=f"{source['paper']}. {states} ({', '.join(map(str, sweep.places))}).",
         sections=[section for section in sections if section is not None],
         csv={"report.csv": table.frame if table else None, "claims.csv": claims.frame},
         pictures=[picture_of(plot, sweep.spec, sweep.runs) for plot in sweep.spec.figures],
-        log=log_of_runs(sweep.found),
-        link=paper.get("link", ""),
-        start="" if any(run.is_done for run in sweep.found) else f"cse-train sweep={sweep.name}",
+        log=log_of_runs(sweep.every_run),
+        link=source.get("link", ""),
+        start="" if any(run.is_done for run in sweep.every_run) else f"cse-train sweep={sweep.name}",
     )
 
 
@@ -96,8 +93,8 @@ def smoke_section(sweep: SweepRuns) -> Section | None:
 
 def scores_of_figures(spec: Spec, runs: list[Run]) -> list[str]:
     """The scores of runs that are on the axes of the figures."""
-    known = {name for run in runs for name in run.metrics}
-    return [score for plot in spec.figures for score in plot.metrics if score in known]
+    measured = {name for run in runs for name in run.metrics}
+    return [score for plot in spec.figures for score in plot.metrics if score in measured]
 
 
 def picture_of(plot: Plot, spec: Spec, runs: list[Run]) -> Picture:

@@ -1,4 +1,4 @@
-"""A paper's table beside ours as a section: its cells as text, and the remarks that a reader needs.
+"""A paper's table beside ours as a section: its cells as text, and the notes that a reader needs.
 
 To read: `paper_table`. TEXTS are the facts of a cell as text. `as_section` lays them out, and `as_in_paper` as the
 paper does.
@@ -77,9 +77,9 @@ def legend_of_cells(cells: Iterable[Cell], spec: Spec, confidence: float) -> lis
             "A cell with one seed is judged by how much the seeds of its column's other cells of one score vary; if "
             "there are none, it is not (ONE SEED)."
         )
-    own = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
-    others = "".join(f", {column} within {tolerance:g}" for column, tolerance in own.items())
-    lines.append(f"PASS: within {spec.tolerance:g}{others}. Intervals: {confidence:.0%}, t over seeds.")
+    tolerances = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
+    in_columns = "".join(f", {column} within {tolerance:g}" for column, tolerance in tolerances.items())
+    lines.append(f"PASS: within {spec.tolerance:g}{in_columns}. Intervals: {confidence:.0%}, t over seeds.")
     return lines
 
 
@@ -255,7 +255,7 @@ def in_blocks(texts: pd.DataFrame, best: pd.DataFrame) -> tuple[pd.DataFrame, pd
 
     best: where the best numbers are, which is laid out in the same way.
     """
-    texts, best = (one.stack(future_stack=True).unstack(level=1, sort=False) for one in (texts, best))
+    texts, best = (frame.stack(future_stack=True).unstack(level=1, sort=False) for frame in (texts, best))
     filled = (texts != "").any(axis=1)
     lines = texts[filled].reset_index()
     names = lines.iloc[:, 0]

@@ -80,21 +80,21 @@ class PublishedTable(BaseModel):
     @property
     def p_values(self) -> dict[tuple[str, str], str]:
         """The published p of each row's test against its baseline, by (row, column)."""
-        found = {}
+        p_values = {}
         for test in self.tests:
             p = f"<{probability(test['p_below'])}" if "p_below" in test else probability(test["p"])
-            found[test["row"], test["column"]] = p
-        return found
+            p_values[test["row"], test["column"]] = p
+        return p_values
 
     @property
     def notes(self) -> list[str]:
         """A line for each garbled row: what the text prints, and how it was read. It begins with a star if cells of the
         table have one."""
         lines = []
-        for one in self.unreadable:
-            cells = ", ".join([one["row"], *one["columns"]])
-            star = "* " if one["columns"] else ""
-            lines.append(f"{star}{cells}: the text prints {one['printed']}; read as {one['read']}")
+        for garbled in self.unreadable:
+            cells = ", ".join([garbled["row"], *garbled["columns"]])
+            star = "* " if garbled["columns"] else ""
+            lines.append(f"{star}{cells}: the text prints {garbled['printed']}; read as {garbled['read']}")
         return lines
 
     def digits(self, column: str) -> int | None:
@@ -142,9 +142,9 @@ def published_table(paper: str, name: str) -> PublishedTable:
 def published_figure(paper: str, name: str) -> PublishedFigure:
     """A figure by its key, with points from a table if it names one. Raises UserError for an unknown one."""
     raw = entry_of(paper, "figures", name)
-    found = PublishedFigure.model_validate(raw)
+    figure = PublishedFigure.model_validate(raw)
     source = raw.get("points_of")
-    return found.model_copy(update={"points": found.points + points_of(paper, source)}) if source else found
+    return figure.model_copy(update={"points": figure.points + points_of(paper, source)}) if source else figure
 
 
 def points_of(paper: str, source: Json) -> list[Json]:

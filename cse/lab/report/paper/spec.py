@@ -175,10 +175,10 @@ class Plot(BaseModel):
     @model_validator(mode="after")
     def check_keys(self) -> "Plot":
         """Refuse keys of other kinds, missing keys, a level that is no series, and edges that do not rise."""
-        said = self.model_fields_set - {"kind", "name", "title", "published", "where", "series"}
-        if unknown := said - REQUIRED[self.kind] - OPTIONAL.get(self.kind, set()):
+        given = self.model_fields_set - {"kind", "name", "title", "published", "where", "series"}
+        if unknown := given - REQUIRED[self.kind] - OPTIONAL.get(self.kind, set()):
             raise ValueError(f"{self.name}: a {self.kind} has no key {sorted(unknown)[0]!r}")
-        if missing := REQUIRED[self.kind] - said:
+        if missing := REQUIRED[self.kind] - given:
             raise ValueError(f"{self.name}: a {self.kind} needs {sorted(missing)[0]}")
         is_known = not self.series_key  # the values of a key are known only when there are runs
         if is_known and (lost := set(self.level) - set(self.series or {})):
@@ -324,8 +324,8 @@ def unknown_names(spec: Spec, rows: list[str], columns: list[str]) -> Iterator[s
         for place in claim.places or ():
             named.append((f"claims.{number}.row", names_in(place, "row"), spec.rows))
             named.append((f"claims.{number}.column", names_in(place, "column"), spec.columns))
-    for key, found, known in named:
-        yield from (f"report.{key}: {name!r} is not one of {', '.join(known)}" for name in found if name not in known)
+    for key, names, known in named:
+        yield from (f"report.{key}: {name!r} is not one of {', '.join(known)}" for name in names if name not in known)
 
 
 def mistakes_in_cell(spec: Spec, table: PublishedTable, row: str, column: str) -> Iterator[str]:

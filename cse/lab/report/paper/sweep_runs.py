@@ -35,9 +35,9 @@ class SweepRuns:
     block: its `report:` block.
     spec: the same, checked.
     published: the paper's table; None if the sweep draws figures only.
-    found: all its runs.
-    runs: those that are no smoke runs, with their departures.
-    smoke: the others.
+    every_run: all its runs.
+    runs: the runs of full size, with their departures.
+    smoke: the smoke runs.
     expected: the axes of every planned job.
     """
 
@@ -46,7 +46,7 @@ class SweepRuns:
     spec: Spec
     published: PublishedTable | None
     places: list[Path]
-    found: list[Run]
+    every_run: list[Run]
     runs: list[Run]
     smoke: list[Run]
     expected: list[Config]
@@ -60,17 +60,17 @@ def read_sweep_runs(config: Config, folders: list[Path]) -> SweepRuns:
     table = published_table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, table, file, tolerance=config["tolerance"])
     places = folders or [sweep.folder_of_jobs([])]
-    found = runs_of_sweep(sweep, places, must_exist=bool(config["runs"]))
-    runs = mark_departures([run for run in found if not run.is_smoke], sweep.name, spec.seed)
+    every_run = runs_of_sweep(sweep, places, must_exist=bool(config["runs"]))
+    runs = mark_departures([run for run in every_run if not run.is_smoke], sweep.name, spec.seed)
     return SweepRuns(
         name=name,
         block=block,
         spec=spec,
         published=table,
         places=places,
-        found=found,
+        every_run=every_run,
         runs=runs,
-        smoke=[run for run in found if run.is_smoke],
+        smoke=[run for run in every_run if run.is_smoke],
         expected=planned(sweep),
         groups=groups_of(spec, runs),
     )
@@ -126,8 +126,8 @@ def groups_of(spec: Spec, runs: list[Run]) -> Groups:
     for row, line in spec.rows.items():
         for name, column in spec.columns.items():
             where = {**line.where, **column.where}
-            own = as_planned([run for run in done if run.matches(where)], spec.held_fixed)
-            groups[row, name] = group_of(own, once_each(own, spec.seed), measure_of(spec, row, name), spec.seed)
+            of_cell = as_planned([run for run in done if run.matches(where)], spec.held_fixed)
+            groups[row, name] = group_of(of_cell, once_each(of_cell, spec.seed), measure_of(spec, row, name), spec.seed)
     return groups
 
 

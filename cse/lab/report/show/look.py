@@ -71,7 +71,7 @@ VERDICTS: dict[str, tuple[Tone, str]] = {
     ONE_SEED: (QUIET, "there is one run, and nothing says how much seeds vary"),
     OTHER_SETTING: (
         OTHER,
-        "not the paper's experiment (a remark below the table says why), so the numbers are not compared",
+        "not the paper's experiment (a note below the table says why), so the numbers are not compared",
     ),
     PUBLISHED_ONLY: (QUIET, "another group's model, which is never run here"),
     NOT_RUN: (QUIET, "we have no run of it, or of a side of the claim"),

@@ -83,8 +83,9 @@ def sortable(section: Section) -> Markup:
     targets = [place for place, name in enumerate(escaped, start=bool(colours)) if name in hidden]
     escaped = escaped.rename(columns=lambda name: str(escape(name)).replace("/", "/<wbr>"))  # where it may wrap
     if colours:
-        place = '<b class="place" style="border-color:{}">{}</b>'
-        escaped.insert(0, "#", [place.format(*one) for one in zip(colours, range(1, len(table) + 1), strict=True)])
+        numbers = zip(colours, range(1, len(table) + 1), strict=True)
+        places = [f'<b class="place" style="border-color:{colour}">{number}</b>' for colour, number in numbers]
+        escaped.insert(0, "#", places)
     return Markup(
         to_html_datatable(
             escaped,

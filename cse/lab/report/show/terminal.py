@@ -49,7 +49,7 @@ def terminal_style(word: str) -> str:
 
 
 def show_section(section: Section, console: Console) -> None:
-    """Print a table without cutting numbers, and the remarks; or its findings."""
+    """Print a table without cutting numbers, and the lines below it; or its findings."""
     if section.findings:
         show_findings(section, console)
         return
@@ -60,7 +60,7 @@ def show_section(section: Section, console: Console) -> None:
         for verdict, tone in TONE_OF.items():
             text.highlight_words([verdict], tone.terminal)
         console.print(text, soft_wrap=True)
-    for line in section.remarks:
+    for line in section.lines_below:
         console.print(Text(line, style="dim"))
 
 
