@@ -64,14 +64,15 @@ columns = [f"{name}, {how}" for name in ("simcse", "barlow") for how in ("plain"
 QUOTED = {
     "README.md": [
         f"in every fold, and is {faster} times as fast",
-        f"CLS token from {start} on STS-B dev to between {min(ends.values())} and {max(ends.values())}.",
+        f"CLS token scores {start} on STS-B dev.",
+        f"it scores between {min(ends.values())} and {max(ends.values())}.",
         f"takes {step[OURS]} s on two cores in fp32, and {step[OURS_BF16]} s in bf16",
         f"Hugging Face's trainer takes {step[PEER]} s and {step[PEER_BF16]} s",
         f"{re.findall(r'[0-9]+ claims', CLAIMS)[0].removesuffix(' claims')} of the papers' claims",
         f"are better than SimCSE, by {CLAIMED[1]} and {CLAIMED[2]} points",
         f"they are worse than SimCSE, by {' and '.join(BELOW)}.",
-        f"adds {CLAIMED[0]} points to SimCSE and costs WhitenedCSE {LOST[0]}. With dropout WhitenedCSE is better than "
-        f"SimCSE, by {CLAIMED[4]}.",
+        f"adds {CLAIMED[0]} points to SimCSE and takes {LOST[0]} from WhitenedCSE.",
+        f"With dropout WhitenedCSE is better than SimCSE, by {CLAIMED[4]}.",
         f"contrastive loss is {CLAIMED[8]} better alone",
     ],
     "docs/measured.md": [
@@ -83,26 +84,26 @@ QUOTED = {
         f"WhitenedCSE, BERT base | 78.78 | not measured \\*; MiniLM: {start} to {ends['whitenedcse']} |",
         f"| 75.98 | not measured \\*; MiniLM: {start} to {ends['declutr']} |",
         f"MiniLM: {start} to {ends['barlow, shuffle']}, {ends['vicreg, shuffle']} |",
-        f"Hugging Face's trainer: {step[PEER]} s in fp32, {step[PEER_BF16]} s in bf16 | "
+        f"on the same machine, takes {step[PEER]} s in fp32, {step[PEER_BF16]} s in bf16 | "
         f"{step[OURS]} s in fp32, {step[OURS_BF16]} s in bf16 |",
     ],
     "docs/which-objective.md": [
         f"(`augmentation=shuffle`) adds {CLAIMED[0]} |",
-        f"{CLAIMED[1]} and {CLAIMED[2]} above SimCSE with shuffle",
-        f"{CLAIMED[4]} above SimCSE; token shuffle costs it {LOST[0]}",
+        f"with shuffle {CLAIMED[1]} and {CLAIMED[2]} above SimCSE",
+        f"{CLAIMED[4]} above SimCSE; with token shuffle {LOST[0]} below its score with dropout",
         f"+{CLAIMED[5]} with images, -{CLAIMED[6]} with sound",
         f"with dropout {BELOW[0]} and {BELOW[1]} below SimCSE",
-        f"was {CLAIMED[8]} better than with the language-model loss",
+        f"is {CLAIMED[8]} better than with the language-model loss",
         f"{CLAIMED[9]} below DeCLUTR",
     ],
-    "docs/evaluation.md": [f"in every fold, {faster} times as fast"],
+    "docs/evaluation.md": [f"in every fold, and it is {faster} times as fast"],
     "docs/planning.md": [
         f"GFLOP a step: MiniLM {gflop[0]}, BERT-base {gflop[1]} at batch 64",
         f"WhitenedCSE three: {ratio['whitenedcse, m = 3']} times SimCSE's time",
         f"VICReg: {ratio['barlow, 8192']} and {ratio['vicreg, 8192']} times SimCSE's time",
-        f"{aux['natural_small']} and {aux['speech_small']} times the text's step alone",
-        f"{said(MEMORY, r'([0-9]+) MiB. Given up')} MiB of it are",
-        f"{said(MEMORY, r'Given up above ([0-9.]+) GiB')} GiB were free",
+        f"{aux['natural_small']} and {aux['speech_small']} times a step with text alone",
+        f"Libraries and weights take {said(MEMORY, r'([0-9]+) MiB. Given up')} MiB of it",
+        f"had {said(MEMORY, r'Given up above ([0-9.]+) GiB')} GiB of free memory",
         *(
             f"| {rows} | {' | '.join(figure(MEMORY, rows, column) for column in columns)} |"
             for rows in ("256", "1,024", "4,096", "16,384", "65,536")
@@ -113,11 +114,11 @@ QUOTED = {
         f"| {bert_step} | {float(bert_step) * 15_625 / 3600:.0f} hours of steps, by proportion |",
         f"a step in fp32 took {figure(MINILM, OURS, 'time, ours in bf16 = 1')} times as long "
         f"({said(MINILM, r'ours, fp32 [|].*?[|].*?[|].*?[|].*?[(](.*?)[)]')})",
-        f"ended at {figure(BF16, 'simcse', 'dev, bf16')}, and at {figure(BF16, 'simcse', 'dev, fp32')} in fp32",
+        f"ended at {figure(BF16, 'simcse', 'dev, bf16')} in bf16 and at {figure(BF16, 'simcse', 'dev, fp32')} in fp32",
     ],
     "docs/images-and-sound.md": [
         f"took {aux['natural_small']} to {aux['speech_small']} times as long",
-        f"{aux_step['text alone']} s, and {aux_step['natural_small']} s with images",
+        f"a step took {aux_step['text alone']} s, and {aux_step['natural_small']} s with images",
     ],
 }
 
