@@ -61,13 +61,13 @@ def metrics_of(sweep: sweeps.Sweep) -> set[str]:
 def test_every_report_reads_a_folder_with_the_runs_of_all(folder, tmp_path, monkeypatch, capsys):
     """It ends well, fills its own rows, finds no job of its own missing and takes no other sweep's run for a trial."""
     monkeypatch.chdir(tmp_path)
-    sweeps = [sweeps.load_sweep(name) for name in SHARED[folder]]
-    metrics = {metric: 50.0 + place for place, metric in enumerate(sorted(set().union(*map(metrics_of, sweeps))))}
-    for sweep in sweeps:
+    shared = [sweeps.load_sweep(name) for name in SHARED[folder]]
+    metrics = {metric: 50.0 + place for place, metric in enumerate(sorted(set().union(*map(metrics_of, shared))))}
+    for sweep in shared:
         for job in some_jobs(sweep):
             if not (Path("runs") / folder / job.name).exists():
                 leave(job, Path("runs") / folder / job.name, metrics)
-    for sweep in sweeps:
+    for sweep in shared:
         assert exit_code("cse-report", f"sweep={sweep.name}", f"out=reports/{sweep.name}") == 0, sweep.name
         out = capsys.readouterr().out
         assert "not in the sweep" not in out, sweep.name
