@@ -21,19 +21,23 @@ from cse.sources.catalogue import DATASETS, Dataset, find_dataset
 from cse.sources.fetch import DatasetNeed
 
 HELP = """\
-cse-data: list the datasets that the configurations use, or what a line reads, and fetch them.
+cse-data: list and fetch the datasets that the configurations use, or that one command reads.
 
-  cse-data list                              every dataset: size, licence, and where it is
-  cse-data list nli imagenet                 these alone, in full
-  cse-data list objective=barlow model=roberta          what that line of cse-train reads, and what of it is here
-  cse-data list cse-eval checkpoint=FOLDER eval=sts     and a line of cse-eval
-  cse-data fetch objective=barlow model=roberta         all that it reads, encoders too, to where runs look
-  cse-data fetch sweep=whitenedcse/table4 model=minilm  all that its jobs read
-  cse-data fetch wiki1m senteval             these datasets
+  cse-data list                                         every dataset: size, licence, and where it is
+  cse-data list nli imagenet                            these two, in full
+  cse-data list objective=barlow model=roberta          what this command of cse-train reads, and what is missing
+  cse-data list cse-eval checkpoint=FOLDER eval=sts     the same for a command of cse-eval
+  cse-data fetch objective=barlow model=roberta         fetch all that the command reads, encoders too
+  cse-data fetch sweep=whitenedcse/table4 model=minilm  fetch all that the sweep's jobs read
+  cse-data fetch wiki1m senteval                        fetch these datasets
   cse-data fetch wikipedia data.rows.language=de        with the settings of the run that will read it
 
 To carry data to another machine, fetch it into a folder: export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache, here and there.
-Exit codes: 0 all is here, 1 something is missing or cannot be fetched, 2 a mistake on the command line.
+
+Exit codes
+  0    all is here
+  1    something is missing or cannot be fetched
+  2    a mistake in the command
 """
 LICENCE = 52  # characters of a licence in the list of all datasets
 

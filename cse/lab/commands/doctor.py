@@ -30,9 +30,11 @@ cse-doctor: what this machine has: Python, processors, disks, hub, W&B, packages
   cse-doctor                              a table
   cse-doctor paths.senteval=FOLDER        as if that folder were set; also paths.images=, paths.audio=, ...
   cse-doctor --json                       the same for programs
-  cse-data list LINE                      what a line of cse-train or a sweep reads, and lacks here
+  cse-data list COMMAND                   what a command of cse-train or a sweep reads, and what is missing
 
-Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
+Exit codes
+  0    done, whatever it found
+  2    a mistake in the command
 """
 
 FOR_DEVELOPERS = {"dev", "docs"}

@@ -12,23 +12,38 @@ from cse.training.signals import Signals
 HELP = """\
 cse-eval: score any encoder.
 
-  cse-eval checkpoint=outputs/2026-01-01/12-00-00 eval=[stsb,sts]       the best step of a run; or its best/ itself
-  cse-eval checkpoint=sentence-transformers/all-MiniLM-L6-v2 eval=[sts,transfer]     a hub name; pooling comes with it
-  cse-eval model=minilm eval=stsb                                                    a configured encoder
-  cse-eval checkpoint=bert-base-uncased pooling=avg_first_last eval=sts              a plain encoder: say its pooling
-  cse-eval checkpoint=glove.840B.300d.txt eval=sts                                   averaged word vectors
-  cse-eval -m checkpoint=FOLDER,FOLDER eval=sts                                      several, and a table of them
+  cse-eval checkpoint=outputs/2026-01-01/12-00-00 eval=[stsb,sts]               the best step of a run
+  cse-eval checkpoint=sentence-transformers/all-MiniLM-L6-v2 eval=[sts,transfer]    a hub name, with its own pooling
+  cse-eval model=minilm eval=stsb                                               a configured encoder
+  cse-eval checkpoint=bert-base-uncased pooling=avg_first_last eval=sts         a plain encoder needs a pooling
+  cse-eval checkpoint=glove.840B.300d.txt eval=sts                              averaged word vectors
+  cse-eval -m checkpoint=FOLDER,FOLDER eval=sts                                 several encoders, and a table of them
 
-Encoder     pooling=cls mean last mask avg_top2 avg_first_last avg_first_last_0 pooler; null: as it is recorded
-            dtype=fp32 bf16 fp16      max_length=N      batch_size=N     lowercase=true (vectors of lower-case words)
-Afterwards  whitening.kind=pca whitening.components=256 whitening.fit=FILE    whitened by a file of sentences
-Data        paths.senteval=FOLDER (or CSE_SENTEVAL) reads SentEval's files; without it the hub's datasets are used
-Choose      splits=[test], and                    (cse-eval --help GROUP says what each choice is)
+Encoder
+  pooling=NAME                  cls mean last mask avg_top2 avg_first_last avg_first_last_0 pooler; null: as recorded
+  dtype=fp32                    fp32, bf16 or fp16
+  max_length=N batch_size=N     tokens per sentence; sentences per batch
+  lowercase=true                for vectors of lower-case words
+  whitening.kind=pca whitening.components=256 whitening.fit=FILE
+                                whiten the embeddings, fitted on a file of sentences
+
+Data
+  splits=[test]                 the splits to score
+  paths.senteval=FOLDER         read SentEval's own files (also CSE_SENTEVAL); without it, the hub's datasets
+
+Choose (cse-eval --help GROUP explains each choice)
 CHOICES
-Output      a table, and results.json, scores.csv, .md and .tex in the run's folder; tracker=wandb shows them there too;
-            label=NAME names the row in scores.tex
-Exit codes: 0 done, 1 it (of -m, any job) failed, 2 a mistake on the command line or in the data;
-129, 130, 138, 140, 143: stopped by SIGHUP, Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM.
+
+Output
+  a table, and results.json, scores.csv, scores.md and scores.tex in the run's folder
+  label=NAME                    the name of the row in scores.tex
+  tracker=wandb                 send them to W&B, too
+
+Exit codes
+  0    done
+  1    it failed, or a job of -m
+  2    a mistake in the command or in the data
+  129, 130, 138, 140, 143    stopped by SIGHUP, Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM
 """
 
 

@@ -1,11 +1,14 @@
 """How our commands begin: what --help, --version and question marks ask for is printed, or there is work to do.
 
-The choices are read from conf/; nothing slow is imported.
+Texts are as wide as the terminal, at most 120 columns. The choices are read from conf/. Nothing slow is imported.
 """
 
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
+from itertools import groupby
 
 from cse.errors import UserError
 from cse.lab.sections import in_column
@@ -25,8 +28,10 @@ from cse.lab.settings.lookup import find
 from cse.lab.settings.mistakes import no_choice
 from cse.lab.settings.typed_line import normalized
 
-WIDTH = 120
-
+IN_COLUMNS = re.compile(r"( *\S.*?  +)(\S.*)")
+"""A line of two columns: the left one with the blanks behind it, and the right one."""
+BELOW = " " * 6
+"""The indentation of what has no room in its column."""
 QUESTION = re.compile(r"\?\w[\w.]*|\w[\w.]*[=.]?\?|\w+=\w+\.\?")
 """A word that asks for help: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY."""
 
@@ -57,15 +62,41 @@ def answer(text: str, arguments: Sequence[str], command: str | None = None) -> s
         return f"cse {cse.__version__}"
     is_helped = bool({"-h", "--help"} & {*arguments})
     if command is None:
-        return text if is_helped else None
+        return "\n".join(map(fitted, text.splitlines())) if is_helped else None
     if is_helped or "?" in arguments or list(arguments[:1]) == ["help"]:
         asked = [word for word in arguments if not word.startswith("-") and word not in ("", "?", "help")]
         if not asked:
-            return text.replace("CHOICES", what_to_choose(command))
+            lines = [what_to_choose(command) if line == "CHOICES" else fitted(line) for line in text.splitlines()]
+            return "\n".join(lines)
     else:
         asked = [word for word in arguments if QUESTION.fullmatch(word)]
     helped = [help_on(command, word.strip("?").rstrip("=.")) for word in asked]
     return "\n\n".join(helped) if helped else None
+
+
+def terminal_width() -> int:
+    """The terminal's width between 40 and 120 columns; 120 into a pipe."""
+    return max(40, min(120, shutil.get_terminal_size((120, 24)).columns))
+
+
+def fitted(line: str) -> str:
+    """A line of help at the terminal's width.
+
+    Of two columns the right one is wrapped. It stands below the left one if that takes more than half of the width.
+    """
+    width = terminal_width()
+    indent = indentation(line)
+    if len(indent) > width // 2:
+        return in_column(BELOW, line.strip(), width)
+    if len(line) <= width:
+        return line
+    columns = IN_COLUMNS.fullmatch(line)
+    if columns is None:
+        return in_column(indent, line.strip(), width)
+    left, right = columns.groups()
+    if len(left) <= width // 2:
+        return in_column(left, right, width)
+    return f"{left.rstrip()}\n{in_column(BELOW, right, width)}"
 
 
 def what_to_choose(command: str) -> str:
@@ -74,7 +105,7 @@ def what_to_choose(command: str) -> str:
     for group in groups(command):
         names = ["PAPER/TABLE"] if group == "sweep" else choices(group)
         if names not in ([], ONE):
-            lines.append(in_column(f"  {group + '=':<16}", " ".join(names), WIDTH))
+            lines.append(in_column(f"  {group + '=':<16}", " ".join(names), terminal_width()))
     return "\n".join(lines)
 
 
@@ -85,13 +116,13 @@ def help_on(command: str, word: str) -> str:
     """
     group, _, choice = word.partition("=")
     if group not in groups(command):
-        return find(command, group, WIDTH)
+        return find(command, group, terminal_width())
     several = choices(group)
     if several == ONE:
         return help_on_choice(group, "default")
     if not choice:
         width = max(map(len, several)) + 2
-        return "\n".join(in_column(f"{one:<{width}}", first_comment(group, one), WIDTH) for one in several)
+        return "\n".join(fitted(f"{name:<{width}}{first_comment(group, name)}") for name in several)
     names = choice.strip("[]").split(",")
     for name in names:
         if name not in several:
@@ -112,13 +143,45 @@ def help_on_choice(group: str, choice: str) -> str:
         how = f"{group}.KEY=VALUE"
     if not section_of(group, file):
         how += ", and so for the other parts"
-    lines = [f"{group}={choice}    (to set one: {how})"]
+    lines = [fitted(f"{group}={choice}    (to set one: {how})")]
     for one in included(file):
         kept = [
             line for line in body(one, comment=True) if not re.match(r"\s*_(target|convert|partial)_|# @pack", line)
         ]
-        lines += ["", "\n".join(kept).strip()]
+        lines += ["", "\n".join(fitted_yaml(kept)).strip()]
     return "\n".join(lines)
+
+
+def fitted_yaml(lines: Sequence[str]) -> list[str]:
+    """Lines of YAML at the terminal's width. If one is wider, comments are wrapped; a wide one stands above its key."""
+    width = terminal_width()
+    if all(len(line) <= width for line in lines):
+        return list(lines)
+    shown: list[str] = []
+    for is_comment, block in groupby(lines, key=lambda line: line.lstrip().startswith("#")):
+        if is_comment:
+            first, *others = block
+            text = " ".join([first.strip(" #"), *(line.strip(" #") for line in others)])
+            shown.append(wrapped_comment(indentation(first), text, width))
+            continue
+        for line in block:
+            content, _, comment = line.partition("  # ")
+            if len(line) > width and comment:
+                shown += [wrapped_comment(indentation(line), comment, width), content]
+            else:
+                shown.append(line)
+    return shown
+
+
+def indentation(line: str) -> str:
+    """The blanks that a line begins with."""
+    return line[: len(line) - len(line.lstrip())]
+
+
+def wrapped_comment(indent: str, text: str, width: int) -> str:
+    """A comment of YAML in lines of this width."""
+    begin = f"{indent}# "
+    return textwrap.fill(text, width, initial_indent=begin, subsequent_indent=begin, break_on_hyphens=False)
 
 
 def help_on_sweep(name: str) -> str:
@@ -132,11 +195,11 @@ def help_on_sweep(name: str) -> str:
     count = (
         f"{len({sweep.job(row, sweep.folder_of_jobs(row)).name for row in rows})} {'jobs' if is_grid else 'searches'}"
     )
-    lines = [in_column(f"{name}: ", first_comment("sweep", name), WIDTH)]
+    lines = [in_column(f"{name}: ", first_comment("sweep", name), terminal_width())]
     for axis in axes:
-        wrapped = in_column(f"  {axis.key}=", axis.spelled.replace(",", ", "), WIDTH)
+        wrapped = in_column(f"  {axis.key}=", axis.spelled.replace(",", ", "), terminal_width())
         lines.append(wrapped.replace(", ", ","))
     lines.append(
-        f"  {count}: sweep={name} dry_run=true lists them; KEY=A,B replaces an axis or, as seed=1,2,3, adds one"
+        fitted(f"  {count}: sweep={name} dry_run=true lists them. KEY=A,B replaces an axis; seed=1,2,3 adds one.")
     )
     return "\n".join(lines)

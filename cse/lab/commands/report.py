@@ -10,31 +10,42 @@ from cse.lab.commands.help import arguments_or_exit
 from cse.lab.settings.values import Config
 
 HELP = """\
-cse-report: compare runs with each other, or with what a paper printed.
+cse-report: compare runs with each other, or with a paper's table.
 
-  cse-report multirun                                 any folder of runs: which are done, alive, failed; which is best
+  cse-report multirun                                 any folder of runs: their states, the best setting, differences
   cse-report runs='multirun/x/*seed_1*'               a part of it, by a quoted glob
-  cse-report runs=multirun where=seed=1,2,model=bert  the runs that have these settings: either seed, and this model
-  cse-report runs=[A,B] metrics=[test/sts/*]          several folders, and the scores that the table shows
-  cse-report runs=[RUNS,EVALS]                        runs, with the scores of later cse-evals of them
-  cse-report runs=FOLDER baseline=objective=simcse    each setting's difference to that one, instead of to the best
-  cse-report runs=[A,B] gate=0.5                      exits with 1 unless A is shown to be 0.5 better than B
-  cse-report runs=FOLDER within=0.5                   whether they differ by less than 0.5, too
-  cse-report differ=[RUN,RUN]                         what differs between two runs: settings, data, versions
+  cse-report runs=multirun where=seed=1,2,model=bert  the runs with these settings: either seed, and this model
+  cse-report runs=[A,B] metrics=[test/sts/*]          several folders, and the scores to show
+  cse-report runs=[RUNS,EVALS]                        runs, with the scores of later cse-eval commands
+  cse-report runs=FOLDER baseline=objective=simcse    the difference to that setting instead of to the best
+  cse-report runs=[A,B] gate=0.5                      exit code 1 unless A is significantly more than 0.5 above B
+  cse-report runs=FOLDER within=0.5                   test equivalence within 0.5, too (TOST)
+  cse-report differ=[RUN,RUN]                         how two runs differ: settings, data, versions
   cse-report sweep=whitenedcse/table4                 the paper's table beside `cse-train sweep=whitenedcse/table4`
   cse-report sweep=nonling/table1 runs=FOLDER         the same, from runs in another folder
 
-Reads       results.json of every run at or below the folder; runs nothing
-Writes      into out=FOLDER (reports/FOLDER, reports/A+B, reports/PAPER/TABLE by default; with where=, a folder of
-            its own), each page one file:
-            runs=   report.html (sorts, filters, charts), runs.csv (every run, every score), settings.csv
-                    (means), differences.csv, report.md, report.tex
-            sweep=  report.html (figures inside), report.md, report.csv (unrounded), report.tex, figures/*.{png,svg},
-                    claims.csv (the paper's claims about the table, and what the runs say)
-Compares    seed=KEY: the key in which repetitions differ (seed)
-            confidence=0.95; with sweep=, tolerance=0.1 (points that pass)
-Exit codes: 0 done (even if runs are missing: the report says which), 1 gate= is not passed or the report could not be
-written, 2 a mistake.
+Reads
+  results.json of every run at or below the folders; it runs nothing
+
+Writes, into out=FOLDER (default: reports/FOLDER, reports/A+B or reports/PAPER/TABLE)
+  report.html                   one page: tables to sort and filter, charts, figures
+  report.md, report.tex         the tables
+  runs.csv                      every run, every score (runs=)
+  settings.csv                  means (runs=)
+  differences.csv               differences, intervals and p (runs=)
+  report.csv                    the table, unrounded (sweep=)
+  claims.csv                    the paper's claims, and what the runs say (sweep=)
+  figures/*.png, *.svg          the paper's figures (sweep=)
+
+Settings
+  seed=KEY                      the key that differs between repetitions (default: seed)
+  confidence=0.95               the level of the intervals
+  tolerance=0.1                 with sweep=, the largest difference to the published number that passes
+
+Exit codes
+  0    done, even if runs are missing: the report lists them
+  1    the gate is not passed, or the report cannot be written
+  2    a mistake in the command
 """
 
 

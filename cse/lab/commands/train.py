@@ -13,47 +13,54 @@ from cse.lab.settings.words import Word
 from cse.training.signals import Signals
 
 HELP = """\
-cse-train: train a sentence encoder as a paper did, or as you like.
+cse-train: train a sentence encoder by a published method, or by your own mix of objective, augmentation and encoder.
 
-  cse-train                                       unsupervised SimCSE on BERT, as published
-  cse-train experiment=demo                       needs no hub and no GPU: minutes on two cores
-  cse-train objective=barlow model=roberta        that row of the paper, with that row's hyper-parameters
+  cse-train                                       unsupervised SimCSE on BERT, with the paper's settings
+  cse-train experiment=demo                       a demo: no hub, no GPU, three minutes on two cores
+  cse-train objective=barlow model=roberta        Barlow Twins on RoBERTa, with that row's hyper-parameters
   cse-train objective=declutr model=distilroberta data=text data.path=documents.txt
-  cse-train sweep=whitenedcse/table4              a paper's table; the same line again continues it
-  cse-train -m objective=barlow,vicreg seed=1,2   every combination; the same line again continues them
+                                                  DeCLUTR on your documents
+  cse-train sweep=whitenedcse/table4              a paper's table; the same command resumes it
+  cse-train -m objective=barlow,vicreg seed=1,2   every combination; the same command resumes it
 
-Choose                                            (cse-train --help GROUP says what each choice is)
+Choose (cse-train --help GROUP explains each choice)
 CHOICES
 
 Your own text
   data=text data.path=FILE        .txt .csv .tsv .jsonl (also .gz) .parquet, a folder of them, or a hub dataset
-  data.columns=[sent0,sent1]      for files with columns
-  data.preview=3                  print what the model will see of three rows, and stop; no data for scores is needed
-  augmentation.max_length=64      with objective=declutr: documents need 2 x anchors x max_length words (2,048)
+  data.columns=[sent0,sent1]      the columns of a table
+  data.preview=3                  show three rows as the model will see them, and stop
+  augmentation.max_length=64      for objective=declutr on short documents (at least 2 x anchors x max_length words)
 
 Shorter, larger, elsewhere
-  trainer.max_steps=100           stop early; the schedule keeps its length (trainer.schedule_steps changes it)
-  trainer.eval_every=250          steps between scores on the dev set, by which the best step is chosen; 0.1: ten in all
-  trainer.batch_size=64           rows of text over all devices; aux_modality.data.batch_size=48: images or clips each
-  trainer.chunk=64                any batch size in the memory of 64 rows, same loss and gradient
-  trainer.precision=bf16          fp32, bf16, fp16; auto by default
-  dry_run=true                    print what would run, its time and its memory, measured here, and stop
-  smoke=true                      any run in seconds, on a made-up encoder and data; a typed KEY=VALUE keeps its value
-  --config-dir own/conf           add choices of your own, in a folder laid out as conf/ (also CSE_CONF)
-  hydra.run.dir=FOLDER            where the run goes (outputs/DATE/TIME by default; of -m: hydra.sweep.dir=FOLDER)
-  jobs.parallel=2                 of -m and sweep=: jobs at the same time; jobs.fail_fast=true: none after a failure
+  trainer.max_steps=100           stop early; the learning-rate schedule keeps its length (trainer.schedule_steps)
+  trainer.eval_every=250          steps between dev scores, which select the best step; 0.1 means ten times in all
+  trainer.batch_size=64           texts per step, over all devices; aux_modality.data.batch_size=48: images or clips
+  trainer.chunk=64                any batch size in the memory of 64 rows, with the same loss and gradient
+  trainer.precision=bf16          fp32, bf16 or fp16; auto by default
+  dry_run=true                    print what would run, with time and memory measured here, and stop
+  smoke=true                      the same run in seconds, on a synthetic encoder and data
+  --config-dir own/conf           your own choices, in a folder laid out as conf/ (also CSE_CONF)
+  hydra.run.dir=FOLDER            the run's folder (default: outputs/DATE/TIME); for -m: hydra.sweep.dir=FOLDER
+  jobs.parallel=2                 jobs at the same time, for -m and sweep=; jobs.fail_fast=true stops after a failure
   tracker.wandb.artifact=true     upload best/ to W&B
-  rerun=FOLDER trainer.lr=1e-4    repeat that run with one change in a new folder; its inputs must be the same bytes
+  rerun=FOLDER trainer.lr=1e-4    repeat that run with one change, in a new folder, on the same input files
   resume=FOLDER                   continue that run, bit for bit, from its last checkpoint
 
-Look before you run                                             (objective=? and objective=barlow.? do the same)
-  cse-train --help objective         what each choice is           cse-doctor     what this machine can run
-  cse-train --help objective=barlow  a choice's keys, explained    cse-data list  the data, and whether it is here
-  cse-train --help temperature       keys and choices by name or by a word in their comments; other trainers' names too
-  cse-train ... --cfg job            the whole configuration       cse-train -sc install=bash   completion by TAB
-  zsh expands [ ] and ?: quote such words
-Exit codes: 0 done, 1 the run (of -m and sweep=, any job) failed, 2 a mistake on the command line or in the data;
-129, 130, 138, 140, 143: stopped by SIGHUP, Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM, with last/ saved once it trains.
+Look before you run (objective=? and objective=barlow.? also work; zsh expands [ ] and ?: quote such words)
+  cse-train --help objective           each choice of a group
+  cse-train --help objective=barlow    the keys of a choice
+  cse-train --help temperature         keys and choices by name, by a word in a comment, or by another trainer's name
+  cse-train ... --cfg job              the whole configuration
+  cse-train -sc install=bash           completion by TAB
+  cse-doctor                           what this machine can run
+  cse-data list                        every dataset, and whether it is here
+
+Exit codes
+  0    done
+  1    the run failed, or a job of -m or sweep=
+  2    a mistake in the command or in the data
+  129, 130, 138, 140, 143    stopped by SIGHUP, Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM; last/ is saved once training began
 """
 
 

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 
@@ -43,10 +44,28 @@ def test_help_names_every_choice(command, text):
         assert offered[: len(choices(group))] == choices(group)
 
 
+def letters(text: str) -> Counter[str]:
+    """How often each character stands in a text, without what only lays it out."""
+    return Counter(re.sub(r"[#\s]", "", text))
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_help_fits_the_terminal_and_loses_nothing(width, monkeypatch):
+    asked = [["--help"], ["--help", "objective"], ["--help", "objective=barlow"], ["--help", "lr"],
+             ["--help", "sweep=nonling/table3"], ["--help", "trainer"]]  # fmt: skip
+    for words in asked:
+        monkeypatch.delenv("COLUMNS", raising=False)
+        wide = help_of(*words)
+        monkeypatch.setenv("COLUMNS", str(width))
+        narrow = help_of(*words)
+        assert all(len(line) <= width for line in narrow.splitlines())
+        assert letters(narrow) == letters(wide)
+
+
 @pytest.mark.parametrize("text", [train.HELP, evaluate.HELP])
 def test_help_names_every_exit_code(text):
     codes = {0, 1, 2, *(128 + number for number in SIGNALS)}
-    assert codes <= set(map(int, re.findall(r"\d+", text.partition("Exit codes: ")[2])))
+    assert codes <= set(map(int, re.findall(r"\d+", text.partition("Exit codes")[2])))
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
